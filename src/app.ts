@@ -112,7 +112,7 @@ export class App {
       this.#types.add(part.events ?? [])
       for (const courier of part.couriers ?? []) this.#queue.add(courier)
     }
-    this.#certificates = { certificate: () => certificates.shown.api, byHostname: certificates.shown.named }
+    this.#certificates = { certificate: () => certificates.current.api, byHostname: certificates.current.named }
     const idempotency = new Idempotency({ database, seal: keyring.seal, clock, storage: plan })
     identities.onRemove((tx, id) => idempotency.forget(tx, id))
     this.#http = new HttpServer({
@@ -135,7 +135,7 @@ export class App {
       version,
       clock,
     })
-    certificates.shown.follow(() => this.#http.renew())
+    certificates.current.follow(() => this.#http.renew())
     metrics.collectProcess()
   }
 

@@ -135,7 +135,7 @@ export function assemble(basis: Basis): {
   })
   const mail = new MailModule({
     ...common,
-    certificates: certificates.shown,
+    certificates: certificates.current,
     trash,
     identities,
     hosted: domains,
@@ -190,7 +190,7 @@ export function assemble(basis: Basis): {
     keyOf: (key) => idOfKey(database, key),
     listening: () => presentListeners(basis.httpAddresses(), mail),
     inquire: ({ hostname, dns }) => inquire({ hostname, dns }),
-    standing: ours.standing,
+    lookUpDomains: ours.domainStatus,
     probe: (domain, signal) => sending.probe(domain, signal),
     isOurs: (domain) => domains.receives(domain),
     carrier: sms.provider,

@@ -29,7 +29,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
         'this body could be guessed from.',
       body: PasswordInput,
       reply: Account,
-      // the fingerprint that is kept of a body is quick to compute
+      // the stored fingerprint of a body is a fast hash, which must not cover a password
       idempotent: false,
       example: {
         body: {
@@ -54,7 +54,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       body: FactorInput,
       reply: SecondFactorSetup,
       secret: true,
-      // the fingerprint that is kept of a body is quick to compute
+      // the stored fingerprint of a body is a fast hash, which must not cover a password
       idempotent: false,
       example: { body: { password: 'a long and quiet evening' } },
       handle: ({ caller, body }) => people.beginFactor(caller, body.password),

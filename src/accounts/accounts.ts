@@ -23,7 +23,7 @@ interface Deps {
 
 type Entry = State['accounts'][number]
 
-/** The accounts of the box: the operator's list, and what is known of each account's person. */
+/** The accounts of the box: the operator's list, and the login of each account. */
 export class Accounts {
   readonly #deps: Deps
 
@@ -35,25 +35,25 @@ export class Accounts {
     return this.#entry(id) !== undefined
   }
 
-  /** The caller's own. A key bound to one identity sees nothing of what is the account's. */
+  /** The caller's own account. Requires a key that is not bound to one identity. */
   async get(caller: Caller): Promise<Account> {
     if (caller.identity_id !== null) throw notFound('account')
     return this.of(caller.account_id)
   }
 
-  /** Throws Fault 404 for one that is not on the operator's list. */
+  /** Throws Fault 404 for an account that is not on the operator's list. */
   async of(id: string): Promise<Account> {
     const entry = this.#entry(id)
     if (!entry) throw notFound('account')
-    return this.#shown(entry)
+    return this.#toAccount(entry)
   }
 
-  /** Every account, oldest first: for the operator. */
+  /** Every account, oldest first, for the operator. */
   list(): Promise<Account[]> {
-    return Promise.all(this.#deps.state.data.accounts.map((entry) => this.#shown(entry)))
+    return Promise.all(this.#deps.state.data.accounts.map((entry) => this.#toAccount(entry)))
   }
 
-  /** One more account, whose person can sign in. Throws Fault when the name or address is taken, or the password is too easy. */
+  /** Creates an account with a login. Throws Fault when the name or address is taken, or the password is too weak. */
   async add(input: { name: string; email: string; password: string }): Promise<Account> {
     const { clock, state, logins } = this.#deps
     const name = checked(Name, input.name, 'name')
@@ -71,8 +71,8 @@ export class Accounts {
   }
 
   /**
-   * What the operator does for somebody who cannot get in: a new password, perhaps without the second factor. `who` is an id, a name or an
-   * address. Ends every session of the account.
+   * Resets a login for the operator: sets a new password and can remove the second factor. `who` is an id, a name or an address. Ends every
+   * session of the account.
    */
   async setPassword(input: { who: string; email?: string; password: string; removeSecondFactor: boolean }): Promise<Account> {
     const entry = await this.#find(input.who)
@@ -91,7 +91,7 @@ export class Accounts {
       if (removeSecondFactor) await factor.clear(tx, entry.id)
       await sessions.endAll(tx, entry.id, null)
     })
-    return this.#shown(entry)
+    return this.#toAccount(entry)
   }
 
   async #find(who: string): Promise<Entry> {
@@ -104,7 +104,7 @@ export class Accounts {
     return found
   }
 
-  async #shown({ id, name, created_at }: Entry): Promise<Account> {
+  async #toAccount({ id, name, created_at }: Entry): Promise<Account> {
     const { database, logins } = this.#deps
     const login = await logins.of(id)
     const left = await database.get<{ left: number }>(sql`SELECT count(*) AS left FROM recovery_codes WHERE account_id = ${id}`)

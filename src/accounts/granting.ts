@@ -2,12 +2,12 @@ import { Fault } from '../core/fault.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
 import type { ApiKey } from './model.ts'
 
-/** What a key that a caller makes may have at most; `usualRate` is what it has when nothing is said, null for what the settings say. */
+/** The limits of a key that a caller creates. `usualRate` is the default rate; null means the rate of the settings. */
 export interface Bounds extends Pick<ApiKey, 'rate_limit' | 'expires_at'> {
   usualRate: number | null
 }
 
-/** Nobody gets by another key what their own does not have: more calls (0 is no limit), or a longer life. */
+/** Throws unless a new key stays within its creator's own limits: no more calls (0 is no limit), no longer lifetime. */
 export function requireWithin(bounds: Bounds, wanted: Pick<ApiKey, 'rate_limit' | 'expires_at'>): void {
   const { rate_limit: most, expires_at: end } = bounds
   if (most !== 0 && (wanted.rate_limit === 0 || wanted.rate_limit > most)) throw beyond('rate_limit', `is limited to ${most}`)
@@ -33,7 +33,7 @@ function holds(caller: Caller, scope: Scope): boolean {
   return caller.scopes.has(scope) || caller.scopes.has(wider)
 }
 
-/** Answers the session of a signed-in person. Throws Fault 403, code `session_required`, for a key; `why` says what takes a session. */
+/** Returns the session of a signed-in person. Throws Fault 403, code `session_required`, for a key; `why` says what requires a session. */
 export function requireSession({ session_id }: Pick<Caller, 'session_id'>, why: string): string {
   if (session_id !== null) return session_id
   throw new Fault('forbidden', `${why} Sign in (POST /v1/session), and call with the cookie of the session in place of a key.`, {

@@ -1,7 +1,7 @@
 import { type Clock, iso } from '../core/clock.ts'
 import { sql, type Sql } from '../store/database.ts'
 
-/** Counts the keys of an account that work: neither revoked nor expired, nor bound to an identity that is gone. */
+/** Counts the active keys of an account: neither revoked nor expired, nor bound to a deleted identity. */
 export function keyCount(clock: Clock): (accountId: string) => Sql {
   return (accountId) =>
     sql`SELECT count(*) AS n FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL

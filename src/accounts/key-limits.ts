@@ -6,10 +6,10 @@ import type { Bounds } from './granting.ts'
 import type { KeyRow } from './key-row.ts'
 import type { Origins } from './origins.ts'
 
-/** Keys above one another, each made by the one above: a call counts against all of them. */
+/** The longest chain of keys in which each was created by the one before: a call counts against all of them. */
 const maxGenerations = 16
 
-/** What callers may do to keys, as far as that depends on which keys there are and who made them. */
+/** Rules for changes to keys that depend on the existing keys and their creators. */
 export class KeyLimits {
   readonly #origins: Origins
   readonly #defaultRate: () => number
@@ -19,7 +19,7 @@ export class KeyLimits {
     this.#defaultRate = defaultRate
   }
 
-  /** What a key that this caller makes may have at most, and has when nothing is said. Throws Fault 401 to one that is admitted no more. */
+  /** The limits, and defaults, of a key that this caller creates. Throws Fault 401 when the caller is no longer admitted. */
   async bounds(tx: Transaction, caller: Caller): Promise<Bounds> {
     const until = await this.#origins.requireAdmitted(tx, caller)
     if (caller.session_id !== null) return { rate_limit: 0, expires_at: null, usualRate: null }
@@ -30,7 +30,7 @@ export class KeyLimits {
     return { rate_limit: own ?? this.#defaultRate(), expires_at: until === Infinity ? null : iso(until), usualRate }
   }
 
-  /** Whoever knows a secret that was replaced must neither prolong it nor shut out who knows the new one. */
+  /** A caller with a replaced secret must neither prolong that secret nor lock out the holder of the new one. */
   async requireCurrent(tx: Transaction, caller: Caller): Promise<void> {
     const until = await this.#origins.graceOf(tx, caller)
     if (until === Infinity) return
@@ -41,7 +41,7 @@ export class KeyLimits {
     )
   }
 
-  /** A key that was made with a former secret revokes itself and what it made. */
+  /** A key that was created with a former secret may revoke only itself and what it created. */
   async requireOwn(tx: Transaction, caller: Caller, id: string): Promise<void> {
     if ((await this.#origins.formerUntil(tx, caller)) === Infinity) return
     if (await tx.get(sql`SELECT 1 WHERE ${id} IN (${this.#origins.madeWith(caller.key_id!, null)})`)) return
@@ -52,7 +52,7 @@ export class KeyLimits {
     )
   }
 
-  /** Throws Fault 409, code `last_key`, where the account would have no lasting key left that can make others. */
+  /** Throws Fault 409, code `last_key`, when the account would have no permanent key left that can create others. */
   async requireAnother(tx: Transaction, { account_id }: KeyRow, keep: boolean): Promise<void> {
     const others = await tx.all<KeyRow>(
       sql`SELECT * FROM api_keys WHERE account_id = ${account_id} AND revoked_at IS NULL AND identity_id IS NULL AND expires_at IS NULL`,
@@ -75,7 +75,7 @@ export class KeyLimits {
     )
   }
 
-  /** The keys that made one, from itself upwards. */
+  /** The chain of creators of a key, starting with the key itself. */
   line(reader: Reader, id: string): Promise<RateOf[]> {
     return reader.all<RateOf>(
       sql`WITH RECURSIVE line (key_id, rate_limit, created_by, depth) AS (
@@ -86,7 +86,7 @@ export class KeyLimits {
   }
 }
 
-/** Whether it lasts, and can make keys for the whole account. */
+/** Whether a key does not expire and can create keys for the whole account. */
 export function makesOthers(row: KeyRow): boolean {
   return row.identity_id === null && row.expires_at === null && (JSON.parse(row.scopes) as Scope[]).includes('account:write')
 }

@@ -6,7 +6,7 @@ export interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnd
   seq: number
   account_id: string
   scopes: string
-  /** Null for what the settings say. */
+  /** Null means the rate of the settings. */
   rate_limit: number | null
   hash: string
   previous_hash: string | null

@@ -19,24 +19,24 @@ type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | '
   former_until: string | null
 }
 
-/** A key found and ready: what admission needs without asking the store again. */
+/** A cached key: all that admission needs without a query. */
 interface Known {
   id: string
   admits: Identified
 }
 
-/** Who holds a key or session; `until` is when it ends. */
+/** The rights of a key or session; `until` is when it ends. */
 export type Holder = Identified
 
 type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
-/** What keys make that ends with them. */
+/** Kinds of objects that are created with keys and end with them. */
 type Made = Exclude<keyof KeyRevoked['ended'], 'api_keys'>
 
-/** Ends, in the transaction, what was made with these keys (a subquery of their ids); answers how many. */
+/** Ends, in the transaction, what was created with these keys (a subquery of their ids); returns how many. */
 type End = (tx: Transaction, keys: Sql) => Promise<number>
 
-/** The API keys of every account. Found keys stay in memory until they change, so a call costs no read of the store. */
+/** The API keys of every account. Used keys are cached until they change, so a call needs no query. */
 export class Keys {
   readonly origins: Origins
   readonly #database: Database
@@ -59,18 +59,18 @@ export class Keys {
     this.#plan = parts.plan
     this.#defaultRate = parts.rateLimit
     parts.events.subscribe((event) => {
-      // a key bound to an identity dies with it
+      // a key bound to an identity ends with it
       if (event.type === 'identity.deleted') this.#known.clear()
     })
   }
 
-  /** Calls a minute of keys that have no limit of their own, from now on; 0 means no limit. */
+  /** Sets the calls a minute of keys without a limit of their own; 0 means no limit. */
   reload(rateLimit: number): void {
     this.#defaultRate = rateLimit
     this.#known.clear()
   }
 
-  /** Who holds this key; undefined when nobody does (unknown, revoked, expired, or bound to a deleted identity). */
+  /** The rights of this key; undefined when it is unknown, revoked, expired, or bound to a deleted identity. */
   async authenticate(key: string): Promise<Identified | undefined> {
     const hash = keyHash(key)
     const known = this.#known.get(hash) ?? (await this.#find(hash))
@@ -79,24 +79,27 @@ export class Keys {
     return known.admits
   }
 
-  /** What a secret of a key is good for now; undefined once the key is revoked, expired, or bound to a deleted identity, or the secret was replaced. */
+  /**
+   * The current rights of a secret of a key; undefined once the key is revoked, expired, or bound to a deleted identity, or the secret was
+   * replaced.
+   */
   async holder(id: string, secret: number): Promise<Holder | undefined> {
     const row = await this.#living(sql`api_keys.id = ${id}`)
     const held = row && this.#identified(row, secret)
     return held && held.until > this.#clock.now() ? held : undefined
   }
 
-  /** Hears the id of each key that was revoked or rotated, once that is on disk. */
+  /** The listener gets the id of each key that was revoked or rotated, once that is on disk. */
   onChange(listener: (id: string) => void): void {
     this.#changed.add(listener)
   }
 
-  /** Before the first call: ends what was made with a key that is revoked. */
+  /** Registers, before the first call, how one kind of object ends when the key that created it is revoked. */
   ends(what: Made, end: End): void {
     this.#ends.set(what, end)
   }
 
-  /** Whether the secret of a key that once admitted a caller still would. */
+  /** Whether the secret that admitted a caller is still valid. */
   async stillAdmits(caller: Caller): Promise<boolean> {
     return (await this.origins.until(this.#database, caller)) !== undefined
   }
@@ -125,10 +128,10 @@ export class Keys {
       await this.origins.inherit(tx, inserted.id, caller)
       return inserted
     })
-    return { ...this.#shown(row), key }
+    return { ...this.#toApiKey(row), key }
   }
 
-  /** The box's first key with every scope, in place of one that nobody ever used; null when there are others, or it is in use. */
+  /** Creates the box's first key, with every scope; it replaces one that was never used. Null when there are other keys, or it was used. */
   async first(accountId: string, given: string | undefined): Promise<string | null> {
     const key = given ?? newKey()
     return this.#database.transaction(async (tx) => {
@@ -167,11 +170,14 @@ export class Keys {
       where: sql`account_id = ${caller.account_id}`,
       filters: [sql`revoked_at IS NULL`, ...own, ...by],
       order: 'seq',
-      present: this.#shown,
+      present: this.#toApiKey,
     })
   }
 
-  /** A new secret for the same key; the old one works for `grace` seconds more. Throws Fault 403, code `former_secret`, to who calls with an old one. */
+  /**
+   * Gives the key a new secret; the old one stays valid for `grace` seconds. Throws Fault 403, code `former_secret`, when called with an
+   * old secret.
+   */
   async rotate(caller: Caller, id: string, grace: number): Promise<ApiKey & { key: string }> {
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
@@ -179,9 +185,9 @@ export class Keys {
       const before = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
       await this.#limits.requireCurrent(tx, caller)
-      requireWithin(bounds, this.#shown(before))
+      requireWithin(bounds, this.#toApiKey(before))
       const until = iso(this.#clock.now() + grace * 1000)
-      // a key that rotates itself tells nobody else
+      // a key that rotates itself discloses its new secret to no other key
       const itself = caller.key_id === id
       const rotated_by = itself ? before.rotated_by : makerOf(caller)
       await (itself ? this.origins.renewed(tx, id) : this.origins.rotated(tx, id, caller, until))
@@ -191,14 +197,14 @@ export class Keys {
       )
     })
     this.#forget(id)
-    return { ...this.#shown(row!), key }
+    return { ...this.#toApiKey(row!), key }
   }
 
   /**
-   * The next call with the key is 401. What was made with it ends too, unless it is to be kept: keys, also those it gave a new secret, what
-   * those made, and whatever else `ends` was told of; but not the key that asks. Throws Fault 409, code `last_key`, where no lasting key
-   * that can make others would be left; 403, code `former_secret`, to who calls with an old secret, or with a key that was made with one and did
-   * not make this key.
+   * Revokes a key: the next call with it is 401. What was created with it ends too, unless `keep`: keys, also those it rotated, what those
+   * created, and every kind registered with `ends`; but not the calling key. Throws Fault 409, code `last_key`, where no permanent key that
+   * can create others would be left; 403, code `former_secret`, when the caller uses an old secret, or a key that was created with one, and
+   * did not create this key.
    */
   async revoke(caller: Caller, id: string, keep: boolean): Promise<KeyRevoked> {
     const [ids, ended] = await this.#database.transaction(async (tx) => {
@@ -219,7 +225,7 @@ export class Keys {
     return { id, deleted: true, ended }
   }
 
-  /** Writes down when each key was last used; called on a schedule so that calls need not. */
+  /** Stores when each key was last used. Runs on a schedule, so that calls do not write. */
   async noteUse(): Promise<void> {
     if (this.#used.size === 0) return
     const used = [...this.#used]
@@ -270,7 +276,7 @@ export class Keys {
     return row!
   }
 
-  readonly #shown = (row: KeyRow): ApiKey => {
+  readonly #toApiKey = (row: KeyRow): ApiKey => {
     const { id, label, key_prefix, identity_id, created_at, created_by, rotated_by, last_used_at, expires_at, revoked_at } = row
     const scopes = JSON.parse(row.scopes) as Scope[]
     const rate_limit = row.rate_limit ?? this.#defaultRate
@@ -298,5 +304,5 @@ function prefixOf(key: string): string {
   return key.slice(0, key.startsWith('pbx_') ? 12 : 6)
 }
 
-/** What the box's first key holds. */
+/** The scopes of the box's first key. */
 const everyScope: Scope[] = [...allScopes]

@@ -9,13 +9,13 @@ const Scopes = z
   .transform((list) => [...new Set(list)])
   .meta({ override: { type: 'array', items: { type: 'string', enum: [...scopes] }, minItems: 1 } })
 
-/** Who made something: the id of a key or a session. */
+/** The creator of an object: the id of a key or a session. */
 export const Maker = z.string().nullable().meta({
   description: 'the key or session it was made with; null for what was made on the machine of the box, or before this was kept',
   example: 'key_01jd3v8m2ef1pbx9mz5k7q4w6a',
 })
 
-/** A part of a list: what was made with one key or session. */
+/** Filters a list by the key or session that created its items. */
 export const MadeBy = z.object({
   created_by: z
     .string()
@@ -25,7 +25,7 @@ export const MadeBy = z.object({
     .meta({ description: 'only what this key or session made, also one that has ended' }),
 })
 
-/** A key as lists show it: never the key itself. */
+/** A key in lists, without its secret. */
 export const ApiKey = z
   .object({
     id: Id('key'),
@@ -44,7 +44,7 @@ export const ApiKey = z
   .meta({ id: 'ApiKey' })
 export type ApiKey = z.output<typeof ApiKey>
 
-/** The one answer that shows the key. */
+/** The only response that contains the secret. */
 export const ApiKeyWithSecret = z
   .object({ ...ApiKey.shape, key: z.string().meta({ description: 'shown this once' }) })
   .meta({ id: 'ApiKeyWithSecret' })
@@ -93,7 +93,7 @@ export const Rotation = z
 
 const number = z.int().min(0)
 
-/** What one account may have and use, and does. */
+/** Limits and usage of an account. */
 export const Subscription = z
   .object({
     plan: z.literal('self_hosted'),
@@ -117,7 +117,7 @@ export const Name = z
   .max(128, { error: 'must have at most 128 characters' })
   .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
 
-/** What a person signs in with; nothing is sent there. */
+/** The address a person signs in with; no mail is sent to it. */
 export const Email = z
   .string()
   .max(254, { error: 'must have at most 254 characters' })
@@ -126,7 +126,7 @@ export const Email = z
 
 const Typed = z.string().min(1).max(1000)
 
-/** An account, as whoever may act for it sees it. */
+/** An account, as its own callers see it. */
 export const Account = z
   .object({
     id: Id('acct'),
@@ -166,7 +166,7 @@ export const SignInInput = z
   .meta({ id: 'SignInWish' })
 export type SignInInput = z.output<typeof SignInInput>
 
-/** Who is signed in. */
+/** The signed-in person. */
 export const Session = z
   .object({
     id: Id('sess'),
@@ -178,7 +178,7 @@ export const Session = z
   .meta({ id: 'Session' })
 export type Session = z.output<typeof Session>
 
-/** A session as lists show it. */
+/** A session in lists. */
 export const SessionEntry = z
   .object({
     id: Id('sess'),
@@ -192,7 +192,7 @@ export const SessionEntry = z
   .meta({ id: 'SessionEntry' })
 export type SessionEntry = z.output<typeof SessionEntry>
 
-/** How many sessions ended. */
+/** The number of sessions that ended. */
 export const SessionsEnded = z.object({ id: Id('acct'), deleted: z.literal(true), count: z.int() }).meta({ id: 'SessionsEnded' })
 
 export const PasswordInput = z
@@ -204,7 +204,7 @@ export const PasswordInput = z
   .meta({ id: 'PasswordWish' })
 export type PasswordInput = z.output<typeof PasswordInput>
 
-/** The first password of an account, and the proof that one may set it. */
+/** The first password of an account, and the token that allows setting it. */
 export const SetupInput = z
   .strictObject({
     token: Typed.meta({ description: 'what follows #token= in the link' }),
@@ -219,7 +219,7 @@ export const SetupLink = z
   .meta({ id: 'SetupLink' })
 export type SetupLink = z.output<typeof SetupLink>
 
-/** Shown this once. */
+/** Returned only once. */
 export const SecondFactorSetup = z
   .object({
     uri: z.string().meta({ description: 'otpauth://, for the QR code' }),

@@ -44,7 +44,7 @@ interface Deps {
   publicUrl: () => string
 }
 
-/** Accounts: their API keys, and the people who sign in. */
+/** Accounts: their API keys, and their logins. */
 export class AccountsModule implements Module {
   readonly name = 'account'
   readonly routes: AnyRoute[]

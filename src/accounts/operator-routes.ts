@@ -7,7 +7,7 @@ import { Account, AccountInput, PasswordReset } from './model.ts'
 
 const tag = 'Operation'
 
-/** What the operator does for the people of the box. */
+/** Account management for the operator. */
 export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[] {
   return [
     route({
@@ -34,7 +34,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       body: AccountInput,
       reply: Account,
       status: 201,
-      // the fingerprint that is kept of a body is quick to compute
+      // the stored fingerprint of a body is a fast hash, which must not cover a password
       idempotent: false,
       example: { body: { name: 'Grace', email: 'grace@example.com', password: 'a long and quiet evening' } },
       handle: ({ body }) => accounts.add(body),
@@ -48,7 +48,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       tag,
       summary: 'Set the password of an account',
       description:
-        'For somebody who cannot get in: ends all sessions, and takes the second factor away if asked. Only on the machine of the box, by its own ' +
+        'Resets a lost password: ends all sessions, and removes the second factor if requested. Only on the machine of the box, by its own ' +
         'socket (pillarbox account password). Takes no Idempotency-Key.',
       body: PasswordReset,
       reply: Account,

@@ -5,20 +5,23 @@ import { type Reader, sql, type Sql, type Transaction } from '../store/database.
 
 type Who = Pick<Caller, 'key_id' | 'session_id' | 'secret'>
 
-/** What of a key says when its secrets end. */
+/** The fields of a key that determine when its secrets end. */
 export interface SecretEnds {
   expires_at: string | null
-  /** The number of the secret that it has. */
+  /** The number of its current secret. */
   rotations: number
   previous_expires_at: string | null
-  /** When the former secret ends with which the key was made, or one above it. */
+  /** When the former secret ends that created this key, or a key above it. */
   former_until: string | null
 }
 
-/** Keys and sessions that one key may end with, beside the one that made it. */
-const most = 16
+/** The most keys and sessions that one key may end with, besides its creator. */
+const maxHolders = 16
 
-/** What ends with a key or session, beside what it made: keys that it gave a new secret, webhooks that it changed, and what those who held it made. */
+/**
+ * Records what ends with a key or session besides what it created: keys it rotated, webhooks it changed, and what the holders of those
+ * created.
+ */
 export class Origins {
   readonly #clock: Clock
 
@@ -27,8 +30,8 @@ export class Origins {
   }
 
   /**
-   * Until when the key's secret or the session is good, in milliseconds since the epoch, as far as can be told now; undefined once it was revoked
-   * or replaced, has expired or ended. The operator has neither.
+   * When the key's secret or the session ends, in milliseconds since the epoch, as known now; undefined once it was revoked or replaced,
+   * has expired or ended. The operator is neither and has no end.
    */
   async until(reader: Reader, { key_id, session_id, secret }: Who): Promise<number | undefined> {
     if (key_id === null) {
@@ -41,8 +44,8 @@ export class Origins {
   }
 
   /**
-   * In the transaction in which a caller makes what can act by itself: its end comes before or after, and finds it then. Answers when what is made
-   * ends at the latest, in milliseconds since the epoch. Throws Fault 401.
+   * Checks the caller in the transaction that creates something which can act by itself, so that a revocation before or after finds it.
+   * Returns the latest end of the new object, in milliseconds since the epoch. Throws Fault 401.
    */
   async requireAdmitted(tx: Transaction, caller: Who): Promise<number> {
     const until = await this.until(tx, caller)
@@ -50,15 +53,15 @@ export class Origins {
     return until
   }
 
-  /** Until when the secret of the caller works, in milliseconds since the epoch, if another replaced it; Infinity for the one the key has, and a person. */
+  /** When the caller's replaced secret ends, in milliseconds since the epoch; Infinity for the current secret and for a person. */
   async graceOf(reader: Reader, { key_id, secret }: Who): Promise<number> {
     const row = await reader.get<SecretEnds>(sql`SELECT * FROM api_keys WHERE id = ${key_id}`)
     return !row || row.rotations === secret ? Infinity : endOfSecret(row, secret)
   }
 
   /**
-   * Until when the former secret works, in milliseconds since the epoch, by which the caller was admitted or with which the caller's key was made
-   * or one above it; Infinity where there is none.
+   * When the former secret ends that admitted the caller, or that created the caller's key or a key above it, in milliseconds since the
+   * epoch; Infinity where there is none.
    */
   async formerUntil(reader: Reader, caller: Who): Promise<number> {
     const row = await reader.get<SecretEnds>(sql`SELECT * FROM api_keys WHERE id = ${caller.key_id}`)
@@ -67,8 +70,8 @@ export class Origins {
   }
 
   /**
-   * What leaves by itself at a time (ISO 8601) must not outlive a former secret that the caller comes from. Throws Fault 403, code `beyond_own`,
-   * with this parameter.
+   * Something scheduled for a time (ISO 8601) must not outlive a former secret that the caller comes from. Throws Fault 403, code
+   * `beyond_own`, with this parameter.
    */
   async requireInGrace(reader: Reader, caller: Who, at: string, param: string): Promise<void> {
     const until = await this.formerUntil(reader, caller)
@@ -80,7 +83,7 @@ export class Origins {
     )
   }
 
-  /** What the caller makes or changes ends also with those who know the caller's secret because they gave it. */
+  /** What the caller creates or changes also ends with those who know the caller's secret because they rotated it. */
   async inherit(tx: Transaction, id: string, { key_id }: Pick<Who, 'key_id'>): Promise<void> {
     await tx.run(
       sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, origin_id FROM credential_origins WHERE id = ${key_id} AND origin_id <> ${id}
@@ -98,8 +101,8 @@ export class Origins {
   }
 
   /**
-   * The caller gave another key a new secret, and the former one works until then. Those who knew that one are let go then, but not by a key that comes
-   * from them or from the key itself. Throws Fault 403, code `too_many_rotators`.
+   * The caller rotated another key, whose former secret stays valid until then. Whoever knew that secret is dropped at that time, but not
+   * by a key that comes from them or from the key itself. Throws Fault 403, code `too_many_rotators`.
    */
   async rotated(tx: Transaction, id: string, caller: Who, until: string): Promise<void> {
     const above = sql`WITH RECURSIVE above (id) AS (SELECT ${makerOf(caller)}
@@ -107,7 +110,7 @@ export class Origins {
       UNION SELECT origin_id FROM above JOIN credential_origins ON credential_origins.id = above.id WHERE ${this.#live()})
       SELECT id FROM above WHERE id IS NOT NULL`
     if (!(await tx.get(sql`SELECT 1 WHERE ${id} IN (${above})`))) {
-      // the secret before the one that is replaced now works no more
+      // the secret before the one that is replaced now is no longer valid
       await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id} AND until IS NOT NULL AND origin_id NOT IN (${above})`)
       await tx.run(
         sql`UPDATE credential_origins SET until = ${until} WHERE id = ${id} AND until IS NULL AND origin_id NOT IN (${above})`,
@@ -117,21 +120,21 @@ export class Origins {
     const row = await tx.get<{ n: number }>(
       sql`SELECT count(*) AS n FROM credential_origins WHERE id = ${id} AND ${this.#live()}`,
     )
-    if (row!.n > most) {
+    if (row!.n > maxHolders) {
       throw new Fault(
         'forbidden',
-        `${most} keys that come from one another gave this key a new secret already. Rotate it with itself, or with a key that none of them made.`,
+        `${maxHolders} keys that come from one another gave this key a new secret already. Rotate it with itself, or with a key that none of them made.`,
         { code: 'too_many_rotators' },
       )
     }
   }
 
-  /** A key gave itself a new secret: the one before that which is replaced now works no more, and who knew it is let go. */
+  /** A key rotated itself: the secret before the replaced one is no longer valid, and whoever knew it is dropped. */
   async renewed(tx: Transaction, id: string): Promise<void> {
     await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id} AND until IS NOT NULL`)
   }
 
-  /** The ids of a key and, through all generations, those that it made or gave a new secret; but not `but`, nor what only that one made. */
+  /** The ids of a key and, through all generations, of the keys it created or rotated; without `but` and what only that one created. */
   madeWith(id: string, but: string | null): Sql {
     const others = but === null || but === id ? sql`` : sql` AND api_keys.id <> ${but}`
     return sql`WITH RECURSIVE made (id) AS (SELECT ${id}
@@ -145,7 +148,10 @@ export class Origins {
   }
 }
 
-/** When a secret of a key ends, in milliseconds since the epoch: with the key, the one before when its grace is over. 0 for older ones. */
+/**
+ * When a secret of a key ends, in milliseconds since the epoch: the current one with the key, the previous one after its grace period. 0
+ * for older ones.
+ */
 export function endOfSecret({ expires_at, rotations, previous_expires_at }: SecretEnds, secret: number): number {
   const end = expires_at === null ? Infinity : Date.parse(expires_at)
   if (secret === rotations) return end

@@ -29,7 +29,7 @@ interface Deps {
   keys: Pick<Keys, 'origins'>
 }
 
-/** What people change of how they sign in. Each change ends every other session of the account. */
+/** Changes to a login. Each change ends every other session of the account. */
 export class People {
   readonly #deps: Deps
 
@@ -37,7 +37,10 @@ export class People {
     this.#deps = deps
   }
 
-  /** Throws Fault 403, code `wrong_password`, or `setup_link_required` for a key where there is no password yet; 400 for a password that may not be one; 409 for an address that another account has. */
+  /**
+   * Throws Fault 403, code `wrong_password`, or `setup_link_required` for a key while there is no password; 400 for a password against the
+   * rules; 409 for an address of another account.
+   */
   async changePassword(caller: Caller, input: PasswordInput): Promise<Account> {
     const { database, clock, log, accounts, logins, hashes, sessions, keys } = this.#deps
     const { id } = await accounts.get(caller)
@@ -61,8 +64,8 @@ export class People {
   }
 
   /**
-   * A secret and recovery codes, shown this once; they count once confirmed. Takes the password: a session alone may be a stolen one. Throws
-   * Fault 403, code `wrong_password`; 409, code `totp_enabled`, when there is a second factor that counts.
+   * Creates a secret and recovery codes, returned only once; they take effect when confirmed. Requires the password, as a session alone may
+   * be stolen. Throws Fault 403, code `wrong_password`; 409, code `totp_enabled`, when there is a confirmed second factor.
    */
   async beginFactor(caller: Caller, password: string): Promise<SecondFactorSetup> {
     const { database, factor, keys } = this.#deps
@@ -104,7 +107,10 @@ export class People {
     return accounts.get(caller)
   }
 
-  /** By the password, or by a code (of the app, or for recovery). Throws Fault 403, code `wrong_password` or `wrong_code`; 404 without one. */
+  /**
+   * Requires the password or a code (of the app, or for recovery). Throws Fault 403, code `wrong_password` or `wrong_code`; 404 without a
+   * second factor.
+   */
   async removeFactor(caller: Caller, proof: FactorProof): Promise<{ id: string; deleted: true }> {
     const { database, log, factor, sessions, keys } = this.#deps
     requirePerson(caller)
@@ -159,8 +165,8 @@ export class People {
   }
 
   /**
-   * Who holds a session or a key and not the password must not find it here. A right code must not forgive wrong passwords: whoever has a
-   * session can make a second factor of their own.
+   * Counts guesses, so that a holder of a session or key cannot find the password by trying. A right code does not reset wrong passwords: a
+   * session can set up a second factor of its own.
    */
   async #counted(
     caller: Caller,
@@ -187,12 +193,15 @@ export class People {
   }
 }
 
-/** Whoever is signed in has given the second factor, if there is one: a confirmation ends all sessions but the one that gave its code. */
+/** A signed-in person has given the second factor, if there is one: a confirmation ends all sessions but the one that gave its code. */
 function requirePerson(caller: Caller): void {
   requireSession(caller, 'Only a person who is signed in changes the second factor; no key does, whatever it holds.')
 }
 
-/** A password outlives a key that sets it, and the end of the key would not end it: the first one is a person's, or the operator's on the machine. */
+/**
+ * A password outlives the key that sets it, even when the key is revoked: so the first one is set by a person, or by the operator on the
+ * machine.
+ */
 function requireNoKey({ key_id }: Caller): void {
   if (key_id === null) return
   throw new Fault(
@@ -215,5 +224,5 @@ function wrongCode(): Fault {
 }
 
 function changedMeanwhile(): Fault {
-  return conflict('The password was changed by somebody else at this moment.', { code: 'password_changed' })
+  return conflict('The password was changed by another call at the same time.', { code: 'password_changed' })
 }

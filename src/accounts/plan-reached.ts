@@ -6,11 +6,11 @@ interface Reached {
   most: number
   used: number
   more: number
-  /** In which it is counted: `2026-11`. */
+  /** The month of the count: `2026-11`. */
   month: string
 }
 
-/** What one is called, and several; and how one gets below the limit again. */
+/** Singular and plural of each limit, and how to get below it. */
 const words: Record<Exclude<Planned, 'storage_bytes'>, [one: string, many: string, less: string]> = {
   identities: ['identity', 'identities', 'delete one'],
   domains: ['domain', 'domains', 'delete one'],
@@ -25,7 +25,7 @@ const words: Record<Exclude<Planned, 'storage_bytes'>, [one: string, many: strin
   sms_sent: ['text message', 'text messages', 'wait for the next'],
 }
 
-/** Fault forbidden, code `plan_limit_reached`: what the limit is, what is used of it, and what can be done. */
+/** Fault forbidden, code `plan_limit_reached`: names the limit, the usage and a remedy. */
 export function reached(met: Reached): Fault {
   return new Fault('forbidden', `${sentence(met)}, or have the operator raise limits.${met.what}.`, {
     code: 'plan_limit_reached',

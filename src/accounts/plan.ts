@@ -6,28 +6,28 @@ import { type Database, type Reader, sql, type Sql, type Transaction } from '../
 import type { Subscription } from './model.ts'
 import { reached } from './plan-reached.ts'
 
-/** What is too much to be counted each time: a row holds the sum. */
+/** Amounts that are too expensive to count each time: a row holds the sum. */
 type Summed = 'storage_bytes' | Sent
 
-/** What begins again at 0 with each month. */
+/** Amounts that reset each month. */
 type Sent = 'emails_sent' | 'sms_sent'
 
-/** What there is of something, counted anew each time by whoever has it. */
+/** Amounts that are counted anew each time by the module that owns them. */
 type Counted = Exclude<Planned, Summed>
 
-/** Asks for `n`, how many of something an account has now. */
+/** Selects `n`, the current count of an account. */
 type Count = (accountId: string) => Sql
 
 interface Deps {
   database: Database
   clock: Clock
-  /** What every account may have. */
+  /** The limits of every account. */
   limits: PlanLimits
-  /** What is said of one account, and goes before that; undefined when nothing is. */
+  /** The limits of one account, which take precedence; undefined when there are none. */
   limitsOf: (accountId: string) => PlanLimits | undefined
 }
 
-/** How much each account may have and use, and does. A limit below what there is takes nothing away. */
+/** Limits and usage of each account. Lowering a limit below the usage deletes nothing. */
 export class Plan {
   readonly #deps: Deps
   readonly #counts = new Map<Planned, Count>()
@@ -42,20 +42,20 @@ export class Plan {
     this.#limits = limits
   }
 
-  /** How something is counted; before the first call. */
+  /** Registers how something is counted; before the first call. */
   counts(what: Counted, count: Count): void {
     this.#counts.set(what, count)
   }
 
   /**
-   * Throws Fault forbidden, code `plan_limit_reached`, when so many more are too many. It holds for whoever makes them in the same
-   * transaction. `at` (milliseconds since the Unix epoch) is when they are used.
+   * Throws Fault forbidden, code `plan_limit_reached`, when this many more exceed the limit. Valid within the transaction that creates
+   * them. `at` (milliseconds since the Unix epoch) is when they are used.
    */
   async require(reader: Reader, accountId: string, what: Planned, more = 1, at = this.#deps.clock.now()): Promise<void> {
-    const most = this.#limit(accountId, what)
-    if (most === null) return
+    const limit = this.#limit(accountId, what)
+    if (limit === null) return
     const used = await this.#used(reader, accountId, what, at)
-    if (used + more > most) throw reached({ what, most, used, more, month: monthOf(at) })
+    if (used + more > limit) throw reached({ what, most: limit, used, more, month: monthOf(at) })
   }
 
   /** Requires one more, and counts it. */
@@ -64,14 +64,14 @@ export class Plan {
     await this.add(tx, accountId, what, 1, at)
   }
 
-  /** What was to leave at one time leaves at another. */
+  /** Moves what was scheduled for one time to another. */
   async move(tx: Transaction, accountId: string, what: Sent, from: number, to: number): Promise<void> {
     if (monthOf(from) === monthOf(to)) return
     await this.add(tx, accountId, what, -1, from)
     await this.take(tx, accountId, what, to)
   }
 
-  /** Adds to what was used, or takes from it. */
+  /** Adds to the usage; negative amounts reduce it. */
   async add(tx: Transaction, accountId: string, what: Summed, more: number, at = this.#deps.clock.now()): Promise<void> {
     await tx.run(
       sql`INSERT INTO plan_use (account_id, what, period, used) VALUES (${accountId}, ${what}, ${periodOf(what, at)}, ${Math.max(0, more)})
@@ -79,14 +79,14 @@ export class Plan {
     )
   }
 
-  /** Octets that the account may keep beyond what it does; negative when it keeps more than it may, Infinity when there is no limit. */
+  /** The bytes left of the account's quota; negative above the quota, Infinity without one. */
   async available(reader: Reader, accountId: string): Promise<number> {
-    const most = this.#limit(accountId, 'storage_bytes')
-    return most === null ? Infinity : most - (await this.#used(reader, accountId, 'storage_bytes', this.#deps.clock.now()))
+    const limit = this.#limit(accountId, 'storage_bytes')
+    return limit === null ? Infinity : limit - (await this.#used(reader, accountId, 'storage_bytes', this.#deps.clock.now()))
   }
 
   async subscription(caller: Caller): Promise<Subscription> {
-    // a key bound to one identity sees nothing of what is the account's
+    // a key bound to one identity cannot see account data
     if (caller.identity_id !== null) throw notFound('subscription')
     const { database, clock } = this.#deps
     const now = clock.now()

@@ -4,15 +4,15 @@ import { type Reader, sql } from '../store/database.ts'
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /**
- * A new key: `pbx_`, 43 base62 characters (256 bits) and 6 of checksum, so that secret scanners can tell one.
- * The checksum is never what admits.
+ * Creates a key: `pbx_`, 43 base62 characters (256 bits) and 6 of checksum, so that secret scanners can recognize one. The checksum is not
+ * used for authentication.
  */
 export function newKey(): string {
   const body = base62(BigInt(`0x${randomBytes(32).toString('hex')}`), 43)
   return `pbx_${body}${checksum(body)}`
 }
 
-/** What the store keeps of a key: its SHA-256 (256 random bits need no slow hash). */
+/** The stored hash of a key: its SHA-256 (256 random bits need no slow hash). */
 export function keyHash(key: string): string {
   return createHash('sha256').update(key).digest('base64url')
 }
@@ -28,7 +28,7 @@ function base62(number: bigint, length: number): string {
   return text
 }
 
-/** The id of this key while it is not revoked; asking does not count as using it. */
+/** The id of this key unless it is revoked; the lookup does not count as a use. */
 export async function idOfKey(reader: Reader, key: string): Promise<string | undefined> {
   const row = await reader.get<{ id: string }>(sql`SELECT id FROM api_keys WHERE hash = ${keyHash(key)} AND revoked_at IS NULL`)
   return row?.id

@@ -2,7 +2,7 @@ import type { AgentCard } from './document-shapes.ts'
 import type { Agent } from './model.ts'
 import { describe } from './registration.ts'
 
-/** The box, as cards name it. */
+/** The box in cards. */
 interface Box {
   publicUrl: string
   version: string
@@ -12,8 +12,8 @@ const text = ['text/plain', 'text/html']
 const unable = { streaming: false, pushNotifications: false, extendedAgentCard: false }
 
 /**
- * The card of an agent (A2A 1.0, 4.4.1). The box speaks none of the bindings that A2A defines, and does not pretend to: the one interface
- * is mail, under a binding named by its own standard.
+ * The card of an agent (A2A 1.0, 4.4.1). The box implements none of the bindings of A2A and claims none: the one interface is mail, under a
+ * binding named by its own standard.
  */
 export function agentCard(agent: Agent, email: string, box: Box): AgentCard {
   return {
@@ -32,7 +32,7 @@ export function agentCard(agent: Agent, email: string, box: Box): AgentCard {
   }
 }
 
-/** The card of the box itself: its API, for those who hold a key. */
+/** The card of the box itself: its API, for holders of a key. */
 export function boxCard(box: Box): AgentCard {
   const { publicUrl, version } = box
   return {

@@ -32,11 +32,11 @@ interface Deps {
   identities: Identities
   plan: Plan
   publicUrl: () => string
-  /** A name as lower-case ASCII; empty when nothing of it is left. */
+  /** Transliterates a name to lower-case ASCII; empty when nothing is left. */
   transliterate: (name: string) => string
 }
 
-/** The public faces of identities, and the handles that are theirs for ever. */
+/** The public profiles of identities, and their handles, which are reserved for ever. */
 export class Agents implements AgentDirectory {
   readonly #deps: Deps
 
@@ -66,7 +66,7 @@ export class Agents implements AgentDirectory {
           ${input.description ?? null}, ${input.avatar_url ?? null}, ${JSON.stringify(input.capabilities ?? [])},
           ${JSON.stringify(input.links ?? [])}, ${JSON.stringify(input.metadata ?? {})}, ${now}, ${now})`,
       )
-      const agent = this.#shown((await first(tx, sql`id = ${id}`))!)
+      const agent = this.#toAgent((await first(tx, sql`id = ${id}`))!)
       await events.append(tx, agentCreated, {
         account_id: identity.account_id,
         identity_id: identity.id,
@@ -92,12 +92,12 @@ export class Agents implements AgentDirectory {
       where: sql`account_id = ${caller.account_id}${named}`,
       filters: [...bound, ...whose],
       order: 'seq',
-      present: (row) => this.#shown(row),
+      present: (row) => this.#toAgent(row),
     })
   }
 
   async get(caller: Caller, id: string): Promise<Agent> {
-    return this.#shown(await this.row(caller, id))
+    return this.#toAgent(await this.row(caller, id))
   }
 
   /** The row of an agent the caller may see; throws Fault not_found. */
@@ -130,11 +130,11 @@ export class Agents implements AgentDirectory {
     })
   }
 
-  /** Tells the log that the agent, or what belongs to it, was changed just now; what only takes away is not refused for want of room. */
+  /** Emits an update event of the agent; a change that only removes data is not refused above the quota. */
   async touch(tx: Transaction, id: string, refusable = true): Promise<Agent> {
     await tx.run(sql`UPDATE agents SET updated_at = ${iso(this.#deps.clock.now())} WHERE id = ${id}`)
     const row = (await first(tx, sql`id = ${id}`))!
-    const agent = this.#shown(row)
+    const agent = this.#toAgent(row)
     await this.#deps.events.append(tx, agentUpdated, {
       account_id: row.account_id,
       identity_id: row.identity_id,
@@ -152,12 +152,12 @@ export class Agents implements AgentDirectory {
     return this.#known(sql`id = ${id}`)
   }
 
-  /** Also by a handle it had before: nobody else can have that. */
+  /** Also finds former handles, which stay reserved. */
   byHandle(handle: string): Promise<KnownAgent | undefined> {
     return this.#known(sql`id = (SELECT agent_id FROM agent_handles WHERE agent_handles.handle = ${handle.toLowerCase()})`)
   }
 
-  /** The row of an agent, whoever asks: what is public of it is public. Throws Fault not_found. */
+  /** The public row of an agent, for any caller. Throws Fault not_found. */
   async published(id: string): Promise<AgentRow> {
     const row = await first(this.#deps.database, sql`id = ${id}`)
     if (!row) throw notFound('agent')
@@ -166,7 +166,7 @@ export class Agents implements AgentDirectory {
 
   async #known(condition: Sql): Promise<KnownAgent | undefined> {
     const row = await first(this.#deps.database, condition)
-    return row && { account_id: row.account_id, agent: this.#shown(row) }
+    return row && { account_id: row.account_id, agent: this.#toAgent(row) }
   }
 
   async #remove(tx: Transaction, row: AgentRow): Promise<void> {
@@ -177,7 +177,7 @@ export class Agents implements AgentDirectory {
     await this.#deps.events.append(tx, agentDeleted, { account_id, identity_id, data })
   }
 
-  #shown(row: AgentRow): Agent {
+  #toAgent(row: AgentRow): Agent {
     return toAgent(row, this.#deps.publicUrl())
   }
 }

@@ -1,12 +1,12 @@
 import type { PublishedKey } from '../tokens/model.ts'
 import type { DidDocument } from './document-shapes.ts'
 
-/** What a DID stands for, beside its keys. */
+/** The subject of a DID document, without its keys. */
 interface Subject {
   did: string
   alsoKnownAs: string[]
   services: { name: string; type: string; endpoint: string }[]
-  /** Whether what the keys sign in this name is to be believed. */
+  /** Whether signatures in this name are to be trusted. */
   trusted: boolean
 }
 
@@ -17,8 +17,8 @@ const context = [
 ]
 
 /**
- * The DID document of the box or of one of its agents: each key of the box twice, as JsonWebKey2020 named by its `kid` and as Multikey.
- * Nothing is asserted in the name of one who is not trusted, so that elsewhere too its tokens are no good.
+ * The DID document of the box or of one of its agents. It lists each key of the box twice, as JsonWebKey2020 named by its `kid` and as
+ * Multikey. An untrusted subject gets no assertion method, so that its tokens fail elsewhere too.
  */
 export function didDocument({ did, alsoKnownAs, services, trusted }: Subject, keys: readonly PublishedKey[]): DidDocument {
   const verificationMethod = keys.flatMap((key) => methods(did, key))

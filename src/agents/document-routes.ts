@@ -4,7 +4,7 @@ import type { Documents } from './documents.ts'
 
 const common = { method: 'GET', scope: 'public', rate: 'document', document: true, tag: 'Public documents' } as const
 
-/** What anybody may read, from any page. */
+/** Public documents, readable by any origin. */
 export function documentRoutes(documents: Documents): AnyRoute[] {
   return [
     route({

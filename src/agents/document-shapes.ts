@@ -12,7 +12,7 @@ const VerificationMethod = z.union([
   z.object({ id: z.string(), type: z.literal('Multikey'), controller: z.string(), publicKeyMultibase: z.string() }),
 ])
 
-/** A DID document (DID Core 1.0) in the one form that is JSON and JSON-LD alike. */
+/** A DID document (DID Core 1.0) in the form that is both JSON and JSON-LD. */
 export const DidDocument = z
   .object({
     '@context': z.array(z.string()),
@@ -47,7 +47,7 @@ export const RegistrationFile = z
   .meta({ id: 'RegistrationFile' })
 export type RegistrationFile = z.output<typeof RegistrationFile>
 
-/** What proves, at a domain, that registrations speak of it (ERC-8004, endpoint domain verification). */
+/** The proof at a domain that registrations are about it (ERC-8004, endpoint domain verification). */
 export const DomainRegistrations = z.object({ registrations: z.array(Registration) }).meta({ id: 'DomainRegistrations' })
 export type DomainRegistrations = z.output<typeof DomainRegistrations>
 

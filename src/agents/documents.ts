@@ -11,10 +11,10 @@ import { agentCreated, agentDeleted, agentDid, agentUpdated, boxDid } from './mo
 import { registrationFile, registrationsOf } from './registration.ts'
 import { toAgent } from './row.ts'
 
-/** Most registrations in the document that is for the whole domain. */
-const most = 10_000
+/** The most registrations in the document of the whole domain. */
+const maxRegistrations = 10_000
 
-/** Whatever could change which agents are registered where, and active. */
+/** Events that can change which agents are registered where, and active. */
 const changing: ReadonlySet<string> = new Set(
   [agentCreated, agentUpdated, agentDeleted, identityUpdated, identityDeleted].map(({ name }) => name),
 )
@@ -28,7 +28,7 @@ interface Deps {
   version: string
 }
 
-/** What strangers may read of the box and its agents; Fault not_found for an agent that is not, or no more. */
+/** Public documents of the box and its agents; throws Fault not_found for an unknown or deleted agent. */
 export class Documents {
   readonly #deps: Deps
   #registrations: Promise<DomainRegistrations> | undefined
@@ -75,9 +75,9 @@ export class Documents {
     return registrationFile(toAgent(row, this.#url), row.email, await links.of(agentId))
   }
 
-  /** The same object for as long as nothing changes: it may be long, and anybody may ask for it. */
+  /** Cached until something changes: it may be long, and is public. */
   async registrations(): Promise<DomainRegistrations> {
-    // a change drops also what is still being read: it could be from before
+    // a change also drops a read under way, which could be older
     const reading = (this.#registrations ??= this.#allRegistrations())
     reading.catch(() => this.#registrations === reading && (this.#registrations = undefined))
     return reading
@@ -93,7 +93,7 @@ export class Documents {
   }
 
   async #allRegistrations(): Promise<DomainRegistrations> {
-    return { registrations: registrationsOf(await this.#deps.links.all(most)) }
+    return { registrations: registrationsOf(await this.#deps.links.all(maxRegistrations)) }
   }
 
   get #box(): { publicUrl: string; version: string } {

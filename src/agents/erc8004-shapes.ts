@@ -33,7 +33,7 @@ const TokenId = z
   .refine((text) => /^\d+$/.test(text) && BigInt(text) <= biggest, { error: 'must fit into 256 bits' })
   .meta({ override: { type: ['string', 'integer'] }, description: 'the agentId of the registry, in decimal' })
 
-/** What says that an agent is this token of an ERC-8004 identity registry. */
+/** Links an agent to a token of an ERC-8004 identity registry. */
 export const Erc8004Link = z
   .object({
     id: Id('link'),

@@ -23,11 +23,11 @@ interface LinkRow {
   created_at: string
 }
 
-/** Where an agent is registered, as public documents say it. */
+/** A registration of an agent in public documents. */
 export type Registered = Pick<LinkRow, 'chain_id' | 'registry' | 'token_id'>
 
-/** Most links of one agent. */
-const most = 50
+/** The most links of one agent. */
+const maxLinks = 50
 
 interface Deps {
   database: Database
@@ -36,7 +36,7 @@ interface Deps {
   agents: Agents
 }
 
-/** Which tokens of ERC-8004 registries agents say they are; a token is one agent's at most. */
+/** The tokens of ERC-8004 registries that agents claim; each token belongs to at most one agent. */
 export class Erc8004Links {
   readonly #deps: Deps
 
@@ -51,7 +51,7 @@ export class Erc8004Links {
     return database.transaction(async (tx) => {
       await agents.row(caller, agentId, tx)
       const had = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM erc8004_links WHERE agent_id = ${agentId}`)
-      if (had!.n >= most) throw conflict(`An agent has at most ${most} links.`, { code: 'too_many_links' })
+      if (had!.n >= maxLinks) throw conflict(`An agent has at most ${maxLinks} links.`, { code: 'too_many_links' })
       const row = await tx.get<LinkRow>(
         sql`INSERT INTO erc8004_links (id, agent_id, chain_id, registry, token_id, owner_address, tx_hash, created_at) VALUES (${newId('link')},
           ${agentId}, ${input.chain_id}, ${registry}, ${input.token_id}, ${owner}, ${input.tx_hash ?? null}, ${iso(clock.now())})
@@ -96,14 +96,14 @@ export class Erc8004Links {
     })
   }
 
-  /** Everything one agent is linked to, oldest first. */
+  /** The links of one agent, oldest first. */
   of(agentId: string): Promise<Registered[]> {
     return this.#deps.database.all(
       sql`SELECT chain_id, registry, token_id FROM erc8004_links WHERE agent_id = ${agentId} ORDER BY seq`,
     )
   }
 
-  /** Everything the active agents of the box are linked to, oldest first, at most this many. */
+  /** The links of the active agents of the box, oldest first, limited. */
   all(limit: number): Promise<Registered[]> {
     return this.#deps.database.all(
       sql`SELECT chain_id, registry, token_id FROM erc8004_links JOIN agents ON agents.id = erc8004_links.agent_id
@@ -135,18 +135,18 @@ function toErc8004Link(row: LinkRow): Erc8004Link {
   }
 }
 
-/** An Ethereum address in the one spelling whose capitals are its checksum (EIP-55). `address` is 0x and 40 hexadecimal digits. */
+/** An Ethereum address with its checksum in capitals (EIP-55). `address` is 0x and 40 hexadecimal digits. */
 export function checksummed(address: string): string {
   const digits = address.slice(2).toLowerCase()
   const hash = keccak_256(new TextEncoder().encode(digits))
-  const letters = Array.from(digits, (digit, index) => {
+  const characters = Array.from(digits, (digit, index) => {
     const nibble = (hash[index >> 1]! >> (index % 2 === 0 ? 4 : 0)) & 15
     return nibble >= 8 ? digit.toUpperCase() : digit
   })
-  return `0x${letters.join('')}`
+  return `0x${characters.join('')}`
 }
 
-/** Whether the capitals of an address are its checksum, or there is none: all letters of one case. */
+/** Whether the checksum of an address is valid, or it has none: all letters of one case. */
 export function isUnbroken(address: string): boolean {
   const digits = address.slice(2)
   return digits === digits.toLowerCase() || digits === digits.toUpperCase() || address === checksummed(address)

@@ -4,7 +4,7 @@ import { newId } from '../core/ids.ts'
 import { isRoleName } from '../identities/role-names.ts'
 import { sql, type Transaction } from '../store/database.ts'
 
-/** Handles nobody has, beside the names that speak for a domain: strangers would take them for the operator's, or for a part of the box. */
+/** Reserved handles besides role names: strangers would take them for the operator, or for a part of the box. */
 const reserved: ReadonlySet<string> = new Set(
   `about account accounts agent agents all anonymous api auth billing blog bot box contact docs everyone help helpdesk identities identity is
   it login logout mail me moderator nobody null official operator owner pillarbox privacy register service settings signin signout signup smtp
@@ -17,10 +17,10 @@ function isReserved(handle: string): boolean {
 
 const longest = 39
 
-/** Handles an agent may have had, beside the one it has; without a bound one agent could take every good one. */
+/** The most former handles of an agent, so that one agent cannot take many good ones. */
 const maxFormer = 10
 
-/** Makes this handle the agent's for ever. Throws Fault conflict when it is, or was, another's. */
+/** Reserves this handle for the agent for ever. Throws Fault conflict when it is, or was, another's. */
 export async function claim(tx: Transaction, agentId: string, handle: string): Promise<void> {
   if (isReserved(handle)) throw conflict(`The handle ${handle} is reserved for the box.`, { param: 'handle' })
   const { changes } = await take(tx, agentId, handle)
@@ -30,7 +30,7 @@ export async function claim(tx: Transaction, agentId: string, handle: string): P
   throw conflict(`The handle ${handle} is taken; a handle is never given to another agent.`, { param: 'handle' })
 }
 
-/** As `claim`, for an agent that has one already. Throws Fault conflict also when it has had too many. */
+/** As `claim`, for an agent that has a handle. Throws Fault conflict also after too many changes. */
 export async function change(tx: Transaction, agentId: string, handle: string): Promise<void> {
   await claim(tx, agentId, handle)
   const had = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM agent_handles WHERE agent_id = ${agentId}`)
@@ -41,7 +41,7 @@ export async function change(tx: Transaction, agentId: string, handle: string): 
   })
 }
 
-/** Finds and claims a free handle like this name, which is lower-case ASCII with dots, hyphens and underscores. */
+/** Finds and claims a free handle similar to this name, which is lower-case ASCII with dots, hyphens and underscores. */
 export async function claimLike(tx: Transaction, agentId: string, name: string): Promise<string> {
   const plain = trimBothEnds(name.replaceAll(/[^a-z0-9]+/g, '-'), '-')
   const wanted = plain.length < 2 ? `agent-${agentId.slice(-10)}` : plain

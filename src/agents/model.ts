@@ -13,7 +13,7 @@ const Description = z
   .string()
   .trim()
   .max(2000)
-  // marks of writing direction could make one text look like another
+  // bidirectional control characters could disguise a text
   .refine((text) => !/[\p{Cs}\u202a-\u202e\u2066-\u2069]/u.test(text) && !/\p{Cc}/u.test(text.replaceAll('\n', '')), {
     error: 'must be text; line breaks are the only control characters in it',
   })
@@ -35,7 +35,7 @@ const Capabilities = z
 
 const Links = z.array(z.strictObject({ name: Name, url: PublicUrl })).max(20)
 
-/** The public face of an identity: what strangers may know of it, and how they tell it is who it says. */
+/** The public profile of an identity: public data, and how strangers can verify it. */
 export const Agent = z
   .object({
     id: Id('agent'),
@@ -117,13 +117,13 @@ export const agentDeleted = eventType(
   AgentGone,
 )
 
-/** A living agent with the account it belongs to. */
+/** An existing agent with its account. */
 export interface KnownAgent {
   account_id: string
   agent: Agent
 }
 
-/** Where other capabilities find agents; a deleted one, or one whose identity was deleted, is not there. */
+/** Looks up agents for other modules; deleted agents, and agents of deleted identities, are not found. */
 export interface AgentDirectory {
   ofIdentity(identityId: string): Promise<KnownAgent | undefined>
   byId(id: string): Promise<KnownAgent | undefined>
@@ -135,14 +135,14 @@ export function boxDid(publicUrl: string): string {
   return `did:web:${encodeURIComponent(new URL(publicUrl).host)}`
 }
 
-/** The DID of an agent of the box at this URL; it is resolved at `/v1/agents/{id}/did.json`. */
+/** The DID of an agent of the box at this URL; it resolves to `/v1/agents/{id}/did.json`. */
 export function agentDid(publicUrl: string, agentId: string): string {
   return `${boxDid(publicUrl)}:v1:agents:${agentId}`
 }
 
 /**
- * A DID in one spelling: of a did:web the host is in small letters without the port that needs no saying, and nothing is escaped that need
- * not be. Undefined for what is no DID, or a DID with a path, query or fragment.
+ * The canonical form of a DID: the host of a did:web in lower case without the default port, and without unneeded escapes. Undefined for
+ * anything that is not a DID, or a DID with a path, query or fragment.
  */
 export function canonicalDid(did: string): string | undefined {
   if (!/^did:[a-z0-9]+:[^\s#?/\\]+$/.test(did)) return undefined
@@ -157,12 +157,12 @@ export function canonicalDid(did: string): string | undefined {
   return ['did:web', encodeURIComponent(host), ...steps].join(':')
 }
 
-/** Whether a DID in its one spelling is that of the box at this URL, or of somebody below it. */
+/** Whether a canonical DID is that of the box at this URL, or of one of its agents. */
 export function isOfBox(publicUrl: string, did: string): boolean {
   return `${did}:`.startsWith(`${boxDid(publicUrl)}:`)
 }
 
-/** The id of the agent that a DID names, when it is one of the box at this URL. */
+/** The agent id in a DID of the box at this URL. */
 export function agentOfDid(publicUrl: string, did: string): string | undefined {
   const prefix = `${boxDid(publicUrl)}:v1:agents:`
   return did.startsWith(prefix) ? did.slice(prefix.length) : undefined
@@ -170,7 +170,7 @@ export function agentOfDid(publicUrl: string, did: string): string | undefined {
 
 function isPublicUrl(text: string): boolean {
   const url = URL.parse(text)
-  // the parser would take out what is not visible, and read a backslash as a slash
+  // the parser would remove invisible characters, and read a backslash as a slash
   return /^https:\/\/[^\s\p{C}\\]+$/iu.test(text) && url !== null && url.username === '' && url.password === ''
 }
 

@@ -24,7 +24,7 @@ interface Deps {
   version: string
 }
 
-/** Agents: the public faces of identities, and what strangers may read of them. */
+/** Agents: the public profiles of identities, and their public documents. */
 export class AgentsModule implements Module {
   readonly name = 'agents'
   readonly events = [agentCreated, agentUpdated, agentDeleted]

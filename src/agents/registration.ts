@@ -18,7 +18,7 @@ export function registrationFile(agent: Agent, email: string, registered: readon
     x402Support: false,
     active: agent.status === 'active',
     registrations,
-    // trust is asked for where there is a registry that could hold it
+    // trust is claimed only where a registry could hold it
     supportedTrust: registrations.length === 0 ? [] : ['reputation'],
   }
 }
@@ -30,7 +30,7 @@ export function registrationsOf(registered: readonly Registered[]): DomainRegist
   }))
 }
 
-/** What is said of an agent that says nothing of itself. */
+/** The default description of an agent. */
 export function describe({ description, display_name }: Agent, email: string): string {
   return description ?? `${display_name} reads mail at ${email}.`
 }

@@ -2,7 +2,7 @@ import { sql } from '../store/database.ts'
 import { type Agent, agentDid, type AgentGone } from './model.ts'
 import type * as z from 'zod'
 
-/** A row of `agents` with what it has of its identity. */
+/** A row of `agents` with fields of its identity. */
 export interface AgentRow {
   seq: number
   id: string

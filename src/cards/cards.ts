@@ -10,7 +10,7 @@ import type { EventType } from '../events/model.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { octetsOf } from './encrypted.ts'
+import { bytesOf } from './encrypted.ts'
 import type { Ledger } from './ledger.ts'
 import {
   type Card,
@@ -24,7 +24,7 @@ import {
   type NewCard,
 } from './model.ts'
 import { periodEnd } from './periods.ts'
-import { type CardRow, limitsOf, livingRowOf, rowOf, standing, toCard } from './row.ts'
+import { type CardRow, limitsOf, livingRowOf, rowOf, budgetState, toCard } from './row.ts'
 import { budgetOf, nameOf, resetOf } from './spellings.ts'
 
 interface Deps {
@@ -37,10 +37,10 @@ interface Deps {
   plan: Plan
 }
 
-/** The furthest any place's calendar lies behind UTC, in milliseconds: a card is good to the end of its month there. */
+/** The furthest time zone behind UTC, in milliseconds: a card is valid to the end of its month there. */
 const latest = 12 * hour
 
-/** The cards of every identity: what may be told of them, their status and their limits. */
+/** The cards of every identity: their public data, status and limits. */
 export class Cards {
   readonly #deps: Deps
 
@@ -53,7 +53,7 @@ export class Cards {
     )
   }
 
-  /** What was said of the cards of an identity that is gone, and a handful of what was done with them. Answers whether there may be more. */
+  /** Deletes the cards of a deleted identity and a batch of their transactions. Returns whether there may be more. */
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
     const its = sql`SELECT id FROM cards WHERE identity_id = ${identityId}`
     const gone = await tx.all<{ octets: number }>(
@@ -76,7 +76,7 @@ export class Cards {
     const name = nameOf(input)
     const { budget_cents, currency = 'usd', period = 'one_time' } = budgetOf(input)
     if (budget_cents === undefined) throw invalid('budget_cents', 'budget_cents (or budget.amount) is required.', 'missing')
-    const encrypted = octetsOf(input.encrypted_data)
+    const encrypted = bytesOf(input.encrypted_data)
     const now = clock.now()
     requireNotPast(input, now)
     return database.transaction(async (tx) => {
@@ -89,7 +89,7 @@ export class Cards {
           ${periodEnd(period, now)}, ${iso(now)}, ${iso(now)}) RETURNING *`,
       )
       await tx.run(sql`INSERT INTO card_secrets (card_seq, encrypted_data) VALUES (${row!.seq}, ${encrypted})`)
-      return this.#tell(tx, cardCreated, row!)
+      return this.#emit(tx, cardCreated, row!)
     })
   }
 
@@ -119,12 +119,12 @@ export class Cards {
     return limitsOf(await rowOf(this.#deps.database, caller, id), this.#deps.clock.now())
   }
 
-  /** When it resolves, no reveal succeeds any more. A frozen card stays as it is. */
+  /** Once it resolves, no reveal succeeds. A card that is already frozen stays so. */
   freeze(caller: Caller, id: string): Promise<Card> {
     return this.#deps.database.transaction(async (tx) => {
       const row = await livingRowOf(tx, caller, id)
       if (row.status === 'frozen') return toCard(row, this.#deps.clock.now())
-      return this.#tell(tx, cardFrozen, await this.#setStatus(tx, id, 'frozen'))
+      return this.#emit(tx, cardFrozen, await this.#setStatus(tx, id, 'frozen'))
     })
   }
 
@@ -132,11 +132,11 @@ export class Cards {
     return this.#deps.database.transaction(async (tx) => {
       const { status } = await livingRowOf(tx, caller, id)
       if (status !== 'frozen') throw conflict('The card is not frozen.', { code: 'card_not_frozen' })
-      return this.#tell(tx, cardUnfrozen, await this.#setStatus(tx, id, 'active'))
+      return this.#emit(tx, cardUnfrozen, await this.#setStatus(tx, id, 'active'))
     })
   }
 
-  /** For ever: what is secret of the card is destroyed in the same transaction. */
+  /** Permanent: the encrypted data is destroyed in the same transaction. */
   cancel(caller: Caller, id: string): Promise<Card> {
     return this.#deps.database.transaction(async (tx) => {
       await livingRowOf(tx, caller, id)
@@ -144,7 +144,7 @@ export class Cards {
     })
   }
 
-  /** Changes budget, currency and period, and begins what is spent again at 0. */
+  /** Changes budget, currency and period, and can reset the amount spent to 0. */
   setLimits(caller: Caller, id: string, change: LimitsChange): Promise<CardLimits> {
     const { database, clock, ledger } = this.#deps
     const input = budgetOf(change)
@@ -152,7 +152,7 @@ export class Cards {
     return database.transaction(async (tx) => {
       const row = await livingRowOf(tx, caller, id)
       const now = clock.now()
-      const before = { ...row, ...standing(row, now) }
+      const before = { ...row, ...budgetState(row, now) }
       const { budget_cents = before.budget_cents, currency = before.currency, period = before.period } = input
       if (currency !== before.currency && before.spent_cents > 0 && !reset) {
         throw conflict(`What is spent is in ${before.currency}: the currency can be changed with reset_spent only.`, {
@@ -170,7 +170,7 @@ export class Cards {
           WHERE id = ${id} RETURNING *`,
       )
       if (reset) await ledger.record(tx, caller, after!, now, { type: 'reset', amount_cents: before.spent_cents })
-      await this.#tell(tx, cardLimitsUpdated, after!)
+      await this.#emit(tx, cardLimitsUpdated, after!)
       return limitsOf(after!, now)
     })
   }
@@ -187,9 +187,9 @@ export class Cards {
     const { size } = (await tx.get<{ size: number }>(
       sql`SELECT length(encrypted_data) AS size FROM card_secrets WHERE card_seq = ${row.seq}`,
     ))!
-    // of the same size, so that the octets are written over where they lie
+    // of the same size, so that the bytes are overwritten in place
     await tx.run(sql`UPDATE card_secrets SET encrypted_data = ${Buffer.alloc(size)} WHERE card_seq = ${row.seq}`)
-    return this.#tell(tx, cardCancelled, row)
+    return this.#emit(tx, cardCancelled, row)
   }
 
   async #setStatus(tx: Transaction, id: string, status: Card['status']): Promise<CardRow> {
@@ -199,7 +199,7 @@ export class Cards {
     return row!
   }
 
-  async #tell(tx: Transaction, type: EventType<Card>, row: CardRow): Promise<Card> {
+  async #emit(tx: Transaction, type: EventType<Card>, row: CardRow): Promise<Card> {
     const card = toCard(row, this.#deps.clock.now())
     await this.#deps.events.append(tx, type, { account_id: row.account_id, identity_id: row.identity_id, data: card })
     return card

@@ -5,10 +5,10 @@ const shortest = 29
 const longest = 8192
 
 /**
- * The octets of a card's encrypted data. Throws Fault for what is no base64 as every encoder writes it (RFC 4648 4) of 29 bytes to 8 KiB,
- * and for what somebody forgot to encrypt: text, or octets that hold what can only be a card number.
+ * The bytes of a card's encrypted data. Throws Fault for anything but canonical base64 (RFC 4648 4) of 29 bytes to 8 KiB, and for
+ * unencrypted data: text, or bytes that contain a card number.
  */
-export function octetsOf(encryptedData: string): Buffer {
+export function bytesOf(encryptedData: string): Buffer {
   const bytes = Buffer.from(encryptedData, 'base64')
   if (bytes.length < shortest || bytes.length > longest || bytes.toString('base64') !== encryptedData) {
     throw invalid(
@@ -32,7 +32,7 @@ function isText(bytes: Buffer): boolean {
   }
 }
 
-/** 13 to 19 digits, perhaps in groups, with a right check digit (ISO/IEC 7812-1 annex B). */
+/** Finds 13 to 19 digits, possibly grouped, with a valid check digit (ISO/IEC 7812-1 annex B). */
 function holdsCardNumber(text: string): boolean {
   return [...text.matchAll(/\d(?:[ -]?\d){12,18}/g)].some(([number]) => isLuhn(number.replaceAll(/\D/g, '')))
 }

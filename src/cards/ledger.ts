@@ -8,26 +8,26 @@ import { type Database, type Reader, sql, type Transaction } from '../store/data
 import { page } from '../store/page.ts'
 import type { CardTransaction, NewTransaction, TransactionFilter } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
-import { type CardRow, livingRowOf, rowOf, standing } from './row.ts'
+import { type CardRow, livingRowOf, rowOf, budgetState } from './row.ts'
 
 /** One row of the ledger. */
 export interface TransactionRow extends Omit<CardTransaction, 'allowed'> {
   seq: number
   allowed: number
-  /** The card's round in which it counts. */
+  /** The budget period of the card in which it counts. */
   round: number
 }
 
 type Entry = Pick<CardTransaction, 'type' | 'amount_cents'> &
   Partial<Pick<CardTransaction, 'reason' | 'reveal_id' | 'purpose' | 'description' | 'allowed'>>
 
-/** A header can be kilobytes long. */
+/** The stored length of a header that can be kilobytes long. */
 const longestUserAgent = 500
 
-/** Octets of the texts of a row that take no room of the account's. */
+/** Bytes of a row's texts that are not counted against the quota. */
 const little = 256
 
-/** What was revealed, refused and spent of each card. */
+/** The ledger of each card: reveals, refusals and spending. */
 export class Ledger {
   readonly #database: Database
   readonly #clock: Clock
@@ -60,15 +60,15 @@ export class Ledger {
     })
   }
 
-  /** Real spending, which is never refused for the budget; `amount_cents` replaces what the reveal it names reserved. */
+  /** Reports real spending, which is never refused for the budget; `amount_cents` replaces the amount that the named reveal reserved. */
   report(caller: Caller, cardId: string, input: NewTransaction): Promise<CardTransaction> {
     return this.#database.transaction(async (tx) => {
       const before = await livingRowOf(tx, caller, cardId)
       const reveal = input.reveal_id === undefined ? undefined : await this.#reveal(tx, before, input.reveal_id)
       if (input.type === 'report' && reveal) await requireUnreported(tx, reveal)
       const now = this.#clock.now()
-      const change = changeOf(input, reveal, standing(before, now).round)
-      if (standing(before, now).spent_cents + change > Number.MAX_SAFE_INTEGER) {
+      const change = changeOf(input, reveal, budgetState(before, now).round)
+      if (budgetState(before, now).spent_cents + change > Number.MAX_SAFE_INTEGER) {
         throw invalid('amount_cents', 'amount_cents is more than the card can count.')
       }
       const after = await tx.get<CardRow>(
@@ -80,10 +80,10 @@ export class Ledger {
     })
   }
 
-  /** Writes down what happened to a card at this moment; `card` is its row after it. Throws Fault `plan_limit_reached` for long texts without room. */
+  /** Adds a transaction; `card` is its row afterwards. Throws Fault `plan_limit_reached` for long texts above the quota. */
   async record(tx: Transaction, caller: Caller, card: CardRow, now: number, entry: Entry): Promise<TransactionRow> {
     const { type, amount_cents, allowed = true, reason = null, reveal_id = null, purpose = null, description = null } = entry
-    const { spent_cents, round } = standing(card, now)
+    const { spent_cents, round } = budgetState(card, now)
     const octets = Math.max(0, Buffer.byteLength(`${purpose ?? ''}${description ?? ''}`) - little)
     if (octets > 0) {
       await this.#plan.require(tx, card.account_id, 'storage_bytes', octets)
@@ -137,10 +137,10 @@ async function requireUnreported(tx: Transaction, reveal: TransactionRow): Promi
   }
 }
 
-/** What a call adds to what is spent in this round. */
+/** The change to the amount spent in this period. */
 function changeOf({ type, amount_cents }: NewTransaction, reveal: TransactionRow | undefined, round: number): number {
   if (type === 'refund') return -amount_cents
   if (!reveal) return amount_cents
-  // what was reserved in an earlier round is spent of that one's budget
+  // an amount reserved in an earlier period counts against that period's budget
   return reveal.round === round ? amount_cents - (reveal.amount_cents ?? 0) : 0
 }

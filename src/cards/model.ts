@@ -8,7 +8,7 @@ export type Period = z.output<typeof Period>
 /** Minor units of the card's currency. */
 const Amount = z.int().min(0)
 
-/** Longest purpose and description, in characters. */
+/** The longest purpose and description, in characters. */
 const longestText = 500
 
 // eslint-disable-next-line no-control-regex
@@ -38,7 +38,7 @@ const Budget = z.object({ amount: z.int(), currency: z.string(), period: Period 
 
 export const CardStatus = z.enum(['active', 'frozen', 'cancelled'])
 
-/** A card without what is secret of it. */
+/** A card without its encrypted data. */
 export const Card = z
   .object({
     id: Id('card'),
@@ -123,7 +123,7 @@ export const LimitsChange = z
   .meta({ id: 'LimitsChange' })
 export type LimitsChange = z.output<typeof LimitsChange>
 
-/** What `reason` can say of a reveal: why it was refused, or that it repeats an answer (and charges nothing). */
+/** Values of `reason` of a reveal: why it was refused, or that it repeats an answer (and charges nothing). */
 export const RevealReason = z.enum(['card_frozen', 'card_cancelled', 'budget_exceeded', 'repeated'])
 export type RevealReason = z.output<typeof RevealReason>
 
@@ -172,7 +172,7 @@ export const RevealInput = z
   .meta({ id: 'RevealWish' })
 export type RevealInput = z.output<typeof RevealInput>
 
-/** The same in a query. */
+/** The same fields in a query. */
 export const RevealQuery = z.strictObject({
   amount_cents: z
     .string()
@@ -187,7 +187,7 @@ export const RevealQuery = z.strictObject({
   purpose: Text.optional().meta({ description: 'what for; kept in the transactions' }),
 })
 
-/** The one answer that carries the encrypted data. */
+/** The only response that contains the encrypted data. */
 export const Revealed = z
   .object({
     encrypted_data: z.string().meta({ description: 'base64, exactly as it was given' }),
@@ -197,7 +197,7 @@ export const Revealed = z
   .meta({ id: 'Revealed' })
 export type Revealed = z.output<typeof Revealed>
 
-/** What an event tells of a reveal: the card, and who asked, from where, for what. */
+/** The event of a reveal: the card, who revealed it, from where and for what purpose. */
 export const CardRevealed = z.object({ ...Card.shape, transaction: CardTransaction }).meta({ id: 'CardRevealed' })
 
 export const cardCreated = eventType('card.created', ['cards:read'], 'A card was stored.', Card)

@@ -22,7 +22,7 @@ interface Deps {
   keeping: Pick<RetentionModule, 'clears'>
 }
 
-/** Payment cards that the box keeps without being able to read them. */
+/** Payment cards, stored encrypted by the client; the box cannot decrypt them. */
 export function cardsModule(deps: Deps): Module {
   const ledger = new Ledger(deps)
   const common = { ...deps, ledger }

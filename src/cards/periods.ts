@@ -2,17 +2,17 @@ import { iso } from '../core/clock.ts'
 import { sql, type Sql } from '../store/database.ts'
 import type { Period } from './model.ts'
 
-/** When the UTC period that holds this moment ends, in ISO 8601; null for what never resets. Weeks begin on Monday (ISO 8601). */
+/** The end of the UTC period that contains this time, in ISO 8601; null without a reset. Weeks begin on Monday (ISO 8601). */
 export function periodEnd(period: Period, now: number): string | null {
   return ends[period](new Date(now))
 }
 
-/** The column `spent_cents` as it stands at this moment: 0 once its period is over. */
+/** The column `spent_cents` at this time: 0 once its period has ended. */
 export function spentAt(now: number): Sql {
   return sql`CASE WHEN resets_at <= ${iso(now)} THEN 0 ELSE spent_cents END`
 }
 
-/** The assignments that carry a row of cards over into the period of this moment; they go with one to `spent_cents`. */
+/** The assignments that move a row of cards to the current period, used together with one to `spent_cents`. */
 export function rollOver(now: number): Sql {
   const end = sql`CASE period WHEN 'daily' THEN ${periodEnd('daily', now)} WHEN 'weekly' THEN ${periodEnd('weekly', now)}
     WHEN 'monthly' THEN ${periodEnd('monthly', now)} WHEN 'yearly' THEN ${periodEnd('yearly', now)} END`
@@ -28,7 +28,7 @@ const ends: Record<Period, (date: Date) => string | null> = {
   yearly: (date) => midnight(date.getUTCFullYear() + 1, 0, 1),
 }
 
-/** A day beyond its month is one of the next. */
+/** A day beyond its month is in the next. */
 function midnight(year: number, month: number, day: number): string {
   return iso(Date.UTC(year, month, day))
 }

@@ -17,16 +17,16 @@ interface Deps {
 
 type Refusal = Exclude<RevealReason, 'repeated'>
 
-/** A card's row with what is secret of it, base64 again. */
+/** A card's row with its encrypted data in base64. */
 type Open = CardRow & { encrypted_data: string }
 
-/** What became of a reveal: what is handed out, or why nothing is. Either is on disk. */
+/** The result of a reveal: the data, or the reason of the refusal. Both are committed. */
 type Outcome = { open: Open; transaction: TransactionRow; now: number } | { refusal: Refusal }
 
-/** Notes, in the transaction of the reveal, its id for a repetition of the call. */
+/** Stores, in the transaction of the reveal, its id for a repeated call. */
 type Remember = (tx: Transaction, memo: string) => Promise<void>
 
-/** Hands out the encrypted data of cards, and reserves of their budgets what is going to be spent. */
+/** Reveals the encrypted data of cards, and reserves the amount in their budgets. */
 export class Reveals {
   readonly #deps: Deps
 
@@ -35,8 +35,8 @@ export class Reveals {
   }
 
   /**
-   * Checks and reserves in one statement, so that reveals at the same time never reserve more than the budget. Throws Fault forbidden
-   * `card_frozen`, `card_cancelled` or `budget_exceeded`; that attempt is in the ledger too.
+   * Checks and reserves in one statement, so that concurrent reveals never exceed the budget. Throws Fault forbidden `card_frozen`,
+   * `card_cancelled` or `budget_exceeded`; that attempt is in the ledger too.
    */
   async reveal(caller: Caller, id: string, input: RevealInput, remember: Remember): Promise<Revealed> {
     const { database, clock, ledger } = this.#deps
@@ -54,13 +54,13 @@ export class Reveals {
       })
       await remember(tx, transaction.id)
       if (!open) return { refusal: refusal! }
-      await this.#tell(tx, open, transaction, now)
+      await this.#emit(tx, open, transaction, now)
       return { open, transaction, now }
     })
     return this.#answer(outcome)
   }
 
-  /** The answer to a repetition of a call: the card as it is now, nothing charged; refused once it is frozen or cancelled. */
+  /** Answers a repeated call: the card as it is now, nothing charged; refused once it is frozen or cancelled. */
   async again(caller: Caller, id: string, transactionId: string): Promise<Revealed> {
     const { database, clock, ledger } = this.#deps
     const outcome = await database.transaction<Outcome>(async (tx) => {
@@ -74,7 +74,7 @@ export class Reveals {
       const reason = refusal ?? 'repeated'
       const transaction = await ledger.record(tx, caller, open ?? before, now, { ...entry, allowed: refusal === null, reason })
       if (!open) return { refusal: refusal! }
-      await this.#tell(tx, open, transaction, now)
+      await this.#emit(tx, open, transaction, now)
       return { open, transaction: first, now }
     })
     return this.#answer(outcome)
@@ -106,7 +106,7 @@ export class Reveals {
     return row && { ...row, encrypted_data: Buffer.from(row.encrypted_data).toString('base64') }
   }
 
-  async #tell(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {
+  async #emit(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {
     const { account_id, identity_id } = card
     const data = { ...toCard(card, now), transaction: transactionShown(transaction) }
     await this.#deps.events.append(tx, cardRevealed, { account_id, identity_id, data, refusable: true })
@@ -119,7 +119,7 @@ const refusals: Record<Refusal, string> = {
   budget_exceeded: 'The budget of the card does not allow this: too little of it is left.',
 }
 
-/** Why a card that was not handed out was not. */
+/** The reason why a card was not revealed. */
 function refusalOf({ status }: CardRow): Refusal {
   return status === 'frozen' ? 'card_frozen' : status === 'cancelled' ? 'card_cancelled' : 'budget_exceeded'
 }

@@ -122,7 +122,7 @@ function revealRoutes(reveals: Reveals): AnyRoute[] {
   ]
 }
 
-/** A browser sends a session's cookie with any link that is followed: it must not charge a card. */
+/** Browsers send a session's cookie with any followed link, which must not charge a card. */
 function requireKey({ key_id }: Caller): void {
   if (key_id !== null) return
   throw new Fault('forbidden', 'A card is revealed by GET only with an API key; with a session, use POST.', {

@@ -5,7 +5,7 @@ import { type Reader, sql } from '../store/database.ts'
 import type { Card, CardLimits } from './model.ts'
 import { periodEnd } from './periods.ts'
 
-/** A card, without its encrypted data: that is in a table of its own, which only a reveal reads. */
+/** A card without its encrypted data, which is in a separate table that only a reveal reads. */
 export interface CardRow extends Omit<Card, 'label' | 'budget'> {
   seq: number
   account_id: string
@@ -13,7 +13,7 @@ export interface CardRow extends Omit<Card, 'label' | 'budget'> {
   resets_at: string | null
 }
 
-/** The card a caller may see; throws Fault not_found. What belongs to a deleted identity is gone with it. */
+/** The row of a card that the caller may see; throws Fault not_found, also when its identity is deleted. */
 export async function rowOf(reader: Reader, caller: Caller, id: string): Promise<CardRow> {
   const row = await reader.get<CardRow>(
     sql`SELECT * FROM cards WHERE id = ${id} AND account_id = ${caller.account_id} AND EXISTS
@@ -23,15 +23,15 @@ export async function rowOf(reader: Reader, caller: Caller, id: string): Promise
   return row
 }
 
-/** The same, for what changes it; throws Fault conflict for a cancelled card. */
+/** The same for changes; throws Fault conflict for a cancelled card. */
 export async function livingRowOf(reader: Reader, caller: Caller, id: string): Promise<CardRow> {
   const row = await rowOf(reader, caller, id)
   if (row.status === 'cancelled') throw conflict('The card is cancelled: nothing of it can change.', { code: 'card_cancelled' })
   return row
 }
 
-/** What is spent, in which round, and when that ends, as of now: a period that is over counts no more. */
-export function standing(row: CardRow, now: number): Pick<CardRow, 'spent_cents' | 'round' | 'resets_at'> {
+/** The amount spent, its period and when that resets, at this time: spending of an ended period does not count. */
+export function budgetState(row: CardRow, now: number): Pick<CardRow, 'spent_cents' | 'round' | 'resets_at'> {
   const { spent_cents, round, resets_at } = row
   if (resets_at === null || resets_at > iso(now)) return { spent_cents, round, resets_at }
   return { spent_cents: 0, round: round + 1, resets_at: periodEnd(row.period, now) }
@@ -39,7 +39,7 @@ export function standing(row: CardRow, now: number): Pick<CardRow, 'spent_cents'
 
 export function toCard(row: CardRow, now: number): Card {
   const { id, identity_id, last4, brand, exp_month, exp_year, budget_cents, status, card_name, currency, period } = row
-  const { spent_cents } = standing(row, now)
+  const { spent_cents } = budgetState(row, now)
   return {
     id,
     identity_id,
@@ -62,7 +62,7 @@ export function toCard(row: CardRow, now: number): Card {
 
 export function limitsOf(row: CardRow, now: number): CardLimits {
   const { id, budget_cents, status, period, currency } = row
-  const { spent_cents, resets_at } = standing(row, now)
+  const { spent_cents, resets_at } = budgetState(row, now)
   return {
     card_id: id,
     budget_cents,

@@ -4,44 +4,44 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { flaw, type Pair, write } from './pair.ts'
 
-/** How it went with one certificate; times in milliseconds. */
+/** The state of one certificate; times in milliseconds. */
 export const AcmeState = z.strictObject({
   names: z.array(z.string()),
-  /** When it was tried within the last hour. */
+  /** The attempts within the last hour. */
   tries: z.array(z.number()),
-  /** How often in a row it failed. */
+  /** The consecutive failures. */
   failures: z.int(),
   tried_at: z.number().nullable(),
-  /** Not before that; null after a success. */
+  /** The earliest next attempt; null after a success. */
   next_try_at: z.number().nullable(),
   problem: z.string().nullable(),
 })
 export type AcmeState = z.output<typeof AcmeState>
 
-const Standings = z.record(z.string(), AcmeState)
+const States = z.record(z.string(), AcmeState)
 
-/** What is kept of one CA in a directory of its own: our key there, the certificates it gave, and how it went. All for the owner alone. */
+/** The stored data of one CA in its own directory: our account key, its certificates, and their states. Readable by the owner only. */
 export class AcmeStore {
   readonly #directory: string
-  #standings: Record<string, AcmeState> = {}
+  #states: Record<string, AcmeState> = {}
 
   private constructor(directory: string) {
     this.#directory = directory
   }
 
-  /** Below `parent`, named after the CA. Throws a sentence when it cannot be made, or what is in it cannot be read. */
+  /** Opens the directory below `parent`, named after the CA. Throws a sentence when it cannot be created or read. */
   static async open(parent: string, directoryUrl: string): Promise<AcmeStore> {
     const mark = createHash('sha256').update(directoryUrl).digest('hex').slice(0, 8)
     const acmeStore = new AcmeStore(join(parent, `${new URL(directoryUrl).hostname.replace(/[^\w.-]/g, '')}-${mark}`))
     await mkdir(acmeStore.#directory, { recursive: true, mode: 0o700 })
     const kept = await textAt(acmeStore.#path('state.json'))
-    const read = Standings.safeParse(kept === undefined ? {} : attempt(() => JSON.parse(kept)))
-    // it only says when to try again: a damaged one is as good as none
-    acmeStore.#standings = read.success ? read.data : {}
+    const read = States.safeParse(kept === undefined ? {} : attempt(() => JSON.parse(kept)))
+    // it only holds the next attempt: a damaged one is treated as missing
+    acmeStore.#states = read.success ? read.data : {}
     return acmeStore
   }
 
-  /** The key of our account, made by `make` when there is none. */
+  /** The key of our account, created by `make` when there is none. */
   async accountKey(make: () => Promise<string>): Promise<string> {
     const kept = await textAt(this.#path('account.pem'))
     if (kept !== undefined) return kept
@@ -68,23 +68,23 @@ export class AcmeStore {
     return this.#path(`${name}.pem`)
   }
 
-  /** As on disk, by name. */
-  get standings(): Readonly<Record<string, Readonly<AcmeState>>> {
-    return this.#standings
+  /** As stored, by name. */
+  get states(): Readonly<Record<string, Readonly<AcmeState>>> {
+    return this.#states
   }
 
-  /** On disk when it resolves. */
-  async note(name: string, standing: AcmeState): Promise<void> {
-    const next = { ...this.#standings, [name]: standing }
+  /** Stored when it resolves. */
+  async note(name: string, state: AcmeState): Promise<void> {
+    const next = { ...this.#states, [name]: state }
     await write(this.#path('state.json'), `${JSON.stringify(next, null, 2)}\n`, 0o600)
-    this.#standings = next
+    this.#states = next
   }
 
-  /** What nobody wants any more. */
+  /** Removes a certificate that is no longer wanted. */
   async drop(name: string): Promise<void> {
-    const { [name]: _, ...next } = this.#standings
+    const { [name]: _, ...next } = this.#states
     await write(this.#path('state.json'), `${JSON.stringify(next, null, 2)}\n`, 0o600)
-    this.#standings = next
+    this.#states = next
     await rm(this.#path(`${name}.pem`), { force: true })
   }
 

@@ -16,13 +16,13 @@ interface Deps {
   settled: (name: string, news: boolean) => Promise<void>
 }
 
-/** One CA, what is kept of it, and who sees to it. */
+/** One CA, its stored data, and its renewer. */
 export interface Acme {
   acmeStore: AcmeStore
   renewal: Renewer
 }
 
-/** Opens what is kept of the CA below `directory`; asks it nothing yet. Throws a sentence when that cannot be read. */
+/** Opens the stored data of the CA below `directory`, without contacting it. Throws a sentence when it cannot be read. */
 export async function openAcme(settings: AcmeSettings, directory: string, deps: Deps): Promise<Acme> {
   const { clock, log, agent, post, settled } = deps
   const acmeStore = await AcmeStore.open(directory, settings.directory)
@@ -32,7 +32,7 @@ export async function openAcme(settings: AcmeSettings, directory: string, deps: 
     acmeStore,
     renew_before: settings.renew_before,
     wanted: () => wantedBy(settings, deps),
-    // each time anew: the file with the roots may have been replaced
+    // read each time, as the file with the roots may have been replaced
     obtain: async (hosts, signal) => {
       const ca = settings.ca_file === undefined ? undefined : await readFile(settings.ca_file, 'utf8')
       return new Authority({ ...settings, ca, agent }, await acmeStore.accountKey(newKey), post).obtain(hosts, signal)
@@ -43,7 +43,7 @@ export async function openAcme(settings: AcmeSettings, directory: string, deps: 
   return { acmeStore, renewal }
 }
 
-/** One for the box itself, and one for each policy host: who has not made the DNS entry for theirs must not cost the box its own. */
+/** One certificate for the box itself, and one for each policy host: a missing DNS record of one domain must not block the box's own. */
 async function wantedBy({ hosts, policies }: AcmeSettings, { policyHosts }: Deps): Promise<WantedCertificate[]> {
   const others = policies ? await policyHosts() : []
   return [

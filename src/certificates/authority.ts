@@ -4,37 +4,37 @@ import type { Pair } from './pair.ts'
 import { refusalIn } from './refusal.ts'
 import { AuthorityError, type CaAnswer, speak } from './transport.ts'
 
-/** Which CA, and as whom. */
+/** The CA and our account. */
 export interface AuthoritySettings {
   /** The URL of its directory. */
   directory: string
   email: string | undefined
   /** External account binding (RFC 8555 7.3.4). */
   binding: { kid: string; hmacKey: string } | undefined
-  /** PEM of the roots its server is checked against; undefined: the usual ones. */
+  /** PEM of the roots that its server is verified against; undefined: the default ones. */
   ca: string | undefined
-  /** How we call ourselves. */
+  /** Our User-Agent. */
   agent: string
 }
 
-/** Puts what the CA wants to read at `/.well-known/acme-challenge/<token>`; answers how to take it away. */
+/** Publishes a challenge response at `/.well-known/acme-challenge/<token>`; returns a function that removes it. */
 export type Post = (token: string, text: string) => Promise<() => Promise<void>>
 
-/** What the library asks of what carries its requests; not among its published types. */
+/** The interface that the library expects of its HTTP client; not among its published types. */
 interface Carried {
   http: { request(url: string, method: string, input?: { data?: unknown }): Promise<CaAnswer> }
 }
 
-/** Waits between looks at what the CA has decided, in milliseconds: two minutes together. */
+/** Delays between polls of the CA's decision, in milliseconds: two minutes together. */
 const pauses = [250, 500, 1000, 2000, 3000, ...Array.from({ length: 22 }, () => 5000)]
 
-/** Makes a private key for an account or a certificate: EC P-256, PEM. */
+/** Generates a private key for an account or a certificate: EC P-256, PEM. */
 export async function newKey(): Promise<string> {
   const { crypto } = await import('acme-client')
   return (await crypto.createPrivateEcdsaKey()).toString()
 }
 
-/** A CA that speaks ACME (RFC 8555), and proves our names by http-01 (8.3): the one file that knows acme-client. */
+/** A CA that speaks ACME (RFC 8555) with http-01 challenges (8.3): the only user of acme-client. */
 export class Authority {
   readonly #settings: AuthoritySettings
   readonly #accountKey: string
@@ -46,11 +46,13 @@ export class Authority {
     this.#post = post
   }
 
-  /** A certificate for these names under a fresh key. Throws AuthorityError with what the CA said, and as soon as the signal aborts. */
+  /**
+   * Obtains a certificate for these names with a new key. Throws AuthorityError with the CA's message, and as soon as the signal aborts.
+   */
   async obtain(names: readonly string[], signal: AbortSignal): Promise<Pair> {
     const client = await this.#client(signal)
     const { email } = this.#settings
-    // the account of this key if there is one (7.3.1): a CA may have forgotten it
+    // finds the account of this key if there is one (7.3.1), as a CA may have deleted it
     await client.createAccount({ termsOfServiceAgreed: true, ...(email === undefined ? {} : { contact: [`mailto:${email}`] }) })
     const order = await client.createOrder({ identifiers: names.map((value) => ({ type: 'dns', value })) })
     await this.#prove(client, order, signal)
@@ -58,7 +60,7 @@ export class Authority {
   }
 
   async #client(signal: AbortSignal): Promise<Client> {
-    // loaded only here: it is large, and most boxes never need it
+    // loaded on first use: it is large, and most boxes never need it
     const { Client: AcmeClient } = await import('acme-client')
     const { directory, binding, ca, agent } = this.#settings
     const client = new AcmeClient({
@@ -66,7 +68,7 @@ export class Authority {
       accountKey: this.#accountKey,
       ...(binding ? { externalAccountBinding: binding } : {}),
     })
-    // ours, for its own one has no end, waits as long as a CA says, and shares its settings with the whole process
+    // replaces the library's, which has no timeout, waits as long as a CA says, and shares its settings with the whole process
     const carried = client as unknown as Carried
     carried.http.request = async (url, method, input) => {
       const answer = await speak(url, method, input?.data, { ca, agent, signal })

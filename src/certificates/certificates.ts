@@ -7,15 +7,15 @@ import { certificate } from './self-signed.ts'
 import type { CertificateSettings } from './settings.ts'
 import { type PairFiles, WatchedPair } from './watched-pair.ts'
 
-/** Who shows a certificate. */
+/** A listener that uses a certificate. */
 export type Use = 'mail' | 'api'
 
-/** Under which name the certificate by ACME is kept that is the box's own. */
+/** The store's name of the box's own ACME certificate. */
 export const main = 'main'
 
 /**
- * Which certificate is shown where: what the settings name, else what ACME obtained, else what the box made itself. Whoever follows is
- * told when there is another; connections that are open keep theirs.
+ * Selects the certificate of each listener: from the settings, else by ACME, else self-signed. Listeners are notified of changes; open
+ * connections keep theirs.
  */
 export class Certificates {
   readonly #log: Log
@@ -24,18 +24,18 @@ export class Certificates {
   readonly #replaced: (place: PairFiles) => void
   #settings: CertificateSettings
   #obtained: ReadonlyMap<string, Pair> = new Map()
-  /** By host; contexts are dear to make, and asked for by strangers. */
+  /** By host; contexts are expensive, and requested by strangers. */
   #contexts = new Map<string, SecureContext>()
   #own: Pair | undefined
 
-  /** `replaced` is told when others replaced files. */
+  /** `replaced` is called when files were replaced. */
   constructor(settings: CertificateSettings, log: Log, replaced: (place: PairFiles) => void) {
     this.#settings = settings
     this.#log = log
     this.#replaced = replaced
   }
 
-  /** Opens the files, and makes a certificate where nothing else is there. Throws a sentence when a file cannot be used. */
+  /** Opens the files, and creates a self-signed certificate where nothing else is there. Throws a sentence when a file cannot be used. */
   async start(obtained: ReadonlyMap<string, Pair>): Promise<void> {
     await this.#open('mail', this.#settings.mail)
     await this.#open('api', this.#settings.web)
@@ -47,17 +47,17 @@ export class Certificates {
     this.#files.clear()
   }
 
-  /** What SMTP shows. */
+  /** The certificate of SMTP. */
   get mail(): Pair {
-    return this.#shown('mail')
+    return this.#selected('mail')
   }
 
-  /** What the API shows to who names no host that has one of its own. */
+  /** The default certificate of the API. */
   get api(): Pair {
-    return this.#shown('api')
+    return this.#selected('api')
   }
 
-  /** What the API shows to who asks for this host, if it is another than usually. */
+  /** The certificate of the API for this SNI host, if it is not the default. */
   readonly named = (host: string): SecureContext | undefined => {
     const context = this.#contexts.get(host.toLowerCase())
     return context && covers(this.api.cert, host) ? undefined : context
@@ -67,12 +67,12 @@ export class Certificates {
     this.#followers.add(renewed)
   }
 
-  /** Looks whether files were replaced without anybody being told. */
+  /** Checks for replaced files, where no watcher event came. */
   async refresh(): Promise<void> {
     for (const file of new Set(this.#files.values())) await file.refresh()
   }
 
-  /** Takes over other files; what is shown changes at once. */
+  /** Applies other files at once. */
   async reload(settings: CertificateSettings, obtained: ReadonlyMap<string, Pair>): Promise<void> {
     this.#settings = settings
     await this.#open('mail', settings.mail)
@@ -80,23 +80,23 @@ export class Certificates {
     await this.take(obtained)
   }
 
-  /** Takes over what ACME obtained, by name. */
+  /** Applies the certificates obtained by ACME, by name. */
   async take(obtained: ReadonlyMap<string, Pair>): Promise<void> {
     this.#obtained = new Map(obtained)
     const hosts = [...obtained].filter(([name]) => name !== main)
     this.#contexts = new Map(hosts.map(([host, pair]) => [host, createSecureContext({ ...pair, minVersion: 'TLSv1.2' })]))
     const { own, hostname } = this.#settings
     if (this.uses('self_signed').length > 0) this.#own = await certificate(own, hostname)
-    this.#tell()
+    this.#notify()
   }
 
-  /** Who shows what comes from there. */
+  /** The listeners that use a certificate of this source. */
   uses(source: 'acme' | 'self_signed'): Use[] {
     const without = (['mail', 'api'] as const).filter((use) => !this.#files.has(use) && (use === 'mail' || this.#settings.api))
     return this.#obtained.has(main) === (source === 'acme') ? without : []
   }
 
-  /** The pairs from files, and who shows them. */
+  /** The pairs from files, and their listeners. */
   get files(): { uses: Use[]; file: WatchedPair }[] {
     return [...new Set(this.#files.values())].map((file) => ({
       uses: [...this.#files].filter(([, one]) => one === file).map(([use]) => use),
@@ -104,13 +104,13 @@ export class Certificates {
     }))
   }
 
-  /** The one the box made, if it is shown. */
+  /** The self-signed certificate, if it is used. */
   get own(): { file: string; pair: Pair } | null {
     const shown = this.uses('self_signed').length > 0 && this.#own
     return shown ? { file: join(this.#settings.own, 'cert.pem'), pair: shown } : null
   }
 
-  #shown(use: Use): Pair {
+  #selected(use: Use): Pair {
     const pair = this.#files.get(use)?.pair ?? this.#obtained.get(main) ?? this.#own
     if (!pair) throw new Error('no certificate is there before the start')
     return pair
@@ -118,21 +118,21 @@ export class Certificates {
 
   async #open(use: Use, place: PairFiles | null): Promise<void> {
     const former = this.#files.get(use)
-    // both may show the same: it is then watched once
+    // both listeners may use the same file, which is then watched once
     const same = [...this.#files.values()].find((one) => place !== null && isDeepStrictEqual(one.place, place))
-    const file = same ?? (place && (await WatchedPair.open(place, this.#log, () => this.#heard(place))))
+    const file = same ?? (place && (await WatchedPair.open(place, this.#log, () => this.#onFilesChanged(place))))
     if (file) this.#files.set(use, file)
     else this.#files.delete(use)
     if (former && ![...this.#files.values()].includes(former)) former.close()
     await file?.refresh()
   }
 
-  #heard(place: PairFiles): void {
-    this.#tell()
+  #onFilesChanged(place: PairFiles): void {
+    this.#notify()
     this.#replaced(place)
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const renewed of this.#followers) renewed()
   }
 }

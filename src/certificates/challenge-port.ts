@@ -6,10 +6,10 @@ import { newId } from '../core/ids.ts'
 import { Networks } from '../net/networks.ts'
 import { challengePath, type Challenges } from './challenges.ts'
 
-/** Connections open at once, and from one address: a CA comes with a handful. */
-const most = { all: 200, perAddress: 20 }
+/** The most open connections, and from one address: a CA needs few. */
+const maxConnections = { all: 200, perAddress: 20 }
 
-/** Port 80: answers the challenges of a CA, and leads everybody else to where the API is. */
+/** Port 80: answers ACME challenges, and redirects all other requests to the API. */
 export class ChallengePort {
   readonly #challenges: Challenges
   readonly #publicUrl: () => string
@@ -23,14 +23,14 @@ export class ChallengePort {
       () => ({ body: '', requestId: newId('req') }),
       {
         timeout: { headers: 5000, request: 10_000, keepAlive: 5000, idle: 15_000 },
-        limiter: new AddressLimiter({ perAddress: most.perAddress, trusted: new Networks([]) }),
+        limiter: new AddressLimiter({ perAddress: maxConnections.perAddress, trusted: new Networks([]) }),
       },
     )
   }
 
-  /** Throws when the port is taken, or not ours to take. */
+  /** Throws when the port is in use, or not permitted. */
   start(listen: string): Promise<AddressInfo> {
-    return this.#listener.start(listen, most.all)
+    return this.#listener.start(listen, maxConnections.all)
   }
 
   async stop(): Promise<void> {
@@ -44,7 +44,7 @@ export class ChallengePort {
     const text = asked ? this.#challenges.answer(url.slice(challengePath.length)) : undefined
     if (text !== undefined) return plain(response, 200, text, { 'Content-Type': 'application/octet-stream' })
     const target = this.#publicUrl()
-    // to a box without TLS there may be no other place than this one
+    // without TLS this may be the only port of the box
     if (asked || !url.startsWith('/') || !target.startsWith('https:')) return plain(response, 404, 'Not found\n')
     plain(response, 308, '', { Location: `${target}${url}` })
   }

@@ -1,10 +1,10 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Below which path a CA looks (RFC 8555 8.3). */
+/** The path of challenges (RFC 8555 8.3). */
 export const challengePath = '/.well-known/acme-challenge/'
 
-/** What a CA is to read while it looks whether a name is ours. */
+/** The pending http-01 challenge responses. */
 export class Challenges {
   readonly #open = new Map<string, string>()
   readonly #webroot: () => string | undefined
@@ -14,14 +14,14 @@ export class Challenges {
     this.#webroot = webroot
   }
 
-  /** The answer to a token; undefined when nobody was told to ask for it. */
+  /** The response to a token; undefined for an unknown one. */
   answer(token: string): string | undefined {
     return this.#open.get(token)
   }
 
-  /** Answers how to take it away again. Throws a sentence when it cannot be put where it is to be. */
+  /** Returns a function that removes it. Throws a sentence when it cannot be published. */
   async post(token: string, text: string): Promise<() => Promise<void>> {
-    // it becomes the name of a file, and comes from outside (RFC 8555 8.1: base64url)
+    // it becomes a file name, and comes from outside (RFC 8555 8.1: base64url)
     if (!/^[\w-]{1,200}$/.test(token)) throw new Error('The CA gave a token that is none')
     this.#open.set(token, text)
     const webroot = this.#webroot()
@@ -33,7 +33,7 @@ export class Challenges {
   }
 }
 
-/** Readable for the web server, whatever our umask; the web root itself is not ours to make. */
+/** Readable by the web server, whatever our umask; the web root itself must exist. */
 async function publish(webroot: string, token: string, text: string): Promise<void> {
   try {
     await folder(join(webroot, '.well-known'))

@@ -4,7 +4,7 @@ import type { Certificate } from './model.ts'
 import { type Pair, readingOf } from './pair.ts'
 import type { Obtained } from './renewal.ts'
 
-/** Every certificate the box shows or should show: from files, by ACME (`fileOf` says where each is kept), and its own. */
+/** Every certificate the box uses or should use: from files, by ACME (`fileOf` returns the file of each), and self-signed. */
 export function inventory(certificates: Certificates, obtained: Obtained[], fileOf: (name: string) => string): Certificate[] {
   const { own, files } = certificates
   return [
@@ -16,17 +16,17 @@ export function inventory(certificates: Certificates, obtained: Obtained[], file
       file: place.cert,
       problem: fault,
     })),
-    ...obtained.map(({ name, hosts, pair, renew_at, standing }) => ({
+    ...obtained.map(({ name, hosts, pair, renew_at, state }) => ({
       ...blank,
       ...(pair ? read(pair) : { names: hosts }),
-      // each other one is for a host that the API is asked for
+      // each other one is for a host of the API
       uses: name === main ? certificates.uses('acme') : pair ? ['api' as const] : [],
       source: 'acme' as const,
       file: fileOf(name),
       renew_at: timeOf(renew_at),
-      tried_at: timeOf(standing?.tried_at),
-      next_try_at: timeOf(standing?.next_try_at),
-      problem: standing?.problem ?? null,
+      tried_at: timeOf(state?.tried_at),
+      next_try_at: timeOf(state?.next_try_at),
+      problem: state?.problem ?? null,
     })),
     ...(own
       ? [{ ...blank, ...read(own.pair), uses: certificates.uses('self_signed'), source: 'self_signed' as const, file: own.file }]

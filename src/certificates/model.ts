@@ -3,7 +3,7 @@ import type { Scope } from '../core/scopes.ts'
 import { Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
-/** A certificate the box shows, or should show. */
+/** A certificate that the box uses, or should use. */
 export const Certificate = z
   .object({
     uses: z.array(z.enum(['mail', 'api'])).meta({

@@ -28,20 +28,20 @@ interface Deps {
   metrics: Metrics
   database: Database
   events: EventLog
-  /** The account of the operator. */
+  /** The operator's account. */
   account: string
   version: string
   publicUrl: () => string
   policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>
 }
 
-/** Certificates: from files that others replace, by ACME, or the box's own; for SMTP and the API alike. */
+/** Certificates of SMTP and the API: from files that are replaced from outside, by ACME, or self-signed. */
 export class CertificatesModule implements Module {
   readonly name = 'certificates'
   readonly events: EventType[] = [certificateRenewed, certificateFailed]
   readonly routes: AnyRoute[]
   readonly jobs: CronJob[]
-  readonly shown: Certificates
+  readonly current: Certificates
   readonly #deps: Deps
   readonly #challenges: Challenges
   #settings: CertificateSettings
@@ -55,15 +55,15 @@ export class CertificatesModule implements Module {
     this.#deps = deps
     this.#settings = settingsOf(config)
     this.#challenges = new Challenges(() => this.#settings.acme?.webroot)
-    this.shown = new Certificates(
+    this.current = new Certificates(
       this.#settings,
       log,
-      ({ cert }) => void this.#tell(({ source, file }) => source === 'file' && file === cert),
+      ({ cert }) => void this.#emit(({ source, file }) => source === 'file' && file === cert),
     )
     this.routes = routes({ list: () => this.list(), renew: (host) => this.#renew(host) })
     this.jobs = [
       { name: 'obtain-certificates', schedule: '*/10 * * * * *', run: async () => this.#acme?.renewal.begin() },
-      { name: 'look-at-certificates', schedule: '31 * * * * *', run: () => this.shown.refresh() },
+      { name: 'look-at-certificates', schedule: '31 * * * * *', run: () => this.current.refresh() },
     ]
     metrics.gauge(
       'pillarbox_certificate_end_seconds',
@@ -78,7 +78,7 @@ export class CertificatesModule implements Module {
     )
   }
 
-  /** What a CA is to read; undefined for a token that nobody was given. */
+  /** The response to an ACME challenge; undefined for an unknown token. */
   readonly challenge = (token: string): string | undefined => this.#challenges.answer(token)
 
   async start(): Promise<void> {
@@ -95,26 +95,26 @@ export class CertificatesModule implements Module {
     this.#begun = false
     await this.#port?.stop()
     await this.#acme?.renewal.stop()
-    this.shown.stop()
+    this.current.stop()
   }
 
   async reload(config: Config): Promise<void> {
     const next = settingsOf(config)
     if (!isDeepStrictEqual(this.#settings.acme, next.acme) || (next.acme && !this.#acme)) {
       await this.#acme?.renewal.stop()
-      // gone, should the next one not open: then a further reload opens it
+      // cleared in case the next one does not open: then a further reload opens it
       this.#acme = undefined
       this.#acme = await this.#openAcme(next)
     }
     this.#settings = next
-    await this.shown.reload(this.#settings, this.#acme?.renewal.pairs ?? new Map())
+    await this.current.reload(this.#settings, this.#acme?.renewal.pairs ?? new Map())
   }
 
-  /** Also of a box that is open and not started, which has nobody it could ask. */
+  /** Also for a box that is open and not started, which contacts no CA. */
   #opened(): Promise<void> {
     this.#open ??= (async () => {
       this.#acme = await this.#openAcme(this.#settings)
-      await this.shown.start(this.#acme?.renewal.pairs ?? new Map())
+      await this.current.start(this.#acme?.renewal.pairs ?? new Map())
     })()
     return this.#open
   }
@@ -129,30 +129,30 @@ export class CertificatesModule implements Module {
       agent: `pillarbox/${version}`,
       post: (token, text) => this.#challenges.post(token, text),
       settled: async (name, news) => {
-        await this.shown.take(this.#acme?.renewal.pairs ?? new Map())
-        if (news) await this.#tell(({ source, file }) => source === 'acme' && file === this.#acme?.acmeStore.file(name))
+        await this.current.take(this.#acme?.renewal.pairs ?? new Map())
+        if (news) await this.#emit(({ source, file }) => source === 'acme' && file === this.#acme?.acmeStore.file(name))
       },
     })
   }
 
-  /** Every certificate the box shows or should show; also of a box that is open and not started. */
+  /** Every certificate that the box uses or should use; also of a box that is open and not started. */
   async list(): Promise<Certificate[]> {
     await this.#opened()
     const obtained = (await this.#acme?.renewal.all()) ?? []
-    return inventory(this.shown, obtained, (name) => this.#acme?.acmeStore.file(name) ?? name)
+    return inventory(this.current, obtained, (name) => this.#acme?.acmeStore.file(name) ?? name)
   }
 
   async #renew(host: string | undefined): Promise<void> {
     if (!this.#begun) throw conflict('The box does not run, so no CA could reach it. Start it first.', { code: 'not_running' })
-    await this.shown.refresh()
+    await this.current.refresh()
     if (!this.#acme && host !== undefined) {
       throw conflict('The settings ask for no certificates by ACME (acme.agree_terms).', { code: 'acme_not_configured' })
     }
     await this.#acme?.renewal.now(host)
   }
 
-  /** One event for each that is meant. */
-  async #tell(meant: (one: Certificate) => boolean): Promise<void> {
+  /** Emits one event for each selected certificate. */
+  async #emit(meant: (one: Certificate) => boolean): Promise<void> {
     const { database, events, account, log } = this.#deps
     try {
       for (const data of (await this.list()).filter(meant)) {
@@ -160,7 +160,7 @@ export class CertificatesModule implements Module {
         await database.transaction((tx) => events.append(tx, type, { account_id: account, identity_id: null, data }))
       }
     } catch (error) {
-      log.error({ err: error }, 'what became of a certificate could not be told')
+      log.error({ err: error }, 'the event of a certificate could not be written')
     }
   }
 }
@@ -185,7 +185,7 @@ function settingsOf({ hostname, data_dir, keys_dir, public_url, smtp, http, acme
       binding: input.eab_key_id && input.eab_hmac_key ? { kid: input.eab_key_id, hmacKey: input.eab_hmac_key } : undefined,
       ca_file: input.ca_file,
       hosts: input.names.length > 0 ? input.names : [...new Set(served)].filter((host) => host.includes('.') && isIP(host) === 0),
-      // also while mail.mta_sts is none: that is said there, to those who remember a policy
+      // also while mail.mta_sts is none: senders that cached a policy must be able to fetch it
       policies: tls !== undefined,
       renew_before: input.renew_before,
       webroot: input.webroot,

@@ -3,15 +3,15 @@ import { createSecureContext } from 'node:tls'
 import { chmod, open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** A certificate, with those that lead to its root, and its private key; PEM texts. */
+/** A certificate with its chain, and its private key; PEM texts. */
 export interface Pair {
   cert: string
   key: string
 }
 
-/** What a certificate says of itself; times in milliseconds. */
+/** The fields of a certificate; times in milliseconds. */
 export interface CertificateDetails {
-  /** The host names it is good for, in lower case. */
+  /** The host names it is valid for, in lower case. */
   names: string[]
   issuer: string
   not_before: number
@@ -20,7 +20,7 @@ export interface CertificateDetails {
   fingerprint: string
 }
 
-/** Why no server could show this pair, in words; null when one can. What is only half written is told by it. */
+/** Why a server cannot use this pair, in words; null when it can. Detects half-written files. */
 export function flaw({ cert, key }: Pair): string | null {
   const whole = cert.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   if (whole.length === 0) return 'there is no certificate in PEM form'
@@ -32,7 +32,7 @@ export function flaw({ cert, key }: Pair): string | null {
   return attempt(() => createSecureContext({ cert, key })) ? null : 'TLS does not take the certificate: its key is too weak'
 }
 
-/** Reads a certificate that has no flaw; of a chain the first. */
+/** Parses a valid certificate; of a chain the first. */
 export function readingOf(cert: string): CertificateDetails {
   const parsed = new X509Certificate(cert)
   const subject = (parsed.subjectAltName ?? '').split(', ')
@@ -45,12 +45,12 @@ export function readingOf(cert: string): CertificateDetails {
   }
 }
 
-/** Whether a server of this name may show it. */
+/** Whether a certificate is valid for this host name. */
 export function names(cert: string, host: string): boolean {
   return new X509Certificate(cert).checkHost(host) !== undefined
 }
 
-/** The organisation, else the common name; a distinguished name has one attribute a line. */
+/** The organization, else the common name; a distinguished name has one attribute a line. */
 function issuerOf(distinguished: string): string {
   const attributes = distinguished.split('\n').map((line): [string, string] => {
     const at = line.indexOf('=')
@@ -68,14 +68,14 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/** Replaces a file: a reader meets the old one or the new one, never a part; after a power cut too. */
+/** Replaces a file atomically: readers get the old or the new content, also after a power failure. */
 export async function write(path: string, text: string, mode: number): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}`)
   try {
     await using file = await open(temporary, 'wx', mode)
     await file.writeFile(text)
     await file.sync()
-    // whatever the umask, which takes from the mode at the opening
+    // set explicitly, as the umask reduces the mode of the open
     await chmod(temporary, mode)
     await rename(temporary, path)
   } catch (error) {

@@ -8,10 +8,10 @@ interface Problem {
   subproblems?: unknown
 }
 
-/** The longest pause that a CA is believed, in milliseconds. */
+/** The longest accepted Retry-After of a CA, in milliseconds. */
 const longestPause = 7 * day
 
-/** What a CA's answer refuses; undefined when it does not, or when the same is to be asked again with another nonce (RFC 8555 6.5). */
+/** The refusal in a CA's answer; undefined for a success, or when the request must be repeated with another nonce (RFC 8555 6.5). */
 export function refusalIn({ status, headers, data }: CaAnswer): AuthorityError | undefined {
   if (status > 0 && status < 400) return undefined
   const problem: Problem = typeof data === 'object' && data !== null ? data : {}

@@ -5,49 +5,49 @@ import type { AcmeStore, AcmeState } from './acme-store.ts'
 import { flaw, names as covers, type Pair, readingOf } from './pair.ts'
 import { AuthorityError } from './transport.ts'
 
-/** A certificate there should be. */
+/** A certificate that should exist. */
 export interface WantedCertificate {
-  /** Under which it is kept: `main`, or the one host it is for. */
+  /** Its name in the store: `main`, or its one host. */
   name: string
   hosts: string[]
-  /** Whether a CA would find us under these names; else it is not asked, and what is there stays. */
+  /** Whether these names point to this box; otherwise the CA is not asked, and the existing certificate stays. */
   ready: boolean
 }
 
-/** How a certificate by ACME stands; times in milliseconds. */
+/** The state of an ACME certificate; times in milliseconds. */
 export interface Obtained extends WantedCertificate {
   pair: Pair | undefined
   renew_at: number | null
-  standing: Readonly<AcmeState> | undefined
+  state: Readonly<AcmeState> | undefined
 }
 
 interface Deps {
   clock: Clock
   log: Log
   acmeStore: AcmeStore
-  /** Milliseconds before its end at which a certificate is renewed. */
+  /** How long before its expiry a certificate is renewed, in milliseconds. */
   renew_before: number
   wanted: () => Promise<WantedCertificate[]>
   obtain: (hosts: readonly string[], signal: AbortSignal) => Promise<Pair>
-  /** After each try, once its outcome is on disk, and when one was dropped; `news` is whether it is worth telling. */
+  /** Called after each attempt, once its result is stored, and after a removal; `news` is whether to emit an event. */
   settled: (wanted: WantedCertificate, news: boolean) => Promise<void>
 }
 
-/** After each failure in a row, how long until the next try; then twice a day. */
+/** The delay after each consecutive failure; then twice a day. */
 const waits = [5 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour]
 const lastWait = 12 * hour
 
-/** Tries within one hour, whoever asks for them: CAs count those that fail, and lock out who has too many. */
-const most = { ofOne: 4, ofAll: 40 }
+/** The most attempts within one hour, however started: CAs count failures, and block accounts with too many. */
+const maxAttempts = { ofOne: 4, ofAll: 40 }
 
-/** Between two looks at what is due, and the longest wait that is believed after a restart: clocks have been wrong; in milliseconds. */
+/** Between two checks for due renewals, and the longest accepted delay after a restart, as clocks can be wrong; in milliseconds. */
 const betweenLooks = minute
 const longestWait = 8 * day
 
-/** Longest that one try may take, in milliseconds. */
+/** The timeout of one attempt in milliseconds. */
 const longest = 5 * minute
 
-/** Sees to it that there are certificates by ACME, and that they are renewed; one try at a time, each on disk before it is made. */
+/** Obtains and renews certificates by ACME; one attempt at a time, each stored before it starts. */
 export class Renewer {
   readonly #deps: Deps
   readonly #pairs = new Map<string, Pair>()
@@ -60,7 +60,7 @@ export class Renewer {
     this.#deps = deps
   }
 
-  /** Reads what is on disk of what is wanted now. */
+  /** Loads the stored states of the wanted certificates. */
   async start(): Promise<void> {
     for (const { name } of await this.#deps.wanted()) {
       const pair = await this.#deps.acmeStore.pair(name)
@@ -68,7 +68,7 @@ export class Renewer {
     }
   }
 
-  /** Gives up what is under way. */
+  /** Aborts the running attempt. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error('the box stops'))
     await this.#running
@@ -78,18 +78,18 @@ export class Renewer {
     return this.#pairs
   }
 
-  /** Those that are there, were tried, or will be. */
+  /** Certificates that exist, were attempted, or will be. */
   async all(): Promise<Obtained[]> {
     const { wanted, acmeStore } = this.#deps
     return (await wanted())
       .map((one) => {
         const pair = this.#pairs.get(one.name)
-        return { ...one, pair, renew_at: pair ? this.#renewAt(pair) : null, standing: acmeStore.standings[one.name] }
+        return { ...one, pair, renew_at: pair ? this.#renewAt(pair) : null, state: acmeStore.states[one.name] }
       })
-      .filter(({ ready, pair, standing }) => ready || pair || standing)
+      .filter(({ ready, pair, state }) => ready || pair || state)
   }
 
-  /** Begins what is due, unless that is under way, or was looked for a moment ago. */
+  /** Starts due renewals, unless a run is under way or was just checked. */
   begin(): void {
     const now = this.#deps.clock.now()
     if (!this.#idle || this.#stop.signal.aborted || Math.abs(now - this.#looked) < betweenLooks) return
@@ -98,8 +98,8 @@ export class Renewer {
   }
 
   /**
-   * Tries now what is missing or due, however long it would have to wait, or the one whose certificate names this host, due or not. Throws
-   * Fault rate_limited when each was tried too often within the hour, and not_found.
+   * Attempts now what is missing or due, regardless of delays, or the certificate of this host even if not due. Throws Fault rate_limited
+   * when each was attempted too often within the hour, and not_found.
    */
   async now(host?: string): Promise<void> {
     const asked = (await this.#deps.wanted()).filter(({ hosts }) => host === undefined || hosts.includes(host))
@@ -137,7 +137,7 @@ export class Renewer {
     for (const one of all) {
       if (one.ready && !this.#fits(one) && !this.#waits(one) && this.#freeAt(one.name) <= clock.now()) await this.#try(one)
     }
-    for (const name of Object.keys(acmeStore.standings)) {
+    for (const name of Object.keys(acmeStore.states)) {
       if (all.some((one) => one.name === name)) continue
       this.#pairs.delete(name)
       await acmeStore.drop(name)
@@ -146,9 +146,9 @@ export class Renewer {
   }
 
   #waits({ name, hosts }: WantedCertificate): boolean {
-    const standing = this.#deps.acmeStore.standings[name]
-    const wait = (standing?.next_try_at ?? 0) - this.#deps.clock.now()
-    return wait > 0 && wait < longestWait && standing?.names.join() === hosts.join()
+    const state = this.#deps.acmeStore.states[name]
+    const wait = (state?.next_try_at ?? 0) - this.#deps.clock.now()
+    return wait > 0 && wait < longestWait && state?.names.join() === hosts.join()
   }
 
   #fits({ name, hosts }: WantedCertificate): boolean {
@@ -161,23 +161,23 @@ export class Renewer {
     return not_after - Math.min(this.#deps.renew_before, (not_after - not_before) / 3)
   }
 
-  /** When it may be tried, for all that was tried before. */
+  /** The earliest next attempt that the hourly limits allow. */
   #freeAt(name: string): number {
     const { acmeStore, clock } = this.#deps
     const now = clock.now()
-    const recent = (standing: Readonly<AcmeState> | undefined): number[] =>
-      (standing?.tries ?? []).filter((time) => time > now - hour && time <= now)
-    const all = Object.values(acmeStore.standings).flatMap(recent)
-    return Math.max(freeAfter(recent(acmeStore.standings[name]), most.ofOne), freeAfter(all, most.ofAll))
+    const recent = (state: Readonly<AcmeState> | undefined): number[] =>
+      (state?.tries ?? []).filter((time) => time > now - hour && time <= now)
+    const all = Object.values(acmeStore.states).flatMap(recent)
+    return Math.max(freeAfter(recent(acmeStore.states[name]), maxAttempts.ofOne), freeAfter(all, maxAttempts.ofAll))
   }
 
   async #try(wanted: WantedCertificate): Promise<void> {
     const { acmeStore, clock, log, settled } = this.#deps
     const { name, hosts } = wanted
-    const before = acmeStore.standings[name]
+    const before = acmeStore.states[name]
     const now = clock.now()
     const failures = (before?.failures ?? 0) + 1
-    const standing: AcmeState = {
+    const state: AcmeState = {
       names: hosts,
       tries: [...(before?.tries ?? []).filter((time) => time > now - hour), now],
       failures,
@@ -185,23 +185,23 @@ export class Renewer {
       next_try_at: now + waitAfter(failures),
       problem: before?.problem ?? null,
     }
-    // on disk first: who is killed while trying must not try again at once
-    await acmeStore.note(name, standing)
+    // stored first: a process killed during an attempt must not repeat it at once
+    await acmeStore.note(name, state)
     log.info({ names: hosts }, 'a certificate is being asked for')
     const outcome = await this.#obtained(hosts).catch((error: unknown) => error)
     if (outcome instanceof Error) {
-      // what we broke off ourselves is nobody's fault
-      if (this.#stop.signal.aborted) return acmeStore.note(name, { ...standing, failures: failures - 1, next_try_at: null })
+      // an attempt that we aborted is not a failure
+      if (this.#stop.signal.aborted) return acmeStore.note(name, { ...state, failures: failures - 1, next_try_at: null })
       const pause = outcome instanceof AuthorityError ? outcome.pause : 0
-      const next_try_at = Math.max(standing.next_try_at ?? 0, clock.now() + pause)
+      const next_try_at = Math.max(state.next_try_at ?? 0, clock.now() + pause)
       const problem = outcome.message
-      await acmeStore.note(name, { ...standing, next_try_at, problem })
+      await acmeStore.note(name, { ...state, next_try_at, problem })
       log.warn({ names: hosts, problem, next_try_at: iso(next_try_at) }, 'a certificate could not be obtained')
-      return settled(wanted, failures === 1 || gist(problem) !== gist(before?.problem ?? ''))
+      return settled(wanted, failures === 1 || stableReason(problem) !== stableReason(before?.problem ?? ''))
     }
     const pair = outcome as Pair
     await acmeStore.save(name, pair)
-    await acmeStore.note(name, { ...standing, failures: 0, next_try_at: null, problem: null })
+    await acmeStore.note(name, { ...state, failures: 0, next_try_at: null, problem: null })
     this.#pairs.set(name, pair)
     log.info({ names: hosts, not_after: iso(readingOf(pair.cert).not_after) }, 'a certificate was obtained')
     await settled(wanted, true)
@@ -216,12 +216,12 @@ export class Renewer {
   }
 }
 
-/** A reason without what is another with every try: tokens, and the addresses of orders. */
-function gist(problem: string): string {
+/** Removes parts of a reason that differ in every attempt: tokens, and order URLs. */
+function stableReason(problem: string): string {
   return problem.replaceAll(/[\w-]{20,}/g, '…')
 }
 
-/** When there are fewer than so many within an hour. */
+/** When fewer than the limit remain within an hour. */
 function freeAfter(tries: number[], limit: number): number {
   return tries.length < limit ? 0 : tries.toSorted((one, other) => one - other).at(-limit)! + hour
 }

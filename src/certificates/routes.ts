@@ -5,7 +5,7 @@ import { Certificate, Renewal } from './model.ts'
 
 const tag = 'Operation'
 
-/** Longest that all tries of one call may take, in milliseconds. */
+/** The timeout of all attempts of one call, in milliseconds. */
 const longest = 10 * minute
 
 export function routes(parts: {
@@ -50,7 +50,7 @@ export function routes(parts: {
   ]
 }
 
-/** Waits for work that goes on by itself when nobody waits any more. */
+/** Waits for work that continues when the caller disconnects. */
 async function whileHeard(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()
   const cut = (): void => reject(signal.reason as Error)

@@ -7,12 +7,12 @@ import { type Pair, write } from './pair.ts'
 const underWay = new Map<string, Promise<Pair>>()
 
 /**
- * The box's own certificate for a host name, kept as `cert.pem` and `key.pem` (0600) in the directory: read when it is there, made
- * when it is not, made anew when half of it is lost, it has run out, or it names another host. EC P-256, ten years, signed by itself.
+ * The self-signed certificate of a host name, stored as `cert.pem` and `key.pem` (0600) in the directory. It is created when it is missing,
+ * incomplete, expired or for another host. EC P-256, ten years.
  */
 export function certificate(directory: string, hostname: string): Promise<Pair> {
   const place = resolve(directory)
-  // One after the other, so that callers at the same moment get the same pair and the files on disk belong together.
+  // One after the other, so that concurrent callers get the same pair and the files on disk belong together.
   const before = underWay.get(place) ?? Promise.resolve()
   const now = before.then(
     () => readOrMake(place, hostname),
@@ -63,14 +63,14 @@ function fits({ cert, key }: Pair, hostname: string): boolean {
 }
 
 async function make(hostname: string): Promise<Pair> {
-  // Loaded only here: most starts find the pair on disk.
+  // Loaded on first use: most starts find the pair on disk.
   const { generate } = await import('selfsigned')
   const names = [...new Set([hostname, 'localhost'])]
   const made = await generate([{ name: 'commonName', value: hostname.length <= 64 ? hostname : 'pillarbox' }], {
     keyType: 'ec',
     curve: 'P-256',
     algorithm: 'sha256',
-    // A day back, for peers whose clock is behind ours.
+    // A day back, for peers whose clock is slow.
     notBeforeDate: new Date(Date.now() - day),
     notAfterDate: new Date(Date.now() + 3652 * day),
     extensions: [

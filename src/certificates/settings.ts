@@ -1,27 +1,27 @@
 import type { AuthoritySettings } from './authority.ts'
 import type { PairFiles } from './watched-pair.ts'
 
-/** What of the settings certificates go by. */
+/** The settings of certificates. */
 export interface CertificateSettings {
   hostname: string
-  /** Where the box keeps the one it makes itself. */
+  /** The directory of the self-signed certificate. */
   own: string
-  /** Where what ACME obtained is kept. */
+  /** The directory of ACME certificates. */
   obtained: string
-  /** The files that SMTP shows, if the settings name some. */
+  /** The files of SMTP, if configured. */
   mail: PairFiles | null
-  /** The same of the API; `api` is false when it has no TLS. */
+  /** The files of the API, if configured; `api` is false when it has no TLS. */
   web: PairFiles | null
   api: boolean
   acme: AcmeSettings | null
 }
 
 export interface AcmeSettings extends Omit<AuthoritySettings, 'agent' | 'ca'> {
-  /** PEM; undefined: the usual roots. */
+  /** PEM; undefined: the default roots. */
   ca_file: string | undefined
-  /** Of the one certificate for the box itself. */
+  /** The hosts of the box's own certificate. */
   hosts: string[]
-  /** Whether `mta-sts.` of our domains get certificates too. */
+  /** Whether `mta-sts.` of hosted domains get certificates too. */
   policies: boolean
   /** Milliseconds. */
   renew_before: number

@@ -2,16 +2,16 @@ import { request } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import { parseForeign } from '../core/json-scan.ts'
 
-/** What a CA answered: JSON is read, anything else is text. */
+/** A CA's response: JSON is parsed, anything else is text. */
 export interface CaAnswer {
   status: number
   headers: Record<string, string | string[] | undefined>
   data: unknown
 }
 
-/** Why there is no certificate: a sentence that says who said what. */
+/** Why there is no certificate: a sentence that names its source. */
 export class AuthorityError extends Error {
-  /** Milliseconds for which the CA wants to be left alone; 0 when it did not say. */
+  /** Milliseconds until the CA accepts another attempt; 0 when it did not say. */
   readonly pause: number
 
   constructor(message: string, pause: number = 0, cause?: unknown) {
@@ -22,19 +22,19 @@ export class AuthorityError extends Error {
 }
 
 export interface Line {
-  /** PEM; the only roots that are trusted, if given. */
+  /** PEM; the only trusted roots, if given. */
   ca: string | undefined
-  /** RFC 8555 6.1 wants to know. */
+  /** Required by RFC 8555 6.1. */
   agent: string
   signal: AbortSignal
 }
 
-/** Longest answer that is read, in octets: a chain has a few KiB. */
+/** The largest response in bytes: a chain has a few KiB. */
 const largest = 512 * 1024
-/** Longest silence, in milliseconds. */
+/** The idle timeout in milliseconds. */
 const timeout = 20_000
 
-/** One request to a CA (RFC 8555 6.1: HTTPS, no redirects). Throws AuthorityError when nothing could be heard of it. */
+/** Sends one request to a CA (RFC 8555 6.1: HTTPS, no redirects). Throws AuthorityError when there is no response. */
 export function speak(url: string, method: string, data: unknown, { ca, agent, signal }: Line): Promise<CaAnswer> {
   const host = URL.parse(url)?.host ?? url
   const body = data === undefined ? undefined : JSON.stringify(data)

@@ -5,19 +5,19 @@ import { performance } from 'node:perf_hooks'
 import type { Log } from '../core/log.ts'
 import { flaw, type Pair, readingOf } from './pair.ts'
 
-/** Where a pair lies: absolute paths of two PEM files, which may be one and the same. */
+/** The absolute paths of two PEM files, which may be the same file. */
 export interface PairFiles {
   cert: string
   key: string
 }
 
-/** How long after a change the files are read, and how much later what was broken then is read again; in milliseconds. */
+/** How long after a change the files are read, and after which further delay a broken pair is read again; in milliseconds. */
 const settling = 250
 const secondThought = 2000
 
 /**
- * A pair that others keep in files, and replace at any time: in place, by renaming, or by turning a symbolic link. A pair that no server
- * could show (one of the two files is new, or half written) is not taken: the former stays, and the log says so once.
+ * A pair in files that may be replaced at any time: in place, by renaming, or by changing a symbolic link. An unusable pair (one of the two
+ * files is new, or half written) is not loaded: the former stays, and the log says so once.
  */
 export class WatchedPair {
   readonly place: PairFiles
@@ -28,9 +28,9 @@ export class WatchedPair {
   #timer: NodeJS.Timeout | undefined
   #reading: Promise<void> = Promise.resolve()
   #fault: string | null = null
-  /** When it was first seen, as of `performance.now()`. */
+  /** When the fault was first seen, by `performance.now()`. */
   #since = 0
-  #told: string | null = null
+  #reported: string | null = null
   #closed = false
 
   private constructor(place: PairFiles, pair: Pair, log: Log, renewed: () => void) {
@@ -40,7 +40,7 @@ export class WatchedPair {
     this.#renewed = renewed
   }
 
-  /** Throws a sentence when there is nothing that could be shown. */
+  /** Throws a sentence when the files hold no usable pair. */
   static async open(place: PairFiles, log: Log, renewed: () => void): Promise<WatchedPair> {
     const pair = await readPair(place)
     const fault = flaw(pair)
@@ -52,12 +52,12 @@ export class WatchedPair {
     return this.#pair
   }
 
-  /** Why what is in the files now is not shown; null when it is. */
+  /** Why the current files are not used; null when they are. */
   get fault(): string | null {
     return this.#fault
   }
 
-  /** Reads the files, and watches every directory through which their paths lead now. */
+  /** Reads the files, and watches every directory that their paths pass through. */
   refresh(): Promise<void> {
     this.#watch()
     return this.#read()
@@ -79,7 +79,7 @@ export class WatchedPair {
         watcher.on('error', () => watcher.close())
         return [watcher]
       } catch {
-        // there are systems that cannot tell of changes: the regular look remains
+        // some file systems do not report changes: the regular check remains
         return []
       }
     })
@@ -108,7 +108,7 @@ export class WatchedPair {
 
   #take(pair: Pair): void {
     this.#fault = null
-    this.#told = null
+    this.#reported = null
     if (pair.cert === this.#pair.cert && pair.key === this.#pair.key) return
     this.#pair = pair
     const { names, not_after } = readingOf(pair.cert)
@@ -119,14 +119,14 @@ export class WatchedPair {
     this.#renewed()
   }
 
-  /** Between the one file and the other it is always broken; only what stays so is worth a line. */
+  /** Between the replacement of both files they never match; only a lasting fault is logged. */
   #doubt(fault: string): void {
     if (this.#fault !== fault) this.#since = performance.now()
     this.#fault = fault
-    if (this.#told === fault) return
+    if (this.#reported === fault) return
     const left = this.#since + secondThought - performance.now()
     if (left > 0) return this.#readIn(left)
-    this.#told = fault
+    this.#reported = fault
     this.#log.warn({ problem: fault }, 'a certificate was replaced by what cannot be used; the former is still shown')
   }
 }
@@ -135,10 +135,10 @@ async function readPair({ cert, key }: PairFiles): Promise<Pair> {
   return { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') }
 }
 
-/** The folders that must be watched to hear of a change: that of the path, and of every link it leads through. */
+/** The directories to watch for changes: that of the path, and of every symbolic link it passes. */
 function foldersOf(path: string): string[] {
   const folders: string[] = []
-  // more links than that are a circle (path_resolution(7))
+  // more links are a loop (path_resolution(7))
   for (let at = path; folders.length < 40;) {
     folders.push(dirname(at))
     const target = linkAt(at)

@@ -16,7 +16,7 @@ interface Account {
 
 /** `pillarbox account list|add|password|setup-link`. */
 export function addAccountCommand(program: Command): void {
-  const account = program.command('account').description('who may use the box')
+  const account = program.command('account').description('accounts of the box')
   const add = (name: string, words: string): Command => withJson(ofBox(account.command(name).description(words)))
   add('list', 'every account, and what its person signs in with').action(list)
   add('add', 'one more account; its password is asked for, or read from standard input')
@@ -25,10 +25,10 @@ export function addAccountCommand(program: Command): void {
     .action(addOne)
   add('password', 'another password, which ends all sessions; it is asked for, or read from standard input')
     .argument('<account>', 'its id, name or e-mail address')
-    .option('--email <address>', 'what its person signs in with from now on')
-    .option('--remove-second-factor', 'for somebody who lost the app and the recovery codes', false)
+    .option('--email <address>', 'the new address for signing in')
+    .option('--remove-second-factor', 'for a person who lost the app and the recovery codes', false)
     .action(setPassword)
-  add('setup-link', 'a link, good once and for 24 hours, by which somebody sets their first password')
+  add('setup-link', 'a link, valid once and for 24 hours, for setting the first password')
     .argument('[account]', "its id or name; the operator's own unless said")
     .action(makeLink)
 }

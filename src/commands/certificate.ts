@@ -14,18 +14,17 @@ interface Certificate {
 
 /** `pillarbox certificate list|renew`. */
 export function addCertificateCommand(program: Command): void {
-  const certificate = program.command('certificate').description('the certificates the box shows by SMTP and API')
-  withJson(
-    ofBox(certificate.command('list').description('every certificate, where it is from and until when it is good')),
-  ).action((options: Options) =>
-    withBox(options, async (box) => {
-      const { data } = await box.call<{ data: Certificate[] }>('GET', '/v1/certificates')
-      say(options, data, formatCertificates(data))
-    }),
+  const certificate = program.command('certificate').description('certificates of SMTP and the API')
+  withJson(ofBox(certificate.command('list').description('every certificate, with its source and expiry'))).action(
+    (options: Options) =>
+      withBox(options, async (box) => {
+        const { data } = await box.call<{ data: Certificate[] }>('GET', '/v1/certificates')
+        say(options, data, formatCertificates(data))
+      }),
   )
   const renew = certificate
     .command('renew [name]')
-    .description('look at the files again, and ask the CA now for what is missing or due, or for the one that bears this name')
+    .description('reload the files, and request missing or due certificates from the CA now, or the one for this name')
   withJson(ofBox(renew)).action((name: string | undefined, options: Options) =>
     withBox(options, async (box) => {
       const { data } = await box.call<{ data: Certificate[] }>(

@@ -6,11 +6,11 @@ import { say, withJson } from './support/say.ts'
 
 /** `pillarbox config check|schema|example`. `check` throws ConfigError, with every problem in its message. */
 export function addConfigCommand(program: Command): void {
-  const config = program.command('config').description('check the configuration, or print what one may look like')
+  const config = program.command('config').description('check the configuration, or print an example or its schema')
   const check = config
     .command('check')
     .description(
-      'read the configuration as serve would, as root also as the user the box runs as, and name every fault with file, line and column',
+      'validate the configuration as serve reads it, as root also as the user of the box, and print every error with file, line and column',
     )
     .option('-c, --config <file>', 'the file to read; else PILLARBOX_CONFIG, else ./pillarbox.yaml')
   withJson(check).action(async (options: { config?: string; json?: boolean }) => {
@@ -18,7 +18,7 @@ export function addConfigCommand(program: Command): void {
     const { data_dir } = await loadConfig(sources)
     const user = actAsBoxUser(data_dir)
     if (user === undefined) return say(options, { good: true }, 'The configuration is good.')
-    // root may read every file that the settings name, and whoever the box runs as perhaps not
+    // root may read every configured file, but possibly not the box's user
     await loadConfig(sources).catch((error: unknown) => {
       if (!(error instanceof ConfigError)) throw error
       throw new ConfigError([`For user ${user.uid}, whom the box runs as:`, ...error.problems])
@@ -33,7 +33,7 @@ export function addConfigCommand(program: Command): void {
     })
   config
     .command('example')
-    .description('print every setting with its default and what it is for')
+    .description('print every setting with its default and description')
     .action(() => {
       process.stdout.write(example(Config))
     })

@@ -11,18 +11,18 @@ import { say, withJson } from './support/say.ts'
 
 type Options = BoxOptions & { json?: boolean }
 
-/** What was found; `looked` is false where this user could not look at the box itself. */
+/** The results; `looked` is false where this user could not open the box. */
 interface Findings {
   lines: Line[]
   looked: boolean
 }
 
-/** `pillarbox doctor`: of a box that runs, of one that does not, and of one that cannot. */
+/** `pillarbox doctor`: for a running box, a stopped one, and one that cannot start. */
 export function addDoctorCommand(program: Command): void {
   const command = program
     .command('doctor')
     .description(
-      'check the whole box now, and print what is wrong and what mends it; exit status 0: nothing failed, 1: something failed, 2: this user could not look',
+      'run all checks now, and print problems with their fixes; exit status 0: nothing failed, 1: something failed, 2: this user may not check the box',
     )
   withJson(ofBox(command)).action(async (options: Options) => {
     const { lines, looked } = await examined(options)
@@ -68,8 +68,8 @@ async function examined(options: Options): Promise<Findings> {
 }
 
 /**
- * Goes on as the user of a box that does not run, as nothing shows root what that user may not do, and what root makes the box cannot write.
- * Answers what keeps that user from the settings.
+ * Switches to the user of a stopped box, as root would see no missing permissions, and would create files that the box cannot write.
+ * Returns why that user cannot read the settings.
  */
 async function asItsUser(options: Options, config: Config): Promise<Line | undefined> {
   const user = actAsBoxUser(config.data_dir)
@@ -120,5 +120,5 @@ function formatLines(lines: Line[]): string {
     return fix === null ? head : `${head}\n      fix: ${fix.replaceAll('\n', '\n           ')}`
   })
   const { pass, warn, fail } = summary(lines)
-  return [...text, '', `${fail} failed, ${warn} to be looked at, ${pass} well`].join('\n')
+  return [...text, '', `${fail} failed, ${warn} warnings, ${pass} passed`].join('\n')
 }

@@ -36,13 +36,13 @@ interface Alias {
 
 /** `pillarbox domain add|list|check|zone|rotate-dkim|alias|catch-all|remove`. */
 export function addDomainCommand(program: Command): void {
-  const domain = program.command('domain').description('the domains the box has mail for')
+  const domain = program.command('domain').description('hosted domains')
   const add = (name: string, words: string, act: (box: Box, name: string, options: Options) => Promise<void>): void => {
     withJson(ofBox(domain.command(`${name} <name>`).description(words))).action((given: string, options: Options) =>
       withBox(options, (box) => act(box, given, options)),
     )
   }
-  withJson(ofBox(domain.command('list').description('every domain and how it stands'))).action((options: Options) =>
+  withJson(ofBox(domain.command('list').description('every domain with its status'))).action((options: Options) =>
     withBox(options, async (box) => {
       const domains = await every(box)
       const rows = domains.map(({ name, status, default: usual }) => [name, status, usual ? 'default' : ''])
@@ -75,7 +75,7 @@ export function addDomainCommand(program: Command): void {
     say(options, turned, `The keys of ${turned.name} were changed. Publish the new spares:\n\n${formatRecords(turned)}`)
   })
   addAliasCommands(domain)
-  withJson(ofBox(domain.command('catch-all').description('who receives mail for unknown addresses of a domain')))
+  withJson(ofBox(domain.command('catch-all').description('the recipient of mail to unknown addresses of a domain')))
     .argument('<name>', 'the domain')
     .argument('[identity]', whichIdentity)
     .option('--none', 'refuse such mail', false)
@@ -90,7 +90,7 @@ const whichIdentity = 'its id, name or e-mail address'
 
 function addAliasCommands(domain: Command): void {
   const alias = domain.command('alias').description('further addresses of the domains')
-  withJson(ofBox(alias.command('add').description('give a domain a further address, whose mail an identity receives')))
+  withJson(ofBox(alias.command('add').description('add an address of a domain, delivered to an identity')))
     .argument('<address>', 'the new address')
     .argument('<identity>', whichIdentity)
     .action((address: string, who: string, options: Options) =>
@@ -116,7 +116,7 @@ function addAliasCommands(domain: Command): void {
         say(options, aliases, table(['ADDRESS', 'GOES TO'], rows))
       }),
     )
-  withJson(ofBox(alias.command('remove').description('take an alias away')))
+  withJson(ofBox(alias.command('remove').description('delete an alias')))
     .argument('<address>', 'the alias')
     .action((address: string, options: Options) =>
       withBox(options, async (box) => {
@@ -144,7 +144,7 @@ async function catchAll(name: string, who: string | undefined, { none, ...option
   })
 }
 
-/** The local part of an address, and the domain that it is of. */
+/** The local part of an address, and its domain. */
 async function placeOf(box: Box, address: string): Promise<{ local: string; id: string; name: string }> {
   const at = address.lastIndexOf('@')
   if (at < 1) throw new Failure(`${address} is no address such as sales@example.com.`, 'invalid_request', 'address')
@@ -162,7 +162,7 @@ async function named(box: Box, name: string): Promise<Domain> {
   return domain
 }
 
-/** What a check came to, in a sentence; `silent` when the DNS gave no answer about some of the records. */
+/** The result of a check as a sentence; `silent` when the DNS gave no answer about some of the records. */
 function outcome({ name, status, dns_records }: Domain): { silent: boolean; words: string } {
   const open = dns_records.filter(({ unanswered }) => unanswered)
   if (open.length === 0) return { silent: false, words: `${name} is ${status}.` }
@@ -171,10 +171,10 @@ function outcome({ name, status, dns_records }: Domain): { silent: boolean; word
   return { silent: true, words: folded(words, 0).join('\n') }
 }
 
-/** Columns that a line may have. */
+/** The width of a line in columns. */
 const width = 100
 
-/** Each record on lines of its own: values of keys are longer than any line. */
+/** Each record on lines of its own, as keys are longer than a line. */
 function formatRecords({ dns_records }: Domain): string {
   return dns_records
     .map(({ type, name, priority, value, status, reason, unanswered, seen_at }) => {
@@ -190,14 +190,14 @@ function formatRecords({ dns_records }: Domain): string {
     .join('\n\n')
 }
 
-/** Text on lines of at most `width` columns, broken at spaces; a word that is longer is cut. */
+/** Wraps text at `width` columns, broken at spaces; a longer word is split. */
 function folded(text: string, indent: number): string[] {
-  const room = width - indent
-  const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${room}}`, 'g')) ?? [''])
+  const columnsLeft = width - indent
+  const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${columnsLeft}}`, 'g')) ?? [''])
   const lines: string[] = []
   for (const piece of pieces) {
     const last = lines.at(-1)
-    if (last !== undefined && last.length + 1 + piece.length <= room) lines[lines.length - 1] = `${last} ${piece}`
+    if (last !== undefined && last.length + 1 + piece.length <= columnsLeft) lines[lines.length - 1] = `${last} ${piece}`
     else lines.push(piece)
   }
   return lines.map((line) => `${' '.repeat(indent)}${line}`)

@@ -19,7 +19,7 @@ export function addExportCommand(program: Command): void {
   const format = program.createOption('--format <format>', 'how messages are written').choices(['mbox', 'eml']).default('mbox')
   const command = program
     .command('export <identity> <file>')
-    .description('write all of one identity (by id, address or name) into a ZIP; secrets are not in it')
+    .description('export an identity (by id, address or name) into a ZIP, without secrets')
     .addOption(format)
     .option('--force', 'write over a file that is there')
   withJson(ofBox(command)).action(write)

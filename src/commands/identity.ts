@@ -23,9 +23,9 @@ export function addIdentityCommand(program: Command): void {
   add('show', 'one identity, and how much it keeps').argument('<identity>', which).action(show)
   add('create', 'make an identity with an address of its own')
     .argument('[name]', 'what it is called (default: a pleasant name)')
-    .option('--username <local part>', 'what stands before the @ of its address (default: made of the name)')
+    .option('--username <local part>', 'local part of its address (default: made from the name)')
     .option('--domain <domain>', "a verified domain of the account (default: the box's own)")
-    .option('--phone [country]', 'give it a phone number, of this country')
+    .option('--phone [country]', 'assign a phone number, of this country')
     .action(create)
   add('suspend', 'let it neither receive nor send for now').argument('<identity>', which).action(turn('suspended'))
   add('activate', 'let a suspended one go on').argument('<identity>', which).action(turn('active'))
@@ -88,22 +88,22 @@ function turn(status: 'active' | 'suspended'): (who: string, options: Options) =
 async function remove(who: string, { yes, ...options }: Options & { yes: boolean }): Promise<void> {
   await withBox(options, async (box) => {
     const { id, name, email } = await identityNamed(box, who)
-    if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await belongings(box, id)}.`)
+    if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await deletedData(box, id)}.`)
     const gone = await box.call('DELETE', `/v1/identities/${id}`)
-    say(options, gone, `${name} (${email}) was deleted. Its address is given to nobody else; mail to it is refused.`)
+    say(options, gone, `${name} (${email}) was deleted. Its address stays reserved; mail to it is rejected.`)
   })
 }
 
-/** What goes with an identity, in words. */
-async function belongings(box: Box, id: string): Promise<string> {
+/** What is deleted with an identity, in words. */
+async function deletedData(box: Box, id: string): Promise<string> {
   const { storage, phone_number } = await wholeOf(box, id)
   const at = `/v1/identities/${id}`
-  // as many as a person wants to read: the rest is “more than”
-  const most = 1000
+  // larger counts are shown as “more than”
+  const maxCounted = 1000
   const count = async (path: string, one: string, many: string): Promise<string[]> => {
-    const { length } = await everyOne(box, `${at}/${path}`, most)
+    const { length } = await everyOne(box, `${at}/${path}`, maxCounted)
     if (length === 0) return []
-    return [length >= most ? `${most} ${many} or more` : `${length} ${length === 1 ? one : many}`]
+    return [length >= maxCounted ? `${maxCounted} ${many} or more` : `${length} ${length === 1 ? one : many}`]
   }
   const parts = [
     ...(await count('emails?direction=all', 'e-mail', 'e-mails')),

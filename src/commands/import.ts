@@ -17,7 +17,7 @@ export function addImportCommand(program: Command): void {
   const command = program
     .command('import <identity> <path>')
     .description(
-      'put mail into an identity: an mbox, a maildir, a message (.eml), a directory of such, or an export; may be repeated',
+      'import mail into an identity: an mbox, a maildir, a message (.eml), a directory of these, or an export; may be repeated',
     )
   withJson(ofBox(command)).action(read)
 }
@@ -38,14 +38,14 @@ async function read(words: string, path: string, options: Options): Promise<void
   )
 }
 
-/** Files of a directory and those below it, in the order of their names; what a link points to is somebody else's. */
+/** The files of a directory and its subdirectories, by name; symbolic links are skipped. */
 async function* filesBelow(root: string, directory = root): AsyncGenerator<Packable> {
   const names = (await readdir(directory, { withFileTypes: true })).toSorted((one, other) => (one.name < other.name ? -1 : 1))
   for (const entry of names) {
     const path = join(directory, entry.name)
     if (entry.isDirectory()) yield* filesBelow(root, path)
     if (!entry.isFile()) continue
-    // between the look and the opening it may have become a link
+    // it may have been replaced by a link meanwhile
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
     const { mtimeMs } = await file.stat()
     yield { name: relative(root, path).split(sep).join('/'), modified: mtimeMs, content: file.createReadStream() }

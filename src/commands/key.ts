@@ -21,7 +21,7 @@ interface ApiKey {
 
 const which = 'its id or label'
 
-/** `pillarbox key …`. Throws a sentence when there is no box, or its key cannot be changed (for `rotate-master` also when it runs). */
+/** `pillarbox key …`. Throws a sentence when there is no box, or its key cannot be changed (for `rotate-master` also while it runs). */
 export function addKeyCommand(program: Command): void {
   const key = program.command('key').description('API keys, and the keys of the box itself')
   const add = (name: string, words: string): Command => withJson(ofBox(key.command(name).description(words)))
@@ -35,7 +35,7 @@ export function addKeyCommand(program: Command): void {
     .action(create)
   add('rotate', 'give an API key a new secret, and print it this once')
     .argument('<key>', which)
-    .option('--grace <seconds>', 'how long the old secret still works', '0')
+    .option('--grace <seconds>', 'how long the old secret stays valid', '0')
     .action(rotate)
   add('revoke', 'let an API key open nothing any more, and end what was made with it')
     .argument('<key>', which)
@@ -43,11 +43,11 @@ export function addKeyCommand(program: Command): void {
     .action(revoke)
   const master = key
     .command('rotate-master')
-    .description('make a new master key, which secrets are sealed under, and seal everything anew; the box must be stopped')
+    .description('replace the master key, and re-encrypt all secrets with it; the box must be stopped')
   ofStoppedBox(master).action(rotateMaster)
   const signing = key
     .command('rotate-signing')
-    .description('let the next key sign identity tokens and credentials; the box may run')
+    .description('rotate the key that signs identity tokens and credentials; the box may run')
     .option('--now', 'replace all keys at once: others may have them. What they signed is void')
   withJson(ofBox(signing)).action(rotateSigning)
 }
@@ -112,7 +112,7 @@ async function revoke(who: string, options: Options & { keep?: boolean }): Promi
   })
 }
 
-/** Throws Failure when there is none, or a label is that of several. */
+/** Throws Failure when there is none, or several have this label. */
 async function named(box: Box, who: string): Promise<ApiKey> {
   const keys = await everyOne<ApiKey>(box, '/v1/api-keys')
   const found = keys.filter(({ id, label }) => id === who || label === who)

@@ -47,18 +47,18 @@ interface Depth {
 
 /** `pillarbox queue list|summary|show|retry|drop`. */
 export function addQueueCommand(program: Command): void {
-  const queue = program.command('queue').description('what leaves the box: mail, text messages, webhooks, of all accounts')
+  const queue = program.command('queue').description('the queue: outgoing mail, text messages and webhooks of all accounts')
   const add = (name: string, words: string): Command => withJson(ofBox(queue.command(name).description(words)))
-  add('list', 'what waits, or is under way; newest first')
+  add('list', 'waiting and running deliveries, newest first')
     .option('--state <state>', 'open, waiting, running, done, failed or all', 'open')
     .option('--kind <kind>', 'email, email-release, webhook, sms, …')
     .option('--destination <name>', 'a domain, the id of a webhook, …')
-    .option('--limit <count>', 'as many at most', '100')
+    .option('--limit <count>', 'the most entries', '100')
     .action(list)
-  add('summary', 'how much waits, and for how long, by kind and destination').action(summary)
-  add('show', 'one delivery with every attempt').argument('<id>', 'as the list shows it').action(show)
-  add('retry', 'try one now that waits, or once more one that failed').argument('<id>', 'as the list shows it').action(retry)
-  add('drop', 'end one that waits: its sender sees that it failed').argument('<id>', 'as the list shows it').action(drop)
+  add('summary', 'length and age of the queue by kind and destination').action(summary)
+  add('show', 'one delivery with every attempt').argument('<id>', 'from the list').action(show)
+  add('retry', 'retry a waiting or failed delivery now').argument('<id>', 'from the list').action(retry)
+  add('drop', 'cancel a waiting delivery: its sender gets a failure').argument('<id>', 'from the list').action(drop)
 }
 
 interface Listing extends Options {
@@ -119,14 +119,14 @@ async function show(id: string, options: Options): Promise<void> {
 async function retry(id: string, options: Options): Promise<void> {
   await withBox(options, async (box) => {
     const entry = await box.call<Entry & { history: Attempt[] }>('POST', `/v1/queue/${id}/retry`)
-    const when = box.running ? 'It is tried now' : 'It is tried when the box is started'
+    const when = box.running ? 'Retrying now' : 'It is retried when the box starts'
     say(options, entry, `${when}.\n\n${formatEntry(entry)}`)
   })
 }
 
 async function drop(id: string, options: Options): Promise<void> {
   await withBox(options, async (box) => {
-    say(options, await box.call('DELETE', `/v1/queue/${id}`), 'It was dropped, and is not tried any more.')
+    say(options, await box.call('DELETE', `/v1/queue/${id}`), 'The delivery was dropped.')
   })
 }
 
@@ -137,7 +137,7 @@ function formatEntry({ history, about, ...entry }: Entry & { history: Attempt[] 
     return [String(number), started_at, outcome, codesOf(one), serverOf(one), tls ?? '', answer ?? '']
   })
   const headings = ['TRY', 'AT', 'OUTCOME', 'CODE', 'MX', 'TLS', 'ANSWER']
-  const tries = rows.length === 0 ? 'It was not tried yet.' : table(headings, rows)
+  const tries = rows.length === 0 ? 'No attempt yet.' : table(headings, rows)
   return `${facts.map(([name, value]) => `${name.padEnd(14)}${value}`).join('\n')}\n\n${tries}`
 }
 
@@ -151,7 +151,7 @@ function serverOf({ mx, ip }: Pick<Entry, 'mx' | 'ip'>): string {
   return [mx, ip === null ? null : `[${ip}]`].filter((part) => part !== null).join(' ')
 }
 
-/** What a line of a list has room for. */
+/** Cuts an answer to fit a line of a list. */
 function cut(answer: string): string {
   const line = answer.replaceAll(/\s+/g, ' ')
   return line.length > 60 ? `${line.slice(0, 59)}…` : line

@@ -4,11 +4,11 @@ import { type BoxOptions, ofBox, runningBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { say, withJson } from './support/say.ts'
 
-/** `pillarbox reload`: exit status 1 when the box does not run, or refuses the settings and goes on with those it had. */
+/** `pillarbox reload`: exit status 1 when the box does not run, or rejects the settings and keeps the former ones. */
 export function addReloadCommand(program: Command): void {
   const reload = program
     .command('reload')
-    .description('have the running box read its settings again; those that are refused change nothing, and exit status 1 says so')
+    .description('reload the settings of the running box; invalid ones change nothing, with exit status 1')
   withJson(ofBox(reload)).action(async (options: BoxOptions & { json?: boolean }) => {
     const box = await runningBox(options)
     if (!box) throw new Failure('No box runs: it reads its settings when it starts.', 'not_running')

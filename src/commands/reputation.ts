@@ -3,13 +3,13 @@ import type { BoxOptions } from './support/box.ts'
 import { say } from './support/say.ts'
 import { ofStoppedBox, opened } from './support/stopped-box.ts'
 
-/** `pillarbox reputation recount`. Throws a sentence when there is no box, it is running, or its log does not go back to the beginning. */
+/** `pillarbox reputation recount`. Throws a sentence when there is no box, it is running, or the beginning of its log was pruned. */
 export function addReputationCommand(program: Command): void {
   const recounting = program
     .command('reputation')
-    .description('what is counted of identities')
+    .description('reputation of identities')
     .command('recount')
-    .description('count anew from the log, and correct what differs; the box must be stopped')
+    .description('recount from the event log, and correct differences; the box must be stopped')
   ofStoppedBox(recounting).action(recount)
 }
 

@@ -32,22 +32,22 @@ interface Email {
   deliveries: Delivery[]
 }
 
-/** Milliseconds between two looks, and seconds that are waited unless said. */
+/** The polling interval in milliseconds, and the default timeout in seconds. */
 const pause = 250
 const timeout = 120
 
 const over = ['delivered', 'sent', 'bounced', 'failed', 'cancelled']
 
-/** `pillarbox send`: a message of an identity, as its callers would send it. */
+/** `pillarbox send`: sends a message of an identity. */
 export function addSendCommand(program: Command): void {
   const send = program
     .command('send')
-    .description('send a message as an identity, to see that mail leaves; the box must run')
+    .description('send a test message as an identity; the box must run')
     .requiredOption('--from <identity>', 'its id, name or e-mail address')
     .requiredOption('--to <address...>', 'who it goes to')
     .option('--subject <subject>', 'its subject', 'A test of Pillarbox')
     .option('--text <text>', 'what it says (default: standard input)')
-    .option('--wait [seconds]', `show each step until it has arrived or failed, for ${timeout} s at most unless said`, false)
+    .option('--wait [seconds]', `show each step until it is delivered or failed, for ${timeout} s at most unless said`, false)
   withJson(ofBox(send)).action(deliver)
 }
 
@@ -64,20 +64,20 @@ async function deliver(options: Options): Promise<void> {
     if (!(seconds > 0)) throw new Failure(`--wait ${String(wait)} is no number of seconds.`, 'invalid_value', 'wait')
     const last = await watched(box, `${at}/${email.id}`, seconds, options.json === true ? () => undefined : step)
     if (options.json) say(options, last, '')
-    // what the exit status says, a script need not read
+    // a script can use the exit status
     if (last.deliveries.some(({ status }) => status !== 'delivered' && status !== 'sent')) process.exitCode = 1
   })
 }
 
-/** Looks until every delivery is over or the time is; answers the message as it was seen last. */
-async function watched(box: Box, path: string, seconds: number, told: (one: Delivery) => void): Promise<Email> {
+/** Polls until every delivery has ended or the timeout; returns the last state of the message. */
+async function watched(box: Box, path: string, seconds: number, onDelivery: (one: Delivery) => void): Promise<Email> {
   const end = Date.now() + seconds * 1000
   const seen = new Map<string, string>()
   for (;;) {
     const email = await box.call<Email>('GET', path)
     for (const one of email.deliveries) {
       const state = `${one.status} ${one.attempts}`
-      if (seen.get(one.recipient) !== state) told(one)
+      if (seen.get(one.recipient) !== state) onDelivery(one)
       seen.set(one.recipient, state)
     }
     if (email.deliveries.every(({ status }) => over.includes(status)) || Date.now() >= end) return email

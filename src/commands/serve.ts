@@ -10,7 +10,7 @@ import { welcome } from './support/welcome.ts'
 export function addServeCommand(program: Command): void {
   program
     .command('serve', { isDefault: true })
-    .description('run the box until it is told to stop; HUP reads the settings again')
+    .description('run the box until it is stopped; SIGHUP reloads the settings')
     .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
     .action(serve)
 }
@@ -29,8 +29,10 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   }
   const log = createLog(config.log, standardOutput({ journal: isReadByJournal(process.env['JOURNAL_STREAM']) }))
   const { App } = await import('../app.ts')
-  const told = (): void => log.warn('another process has the files of the box: it is waited for')
-  const app = await inTurn(controlSocket(config), () => App.open(config, log, undefined, undefined, load), told).catch(refuse)
+  const warnLocked = (): void => log.warn('another process has locked the files of the box: waiting')
+  const app = await inTurn(controlSocket(config), () => App.open(config, log, undefined, undefined, load), warnLocked).catch(
+    refuse,
+  )
   onSignals(app, log)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
   if (firstKey === null) return
@@ -54,7 +56,7 @@ function onSignals(app: App, log: Log): void {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  // what is refused is in the log
+  // the log contains the reason of a refusal
   process.on('SIGHUP', () => void app.reread().catch(() => undefined))
   const crash = (error: unknown): void => {
     log.fatal({ err: error }, 'a bug: the box stops so that nothing is lost')

@@ -13,13 +13,13 @@ interface Status {
   disk: { free: number | null; database: number; low: boolean; min_free: number }
 }
 
-/** `pillarbox status`: exit status 1 when something does not work, or the box does not run. */
+/** `pillarbox status`: exit status 1 when a component fails, or the box does not run. */
 export function addStatusCommand(program: Command): void {
-  const status = program.command('status').description('how the box is, on one screen')
+  const status = program.command('status').description('status of the box')
   withJson(ofBox(status)).action((options: BoxOptions & { json?: boolean }) =>
     withBox(options, async (box) => {
       const now = await box.call<Status>('GET', '/v1/status')
-      // what is only open for this command has no ports, and no uptime
+      // a box opened for this command has no ports, and no uptime
       const failing = box.running ? now.failing : []
       say(options, { running: box.running, ...now, failing }, formatStatus(now, failing, box.running))
       if (!box.running || failing.length > 0) process.exitCode = 1
@@ -33,9 +33,9 @@ function formatStatus(
   running: boolean,
 ): string {
   const state = !running ? 'does not run' : failing.length > 0 ? `runs, but ${lacking(failing)}` : 'runs'
-  const since = running ? `, for ${span(uptime)}` : ''
+  const since = running ? `, up ${span(uptime)}` : ''
   const heaps = queue.map(
-    ({ kind, waiting, running: now, age }) => `${waiting} ${kind} wait, ${now} under way, the oldest for ${span(age)}`,
+    ({ kind, waiting, running: now, age }) => `${kind}: ${waiting} waiting, ${now} running, oldest ${span(age)}`,
   )
   const free = disk.free === null ? 'an unknown part' : bytes(disk.free)
   const lines = [
@@ -43,9 +43,9 @@ function formatStatus(
     ['identities', String(identities)],
     [
       'mail, 24 h',
-      `${day['emails_received']} came; ${day['emails_delivered']} copies went out, ${day['emails_bounced']} bounced, ${day['emails_failed']} failed`,
+      `${day['emails_received']} received; ${day['emails_delivered']} copies delivered, ${day['emails_bounced']} bounced, ${day['emails_failed']} failed`,
     ],
-    ['SMS, 24 h', `${day['sms_received']} came; ${day['sms_sent']} went out, ${day['sms_failed']} failed`],
+    ['SMS, 24 h', `${day['sms_received']} received; ${day['sms_sent']} sent, ${day['sms_failed']} failed`],
     ['queue', heaps.length === 0 ? 'empty' : heaps.join('\n            ')],
     [
       'disk',
@@ -55,12 +55,12 @@ function formatStatus(
   return lines.map(([name, value]) => `${name!.padEnd(12)}${value}`).join('\n')
 }
 
-/** What of a box does not work, as people say it. */
+/** The failing components in words. */
 function lacking(failing: readonly string[]): string {
   const broken = failing.filter((what) => what !== 'space')
   const words = [
-    ...(failing.includes('space') ? ['takes nothing new: the disk is short of room'] : []),
-    ...(broken.length > 0 ? [`does not work: ${broken.join(', ')}`] : []),
+    ...(failing.includes('space') ? ['refuses new data: the disk is nearly full'] : []),
+    ...(broken.length > 0 ? [`failing: ${broken.join(', ')}`] : []),
   ]
   return words.join(', and ')
 }

@@ -2,7 +2,7 @@ import { isAbsent } from '../net/resolve.ts'
 import type { Lookup } from '../net/dns.ts'
 import { Unanswered } from './verdict.ts'
 
-/** What the DNS says in one place, and the names that its aliases (CNAME) led through. */
+/** The answer of a DNS query, and the names of the CNAMEs that were followed. */
 export interface Answered<Value> {
   values: Value[]
   aliases: string[]
@@ -10,13 +10,13 @@ export interface Answered<Value> {
 
 const longestChain = 8
 
-/** The texts of the TXT records of a name. As all of these: empty for what is not there, rejects with Unanswered when nobody knows. */
+/** The TXT records of a name. Like all queries here: empty when there is none; rejects with Unanswered when no server answers. */
 export async function texts(lookup: Lookup, name: string): Promise<Answered<string>> {
   const { values, aliases } = await follow<string[]>(lookup, name, 'TXT')
   return { values: values.map((strings) => strings.join('')), aliases }
 }
 
-/** The MX records of a name, the best first. */
+/** The MX records of a name, by preference. */
 export async function exchanges(lookup: Lookup, name: string): Promise<{ priority: number; exchange: string }[]> {
   const { values } = await follow<{ priority: number; exchange: string }>(lookup, name, 'MX')
   return values
@@ -24,7 +24,7 @@ export async function exchanges(lookup: Lookup, name: string): Promise<{ priorit
     .toSorted((one, other) => one.priority - other.priority || one.exchange.localeCompare(other.exchange, 'en'))
 }
 
-/** The addresses of a host, those of IPv6 too unless they are not wanted. */
+/** The addresses of a host, with IPv6 on request. */
 export async function addresses(lookup: Lookup, name: string, ipv6 = true): Promise<Answered<string>> {
   const [four, six] = await Promise.all([
     follow<string>(lookup, name, 'A'),
@@ -33,13 +33,13 @@ export async function addresses(lookup: Lookup, name: string, ipv6 = true): Prom
   return { values: [...four.values, ...six.values], aliases: [...new Set([...four.aliases, ...six.aliases])] }
 }
 
-/** The name that a name is an alias of. */
+/** The CNAME of a name. */
 export async function alias(lookup: Lookup, name: string): Promise<string | undefined> {
   const [target] = await ask<string>(lookup, name, 'CNAME')
   return target?.toLowerCase().replace(/\.$/, '')
 }
 
-/** A server that is asked directly may leave it to us to follow aliases. */
+/** An authoritative server may leave it to the client to follow CNAMEs. */
 async function follow<Value>(lookup: Lookup, name: string, type: string): Promise<Answered<Value>> {
   const aliases: string[] = []
   for (let at: string | undefined = name; at !== undefined && aliases.length <= longestChain;) {

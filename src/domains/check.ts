@@ -1,29 +1,33 @@
 import { judge } from './judge.ts'
 import type { DnsRecord } from './model.ts'
 import { keyOf, type WantedRecord } from './records.ts'
-import { type Bench, type Judged, Unanswered } from './verdict.ts'
+import { type CheckContext, type Judged, Unanswered } from './verdict.ts'
 
-/** What was last seen of a record, and of which value: of another it says nothing. */
+/** The last result for a record, with the value that was checked: it says nothing about another value. */
 export interface Finding extends Judged {
   value: string
-  /** Whether the last look had no answer, so that this is from one before. */
+  /** Whether the last check got no answer, so that this result is older. */
   unanswered?: true
-  /** When the DNS last answered; findings of earlier versions do not say. */
+  /** When the DNS last answered; absent in results of earlier versions. */
   seen_at?: string
 }
 
 /** By the key of the record. */
 export type RecordFindings = Record<string, Finding>
 
-/** What one look at the DNS came to. */
-export interface Look {
+/** The result of one DNS check of a domain. */
+export interface CheckResult {
   findings: RecordFindings
-  /** `unknown` when a required record is neither known to be right, nor any known to be wrong: that changes nothing. */
+  /** `unknown` when no required record is known to be wrong but not all are known to be right: the status stays. */
   outcome: 'right' | 'wrong' | 'unknown'
 }
 
-/** Looks at every record once, all at the same time; one without an answer is Unanswered. */
-export async function look(wanted: WantedRecord[], domain: string, bench: Bench): Promise<Map<string, Judged | Unanswered>> {
+/** Checks every record once, in parallel; a record without an answer is Unanswered. */
+export async function checkRecords(
+  wanted: WantedRecord[],
+  domain: string,
+  bench: CheckContext,
+): Promise<Map<string, Judged | Unanswered>> {
   const seen = await Promise.all(
     wanted.map(async (record): Promise<[string, Judged | Unanswered]> => {
       try {
@@ -37,8 +41,13 @@ export async function look(wanted: WantedRecord[], domain: string, bench: Bench)
   return new Map(seen)
 }
 
-/** What is known now of the records: what was seen at `now`, and where there was no answer what was seen before. */
-export function weigh(wanted: WantedRecord[], seen: Map<string, Judged | Unanswered>, before: RecordFindings, now: string): Look {
+/** Merges the results: those seen at `now`, and for unanswered records the earlier ones. */
+export function weigh(
+  wanted: WantedRecord[],
+  seen: Map<string, Judged | Unanswered>,
+  before: RecordFindings,
+  now: string,
+): CheckResult {
   const findings: RecordFindings = {}
   const required: (Judged['status'] | 'unknown')[] = []
   for (const record of wanted) {
@@ -52,7 +61,7 @@ export function weigh(wanted: WantedRecord[], seen: Map<string, Judged | Unanswe
   return { findings, outcome: wrong ? 'wrong' : required.includes('unknown') ? 'unknown' : 'right' }
 }
 
-/** A record as the API shows it. */
+/** A record in the API. */
 export function toDnsRecord(wanted: WantedRecord, findings: RecordFindings): DnsRecord {
   const { purpose, required, type, name, value, priority, ttl } = wanted
   const kept = findings[keyOf(wanted)]
@@ -62,7 +71,7 @@ export function toDnsRecord(wanted: WantedRecord, findings: RecordFindings): Dns
   return { ...record, status, found, reason, unanswered, seen_at }
 }
 
-/** Another value, as after a change of the settings, is another question. */
+/** Includes the value, as a changed setting makes a different check. */
 function seenKey(record: WantedRecord): string {
   return `${keyOf(record)} ${record.value}`
 }

@@ -18,7 +18,7 @@ import type { DomainSettings } from './settings.ts'
 
 export type { DkimKey } from './types.ts'
 
-/** What the rest of the box asks in passing of the domains that take mail, kept in memory. */
+/** The cached fields of the domains that receive mail. */
 type Known = Pick<DomainRow, 'id' | 'name' | 'account_id' | 'is_default' | 'status'>
 
 interface Deps {
@@ -29,12 +29,12 @@ interface Deps {
   nextCheck: NextCheck
   plan: Plan
   settings: () => DomainSettings
-  /** The box's own domain, and the account that it belongs to. */
+  /** The box's own domain, and its account. */
   domain: string
   operatorAccount: string
 }
 
-/** The domains whose mail the box takes and sends. */
+/** The domains for which the box receives and sends mail. */
 export class Domains {
   readonly #deps: Deps
   readonly #known = new Map<string, Known>()
@@ -48,12 +48,12 @@ export class Domains {
     )
   }
 
-  /** Reads what there is; makes the box's own domain when it has none yet. Its keys wait until somebody looks at it. */
+  /** Loads the domains; creates the box's own domain if there is none. Its keys are created on first use. */
   async start(): Promise<void> {
     const { database, clock, domain, operatorAccount } = this.#deps
     await database.transaction(async (tx) => {
       await tx.run(sql`UPDATE domains SET is_default = 0 WHERE name <> ${domain} AND is_default = 1`)
-      // what the operator calls the box's own is nobody else's
+      // the operator's box domain cannot be another account's
       await tx.run(
         sql`UPDATE domains SET receives = 0, status = 'pending' WHERE name = ${domain} AND account_id <> ${operatorAccount} AND receives = 1`,
       )
@@ -65,7 +65,7 @@ export class Domains {
     for (const row of await database.all<DomainRow>(sql`SELECT * FROM domains WHERE receives = 1`)) this.know(row)
   }
 
-  /** Whether mail for this domain (lower-case A-labels) is taken: it was verified once, or is the box's own. */
+  /** Whether mail for this domain (lower-case A-labels) is accepted: it was verified once, or is the box's own. */
   receives(domain: string): boolean {
     return this.#known.has(domain)
   }
@@ -76,7 +76,7 @@ export class Domains {
     return known !== undefined && (known.is_default === 1 || (known.account_id === accountId && known.status === 'verified'))
   }
 
-  /** As `mayUse`, asked in the transaction that gives out an address: what is being deleted gets none any more. */
+  /** Like `mayUse`, within the transaction that assigns an address: a domain being deleted gets no new address. */
   async stillUsable(reader: Reader, accountId: string, domain: string): Promise<boolean> {
     if (domain === this.#deps.domain) return true
     const row = await reader.get(
@@ -85,7 +85,7 @@ export class Domains {
     return row !== undefined
   }
 
-  /** Throws Fault conflict, `domain_not_verified`, when mail from this domain could not be told from a forgery. */
+  /** Throws Fault conflict, `domain_not_verified`, when mail from this domain would not authenticate. */
   requireSending(domain: string): void {
     if (this.#known.get(domain)?.status === 'verified') return
     const hint = 'set the records that GET /v1/domains shows, then POST /v1/domains/{id}/verify.'
@@ -94,20 +94,20 @@ export class Domains {
     })
   }
 
-  /** The keys in use of a domain that takes mail (lower-case A-labels), made now if there are none; of any other domain there are none. */
+  /** The active keys of a domain that receives mail (lower-case A-labels), created on first use; none for any other domain. */
   async signingKeys(domain: string): Promise<DkimKey[]> {
     const known = this.#known.get(domain)
     return known ? this.#deps.keys.signing(known) : []
   }
 
-  /** The MTA-STS policy that is read at this host; throws Fault not_found for a host that is none of ours. */
+  /** The MTA-STS policy served at this host; throws Fault not_found for an unknown host. */
   policyAt(host: string): string {
     const domain = host.startsWith('mta-sts.') ? host.slice('mta-sts.'.length) : ''
     if (!this.receives(domain)) throw notFound('policy')
     return policyText(this.#deps.settings())
   }
 
-  /** The hosts that senders read our policies at, and whether the DNS led them here when it was last looked at. */
+  /** The MTA-STS policy hosts, and whether their DNS pointed to this box at the last check. */
   async policyHosts(): Promise<{ host: string; leads_here: boolean }[]> {
     const { database, settings } = this.#deps
     const rows = await database.all<DomainRow>(sql`SELECT * FROM domains WHERE receives = 1 ORDER BY seq`)
@@ -124,7 +124,7 @@ export class Domains {
     const { param, name } = wishedName(input)
     const taken = conflict(`This account has ${name} already.`, { param })
     const before = sql`SELECT 1 FROM domains WHERE account_id = ${caller.account_id} AND name = ${name}`
-    // keys take long to make: not for nothing
+    // key generation is slow: checks first
     if (await database.get(before)) throw taken
     await plan.require(database, caller.account_id, 'domains')
     const [active, spare] = [await keys.make(), await keys.make()]
@@ -175,12 +175,12 @@ export class Domains {
     return zoneText(await this.get(caller, id), this.#deps.settings().hostname)
   }
 
-  /** Before `start`: what else is done in the transaction of each deletion. */
+  /** Registers, before `start`, a hook that runs in the transaction of each deletion. */
   onRemove(leave: (tx: Transaction, domainId: string) => Promise<void>): void {
     this.#leaving.push(leave)
   }
 
-  /** Throws Fault conflict for the box's own, and while living identities have addresses in it. */
+  /** Throws Fault conflict for the box's own domain, and while identities have addresses in it. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     const { database, keys } = this.#deps
     const gone = await database.transaction(async (tx) => {
@@ -209,7 +209,7 @@ export class Domains {
     return row
   }
 
-  /** The row as the transaction sees it; throws Fault not_found when it was deleted meanwhile. */
+  /** The row as the transaction sees it; throws Fault not_found if it was deleted. */
   async current(tx: Reader, id: string): Promise<DomainRow> {
     const row = await tx.get<DomainRow>(sql`SELECT * FROM domains WHERE id = ${id}`)
     if (!row) throw notFound('domain')
@@ -221,7 +221,7 @@ export class Domains {
     return this.#present(row, keys.get(row.id)!)
   }
 
-  /** Takes over what was committed of a domain that takes mail. */
+  /** Updates the cache with the committed row of a domain that receives mail. */
   know({ id, name, account_id, is_default, status }: DomainRow): void {
     this.#known.set(name, { id, name, account_id, is_default, status })
   }
@@ -234,7 +234,7 @@ export class Domains {
   }
 }
 
-/** A key bound to one identity sees nothing of what is the account's. */
+/** Requires a key that is not bound to one identity. */
 function requireWhole(caller: Caller): void {
   if (caller.identity_id !== null) throw notFound('domain')
 }

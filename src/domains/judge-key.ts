@@ -1,7 +1,7 @@
 import type { WantedRecord } from './records.ts'
 import { invalid, type Judged, unquoted, valid } from './verdict.ts'
 
-/** Judges the TXT records of a DKIM selector (RFC 6376 3.6.1, RFC 8463): what a verifier would take from them must be our key. */
+/** Checks the TXT records of a DKIM selector (RFC 6376 3.6.1, RFC 8463): the key that a verifier reads must be ours. */
 export function judgeKey({ name, key }: WantedRecord, values: string[]): Judged {
   if (!key) throw new Error('A DKIM record comes with its key.')
   if (values.length > 1) {
@@ -39,7 +39,7 @@ function faultOf(text: string, expected: string, algorithm: string): string | nu
   return null
 }
 
-/** Null for what is no list of tags (RFC 6376 3.2). */
+/** Null when the text is no tag list (RFC 6376 3.2). */
 function tagsOf(text: string): Map<string, string> | null {
   const tags = new Map<string, string>()
   for (const part of text.replace(/;\s*$/, '').split(';')) {

@@ -1,15 +1,15 @@
 import { addresses } from './answers.ts'
 import type { WantedRecord } from './records.ts'
-import { type Bench, invalid, type Judged, missing, only, Unanswered } from './verdict.ts'
+import { type CheckContext, invalid, type Judged, missing, only, Unanswered } from './verdict.ts'
 
-/** As many addresses a host may have and be judged by all of them. */
-const most = 8
+/** The most addresses of a host that are evaluated. */
+const maxAddresses = 8
 
 /**
- * SPF as receivers evaluate it: mail from every address of the box must pass. When mail leaves through others, only that there is one
- * record can be judged.
+ * Evaluates SPF as receivers do: mail from every address of the box must pass. When mail leaves through a relay, only the existence of
+ * exactly one record is checked.
  */
-export async function judgeSpf({ name, value }: WantedRecord, values: string[], bench: Bench): Promise<Judged> {
+export async function judgeSpf({ name, value }: WantedRecord, values: string[], bench: CheckContext): Promise<Judged> {
   const { direct, hostname, ipv6 } = bench.settings
   if (!values.some((text) => /v\s*=\s*spf1/i.test(text))) {
     const others = direct ? '' : ' that lets in whoever sends for this box'
@@ -17,7 +17,7 @@ export async function judgeSpf({ name, value }: WantedRecord, values: string[], 
   }
   const judged = only(values, /^v=spf1(?: |$)/i, { name, value, what: 'SPF' }, () => null)
   if (judged.status !== 'valid' || !direct) return judged
-  const clients = (await addresses(bench.lookup, hostname, ipv6)).values.slice(0, most)
+  const clients = (await addresses(bench.lookup, hostname, ipv6)).values.slice(0, maxAddresses)
   if (clients.length === 0) {
     return invalid(judged.found, `${hostname} has no address, so this lets in nobody: give it an A record (AAAA for IPv6).`)
   }

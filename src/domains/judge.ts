@@ -3,10 +3,10 @@ import { addresses, alias, exchanges, texts } from './answers.ts'
 import { judgeKey } from './judge-key.ts'
 import { judgeSpf } from './judge-spf.ts'
 import type { WantedRecord } from './records.ts'
-import { type Bench, invalid, type Judged, missing, only, valid } from './verdict.ts'
+import { type CheckContext, invalid, type Judged, missing, only, valid } from './verdict.ts'
 
-/** Compares what the DNS says in one place with what it should say. Rejects with Unanswered when the DNS does not say. */
-export async function judge(wanted: WantedRecord, domain: string, bench: Bench): Promise<Judged> {
+/** Compares a DNS answer with the expected record. Rejects with Unanswered when no server answers. */
+export async function judge(wanted: WantedRecord, domain: string, bench: CheckContext): Promise<Judged> {
   if (wanted.type === 'MX') return judgeMx(wanted, bench)
   if (wanted.type === 'CNAME') return judgeHost(wanted, bench)
   const { values, aliases } = await texts(bench.lookup, wanted.name)
@@ -17,7 +17,7 @@ export async function judge(wanted: WantedRecord, domain: string, bench: Bench):
   return wanted.purpose === 'mta_sts' ? judgeSts(wanted, values) : judgeTlsRpt(wanted, values)
 }
 
-async function judgeMx({ name, value, priority }: WantedRecord, { lookup }: Bench): Promise<Judged> {
+async function judgeMx({ name, value, priority }: WantedRecord, { lookup }: CheckContext): Promise<Judged> {
   const answers = await exchanges(lookup, name)
   if (answers.length === 0) return missing(`${name} has no MX record; it should be “${priority} ${value}”.`)
   const found = answers.map((answer) => `${answer.priority} ${answer.exchange || '.'}`)
@@ -38,8 +38,8 @@ async function judgeMx({ name, value, priority }: WantedRecord, { lookup }: Benc
   return valid(found)
 }
 
-/** The host of the policy may also be reached without an alias, when it has the same address. */
-async function judgeHost({ name, value }: WantedRecord, { lookup }: Bench): Promise<Judged> {
+/** The policy host may also be reached without a CNAME, by the same address. */
+async function judgeHost({ name, value }: WantedRecord, { lookup }: CheckContext): Promise<Judged> {
   const target = await alias(lookup, name)
   const here = await addresses(lookup, name)
   const found = [...new Set([...(target === undefined ? [] : [target]), ...here.values])]
@@ -73,7 +73,7 @@ function judgeTlsRpt({ name, value }: WantedRecord, values: string[]): Judged {
   )
 }
 
-/** Names the commonest reason when it can be seen: the provider added the domain to a name that had it already. */
+/** Detects the most common mistake: the DNS provider appended the domain to a name that already had it. */
 async function whyMissing({ name, key }: WantedRecord, domain: string, aliases: string[], lookup: Lookup): Promise<string> {
   if (aliases.length > 0) return `${name} is an alias of ${aliases.join(', then ')}, where there is no TXT record.`
   const twice = `${name}.${domain}`

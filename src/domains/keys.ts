@@ -6,22 +6,22 @@ import { type Database, join, type Reader, sql, type Transaction } from '../stor
 import type { NextCheck } from './next-check.ts'
 import type { DkimKey, PublicKey } from './types.ts'
 
-/** A pair nobody has seen yet. */
+/** A key pair that is not stored yet. */
 interface FreshKey extends Pick<PublicKey, 'selector' | 'algorithm' | 'public_text'> {
   /** PKCS #8. */
   secret: Buffer
 }
 
-/** Whose keys. */
+/** The domain that owns keys. */
 type Owner = { id: string; name: string }
 
-/** Makes an RSA key of 2048 bits. */
+/** Generates an RSA key of 2048 bits. */
 export type RsaPair = () => Promise<KeyPairKeyObjectResult>
 
-/** How long the records of a retired key stay listed: mail that it signed may still be under way. */
-const farewell = 7 * day
+/** How long the records of a retired key stay listed, as mail it signed may still be in transit. */
+const listedAfterRetirement = 7 * day
 
-/** The DKIM keys of our domains: two in use (RSA-2048 and Ed25519, RFC 8463) and two spares; the private halves lie sealed. */
+/** The DKIM keys of hosted domains: two active (RSA-2048 and Ed25519, RFC 8463) and two spares; private keys are stored encrypted. */
 export class DkimKeys {
   readonly #database: Database
   readonly #clock: Clock
@@ -32,7 +32,7 @@ export class DkimKeys {
   readonly #rsaPair: RsaPair
   #turn: Promise<unknown> = Promise.resolve()
 
-  /** `rsaPair` is for tests, most of which need a key but not a fresh one. */
+  /** `rsaPair` is replaced in tests, which rarely need a new key. */
   constructor(parts: { database: Database; clock: Clock; seal: Seal; nextCheck: NextCheck; rsaPair?: RsaPair | undefined }) {
     this.#rsaPair = parts.rsaPair ?? makeRsaPair
     this.#nextCheck = parts.nextCheck
@@ -41,7 +41,7 @@ export class DkimKeys {
     this.#seal = parts.seal
   }
 
-  /** What is listed of each domain: those in use, the spares, those that retired within seven days. */
+  /** The listed keys of each domain: active, spare, and retired within seven days. */
   async of(reader: Reader, domainIds: string[]): Promise<Map<string, PublicKey[]>> {
     const found = new Map<string, PublicKey[]>(domainIds.map((id) => [id, []]))
     if (domainIds.length === 0) return found
@@ -54,7 +54,7 @@ export class DkimKeys {
     return found
   }
 
-  /** Makes the keys of a domain that has none. */
+  /** Creates the keys of a domain that has none. */
   async ensure(domain: Owner): Promise<void> {
     const some = await this.#database.get(sql`SELECT 1 FROM dkim_keys WHERE domain_id = ${domain.id} LIMIT 1`)
     if (some) return
@@ -66,7 +66,7 @@ export class DkimKeys {
     await making
   }
 
-  /** A pair of keys of each algorithm. */
+  /** Generates a pair for each algorithm. */
   async make(): Promise<FreshKey[]> {
     return [await this.#next('rsa-sha256'), await this.#next('ed25519-sha256')]
   }
@@ -82,7 +82,7 @@ export class DkimKeys {
     }
   }
 
-  /** The spares take over, and fresh ones take their place; what signed before can sign no more. */
+  /** Activates the spares and stores new spares; the former keys no longer sign. */
   async rotate(tx: Transaction, domain: Owner, fresh: FreshKey[]): Promise<void> {
     const now = iso(this.#clock.now())
     await tx.run(
@@ -98,12 +98,12 @@ export class DkimKeys {
     await tx.run(sql`DELETE FROM dkim_keys WHERE domain_id = ${domainId}`)
   }
 
-  /** After a rotation or removal was committed: what signed until then is not to be remembered. */
+  /** Drops the cached keys after a rotation or removal was committed. */
   forget(domainId: string): void {
     this.#signing.delete(domainId)
   }
 
-  /** The keys in use, made now if there are none. */
+  /** The active keys, created on first use. */
   signing(domain: Owner): Promise<DkimKey[]> {
     const kept = this.#signing.get(domain.id)
     if (kept) return kept
@@ -113,13 +113,13 @@ export class DkimKeys {
     return opening
   }
 
-  /** Forgets keys that retired more than seven days ago. */
+  /** Deletes keys that retired more than seven days ago. */
   async forgetRetired(): Promise<void> {
     await this.#database.transaction((tx) => tx.run(sql`DELETE FROM dkim_keys WHERE retired_at <= ${this.#parting()}`))
   }
 
   #parting(): string {
-    return iso(this.#clock.now() - farewell)
+    return iso(this.#clock.now() - listedAfterRetirement)
   }
 
   async #open(domain: Owner): Promise<DkimKey[]> {
@@ -149,7 +149,7 @@ export class DkimKeys {
     this.#nextCheck.by(this.#clock.now())
   }
 
-  /** One after the other: the thread pool that makes them also forces commits to disk. */
+  /** Generates one at a time: the thread pool that does it also runs fsync. */
   #next(algorithm: DkimKey['algorithm']): Promise<FreshKey> {
     const made = this.#turn.then(() => generate(algorithm, this.#clock.now(), this.#rsaPair))
     this.#turn = made.catch(() => undefined)
@@ -165,7 +165,7 @@ async function generate(algorithm: DkimKey['algorithm'], now: number, rsaPair: R
   const isRsa = algorithm === 'rsa-sha256'
   const pair = isRsa ? await rsaPair() : await generatePair('ed25519')
   const spki = pair.publicKey.export({ type: 'spki', format: 'der' })
-  // RFC 8463 4.2: of an Ed25519 key only its 32 octets, which end its SubjectPublicKeyInfo
+  // RFC 8463 4.2: the record holds only the 32 octets of the Ed25519 key, which end its SubjectPublicKeyInfo
   const octets = isRsa ? spki : spki.subarray(-32)
   return {
     selector: selectorOf(isRsa ? 'r' : 'e', now),
@@ -175,22 +175,22 @@ async function generate(algorithm: DkimKey['algorithm'], now: number, rsaPair: R
   }
 }
 
-/** `pb202611k3vr`: the month, and letters by chance, so that no selector ever means a second key. */
+/** `pb202611k3vr`: the month and random letters, so that no selector is used for two keys. */
 function selectorOf(kind: 'r' | 'e', now: number): string {
-  const letters = Array.from({ length: 4 }, () => 'abcdefghijkmnpqrstuvwxyz23456789'[randomInt(32)])
-  return `pb${iso(now).slice(0, 7).replace('-', '')}${letters.join('')}${kind}`
+  const suffix = Array.from({ length: 4 }, () => 'abcdefghijkmnpqrstuvwxyz23456789'[randomInt(32)])
+  return `pb${iso(now).slice(0, 7).replace('-', '')}${suffix.join('')}${kind}`
 }
 
-/** What a sealed key is bound to. */
+/** The encryption context of a private key. */
 function place({ name }: Owner, selector: string): string {
   return `dkim ${selector} ${name}`
 }
 
-/** The private halves of DKIM keys, each bound to its selector and the domain's name. */
+/** The private DKIM keys, each bound to its selector and the domain's name. */
 export const sealedKeys: SealedColumn = {
   table: 'dkim_keys',
   column: 'private_key',
-  // that of a key that signs no more is gone
+  // the private key of a retired key is deleted
   only: "dkim_keys.private_key <> x''",
   from: 'dkim_keys JOIN domains ON domains.id = dkim_keys.domain_id',
   context: ({ selector, name }) => `dkim ${String(selector)} ${String(name)}`,

@@ -23,7 +23,7 @@ export const DnsRecord = z
   .meta({ id: 'DnsRecord' })
 export type DnsRecord = z.output<typeof DnsRecord>
 
-/** A domain whose mail the box takes and sends, with the DNS records it asks for. */
+/** A domain that receives and sends mail, with the DNS records it requires. */
 export const Domain = z
   .object({
     id: Id('dom'),
@@ -52,7 +52,7 @@ export const NewDomain = z
   .meta({ id: 'NewDomain' })
 export type NewDomain = z.output<typeof NewDomain>
 
-/** What another server reports of mail in the domain's name. */
+/** A DMARC or TLS report of another server on mail in the domain's name. */
 export const DomainReport = z
   .object({
     kind: z.enum(['dmarc', 'tls']),

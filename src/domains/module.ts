@@ -34,12 +34,12 @@ interface Deps {
   log: Log
   metrics: Metrics
   operatorAccount: string
-  /** Begins to ask the DNS anew. */
+  /** Creates DNS lookups without cache. */
   inquire: (settings: DomainSettings) => FreshInquiry
   testing?: { rsaPair?: RsaPair | undefined } | undefined
 }
 
-/** Our domains: what the DNS must say of them, whether it does, and the keys that sign for them. */
+/** Hosted domains: their expected DNS records, the checks of these, and their DKIM keys. */
 export class DomainsModule implements Module {
   readonly name = 'domains'
   readonly events: EventType[] = [domainVerified, domainFailed]
@@ -47,8 +47,8 @@ export class DomainsModule implements Module {
   readonly jobs: CronJob[]
   readonly sealed = [sealedKeys]
   readonly domains: Domains
-  /** How every domain stands; `fresh` looks at them before. */
-  readonly standing: (fresh: boolean) => Promise<DomainStatusReport[]>
+  /** The status of every domain; `fresh` checks them first. */
+  readonly domainStatus: (fresh: boolean) => Promise<DomainStatusReport[]>
   #settings: DomainSettings
 
   constructor(deps: Deps) {
@@ -72,8 +72,8 @@ export class DomainsModule implements Module {
       inquire: () => inquire(this.#settings),
       checked,
     })
-    this.standing = async (fresh) => {
-      if (fresh) await verification.lookAgain()
+    this.domainStatus = async (fresh) => {
+      if (fresh) await verification.recheckAll()
       return statusOf(database, keys, this.#settings)
     }
     this.routes = routes({ domains: this.domains, verification, reports: new DomainReports({ ...deps, domains: this.domains }) })

@@ -3,21 +3,21 @@ import type { DnsRecord } from './model.ts'
 import type { DomainSettings } from './settings.ts'
 import { createHash } from 'node:crypto'
 
-/** What the DNS should say in one place. */
+/** An expected DNS record. */
 export interface WantedRecord extends Pick<DnsRecord, 'purpose' | 'required' | 'type' | 'name' | 'value' | 'ttl'> {
   priority?: number
-  /** Of the DKIM records. */
+  /** Set for DKIM records. */
   key?: PublicKey
 }
 
 const ttl = 3600
 
-/** Names one of the records of a domain. */
+/** The key that identifies a record of a domain. */
 export function keyOf({ type, name }: Pick<WantedRecord, 'type' | 'name'>): string {
   return `${type} ${name}`
 }
 
-/** What the DNS should say of a domain; verified is what has all that is required. */
+/** The expected DNS records of a domain; it is verified when all required ones are correct. */
 export function recordsOf(domain: string, keys: readonly PublicKey[], settings: DomainSettings): WantedRecord[] {
   const text = (purpose: WantedRecord['purpose'], required: boolean, name: string, value: string): WantedRecord => ({
     purpose,
@@ -53,14 +53,14 @@ function dkimText({ algorithm, public_text }: PublicKey): string {
 
 const day = 86_400
 
-/** The MTA-STS policy of our domains (RFC 8461 3.2). */
+/** The MTA-STS policy of hosted domains (RFC 8461 3.2). */
 export function policyText({ hostname, mta_sts }: DomainSettings): string {
-  // what is being tried, or taken back, is not to be remembered for long
+  // a policy in testing or being withdrawn must not be cached for long
   const age = mta_sts === 'enforce' ? 14 * day : day
   return ['version: STSv1', `mode: ${mta_sts}`, `mx: ${hostname}`, `max_age: ${age}`, ''].join('\r\n')
 }
 
-/** What the `id` of the TXT record says: another with every other policy (RFC 8461 3.1). */
+/** The `id` of the TXT record: it changes with the policy (RFC 8461 3.1). */
 export function policyId(settings: DomainSettings): string {
   return createHash('sha256').update(policyText(settings)).digest('hex').slice(0, 20)
 }

@@ -7,15 +7,15 @@ import type { DmarcReport, Report, TlsReport } from '../message/reports/reported
 import { sql, type Transaction } from '../store/database.ts'
 import type { DomainReport } from './model.ts'
 
-/** Reports kept of one domain. */
-const most = 1000
+/** The most reports stored for one domain. */
+const maxReports = 1000
 
-/** Where our domains ask that reports be sent: no mailbox, nothing here is kept as an e-mail. */
+/** The local parts of report addresses: they have no mailbox, and their mail is not stored as e-mail. */
 const places: ReadonlySet<string> = new Set(['dmarc', 'tlsrpt'])
 
 /**
- * The desk of `dmarc@` and `tlsrpt@` in every domain we host. All mail to them is taken, so that no reporter sees a bounce; a report that
- * cannot be read, is about another domain or in a forged name is logged and let go.
+ * Handles mail to `dmarc@` and `tlsrpt@` of every hosted domain. All of it is accepted, so that reporters get no bounce. A report that
+ * cannot be parsed, is about another domain or has an unauthenticated sender is logged and dropped.
  */
 export class ReportHandler implements SystemAddressHandler {
   readonly #clock: Clock
@@ -38,15 +38,15 @@ export class ReportHandler implements SystemAddressHandler {
       this.#log.info({ session: message.envelope.session, domain, flaw }, 'A report on a domain was let go')
       return
     }
-    await this.#keep(tx, domain, kept, verdict.verified_domain)
+    await this.#store(tx, domain, kept, verdict.verified_domain)
   }
 
-  async #keep(tx: Transaction, name: string, report: Kept, verified: string | null): Promise<void> {
+  async #store(tx: Transaction, name: string, report: Kept, verified: string | null): Promise<void> {
     const domain = await tx.get<{ id: string }>(sql`SELECT id FROM domains WHERE name = ${name} AND receives = 1`)
     if (!domain) return
     const { kind, reporter, report_id, begins_at, ends_at } = report
     const data = JSON.stringify({ ...report.data, verified_domain: verified })
-    // one that nobody vouched for does not stand in the way of the true one
+    // an unauthenticated report does not block the authentic one
     await tx.run(
       sql`INSERT INTO domain_reports (domain_id, kind, reporter, report_id, begins_at, ends_at, verified, received_at, data) VALUES
         (${domain.id}, ${kind}, ${reporter}, ${report_id}, ${begins_at}, ${ends_at}, ${verified === null ? 0 : 1}, ${iso(this.#clock.now())},
@@ -54,17 +54,17 @@ export class ReportHandler implements SystemAddressHandler {
         received_at = excluded.received_at, data = excluded.data WHERE excluded.verified > domain_reports.verified`,
     )
     const row = await tx.get<{ count: number }>(sql`SELECT count(*) AS count FROM domain_reports WHERE domain_id = ${domain.id}`)
-    if (row!.count <= most) return
+    if (row!.count <= maxReports) return
     await tx.run(
       sql`DELETE FROM domain_reports WHERE seq IN (SELECT seq FROM domain_reports WHERE domain_id = ${domain.id}
-        ORDER BY verified, seq LIMIT ${row!.count - most})`,
+        ORDER BY verified, seq LIMIT ${row!.count - maxReports})`,
     )
   }
 }
 
 type Kept = Omit<DomainReport, 'received_at'>
 
-/** What of a report is about this domain. */
+/** The part of a report that is about this domain. */
 function reportOn(domain: string, report: Report | null): Kept | undefined {
   if (report?.kind === 'dmarc' && report.domain === domain) return { ...headOf(report), kind: 'dmarc', data: dmarcData(report) }
   if (report?.kind !== 'tls') return undefined

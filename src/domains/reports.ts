@@ -7,7 +7,7 @@ import type { DomainReport, ReportFilter } from './model.ts'
 
 type ReportRow = Omit<DomainReport, 'data'> & { seq: number; data: string }
 
-/** What others reported of mail in the name of our domains. */
+/** DMARC and TLS reports on mail in the name of hosted domains. */
 export class DomainReports {
   readonly #database: Database
   readonly #cursors: Cursors

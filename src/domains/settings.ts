@@ -1,13 +1,13 @@
 import type { DnsSettings } from '../net/dns.ts'
 
-/** What of the settings domains go by. */
+/** The settings that affect domains. */
 export interface DomainSettings {
-  /** What MX records point to. */
+  /** The target of MX records. */
   hostname: string
-  /** Whom `mta-sts.` of a domain leads to: where the API is served. */
+  /** The target of `mta-sts.` of a domain: the host of the API. */
   policy_host: string
   mta_sts: 'none' | 'testing' | 'enforce'
-  /** Whether mail leaves from our own addresses, so that SPF must let them. */
+  /** Whether mail is sent from the box's own addresses, which SPF must allow. */
   direct: boolean
   ipv6: boolean
   dns: DnsSettings

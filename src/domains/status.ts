@@ -7,23 +7,23 @@ import { recordsOf } from './records.ts'
 import type { DomainSettings } from './settings.ts'
 import { zoneLine } from './zone.ts'
 
-/** A record of one of our domains as it was last seen, with what its owner is not shown. */
+/** A record at its last check, with internal fields. */
 export interface RecordStatus extends DnsRecord {
   /** A DKIM key that signs nothing now. */
   idle: boolean
-  /** The line of a zone file that should be there. */
+  /** The expected line of a zone file. */
   zone: string
 }
 
-/** A domain of anybody's on this box. */
+/** The status of a domain of any account. */
 export interface DomainStatusReport {
   name: string
-  /** Whether mail for it is taken. */
+  /** Whether its mail is accepted. */
   receives: boolean
   records: RecordStatus[]
 }
 
-/** How every domain that was ever looked at stands; at most 1000. */
+/** The status of every domain that was checked; at most 1000. */
 export async function statusOf(database: Database, keys: DkimKeys, settings: DomainSettings): Promise<DomainStatusReport[]> {
   const rows = await database.all<DomainRow>(
     sql`SELECT * FROM domains WHERE last_checked_at IS NOT NULL ORDER BY is_default DESC, seq LIMIT 1000`,

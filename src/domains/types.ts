@@ -1,6 +1,6 @@
 import type { KeyObject } from 'crypto'
 
-/** A key that signs for a domain now. */
+/** An active signing key of a domain. */
 export interface DkimKey {
   selector: string
   algorithm: 'rsa-sha256' | 'ed25519-sha256'
@@ -22,12 +22,12 @@ export interface DomainRow {
   verified_at: string | null
   last_checked_at: string | null
   next_check_at: string | null
-  /** The identity that receives what comes for unknown addresses. */
+  /** The identity that receives mail to unknown addresses. */
   catch_all: string | null
   created_at: string
 }
 
-/** What the world may know of a key; `public_text` is the value of `p=`. */
+/** The public part of a key; `public_text` is the value of `p=`. */
 export interface PublicKey {
   selector: string
   algorithm: DkimKey['algorithm']

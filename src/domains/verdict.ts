@@ -3,17 +3,17 @@ import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { DnsRecord } from './model.ts'
 import type { DomainSettings } from './settings.ts'
 
-/** What was seen in one place, and what it is worth. */
+/** The result of the check of one record. */
 export type Judged = Pick<DnsRecord, 'status' | 'found' | 'reason'>
 
-/** What a judgement is made with; `lookup` remembers nothing from before. */
-export interface Bench {
+/** The context of a check; `lookup` does not cache. */
+export interface CheckContext {
   lookup: Lookup
   spf: FreshInquiry['spf']
   settings: DomainSettings
 }
 
-/** Nobody knows what the DNS says at present; `code` is Node's own, such as ETIMEOUT. */
+/** No server answered; `code` is Node's, such as ETIMEOUT. */
 export class Unanswered extends Error {
   readonly code: string
 
@@ -37,8 +37,8 @@ export function missing(reason: string): Judged {
 }
 
 /**
- * For what must be there exactly once: of several texts the one of this kind decides, and two are as bad as none. `fault` says what is wrong
- * with it.
+ * For records that must exist exactly once: selects the only text of this kind; two are as wrong as none. `fault` says what is wrong with
+ * it.
  */
 export function only(
   values: string[],
@@ -58,7 +58,7 @@ export function only(
   return reason === null ? valid(found) : invalid(found, reason)
 }
 
-/** What a person meant who wrote quotes, and what a form escaped, into a field that takes plain text. */
+/** Removes quotes and escapes that people or DNS forms add to a plain text. */
 export function unquoted(text: string): string {
   return text
     .trim()
@@ -67,7 +67,7 @@ export function unquoted(text: string): string {
     .replaceAll(/"\s*"/g, '')
 }
 
-/** Anybody can fill the DNS with anything. */
+/** Limits the length, as DNS answers can contain anything. */
 function shortened(found: string[]): string[] {
   return found.slice(0, 10).map((text) => (text.length > 1000 ? `${text.slice(0, 1000)}…` : text))
 }

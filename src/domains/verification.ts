@@ -9,7 +9,7 @@ import type { EventType } from '../events/model.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { type NextCheck, recheckDelay } from './next-check.ts'
-import { look, type Look, type RecordFindings, weigh } from './check.ts'
+import { checkRecords, type CheckResult, type RecordFindings, weigh } from './check.ts'
 import type { Domains } from './domains.ts'
 import type { DomainRow } from './types.ts'
 import type { DkimKeys } from './keys.ts'
@@ -33,24 +33,24 @@ interface Deps {
 
 interface Conclusion {
   domain: Domain
-  /** All is right, but another account holds the name. */
+  /** All records are correct, but another account holds the name. */
   held: boolean
-  outcome: Look['outcome'] | 'late'
-  /** As it is now, when its status changed. */
+  outcome: CheckResult['outcome'] | 'late'
+  /** The new row, when its status changed. */
   turned: DomainRow | null
 }
 
-/** How long a verified domain may be wrong in the DNS before it stops sending. */
+/** How long the DNS of a verified domain may be wrong before it stops sending. */
 const timeout = 72 * hour
 
-/** A run of the job begins no check after so many milliseconds, so that the box can stop. */
+/** A run of the job starts no check after this many milliseconds, so that the box can stop. */
 const longestRun = 10_000
 
-/** Between two looks that callers ask for, in milliseconds. */
-const lookAgainPause = 5000
+/** Minimum time between two checks requested by callers, in milliseconds. */
+const recheckPause = 5000
 const maxAtOnce = 8
 
-/** Finds out whether the DNS of our domains is as it should be, and draws the conclusion. */
+/** Checks the DNS of hosted domains and updates their status. */
 export class Verification {
   readonly #deps: Deps
   #lookedAgain = 0
@@ -59,7 +59,7 @@ export class Verification {
     this.#deps = deps
   }
 
-  /** Looks now. Throws Fault conflict, `domain_held`, when all is right but another account holds the name. */
+  /** Checks now. Throws Fault conflict, `domain_held`, when all records are correct but another account holds the name. */
   async verify(caller: Caller, id: string): Promise<Domain> {
     const row = await this.#deps.domains.row(caller, id)
     const { domain, held } = await this.#check(row, true)
@@ -71,8 +71,8 @@ export class Verification {
   }
 
   /**
-   * The spare keys take over; the DNS is asked whether they are there. Throws Fault conflict, `spares_not_published`, when one is not: mail
-   * would be signed with what nobody can check.
+   * Activates the spare keys after a check that they are published. Throws Fault conflict, `spares_not_published`, when one is not:
+   * signatures could not be verified.
    */
   async rotate(caller: Caller, id: string): Promise<Domain> {
     const { database, domains, keys, settings } = this.#deps
@@ -100,7 +100,7 @@ export class Verification {
     return rotated
   }
 
-  /** Looks at the domains whose turn it is. */
+  /** Checks the domains that are due. */
   async checkDue(): Promise<void> {
     const { database, clock, nextCheck } = this.#deps
     if (!nextCheck.isDue(clock.now())) return
@@ -115,10 +115,10 @@ export class Verification {
     }
   }
 
-  /** Looks at all domains, as many as one run of the job, but not again within some seconds: callers choose how often they ask. */
-  async lookAgain(): Promise<void> {
+  /** Checks all domains, as many as one run of the job allows, but not again within some seconds: callers choose how often they ask. */
+  async recheckAll(): Promise<void> {
     const { database, clock } = this.#deps
-    if (Math.abs(clock.now() - this.#lookedAgain) < lookAgainPause) return
+    if (Math.abs(clock.now() - this.#lookedAgain) < recheckPause) return
     this.#lookedAgain = clock.now()
     await this.#checkThese(await database.all<DomainRow>(sql`SELECT * FROM domains ORDER BY last_checked_at LIMIT 200`))
   }
@@ -140,7 +140,7 @@ export class Verification {
         try {
           await this.#check(row, false)
         } catch (error) {
-          // deleted while it was looked at
+          // deleted during the check
           if (error instanceof Fault && error.type === 'not_found') continue
           log.error({ domain: row.name, err: error }, 'a domain could not be checked')
         }
@@ -155,8 +155,8 @@ export class Verification {
     const began = iso(clock.now())
     const wanted = recordsOf(row.name, (await keys.of(database, [row.id])).get(row.id)!, settings())
     const inquiry = inquire()
-    const seen = await look(wanted, row.name, { lookup: inquiry.lookup, spf: inquiry.spf, settings: settings() }).finally(() =>
-      inquiry.close(),
+    const seen = await checkRecords(wanted, row.name, { lookup: inquiry.lookup, spf: inquiry.spf, settings: settings() }).finally(
+      () => inquiry.close(),
     )
     const { domain, held, outcome, turned } = await database.transaction((tx) =>
       this.#conclude(tx, { id: row.id, seen, began, asked }),
@@ -172,7 +172,7 @@ export class Verification {
   ): Promise<Conclusion> {
     const { keys, domains, settings, clock, nextCheck } = this.#deps
     const row = await domains.current(tx, id)
-    // what was begun earlier does not overrule what was seen later
+    // an older check does not overrule a newer one
     if (row.last_checked_at !== null && row.last_checked_at > began) {
       return { domain: await domains.toDomain(tx, row), held: false, outcome: 'late', turned: null }
     }
@@ -196,7 +196,7 @@ export class Verification {
     )
     const domain = await domains.toDomain(tx, after)
     const turned = after.status === row.status ? null : after
-    if (turned) await this.#tell(tx, turned, domain)
+    if (turned) await this.#emit(tx, turned, domain)
     return { domain, held, outcome, turned }
   }
 
@@ -204,12 +204,12 @@ export class Verification {
     return (await tx.get(sql`SELECT 1 FROM domains WHERE name = ${name} AND receives = 1 AND id <> ${id}`)) !== undefined
   }
 
-  async #tell(tx: Transaction, row: DomainRow, domain: Domain): Promise<void> {
+  async #emit(tx: Transaction, row: DomainRow, domain: Domain): Promise<void> {
     const type: EventType<Domain> = row.status === 'verified' ? domainVerified : domainFailed
     await this.#deps.events.append(tx, type, { account_id: row.account_id, identity_id: null, data: domain })
   }
 
-  /** Once it is on disk. */
+  /** Called once it is on disk. */
   #turn(row: DomainRow): void {
     const { domains, log } = this.#deps
     domains.know(row)
@@ -218,8 +218,8 @@ export class Verification {
   }
 }
 
-/** Where a look takes a domain; one without a clear answer leaves it where it is. */
-function moved(row: DomainRow, outcome: Look['outcome'], now: string): DomainRow {
+/** The next status of a domain after a check; without a clear result it stays. */
+function moved(row: DomainRow, outcome: CheckResult['outcome'], now: string): DomainRow {
   if (outcome === 'unknown') return row
   if (outcome === 'right') {
     const since = row.status === 'verified' ? row.verified_at : now

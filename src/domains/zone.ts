@@ -1,7 +1,7 @@
 import type { DnsRecord, Domain } from './model.ts'
 import { hostNameOf } from '../core/domain-names.ts'
 
-/** The records of a domain as lines of a zone file (RFC 1035 5.1): whole names, so that they fit into any zone. */
+/** The records of a domain as lines of a zone file (RFC 1035 5.1), with absolute names for use in any zone. */
 export function zoneText({ name, dns_records }: Domain, hostname: string): string {
   const lines = dns_records.map((record) => {
     const comment = record.required ? '' : ' ; not required'
@@ -31,12 +31,15 @@ function stringsOf(text: string): string {
   return pieces.map((piece) => `"${piece.replaceAll(/["\\]/g, '\\$&')}"`).join(' ')
 }
 
-/** With the longest local part it still makes an address of 254 octets (RFC 5321 4.5.3.1.3). */
+/** With the longest local part it makes an address of 254 octets (RFC 5321 4.5.3.1.3). */
 const longest = 189
 
-/** A domain in lower-case A-labels without a dot at its end; undefined for what mail could not be sent to, such as `localhost` or `192.0.2.1`. */
+/**
+ * A domain in lower-case A-labels without a trailing dot; undefined for names that mail cannot be sent to, such as `localhost` or
+ * `192.0.2.1`.
+ */
 export function mailDomainOf(text: string): string | undefined {
-  // letters and full stops as East Asian keyboards write them: whoever names a domain of their own is shown what it was taken for
+  // maps full-width letters and dots of East Asian keyboards; the API returns the resulting name
   const typed = text.trim().normalize('NFKC').replaceAll('\u3002', '.')
   const name = hostNameOf(typed.replace(/\.$/, ''))
   return name?.includes('.') && name.length <= longest ? name : undefined

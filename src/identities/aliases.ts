@@ -36,8 +36,8 @@ const columns = sql`aliases.*, addresses.identity_id`
 const from = sql`aliases JOIN addresses ON addresses.address = aliases.address`
 
 /**
- * Aliases and catch-alls: further addresses of a domain, which lead to identities of the domain's account. They end with the domain or the
- * identity; an address that was an alias stays with its account for ever, which may give it out again.
+ * Aliases and catch-alls: further addresses of a domain, delivered to identities of the domain's account. They end with the domain or the
+ * identity. An address that was an alias stays reserved for its account, which may assign it again.
  */
 export class Aliases {
   readonly #deps: Deps
@@ -58,7 +58,7 @@ export class Aliases {
     const { database, clock, domains, plan } = this.#deps
     return database.transaction(async (tx) => {
       const domain = await domains.row(caller, domainId, tx)
-      // asked of this very row: a domain that another account holds can be in the list of this one too
+      // read from this row: another account's domain can have the same name
       if (domain.receives !== 1 || (domain.is_default !== 1 && domain.status !== 'verified')) {
         const hint = 'set the records that GET /v1/domains shows, then POST /v1/domains/{id}/verify.'
         throw conflict(`${domain.name} is not verified, so it has no addresses to give; ${hint}`, { code: 'domain_not_verified' })
@@ -68,7 +68,7 @@ export class Aliases {
       const id = newId('alias')
       const address = `${local_part}@${domain.name}`
       const input = { address, account_id: caller.account_id, identity_id, alias_id: id }
-      // the box's own domain is the operator's, and any other its account's: who may be here may have the rest
+      // the box's own domain belongs to the operator, any other to its account: a caller admitted here may use the remaining names
       if (boxNames.has(local_part)) throw notForYou(address, 'local_part')
       if (!(await claim(tx, input))) throw await notFree(tx, address, 'local_part')
       await tx.run(
@@ -164,7 +164,7 @@ async function end(tx: Transaction, which: Sql): Promise<void> {
   await tx.run(sql`DELETE FROM aliases WHERE ${which}`)
 }
 
-/** The identity goes: its aliases end, and it catches nothing any more. */
+/** Removes an identity: its aliases end, and it is no longer a catch-all. */
 async function leave(tx: Transaction, identityId: string): Promise<void> {
   const its = sql`identity_id = ${identityId} AND alias_id IS NOT NULL`
   await tx.run(sql`DELETE FROM aliases WHERE address IN (SELECT address FROM addresses WHERE ${its})`)

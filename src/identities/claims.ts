@@ -3,7 +3,7 @@ import { boxNames } from './role-names.ts'
 import { join, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { IdentityRow } from './row.ts'
 
-/** What an address is claimed for: an identity of the account, as its own address or by an alias. */
+/** The owner an address is claimed for: an identity of the account, for its own address or an alias. */
 export interface AddressClaim {
   address: string
   account_id: string
@@ -11,7 +11,10 @@ export interface AddressClaim {
   alias_id: string | null
 }
 
-/** Gives out an address, unless it was given out before; what was an alias of the same account may be given out again. Answers whether it was. */
+/**
+ * Claims an address unless it was assigned before; a former alias of the same account may be assigned again. Returns whether it was
+ * claimed.
+ */
 export async function claim(tx: Transaction, { address, account_id, identity_id, alias_id }: AddressClaim): Promise<boolean> {
   const { changes } = await tx.run(
     sql`INSERT INTO addresses (address, identity_id, alias_id, alias_account_id)
@@ -30,18 +33,18 @@ export async function requireFreeAddress(reader: Reader, address: string, accoun
   if (taken !== undefined) throw await notFree(reader, address, 'email_username')
 }
 
-/** Fault conflict for an address that is given to nobody who asks. */
+/** Fault conflict for an address that cannot be assigned to any caller. */
 export function notForYou(address: string, param: string): Fault {
   return conflict(`${address} is reserved for the operator.`, { param })
 }
 
-/** Fault conflict that says why an address cannot be given out. */
+/** Fault conflict that says why an address cannot be assigned. */
 export async function notFree(reader: Reader, address: string, param: string): Promise<Fault> {
   const alias = await reader.get(sql`SELECT 1 FROM aliases WHERE address = ${address}`)
   return conflict(`${address} is taken; ${alias ? 'it is an alias' : 'an address is never given twice'}.`, { param })
 }
 
-/** The identity that mail to an address reaches, living or not; see `Identities.ownerOf`. */
+/** The identity that receives mail to an address, active or deleted; see `Identities.ownerOf`. */
 export function reached(reader: Reader, address: string): Promise<IdentityRow | undefined> {
   const at = address.lastIndexOf('@')
   const caught = boxNames.has(address.slice(0, at)) ? '' : address.slice(at + 1)
@@ -51,7 +54,7 @@ export function reached(reader: Reader, address: string): Promise<IdentityRow | 
   )
 }
 
-/** Which of these addresses are the identity's own or its aliases. */
+/** Returns those of the addresses that are the identity's own or its aliases. */
 export async function ownAmong(reader: Reader, id: string, addresses: string[]): Promise<string[]> {
   if (addresses.length === 0) return []
   const rows = await reader.all<{ address: string }>(

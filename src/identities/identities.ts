@@ -32,17 +32,17 @@ import {
   type NewIdentity,
   type Storage,
 } from './model.ts'
-import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, pleasantName } from './names.ts'
+import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, generatedName } from './names.ts'
 
 export type { IdentityRow } from './row.ts'
 
-/** How much an identity keeps, and may. */
+/** The storage usage and quota of an identity. */
 type StorageOf = (row: Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'media_bytes'>) => Promise<Storage>
 
-/** What else is done in the transaction in which an identity goes, or comes back. */
-type Turning = (tx: Transaction, identityId: string) => Promise<void>
+/** A hook that runs in the transaction in which an identity is deleted or resumed. */
+type IdentityHook = (tx: Transaction, identityId: string) => Promise<void>
 
-/** The living identities of every account, and the addresses that are theirs for ever. */
+/** The identities of every account, and their addresses, which are reserved for ever. */
 export class Identities {
   readonly #database: Database
   readonly #events: EventLog
@@ -53,9 +53,9 @@ export class Identities {
   readonly #operatorAccount: string
   readonly #plan: Plan
   readonly #storageOf: StorageOf
-  readonly #leaving: Turning[] = []
-  readonly #resuming: Turning[] = []
-  /** Given later: who has numbers must know identities first. */
+  readonly #leaving: IdentityHook[] = []
+  readonly #resuming: IdentityHook[] = []
+  /** Set later, as the phone module depends on identities. */
   #phones: PhoneNumbers | undefined
 
   constructor(parts: {
@@ -64,9 +64,9 @@ export class Identities {
     clock: Clock
     cursors: Cursors
     domains: Pick<Domains, 'mayUse' | 'stillUsable'>
-    /** The box's own. */
+    /** The box's own domain. */
     domain: string
-    /** The account of the operator. */
+    /** The operator's account. */
     account: string
     plan: Plan
     storageOf: StorageOf
@@ -99,7 +99,7 @@ export class Identities {
       return { ...identity, storage: await this.#storageOf({ ...identity, stored_bytes: 0, media_bytes: 0 }) }
     }
     if (!input.provision_phone) return make()
-    // a number is not bought for what is refused anyway
+    // no number is bought for a request that fails anyway
     await this.#plan.require(this.#database, caller.account_id, 'identities')
     if (name !== undefined) await this.#requireFree(this.#database, caller.account_id, name)
     const address = input.email_username === undefined ? undefined : `${input.email_username}@${domain}`
@@ -116,7 +116,7 @@ export class Identities {
     }
   }
 
-  /** Before the first identity is made. */
+  /** Sets the source of phone numbers, before the first identity is created. */
   equip(phones: PhoneNumbers): void {
     this.#phones = phones
   }
@@ -142,7 +142,7 @@ export class Identities {
     return { ...toIdentity(row), storage: await this.#storageOf(row) }
   }
 
-  /** The row of a living identity the caller may see; throws Fault not_found. */
+  /** The row of a non-deleted identity that the caller may see; throws Fault not_found. */
   async row(caller: Caller, id: string, reader: Reader = this.#database): Promise<IdentityRow> {
     const row = mayName(caller, id) ? await reader.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${id}`) : undefined
     if (!row || row.account_id !== caller.account_id || row.status === 'deleted') throw notFound('identity')
@@ -172,7 +172,7 @@ export class Identities {
         account_id: after.account_id,
         identity_id: id,
         data: toIdentity(after),
-        // what is full can still be stopped, and goes on once there is room
+        // an identity over its quota can still be suspended, and resumed below it
         refusable: before.status !== 'active' || after.status === 'active',
       })
       return after
@@ -180,17 +180,17 @@ export class Identities {
     return { ...toIdentity(row), storage: await this.#storageOf(row) }
   }
 
-  /** Before `start`: what else is done in the transaction of each deletion. */
-  onRemove(leave: Turning): void {
+  /** Registers, before `start`, a hook that runs in the transaction of each deletion. */
+  onRemove(leave: IdentityHook): void {
     this.#leaving.push(leave)
   }
 
-  /** Before `start`: what else is done when one that was suspended is active again. */
-  onResume(resume: Turning): void {
+  /** Registers, before `start`, a hook that runs in the transaction of each resumption. */
+  onResume(resume: IdentityHook): void {
     this.#resuming.push(resume)
   }
 
-  /** A soft deletion: the identity is gone for every caller, its address stays its own and refuses mail. */
+  /** Deletes softly: every caller gets 404, the address stays reserved and rejects mail. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     return this.#database.transaction(async (tx) => {
       const { account_id, name, email, stored_bytes, media_bytes } = await this.row(caller, id, tx)
@@ -207,14 +207,14 @@ export class Identities {
   }
 
   /**
-   * The identity that mail to an address reaches, living or not: the one whose own address it is, that an alias leads to, or else the catch-all of
-   * the domain. The address is lower case and without a tag. An address that was given out once, or is reserved, is not the catch-all's.
+   * The identity that receives mail to an address, active or deleted: by its own address, by an alias, or else as the domain's catch-all.
+   * The address is lower case and without a tag. The catch-all gets no address that was assigned once or is reserved.
    */
   ownerOf(address: string, reader: Reader = this.#database): Promise<IdentityRow | undefined> {
     return reached(reader, address)
   }
 
-  /** Of one that is gone: what was said of it. Its address stays its own. Answers that there is no more. */
+  /** Clears the remaining data of a deleted identity; its address stays reserved. Returns that nothing is left. */
   async clear(tx: Transaction, id: string): Promise<boolean> {
     await tx.run(
       sql`UPDATE identities SET name = '', name_key = '', date_of_birth = '', metadata = '{}' WHERE id = ${id} AND status = 'deleted'`,
@@ -222,26 +222,26 @@ export class Identities {
     return false
   }
 
-  /** The identity of this address or alias, living or not; no catch-all is asked. The address is lower case and without a tag. */
+  /** The identity of this address or alias, active or deleted, ignoring catch-alls. The address is lower case and without a tag. */
   named(address: string): Promise<IdentityRow | undefined> {
     return this.#database.get<IdentityRow>(
       sql`SELECT * FROM identities WHERE id = (SELECT identity_id FROM addresses WHERE address = ${address})`,
     )
   }
 
-  /** Which of these addresses (lower case, without tags) are the identity's own or its aliases. */
+  /** Returns those of the addresses (lower case, without tags) that are the identity's own or its aliases. */
   ownAmong(id: string, addresses: string[]): Promise<string[]> {
     return ownAmong(this.#database, id, addresses)
   }
 
-  /** The operator's mailbox for `postmaster` and `abuse` of our domains (RFC 5321 4.5.1), made when the first such message comes. */
+  /** The operator's identity for `postmaster` and `abuse` of hosted domains (RFC 5321 4.5.1), created with the first such message. */
   async operator(tx: Transaction, accountId: string): Promise<IdentityRow> {
     const address = `postmaster@${this.#domain}`
     const owner = await this.ownerOf(address, tx)
     if (owner && owner.status !== 'deleted') return owner
-    // callers may have taken the name: their doing must not close the mailbox
+    // a caller may have taken the name, which must not block this mailbox
     const input = (await this.#isTaken(tx, accountId, 'postmaster')) ? {} : { name: 'postmaster' }
-    // the role outlives the identity that last held it
+    // the role outlives the identity that had it
     if (owner) await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
     const made = await this.#insert(tx, accountId, { ...input, email_username: 'postmaster' }, this.#domain, { role: true })
     await tx.run(
@@ -294,7 +294,7 @@ export class Identities {
     }
   }
 
-  /** Whether an address speaks for the box to others: at its own domain such names are the operator's account's, and some are nobody's anywhere. */
+  /** Whether an address is a role name: at the box's own domain these belong to the operator's account, and some can never be assigned. */
   #isReserved(address: string, accountId: string): boolean {
     const at = address.lastIndexOf('@')
     const local = address.slice(0, at)
@@ -304,7 +304,7 @@ export class Identities {
 
   async #freshName(tx: Transaction, accountId: string): Promise<string> {
     for (;;) {
-      const name = pleasantName()
+      const name = generatedName()
       if (!(await this.#isTaken(tx, accountId, name))) return name
     }
   }
@@ -337,7 +337,7 @@ export class Identities {
   }
 }
 
-/** Whether a key may name this identity at all: one bound to another answers 404. */
+/** Whether a key may access this identity; one bound to another identity answers 404. */
 export function mayName(caller: Caller, id: string): boolean {
   return caller.identity_id === null || caller.identity_id === id
 }

@@ -9,15 +9,15 @@ export const Metadata = z
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= bytes, { error: 'must be at most 16 KiB as JSON' })
   .meta({ override: { type: 'object', additionalProperties: true }, description: 'free-form, at most 16 KiB' })
 
-// Line breaks could end a header field, and marks of writing direction could make one name look like another.
+// Line breaks could end a header field, and bidirectional control characters could disguise a name.
 const unprintable = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 
-/** What people and programs are called: one line that can be seen. */
+/** A display name: one visible line. */
 export const Name = z
   .string()
   .trim()
   .min(1)
-  // people count characters, not the units of UTF-16
+  // counts characters, not UTF-16 code units
   .refine((text) => Array.from(text).length <= 128, { error: 'must have at most 128 characters' })
   .refine((text) => !unprintable.test(text) && /[^\p{C}\p{Z}\p{M}]/u.test(text), {
     error: 'must be text that can be seen, on one line',
@@ -30,7 +30,7 @@ const DateOfBirth = z.iso
 
 export const IdentityStatus = z.enum(['active', 'suspended'])
 
-/** An identity as lists show it. */
+/** An identity in lists. */
 export const ReducedIdentity = z
   .object({
     id: Id('ident'),
@@ -42,7 +42,7 @@ export const ReducedIdentity = z
   })
   .meta({ id: 'ReducedIdentity' })
 
-/** How much an identity keeps. */
+/** The storage of an identity. */
 export const Storage = z
   .object({
     used: z.int().meta({ description: 'octets of e-mail, the trash included, and of what archives said of imported e-mail' }),
@@ -53,7 +53,7 @@ export const Storage = z
   .meta({ id: 'Storage' })
 export type Storage = z.output<typeof Storage>
 
-/** A persistent identity: a name, an address that receives, and what belongs to it. */
+/** A persistent identity: a name, an e-mail address, and the data that belongs to it. */
 export const Identity = z
   .object({
     id: Id('ident'),
@@ -70,7 +70,7 @@ export const Identity = z
   .meta({ id: 'Identity' })
 export type Identity = z.output<typeof Identity>
 
-/** What stands before the @ of an address that is given out here. */
+/** The local part of an assigned address. */
 const LocalPart = z.string().regex(/^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,55}$/, {
   error: 'must be 1 to 56 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit',
 })
@@ -92,7 +92,7 @@ export const NewIdentity = z
   .meta({ id: 'NewIdentity' })
 export type NewIdentity = z.output<typeof NewIdentity>
 
-/** Which identities a list shows. */
+/** Filters a list of identities. */
 export const IdentityFilter = z.strictObject({
   ...Paging.shape,
   name: z.string().min(1).max(512).optional().meta({ description: 'the one of this name, without regard to case' }),
@@ -126,7 +126,7 @@ export const identityCreated = eventType('identity.created', ['identities:read']
 export const identityUpdated = eventType('identity.updated', ['identities:read'], 'An identity was changed.', Identity)
 export const identityDeleted = eventType('identity.deleted', ['identities:read'], 'An identity was deleted.', IdentityGone)
 
-/** A further address of a domain: mail to it goes to an identity of the domain's account. */
+/** A further address of a domain, delivered to an identity of the domain's account. */
 export const Alias = z
   .object({
     id: Id('alias'),

@@ -12,8 +12,8 @@ const things =
   hazel heron holly island ivy juniper kestrel lantern larch linden lotus maple marten meadow mesa mill otter pebble pine plover quill raven
   reed ridge robin rowan sparrow spruce thistle tulip wren`.split(/\s+/)
 
-/** A pleasant name, such as `Quiet Heron 4821`; unique enough to be tried at once. */
-export function pleasantName(): string {
+/** A generated name, such as `Quiet Heron 4821`; unique enough to try directly. */
+export function generatedName(): string {
   return `${anyOf(qualities)} ${anyOf(things)} ${randomInt(1000, 10_000)}`
 }
 
@@ -35,18 +35,18 @@ export function localPartOf(name: string): string {
   return trimEnd(plain.slice(0, longestLocalPart), '._-')
 }
 
-/** The key under which names are unique in an account: without regard to case or composition. */
+/** The key by which names are unique in an account: case-folded and normalized. */
 export function nameKey(name: string): string {
   return name.normalize('NFKC').toLowerCase()
 }
 
-/** A date that makes its bearer 21 to 60 years old. */
+/** A date of birth of an age between 21 and 60. */
 export function adultDate(now: number): string {
   const day = 86_400_000
   return new Date(now - randomInt(21 * 366, 60 * 365) * day).toISOString().slice(0, 10)
 }
 
-/** The one name of a wish that may give it in either spelling. */
+/** The name in a request that may use either field. */
 export function oneName(input: { name?: string | undefined; display_name?: string | undefined }): string | undefined {
   if (input.name !== undefined && input.display_name !== undefined && input.name !== input.display_name) {
     throw invalid('display_name', 'Give name or display_name, not two different ones.')

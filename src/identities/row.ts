@@ -17,23 +17,23 @@ export interface IdentityRow {
   date_of_birth: string
   status: 'active' | 'suspended' | 'deleted'
   metadata: string
-  /** Octets of e-mail that are kept, and of text messages with what came with them. */
+  /** Bytes of stored e-mail, and of text messages with their media. */
   stored_bytes: number
   media_bytes: number
   created_at: string
   updated_at: string
 }
 
-/** What lists show of an identity. */
+/** The fields of an identity in lists. */
 export type Reduced = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
 
-/** The identity as callers see it. */
+/** An identity as callers see it. */
 export function toIdentity(row: IdentityRow): Identity {
   const { date_of_birth, updated_at } = row
   return { ...reduced(row), date_of_birth, metadata: JSON.parse(row.metadata) as Identity['metadata'], updated_at }
 }
 
-/** The identity as lists show it. */
+/** An identity in lists. */
 export function reduced(row: IdentityRow): Reduced {
   const { id, name, email, phone_number, created_at } = row
   return {
@@ -46,7 +46,7 @@ export function reduced(row: IdentityRow): Reduced {
   }
 }
 
-/** Metadata after a change to it (RFC 7396), as JSON. Throws Fault invalid_request when it grew beyond what there may be. */
+/** Applies a merge patch to metadata (RFC 7396); returns JSON. Throws Fault invalid_request when the result is too large. */
 export function merged(before: string, patch: Record<string, unknown> | undefined): string {
   if (patch === undefined) return before
   const result = mergePatch(JSON.parse(before), patch)
@@ -55,7 +55,9 @@ export function merged(before: string, patch: Record<string, unknown> | undefine
   return JSON.stringify(result)
 }
 
-/** Which identities a list shows: one that a name, an address or the caller's own key leads to, or of all of the account those that are not deleted. */
+/**
+ * The condition of a list of identities: those matching a name, an address or the caller's key, or all of the account that are not deleted.
+ */
 export function selection(
   { account_id, identity_id }: Pick<Caller, 'account_id' | 'identity_id'>,
   { name, email, query }: Pick<IdentityFilter, 'name' | 'email' | 'query'>,
@@ -75,15 +77,15 @@ export function selection(
   return { where: ofAccount, filters: [living, ...found] }
 }
 
-/** A number that is nobody's yet. */
+/** A phone number that is not assigned yet. */
 export interface Acquired {
   number: string
-  /** Makes it the identity's, in the transaction that makes the identity. */
+  /** Assigns the number, in the transaction that creates the identity. */
   assign(tx: Transaction, identityId: string): Promise<void>
   giveBack(): Promise<void>
 }
 
-/** Where numbers come from. */
+/** The source of phone numbers. */
 export interface PhoneNumbers {
   acquire(accountId: string, country: string | undefined): Promise<Acquired>
 }

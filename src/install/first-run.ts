@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 
-/** What the first start of a box brought about. */
+/** The result of the first start of a box. */
 export interface FirstRun<T> {
-  /** Null when the operator gave one. */
+  /** Null when the operator provided one. */
   first_key: string | null
   /** Where the operator sets a password; null once there is one. */
   setup_link: string | null
@@ -14,8 +14,8 @@ export interface FirstRun<T> {
 }
 
 /**
- * Starts the box once, on ports of this machine alone that nobody knows, has `work` done while it runs, and stops it. Whoever called has
- * seen the first key: no later start makes another. Throws a sentence when the box cannot start.
+ * Starts the box once, on random local ports, runs `work`, and stops it. The caller gets the first key: no later start creates another.
+ * Throws a sentence when the box cannot start.
  */
 export async function firstRun<T>(config: Config, work: () => Promise<T>): Promise<FirstRun<T>> {
   const own = { host: '127.0.0.1', port: 0 }

@@ -16,12 +16,12 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** How one thing that was made is unmade. */
+/** How a created object is removed. */
 type Kind = 'file' | 'folder' | 'filled' | 'user'
 
 const unmake: Record<Kind, (name: string, removeUser: (name: string) => void) => void> = {
   file: (path) => gone(() => rmSync(path)),
-  // what else lies in it by now is not ours
+  // other files in it are not ours
   folder: (path) => gone(() => rmdirSync(path)),
   filled: (path) => {
     for (const entry of existsSync(path) ? readdirSync(path) : []) {
@@ -34,13 +34,13 @@ const unmake: Record<Kind, (name: string, removeUser: (name: string) => void) =>
 const last = 'Finished.'
 
 /**
- * The log of a set-up: what was looked at and what was made, each noted before it is made. By it everything can be unmade, by this process
- * when it fails, or by the next one when this was killed.
+ * The journal of a set-up: what was checked and what was created, each recorded before it is created. It allows undoing everything, by this
+ * process when it fails, or by the next one when this was killed.
  */
 export class Journal {
   readonly file: string
   readonly #removeUser: (name: string) => void
-  /** Since when lines are kept until the file can be made. */
+  /** Lines kept until the file can be created. */
   #waiting: string[] | undefined = []
   readonly #folders = new Set<string>()
 
@@ -49,7 +49,7 @@ export class Journal {
     this.#removeUser = removeUser
   }
 
-  /** Whether a set-up was begun here and not brought to its end. Throws a sentence when it is under way, or is none of this user's. */
+  /** Whether an unfinished set-up exists here. Throws a sentence when it is running, or belongs to another user. */
   get unfinished(): boolean {
     if (!existsSync(this.file)) return false
     const text = readFileSync(this.file, 'utf8')
@@ -64,16 +64,16 @@ export class Journal {
     return true
   }
 
-  /** Whether somebody else than the set-up that was cut short has opened the box that it made, in this data directory. */
+  /** Whether another process than the interrupted set-up has opened the box in this data directory. */
   used(data: string): boolean {
     const opened = join(data, 'lock.pid')
     if (!existsSync(opened)) return false
     const another = Number(readFileSync(opened, 'utf8')) !== this.#holder(readFileSync(this.file, 'utf8'))
-    // in a container the first process of each is number 1
+    // in containers the first process always has id 1
     return another || statSync(opened).mtimeMs > statSync(this.file).mtimeMs + 60_000
   }
 
-  /** Begins the file; until then lines are kept in memory. Directories on the way to it are made. */
+  /** Creates the file and its parent directories; until then lines are kept in memory. */
   begin(): void {
     const missing = foldersTo(this.file)
     for (const folder of missing) {
@@ -91,7 +91,7 @@ export class Journal {
     this.#write(text)
   }
 
-  /** Makes a file that must not be there, with the directories on the way to it. Throws when it is. */
+  /** Creates a file and its parent directories. Throws when the file exists. */
   put(path: string, text: string, mode: number): void {
     for (const folder of foldersTo(path)) this.folder(folder, 0o755)
     if (existsSync(path)) throw new Error(`${path} is there already.`)
@@ -105,7 +105,7 @@ export class Journal {
     symlinkSync(target, path)
   }
 
-  /** Makes a directory if it is not there, with those on the way to it. One of somebody else's keeps its mode. */
+  /** Creates a directory and its parents if missing. An existing one keeps its mode. */
   folder(path: string, mode: number): void {
     for (const one of [...foldersTo(path), path]) {
       if (existsSync(one)) continue
@@ -116,7 +116,7 @@ export class Journal {
     if (this.#folders.has(path)) chmodSync(path, mode)
   }
 
-  /** The same for one that others fill from now on: all that comes to lie in it is ours. */
+  /** The same for a directory that other programs fill: everything in it is removed on undo. */
   filled(path: string, mode: number): void {
     this.folder(path, mode)
     this.#made('filled', path)
@@ -130,10 +130,10 @@ export class Journal {
     this.#write(last)
   }
 
-  /** Removes all that was made, the log as well; answers where a copy of that lies. */
+  /** Removes everything that was created, including the journal; returns the path of a copy of it. */
   undo(): string {
     const text = readFileSync(this.file, 'utf8')
-    // a line without its end was cut short by a full disk: what it names may be a part of a name, and was not made
+    // an incomplete last line was cut off by a full disk: its path may be partial, and was not created
     const lines = text.split('\n').slice(0, -1)
     const made = lines.flatMap((line) => {
       const found = /^\S+ made (file|folder|filled|user) (\/.*|[a-z]+)$/.exec(line)
@@ -161,7 +161,7 @@ export class Journal {
   }
 }
 
-/** Only once there is room again: the disk may be full. */
+/** Called after the removal, as the disk may be full. */
 function copied(text: string): string {
   try {
     const copy = join(mkdtempSync(join(tmpdir(), 'pillarbox-init-')), 'init.log')
@@ -172,7 +172,7 @@ function copied(text: string): string {
   }
 }
 
-/** Whatever the umask, which is stricter than what services read. */
+/** Independent of the umask, which may be stricter than services need. */
 function open(folder: string, mode: number): void {
   mkdirSync(folder)
   chmodSync(folder, mode)
@@ -187,13 +187,13 @@ function runs(id: number): boolean {
   }
 }
 
-/** The directories above a path that are not there, the outermost first. */
+/** The missing parent directories of a path, the outermost first. */
 function foldersTo(path: string): string[] {
   const folder = dirname(path)
   return existsSync(folder) || folder === path ? [] : [...foldersTo(folder), folder]
 }
 
-/** What was noted and never made is gone already, and a directory that others use by now stays. */
+/** Ignores objects that were never created, and directories that other files use. */
 function gone(remove: () => void): void {
   try {
     remove()

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** Who listens at a TCP port of this machine: the name of the program, or an empty one where it belongs to somebody else; undefined: nobody. */
+/** The program that listens at a TCP port of this machine; an empty name where it belongs to another user; undefined for none. */
 export function listenerAt(port: number): string | undefined {
   const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listening(table, port)))
   if (inodes.size === 0) return undefined
@@ -26,7 +26,7 @@ function holds(process: string, inodes: Set<string>): boolean {
   return entries(folder).some((file) => inodes.has(/^socket:\[(\d+)\]$/.exec(target(`${folder}/${file}`))?.[1] ?? ''))
 }
 
-// processes come and go, and those of others show nothing
+// processes come and go, and those of other users are not readable
 function entries(folder: string): string[] {
   try {
     return readdirSync(folder)

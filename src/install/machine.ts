@@ -4,32 +4,32 @@ import { networkInterfaces } from 'node:os'
 import { isPublic } from '../net/public-addresses.ts'
 import { listenerAt } from './listeners.ts'
 
-/** One thing that was looked at. */
+/** One result of the checks. */
 export interface Finding {
   subject: 'addresses' | 'hostname' | 'ptr' | 'port_25_in' | 'port_25_out' | 'web_server'
   good: boolean
-  /** What was found, and where it is not good, what would be right. */
+  /** The finding, with a remedy for a problem. */
   text: string
 }
 
-/** What the machine is and where it stands. */
-export interface Look {
+/** The input of the checks. */
+export interface MachineOptions {
   hostname: string
   domain: string
-  /** A domain whose mail servers may be greeted, to see whether port 25 leads out; undefined: nothing outside the machine is asked. */
+  /** A domain whose mail servers may be contacted, to test port 25; undefined: no outside connections. */
   outside: string | undefined
-  /** Where mail servers are greeted: 25. */
+  /** The port of mail servers: 25. */
   port: number
-  /** Name servers; none: the system's. */
+  /** Name servers; empty: the system's. */
   servers: string[]
   /** Addresses of the machine. */
   addresses: string[]
 }
 
-/** How long one answer may take, in milliseconds. */
+/** The timeout of one answer in milliseconds. */
 const timeout = 3000
 
-/** The addresses of this machine's interfaces by which the internet could reach it. */
+/** The public addresses of this machine's interfaces. */
 export function ownAddresses(): string[] {
   return Object.values(networkInterfaces())
     .flatMap((list) => list ?? [])
@@ -37,8 +37,8 @@ export function ownAddresses(): string[] {
     .map(({ address }) => address)
 }
 
-/** Looks around. Nothing is changed, nothing is asked of anybody but the DNS and one mail server, and no network at all is an answer too. */
-export async function look(input: Look): Promise<Finding[]> {
+/** Checks the machine. Changes nothing, contacts only the DNS and one mail server, and works without a network. */
+export async function checkMachine(input: MachineOptions): Promise<Finding[]> {
   const local = [addresses(input), ...ports()]
   if (input.outside === undefined) return local
   const resolver = new Resolver({ timeout: timeout, tries: 1 })
@@ -52,7 +52,7 @@ export async function look(input: Look): Promise<Finding[]> {
   return [...local, name, ...pointers, out]
 }
 
-function addresses({ addresses: own }: Look): Finding {
+function addresses({ addresses: own }: MachineOptions): Finding {
   const reachable = own.filter(isPublic)
   if (reachable.length > 0)
     return { subject: 'addresses', good: true, text: `Its interfaces have the public addresses ${reachable.join(', ')}.` }
@@ -61,14 +61,14 @@ function addresses({ addresses: own }: Look): Finding {
   return { subject: 'addresses', good: false, text }
 }
 
-async function hostname({ hostname: name, addresses: own }: Look, resolver: Resolver): Promise<Finding> {
+async function hostname({ hostname: name, addresses: own }: MachineOptions, resolver: Resolver): Promise<Finding> {
   const subject = 'hostname'
   const [four, six] = await Promise.all([resolver.resolve4(name).catch(failure), resolver.resolve6(name).catch(failure)])
   const found = [four, six].flatMap((answer) => (Array.isArray(answer) ? answer : []))
   const strange = found.filter((address) => !own.includes(address))
   if (found.length === 0) {
-    const unheard = [four, six].some((answer) => !Array.isArray(answer) && !['ENOTFOUND', 'ENODATA'].includes(answer))
-    if (unheard) return finding(subject, false, `The DNS could not be asked about ${name}.`)
+    const unanswered = [four, six].some((answer) => !Array.isArray(answer) && !['ENOTFOUND', 'ENODATA'].includes(answer))
+    if (unanswered) return finding(subject, false, `The DNS could not be asked about ${name}.`)
     return finding(subject, false, `${name} has no address in the DNS yet: publish the records below.`)
   }
   if (strange.length === 0) return finding(subject, true, `${name} leads here (${found.join(', ')}).`)
@@ -79,7 +79,7 @@ async function hostname({ hostname: name, addresses: own }: Look, resolver: Reso
   )
 }
 
-async function pointer(address: string, { hostname: name }: Look, resolver: Resolver): Promise<Finding> {
+async function pointer(address: string, { hostname: name }: MachineOptions, resolver: Resolver): Promise<Finding> {
   const subject = 'ptr'
   const names = await resolver.reverse(address).catch(failure)
   const where = 'who rents out the address sets it (PTR, "reverse DNS"), and large receivers refuse mail without it'
@@ -110,7 +110,7 @@ async function portOut(domain: string, port: number, resolver: Resolver): Promis
   )
 }
 
-/** Whether a mail server says hello at the port. */
+/** Whether a mail server greets at the port. */
 function greets(address: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port, timeout: timeout })
@@ -128,7 +128,7 @@ function greets(address: string, port: number): Promise<boolean> {
   })
 }
 
-/** Programs by the names of their processes, and how each is stopped. */
+/** Mail servers by process name, with the command that stops each. */
 const mailServers: Record<string, [string, string]> = {
   master: ['Postfix', 'postfix'],
   exim4: ['Exim', 'exim4'],

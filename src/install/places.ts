@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 
-/** What the operator said of where a box goes. */
+/** The operator's options for the paths of a box. */
 export interface PlaceOptions {
   data?: string | undefined
   keys?: string | undefined
@@ -8,9 +8,9 @@ export interface PlaceOptions {
   units?: string | undefined
 }
 
-/** Where the things of a box go; all paths are absolute. */
+/** The paths of a box; all are absolute. */
 export interface Places {
-  /** A service of the machine, with a user of its own; else a box in a directory, which whoever made it runs. */
+  /** A system service with a user of its own; otherwise a box in a directory, run by its owner. */
   system: boolean
   data: string
   keys: string
@@ -19,17 +19,17 @@ export interface Places {
   log: string
   /** The directory of the unit files. */
   units: string
-  /** Of a service of the machine. */
+  /** For a system service. */
   backups?: string
-  /** The command for whoever administers the machine. */
+  /** The administrator's command. */
   command?: string
-  /** Where systemd reads of users. */
+  /** The directory of sysusers.d files. */
   sysusers: string
-  /** Units, user and command belong to a package of the distribution. */
+  /** Units, user and command are installed by a package of the distribution. */
   packaged?: boolean
 }
 
-/** Root who says nothing of the data directory sets up a service of the machine, in the directories that Debian has for each thing. */
+/** Root without a data directory sets up a system service, in the standard directories of Debian. */
 export function placesOf({ data, keys, config, units }: PlaceOptions, { root, cwd }: { root: boolean; cwd: string }): Places {
   const system = root && data === undefined
   const at = (path: string): string => resolve(cwd, path)
@@ -48,7 +48,7 @@ export function placesOf({ data, keys, config, units }: PlaceOptions, { root, cw
     }
   }
   const directory = at(data ?? 'data')
-  // beside what it is about: commands that are told of the data directory only find their settings in it
+  // beside the data: commands that get only the data directory find their settings in it
   const file = at(config ?? (data === undefined ? 'pillarbox.yaml' : join(directory, 'pillarbox.yaml')))
   const folder = at(units ?? join(directory, 'systemd'))
   return {

@@ -7,7 +7,7 @@ interface Refusal {
   message: string
 }
 
-/** Why a box cannot be set up in these places; undefined when it can. Nothing that is there is ever written over. */
+/** Why a box cannot be set up at these paths; undefined when it can. Existing files are never overwritten. */
 export function refusal(places: Places, unitFiles: readonly string[]): Refusal | undefined {
   const { data, keys, config } = places
   for (const folder of [data, keys]) {

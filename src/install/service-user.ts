@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 
-/** The user that a service of the machine runs as. */
+/** The user of the system service. */
 export const serviceUser = 'pillarbox'
 
 export interface Owner {
@@ -18,7 +18,7 @@ export function findUser(name: string = serviceUser): Owner | undefined {
   return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
 }
 
-/** Makes the user that a file of sysusers.d(5) describes: without password and shell. Throws a sentence when the machine has no way to. */
+/** Creates the user of a sysusers.d(5) file, without password and shell. Throws a sentence when the machine has no tool for it. */
 export function makeUser(sysusers: string): Owner {
   const home = '/var/lib/pillarbox'
   const nologin = '/usr/sbin/nologin'

@@ -3,21 +3,21 @@ import { Config } from '../config.ts'
 import type { Places } from './places.ts'
 import { program } from './units.ts'
 
-/** What the operator chose. */
+/** The operator's choices. */
 export interface InitChoice {
   domain: string
   hostname: string
   /** Where mail for postmaster and abuse is forwarded. */
   email?: string | undefined
-  /** A web server of this machine passes the API on. */
+  /** A web server of this machine is the proxy of the API. */
   behindProxy: boolean
   /** The box obtains its certificates from Let's Encrypt, whose terms of service the operator agrees to. */
   agreed: boolean
-  /** Whoever runs the box may open ports below 1024. */
+  /** The user of the box may open ports below 1024. */
   lowPorts: boolean
 }
 
-/** The settings file of a new box: what was chosen, and nothing that is so anyway. */
+/** The settings file of a new box: the choices, without defaults. */
 export function settingsText(choice: InitChoice, places: Places, day: string): string {
   const { domain, hostname, email, behindProxy, agreed, lowPorts } = choice
   const facesTheWeb = agreed && !behindProxy

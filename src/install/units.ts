@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Places } from './places.ts'
 
-/** Where this program lies: of an unpacked release, by the link beside it that an upgrade switches, if there is one. */
+/** The path of this program: of an unpacked release, by the symbolic link beside it that an upgrade switches, if there is one. */
 export const program = byLink(join(import.meta.dirname, '..', '..'))
 
 function byLink(directory: string): string {
@@ -12,7 +12,7 @@ function byLink(directory: string): string {
 
 const names = ['pillarbox.service', 'pillarbox-backup.service', 'pillarbox-backup.timer']
 
-/** Where a Debian package has the units, the user and the command of a service of the machine (file-hierarchy(7)). */
+/** The paths of the Debian package for units, user and command of the system service (file-hierarchy(7)). */
 export const packaged = {
   units: '/usr/lib/systemd/system',
   sysusers: '/usr/lib/sysusers.d/pillarbox.conf',
@@ -25,7 +25,7 @@ export function unitFiles(places: Places, path = program): [string, string][] {
   return [...files, [places.sysusers, fitted(sample('pillarbox.sysusers.conf'), places, path)]]
 }
 
-/** The command line for the box of this machine: a script that knows where its settings are. */
+/** The administrator's command: a script with the path of the settings. */
 export function commandText(config: string, path = program): string {
   return `#!/bin/sh
 # The command line for the box of this machine.
@@ -36,8 +36,8 @@ exec '${path.replaceAll("'", `'\\''`)}/bin/pillarbox' "$@"
 }
 
 /**
- * The places of a service of the machine, with the units, the user and the command of the installed package where they are those that `init`
- * would write; then it writes none.
+ * The paths of a system service; where the installed package's units, user and command equal those that `init` would write, they are used
+ * and none are written.
  */
 export function withPackage(places: Places): Places {
   if (!places.system) return places
@@ -50,18 +50,18 @@ function sample(name: string): string {
   return readFileSync(join(program, 'systemd', name), 'utf8')
 }
 
-/** Whether unit files can name these paths as they are: systemd takes words apart at spaces, and backslashes and quotes mean something. */
+/** Whether unit files can contain these paths unescaped: systemd splits at spaces, and interprets backslashes and quotes. */
 export function nameable({ data, keys, config }: Places): boolean {
   return [data, keys, config, program].every((path) => /^[\w./@+:~%,=-]+$/.test(path))
 }
 
-/** Ours name the places of a service of the machine; a box elsewhere has others. */
+/** Adapts the units of a system service to the paths of another box. */
 function fitted(text: string, { system, data, keys, config }: Places, path: string): string {
   const within = (...folders: string[]): boolean =>
     [data, keys, config, path].some((one) => folders.some((folder) => one.startsWith(`${folder}/`)))
   let own = text
   if (!system) {
-    // systemd makes state directories below /var/lib only
+    // systemd creates state directories below /var/lib only
     own = own.replaceAll(/^StateDirectory.*\n/gm, '')
     own = own.replaceAll('ReadWritePaths=-/var/backups/pillarbox', `ReadWritePaths=${data} ${keys}`)
   }
@@ -74,7 +74,7 @@ function fitted(text: string, { system, data, keys, config }: Places, path: stri
     .replaceAll('/opt/pillarbox', spelled(path))
 }
 
-/** `%` begins a specifier in a unit (systemd.unit(5)). */
+/** `%` starts a specifier in a unit (systemd.unit(5)). */
 function spelled(path: string): string {
   return path.replaceAll('%', '%%')
 }

@@ -1,6 +1,6 @@
 import { isPublic } from '../net/public-addresses.ts'
 
-/** A record to publish, as the API shows those of a domain. */
+/** A record to publish, in the format of the API. */
 export interface ZoneRecord {
   purpose: string
   required: boolean
@@ -10,7 +10,7 @@ export interface ZoneRecord {
   ttl: number
 }
 
-/** The records by which the box itself is found. */
+/** The address records of the box itself. */
 export function addressRecords(hostname: string, addresses: readonly string[]): ZoneRecord[] {
   return addresses.filter(isPublic).map((value) => ({
     purpose: 'address',
@@ -22,7 +22,7 @@ export function addressRecords(hostname: string, addresses: readonly string[]): 
   }))
 }
 
-/** The same as lines before those of the domain's zone (RFC 1035 5.1). */
+/** The same as lines before the domain's zone (RFC 1035 5.1). */
 export function wholeZone(records: readonly ZoneRecord[], zone: string): string {
   const lines = records.map(({ name, ttl, type, value }) => `${name}. ${ttl} IN ${type} ${value}`)
   return lines.length === 0 ? zone : `${zone.trimEnd()}\n${lines.join('\n')}\n`

@@ -13,19 +13,19 @@ export type JobRow = Omit<Job, 'progress' | 'result' | 'error'> &
     error_code: string | null
   }
 
-/** What is set when the progress is written. */
+/** The columns to update when progress is stored. */
 export function columns({ done, total, unit }: Progress): Sql {
   return sql`done = ${done}, total = ${total}, unit = ${unit}`
 }
 
-/** Of the caller's account and identity, and of nothing the caller may not read. */
+/** The condition of jobs that the caller may see. */
 export function visible(caller: Caller): Sql {
   const bound = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
   const lacking = scopes.filter((scope) => !caller.scopes.has(scope)).map((scope) => sql`instr(scopes, ${` ${scope} `}) = 0`)
   return join([sql`account_id = ${caller.account_id}`, ...bound, ...lacking], ' AND ')
 }
 
-/** A job as callers see it; `progress` is later news than the row's. */
+/** A job in the API; `progress` is newer than the row's. */
 export function toJob(row: JobRow, progress: Progress = row): Job {
   const { id, kind, identity_id, status, result, error, error_code, created_at, created_by, finished_at } = row
   const { done, total, unit } = progress

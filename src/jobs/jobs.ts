@@ -10,27 +10,27 @@ import { page } from '../store/page.ts'
 import { columns, type JobRow, toJob, visible } from './job-rows.ts'
 import type { Job, JobFilter, Progress } from './model.ts'
 
-/** Says how far the work is; what is left out stays as it was. */
+/** Reports progress; omitted fields stay unchanged. */
 export type ReportProgress = (progress: Partial<Progress>) => void
 
-/** The work itself. What it answers is kept as JSON; a Fault it throws is told in its words. It must heed the signal. */
+/** The work of a job. Its result is stored as JSON, or the message of a Fault it throws. It must observe the signal. */
 export type Work = (report: ReportProgress, signal: AbortSignal, id: string) => Promise<Record<string, unknown>>
 
 export interface JobRequest {
-  /** The identity it is about: it goes with it. */
+  /** The identity it belongs to: deleted with it. */
   identity_id?: string
-  /** What a caller must hold to see it, beside belonging to the account. */
+  /** The scopes needed to see it, besides belonging to the account. */
   scopes?: readonly Scope[]
-  /** Whether one at a time of a kind means in the whole box (unless said) or in each account. */
+  /** Whether only one of a kind runs in the whole box (the default) or in each account. */
   each?: 'box' | 'account'
 }
 
 interface Running {
   row: JobRow
   progress: Progress
-  /** When the progress was last written, in milliseconds since the epoch. */
+  /** When the progress was last stored, in milliseconds since the epoch. */
   written: number
-  /** When the key that began it expires, in milliseconds since the epoch. */
+  /** When the key that started it expires, in milliseconds since the epoch. */
   until: number
   stop: AbortController
   ended: Promise<void>
@@ -38,7 +38,7 @@ interface Running {
 
 type End = { status: 'done'; result: string } | { status: 'failed'; error: string; code: string | null } | { status: 'cancelled' }
 
-/** What is told of a job that was not cancelled, and did not end by itself. */
+/** The error of a job that was interrupted and not cancelled. */
 const cutShort = {
   stopped: { error: 'The box was stopped before it was done.', code: 'stopped' },
   expired: {
@@ -47,16 +47,16 @@ const cutShort = {
   },
 }
 
-/** Between two writes of how far one job is, in milliseconds. */
+/** Between two writes of a job's progress, in milliseconds. */
 const pause = 1000
 
-/** Jobs that run at once in the whole box; above `shared` an account may begin one only if none of its own is running. */
-const most = { shared: 8, all: 64 }
+/** The most running jobs of the whole box; above `shared` an account may start one only if it has none running. */
+const maxRunning = { shared: 8, all: 64 }
 
-/** How long those that are over are kept, in milliseconds. */
-const kept = 7 * day
+/** How long finished jobs are kept, in milliseconds. */
+const retention = 7 * day
 
-/** Long work, one of a kind at a time: begun by a call, looked at and cancelled by others. */
+/** Long-running work, one of a kind at a time: started by a call, observed and cancelled by others. */
 export class Jobs {
   readonly #database: Database
   readonly #clock: Clock
@@ -76,18 +76,21 @@ export class Jobs {
     parts.keys?.ends('jobs', (tx, keys) => this.#endOf(tx, keys))
   }
 
-  /** Before the first call: any one of these scopes is needed to cancel or delete a job of this kind; account:write where nothing is said. */
+  /**
+   * Registers, before the first call, the scopes of which any one is needed to cancel or delete a job of this kind; account:write by
+   * default.
+   */
   endedBy(kind: string, anyOf: readonly Scope[]): void {
     this.#endedBy.set(kind, anyOf)
   }
 
-  /** How many run now, by kind. */
+  /** The number of running jobs by kind. */
   get counts(): Map<string, number> {
     const kinds = Map.groupBy(this.#running.values(), ({ row }) => row.kind)
     return new Map([...kinds].map(([kind, jobs]) => [kind, jobs.length]))
   }
 
-  /** Begins the work and answers at once. Throws Fault conflict `job_running` while there is another of its kind. */
+  /** Starts the work and returns at once. Throws Fault conflict `job_running` while another of its kind runs. */
   async start(caller: Caller, kind: string, work: Work, input: JobRequest = {}): Promise<Job> {
     this.requireFree(caller, kind, input.each)
     const row: JobRow = {
@@ -116,7 +119,7 @@ export class Jobs {
       stop: new AbortController(),
       ended: Promise.resolve(),
     }
-    // before the first await: two calls must not both find the place free
+    // before the first await, so that two calls cannot both start
     this.#running.set(row.id, running)
     try {
       await this.#insert(caller, row)
@@ -128,7 +131,7 @@ export class Jobs {
     return toJob(row, running.progress)
   }
 
-  /** Throws Fault conflict when a job of this kind could not begin now. */
+  /** Throws Fault conflict when a job of this kind cannot start now. */
   requireFree(caller: Caller, kind: string, each: JobRequest['each'] = 'box'): void {
     const same = [...this.#running.values()].find(
       ({ row }) => row.kind === kind && (each === 'box' || row.account_id === caller.account_id),
@@ -137,9 +140,9 @@ export class Jobs {
       const which = same.row.account_id === caller.account_id ? ` (${same.row.id})` : ''
       throw conflict(`Another ${kind} is running${which}; wait for its end, or cancel it.`, { code: 'job_running' })
     }
-    if (this.#running.size < most.shared) return
+    if (this.#running.size < maxRunning.shared) return
     const own = [...this.#running.values()].find(({ row }) => row.account_id === caller.account_id)
-    if (!own && this.#running.size < most.all) return
+    if (!own && this.#running.size < maxRunning.all) return
     const when = own ? `when ${own.row.id} of yours is over, or later` : 'later'
     throw conflict(`The box has as many jobs in hand as it takes. Try again ${when}.`, { code: 'too_many_jobs', retryAfter: 10 })
   }
@@ -162,14 +165,14 @@ export class Jobs {
     return toJob(await this.#row(caller, id), this.#running.get(id)?.progress)
   }
 
-  /** Stops a job that runs, and answers it as it then is; one that is over stays as it is. Throws Fault forbidden to who may only read it. */
+  /** Cancels a running job, and returns it; a finished one stays unchanged. Throws Fault forbidden to a caller who may only read it. */
   async cancel(caller: Caller, id: string): Promise<Job> {
     this.#requireEnding(caller, await this.#row(caller, id))
     await this.#abort(id, 'cancelled')
     return this.get(caller, id)
   }
 
-  /** Stops it, and forgets that it ever was. Throws Fault forbidden to who may only read it. */
+  /** Cancels and deletes it. Throws Fault forbidden to a caller who may only read it. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     this.#requireEnding(caller, await this.#row(caller, id))
     await this.#abort(id, 'cancelled')
@@ -179,7 +182,7 @@ export class Jobs {
     return { id, deleted: true }
   }
 
-  /** How many of a kind, about one identity, were done since a time, in milliseconds. */
+  /** The number of finished jobs of a kind, about one identity, since a time in milliseconds. */
   async doneSince(kind: string, identityId: string, since: number): Promise<number> {
     const row = await this.#database.get<{ n: number }>(
       sql`SELECT count(*) AS n FROM jobs WHERE identity_id = ${identityId} AND kind = ${kind} AND status = 'done' AND finished_at > ${iso(since)}`,
@@ -192,17 +195,17 @@ export class Jobs {
     return (await this.#database.get(sql`SELECT 1 FROM jobs WHERE id = ${id}`)) !== undefined
   }
 
-  /** Whether it is under way in this process. */
+  /** Whether it is running in this process. */
   runs(id: string): boolean {
     return this.#running.has(id)
   }
 
-  /** Before `start`: called with the id of each job that is forgotten, for what it left behind. */
+  /** Registers, before `start`, a listener that gets the id of each deleted job, to remove its files. */
   onForgotten(listener: (id: string) => void): void {
     this.#listeners.push(listener)
   }
 
-  /** The jobs about an identity go with it, in the transaction in which it goes. */
+  /** Deletes the jobs of an identity, in the transaction of its deletion. */
   async leave(tx: Transaction, identityId: string): Promise<void> {
     const rows = await tx.all<{ id: string }>(sql`DELETE FROM jobs WHERE identity_id = ${identityId} RETURNING id`)
     const ids = rows.map(({ id }) => id)
@@ -211,7 +214,7 @@ export class Jobs {
     })
   }
 
-  /** Whatever ran when the box went down did not finish. */
+  /** Marks jobs that ran when the box stopped as interrupted. */
   async beginAgain(): Promise<void> {
     const now = iso(this.#clock.now())
     const error = 'It was cut off by a restart of the box. Begin it again.'
@@ -224,21 +227,21 @@ export class Jobs {
     )
   }
 
-  /** Forgets those that have been over for 7 days. */
+  /** Deletes jobs that finished 7 days ago. */
   async sweep(): Promise<void> {
-    const limit = iso(this.#clock.now() - kept)
+    const limit = iso(this.#clock.now() - retention)
     const rows = await this.#database.transaction((tx) =>
       tx.all<{ id: string }>(sql`DELETE FROM jobs WHERE finished_at < ${limit} RETURNING id`),
     )
     this.#forget(rows.map(({ id }) => id))
   }
 
-  /** Cuts off what runs, and waits until it has ended. */
+  /** Aborts running jobs, and waits until they have ended. */
   async stop(): Promise<void> {
     await Promise.all([...this.#running.keys()].map((id) => this.#abort(id, 'stopped')))
   }
 
-  /** What runs for a key that ended is cut off, and the files that its jobs left are forgotten; the rows stay for their owner to see. */
+  /** Aborts the running jobs of a key that ended, and removes the files of its jobs; the rows stay visible to their owner. */
   async #endOf(tx: Transaction, keys: Sql): Promise<number> {
     const rows = await tx.all<{ id: string }>(sql`SELECT id FROM jobs WHERE created_by IN (${keys})`)
     tx.afterCommit(() => {

@@ -9,7 +9,7 @@ export const Progress = z.object({
 })
 export type Progress = z.output<typeof Progress>
 
-/** Long work that goes on after the call that asked for it was answered. */
+/** Long-running work that continues after the call that started it. */
 export const Job = z
   .object({
     id: Id('job'),

@@ -3,7 +3,7 @@ import type { Module } from '../module.ts'
 import type { Jobs } from './jobs.ts'
 import { routes } from './routes.ts'
 
-/** Stopped before everything its work stands on: the last of the parts. */
+/** Stopped before the modules that its work uses: the last module. */
 export function jobsModule(jobs: Jobs, metrics: Metrics): Module {
   metrics.gauge(
     'pillarbox_jobs',

@@ -6,10 +6,10 @@ import { Job, JobFilter } from './model.ts'
 
 const tag = 'Jobs'
 
-/** Each kind says which of these ends its jobs. */
+/** Each kind requires one of these to end its jobs. */
 const write: Scope[] = ['messages:write', 'emails:write', 'account:write']
 
-/** Whoever can begin one can follow it; each job says beside that what its reader must hold. */
+/** The scopes that can start a job can follow it; each job also has scopes of its own. */
 const scope: Scope[] = [
   'identities:read',
   'messages:read',

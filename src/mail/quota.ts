@@ -56,8 +56,8 @@ export class Quota {
   /** Has the trash make way for so many octets, as far as it can. */
   async make(owner: Owner, operator: boolean, octets: number): Promise<void> {
     const { identity, account } = await this.#lacking(owner, operator, octets)
-    if (identity > 0) await this.#trash.giveWay({ identity_id: owner.id }, identity)
-    if (account > 0) await this.#trash.giveWay({ account_id: owner.account_id }, account - Math.max(0, identity))
+    if (identity > 0) await this.#trash.freeBytes({ identity_id: owner.id }, identity)
+    if (account > 0) await this.#trash.freeBytes({ account_id: owner.account_id }, account - Math.max(0, identity))
   }
 
   /** Octets that are missing; none when it is not positive. */

@@ -8,20 +8,20 @@ import { channels } from './channels.ts'
 import { type ChannelName, channelNames, type RealtimeToken, type TokenInput } from './model.ts'
 import { readToken, writeToken } from './tokens.ts'
 
-/** What a token opens, as long as its key or session lives. */
+/** The rights of a token, while its key or session is valid. */
 export interface Grant {
-  /** The key or session it was made with. */
+  /** The key or session that created it. */
   holder_id: string
-  /** Which secret of the key it was; 0 for a session. */
+  /** The secret's number of the key; 0 for a session. */
   secret: number
   account_id: string
   /** The one identity it is bound to; null for the whole account. */
   identity_id: string | null
-  /** For each channel it opens, the event types that are heard on it. */
+  /** The event types of each channel that it may subscribe to. */
   channels: ReadonlyMap<ChannelName, ReadonlySet<string>>
-  /** Until when it connects and joins, in milliseconds since the epoch. */
+  /** Until when it may connect and join, in milliseconds since the epoch. */
   expires_at: number
-  /** When its key, the secret of it, or its session ends; Infinity for never. */
+  /** When its key, that key's secret, or its session ends; Infinity for never. */
   until: number
 }
 
@@ -34,7 +34,7 @@ interface Deps {
   publicUrl: () => string
 }
 
-/** Makes tokens, and says what one opens: never more than its key or session could read at this moment. */
+/** Creates tokens and verifies them: a token never has more rights than its key or session has now. */
 export class Access {
   readonly #deps: Deps
 
@@ -42,7 +42,7 @@ export class Access {
     this.#deps = deps
   }
 
-  /** Throws Fault: forbidden for a channel the key may not read, not_found for an identity it may not name. */
+  /** Throws Fault: forbidden for a channel without its scope, not_found for an identity that the key may not access. */
   async token(caller: Caller, input: TokenInput): Promise<RealtimeToken> {
     const { clock, identities, tokenKey, publicUrl } = this.#deps
     const holder_id = caller.key_id ?? caller.session_id
@@ -70,7 +70,7 @@ export class Access {
     }
   }
 
-  /** What a token opens now. Throws Fault unauthorized: `invalid_token`, or `token_expired` for one that was good once. */
+  /** The current rights of a token. Throws Fault unauthorized: `invalid_token`, or `token_expired` for one that has expired. */
   async open(token: string): Promise<Grant> {
     const { clock, holders, types, tokenKey } = this.#deps
     const claims = readToken(tokenKey, token)
@@ -89,12 +89,12 @@ export class Access {
     return grant
   }
 
-  /** Until when a grant still holds: asked again when its key or session was changed. */
+  /** How long a grant stays valid, computed again after its key or session changed. */
   async until(grant: Grant): Promise<number> {
     return (await this.#deps.holders.holder(grant.holder_id, grant.secret))?.until ?? 0
   }
 
-  /** Throws Fault not_found unless the identity lives and belongs to the account of the grant. */
+  /** Throws Fault not_found unless the identity exists and belongs to the account of the grant. */
   async requireIdentity(grant: Grant, id: string): Promise<void> {
     const { account_id, identity_id } = grant
     if (identity_id !== null && identity_id !== id) throw notFound('identity')
@@ -116,7 +116,7 @@ function gone(): Fault {
   return new Fault('unauthorized', 'The key or the identity this token was made for is gone.', { code: 'invalid_token' })
 }
 
-/** A token whose identity is not there any more is no good; anything else that fails is not the token's fault. */
+/** A token of a deleted identity is invalid; other errors are not the token's fault. */
 function rethrown(error: unknown): never {
   throw error instanceof Fault && error.type === 'not_found' ? gone() : error
 }

@@ -4,19 +4,19 @@ import { Email } from '../mail/model.ts'
 import { Sms } from '../sms/model.ts'
 import type { ChannelName } from './model.ts'
 
-/** What the JSON of one frame may hold. Its depth too: what a join asks is echoed, and writing JSON takes stack for each level. */
+/** The limits of a frame's JSON, including its depth: the payload of a join is echoed, and serializing takes stack for each level. */
 export const frameBounds: JsonBounds = { depth: 32, tokens: 2000 }
 
-/** A channel: who may open it, and which events are on it. */
+/** A channel: the scopes it requires, and its events. */
 export interface Channel {
-  /** Any one of these scopes opens it; of its events only those are heard whose own scopes the key holds. */
+  /** Any one of these scopes opens it; it delivers only events whose own scopes the key has. */
   scopes: Scope[]
   covers: (type: string) => boolean
-  /** The fields of its rows, as far as they are known. */
+  /** The known fields of its rows. */
   columns: ReadonlySet<string> | undefined
 }
 
-/** Subscriptions of one socket, in either protocol. */
+/** The most subscriptions of one socket, in either protocol. */
 export const maxSubscriptions = 100
 
 export const channels: Readonly<Record<ChannelName, Channel>> = {

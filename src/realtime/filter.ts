@@ -3,10 +3,10 @@ import { expression, like, maxSteps, maxWork, type Pattern } from './pattern.ts'
 
 type Row = Record<string, unknown>
 
-/** Whether a value passes; null is SQL's unknown, which `not` leaves unknown. */
+/** The result of a condition; null is SQL's unknown, which `not` keeps. */
 type Test = (value: unknown) => boolean | null
 
-/** An operator with its value: what its pattern costs for each character and took to compile, or with how many values it compares. */
+/** A compiled condition, with the cost of its pattern for each character and to compile, or the number of values it compares. */
 interface Made {
   test: Test
   steps: number
@@ -19,24 +19,24 @@ interface Condition extends Made {
   equals: string | undefined
 }
 
-/** What a Supabase client wrote as `filter`: conditions on columns, all of which must hold. */
+/** The `filter` of a Supabase client: conditions on columns, all of which must hold. */
 export interface Filter {
-  /** As it was written. */
+  /** As received. */
   text: string
   columns: string[]
-  /** The one identity it asks for, if it does. */
+  /** The one identity it selects, if so. */
   identity_id: string | undefined
-  /** What its patterns cost for each character they look at. */
+  /** The cost of its patterns for each character. */
   steps: number
-  /** How many values it compares with. */
+  /** The number of values it compares. */
   comparisons: number
   passes(row: Row): boolean
 }
 
-/** Longest filter that is read. */
+/** The longest accepted filter. */
 const longest = 2000
 
-/** Reads `column=operator.value`, commas meaning AND. Throws Fault invalid_request, `param: filter`, for what cannot be read. */
+/** Parses `column=operator.value`, commas meaning AND. Throws Fault invalid_request, `param: filter`, for an invalid one. */
 export function readFilter(text: string): Filter {
   if (text.length > longest) throw wrong(`is longer than ${longest} characters`)
   const conditions: Condition[] = []
@@ -46,7 +46,7 @@ export function readFilter(text: string): Filter {
     const read = readCondition(condition)
     steps += read.steps
     work += read.work
-    // told at the first that is too many: each costs time to compile
+    // stops at the first that exceeds the limit, as each takes time to compile
     if (steps > maxSteps) throw wrong(`has patterns of over ${maxSteps} steps together`)
     if (work > maxWork) throw wrong(`has patterns with too many characters in their classes together (over ${maxWork})`)
     conditions.push(read)
@@ -88,7 +88,7 @@ function readCondition(text: string): Condition {
   }
 }
 
-/** Each operator of the protocol, made into a test; undefined for a value it cannot take. */
+/** The operators of the protocol, as compilers of a value; undefined for an invalid value. */
 const operators: Readonly<Record<string, (value: string) => Test | Made | undefined>> = {
   eq: (value) => comparing(value, (order) => order === 0),
   neq: (value) => comparing(value, (order) => order !== 0),
@@ -130,7 +130,7 @@ function matching(pattern: Pattern | undefined): Made | undefined {
   return { test, steps: pattern.steps, work: pattern.work, comparisons: 1 }
 }
 
-/** Below, at or above 0 as the value is before, at or after the written one; NaN, which fits nothing, where they do not compare. */
+/** Below, at or above 0 as the value sorts before, equal to or after the given one; NaN where they are not comparable. */
 function compare(given: unknown, written: string): number {
   if (typeof given === 'number') return written.trim() === '' ? Number.NaN : given - Number(written)
   if (typeof given === 'boolean') {
@@ -141,7 +141,7 @@ function compare(given: unknown, written: string): number {
   return text === written ? 0 : text < written ? -1 : 1
 }
 
-/** Objects as texts, as long as they live: one event may be long, and looked at for many. */
+/** Caches the JSON of objects, as one event may be large and matched many times. */
 const texts = new WeakMap<object, string>()
 
 function textOf(value: unknown): string {
@@ -152,7 +152,7 @@ function textOf(value: unknown): string {
   return known
 }
 
-/** At commas that stand neither in quotes nor in parentheses. */
+/** Splits at commas outside of quotes and parentheses. */
 function split(text: string): string[] {
   const parts = ['']
   let depth = 0

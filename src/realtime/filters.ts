@@ -3,18 +3,18 @@ import type { PacedWork } from '../core/paced-work.ts'
 import type { Grant } from './access.ts'
 import { type Filter, readFilter } from './filter.ts'
 
-/** What the distinct filters of one account may cost for each row, all together; those of one key or session half of it. */
-const most = { steps: 2000, comparisons: 20_000 }
+/** The most that the distinct filters of one account may cost for each row; those of one key or session half of it. */
+const maxCost = { steps: 2000, comparisons: 20_000 }
 
 type Cost = Pick<Filter, 'steps' | 'comparisons'>
 
-/** A filter and who holds it: how many bindings of each key or session. */
+/** A shared filter, with the number of bindings of each key or session. */
 interface Shared {
   filter: Filter
   holders: Map<string, number>
 }
 
-/** The filters of all sockets: equal ones of an account are one, read once and asked once about each row. */
+/** The filters of all sockets. Equal filters of an account are shared: compiled once and evaluated once for each row. */
 export class Filters {
   readonly #paced: PacedWork
   /** By account and text. */
@@ -25,12 +25,12 @@ export class Filters {
   }
 
   /**
-   * The filter of this text, to be released by whoever held it. Throws Fault invalid_request for one that cannot be read, and rate_limited,
-   * code `too_many_filters`, where those of the account or of the key would cost too much.
+   * Acquires the filter of this text; the holder must release it. Throws Fault invalid_request for an invalid one, and rate_limited, code
+   * `too_many_filters`, where those of the account or of the key would cost too much.
    */
   async hold({ account_id, holder_id }: Grant, text: string): Promise<Filter> {
     const known = this.#find(account_id, text)?.filter
-    // reading compiles its patterns
+    // parsing compiles its patterns
     const filter = known ?? (await this.#paced.run(account_id, () => readFilter(text)))
     const shared = this.#find(account_id, text) ?? { filter, holders: new Map<string, number>() }
     this.#require(account_id, holder_id, shared)
@@ -40,7 +40,7 @@ export class Filters {
     return shared.filter
   }
 
-  /** One binding less holds the filter. */
+  /** Releases the filter for one binding. */
   release({ account_id, holder_id }: Grant, { text }: Filter): void {
     const filters = this.#accounts.get(account_id)
     const shared = filters?.get(text)
@@ -60,8 +60,8 @@ export class Filters {
     if (wanted.holders.has(holderId)) return
     const all = [...(this.#accounts.get(accountId)?.values() ?? [])]
     const own = all.filter(({ holders }) => holders.has(holderId))
-    requireWithin('one key or session', { steps: most.steps / 2, comparisons: most.comparisons / 2 }, [...own, wanted])
-    if (wanted.holders.size === 0) requireWithin('one account', most, [...all, wanted])
+    requireWithin('one key or session', { steps: maxCost.steps / 2, comparisons: maxCost.comparisons / 2 }, [...own, wanted])
+    if (wanted.holders.size === 0) requireWithin('one account', maxCost, [...all, wanted])
   }
 }
 

@@ -4,10 +4,10 @@ import { envelopeOf } from '../timeline/model.ts'
 import type { Filter } from './filter.ts'
 import type { ChannelName } from './model.ts'
 
-/** A change to a row, as the Supabase protocol names it. */
+/** The type of a change to a row in the Supabase protocol. */
 export type Change = 'INSERT' | 'UPDATE'
 
-/** One event as sockets get it: each form is written once, however many hear it. */
+/** The frames of one event: each form is serialized once for all sockets. */
 export class Frames {
   readonly event: Event
   readonly #plain = new Map<ChannelName, Buffer>()
@@ -27,7 +27,7 @@ export class Frames {
     return made
   }
 
-  /** What happened to a row of this table: a text message is first heard of when it was sent, or could not be. */
+  /** The type of the change; the first event of a sent text message is its result. */
   change(table: ChannelName): Change {
     const { type, data } = this.event
     if (table === 'agent_events' || /\.(?:received|queued)$|^sms\.sent$/.test(type)) return 'INSERT'
@@ -40,7 +40,7 @@ export class Frames {
     return (this.#record ??= { ...envelopeOf(this.event) })
   }
 
-  /** Whether the row passes the filter; asked once, however many have the same. */
+  /** Whether the row passes the filter; evaluated once for all sockets with the same filter. */
   passes(table: ChannelName, filter: Filter): boolean {
     const known = this.#passed.get(table) ?? new Map<Filter, boolean>()
     const passed = known.get(filter) ?? filter.passes(this.record(table))
@@ -48,7 +48,7 @@ export class Frames {
     return passed
   }
 
-  /** The `data` of a `postgres_changes` frame, as JSON. Without columns clients leave the values as they are. */
+  /** The `data` of a `postgres_changes` frame, as JSON. Without column types clients leave the values unchanged. */
   row(table: ChannelName): string {
     const made = this.#rows.get(table) ?? this.#row(table)
     this.#rows.set(table, made)

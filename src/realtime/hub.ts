@@ -2,21 +2,21 @@ import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
 import { Frames } from './frames.ts'
 
-/** Hears events of one account. */
+/** Receives events of one account. */
 export interface Watcher {
   readonly account_id: string
-  hear(frames: Frames): void
+  receive(frames: Frames): void
 }
 
-/** Brings each event of the log to those who watch its identity or its account; what nobody watches costs a look-up. */
+/** Passes each event of the log to the watchers of its identity or account; without watchers it costs one lookup. */
 export class Hub {
   readonly #watchers = new Map<string, Set<Watcher>>()
 
   constructor(events: EventLog) {
-    events.subscribe((event) => this.#tell(event))
+    events.subscribe((event) => this.#dispatch(event))
   }
 
-  /** `place` is the id of an identity or of an account. Answers how to stop. */
+  /** `place` is the id of an identity or of an account. Returns a function that stops watching. */
   watch(place: string, watcher: Watcher): () => void {
     const watchers = this.#watchers.get(place) ?? new Set()
     this.#watchers.set(place, watchers.add(watcher))
@@ -26,7 +26,7 @@ export class Hub {
     }
   }
 
-  #tell(event: Event): void {
+  #dispatch(event: Event): void {
     const near = this.#watchers.get(event.identity_id ?? '')
     const all = this.#watchers.get(event.account_id)
     if (!near && !all) return
@@ -34,16 +34,16 @@ export class Hub {
     const failures: unknown[] = []
     for (const watchers of [near, all]) {
       for (const watcher of watchers ?? []) {
-        // a place is a text a subscriber may have chosen: the account is what decides
+        // a place may be any text from a subscriber: the account decides
         if (watcher.account_id !== event.account_id) continue
         try {
-          watcher.hear(frames)
+          watcher.receive(frames)
         } catch (error) {
           failures.push(error)
         }
       }
     }
-    // one's failure keeps the event from nobody else; the log of events tells it
+    // a failing watcher does not affect the others; the event log reports it
     if (failures.length > 0) throw new AggregateError(failures, 'Sockets could not be told.')
   }
 }

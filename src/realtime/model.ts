@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Id, Timestamp } from '../core/shapes.ts'
 
-/** What can be subscribed to; the same names are the tables of the Supabase protocol. */
+/** The channels; the same names are the tables of the Supabase protocol. */
 export const channelNames = ['agent_events', 'email_messages', 'sms_messages'] as const
 export type ChannelName = (typeof channelNames)[number]
 

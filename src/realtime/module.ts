@@ -36,7 +36,7 @@ interface Deps {
   publicUrl: () => string
 }
 
-/** Live events over WebSocket: the token call, and the two protocols it opens. */
+/** Live events over WebSocket: tokens, and the two protocols that accept them. */
 export class RealtimeModule implements Module {
   readonly name = 'realtime'
   readonly routes: AnyRoute[]
@@ -50,7 +50,7 @@ export class RealtimeModule implements Module {
     this.#sockets = new Sockets({ access: this.#access, clock, log, metrics, limits: config.realtime })
     this.routes = routes(this.#access)
     const hub = new Hub(events)
-    // after the hub: who watched the identity hears of its end before the door closes
+    // after the hub: watchers of the identity get its deletion before the socket is closed
     events.subscribe((event) => {
       if (event.type === 'identity.deleted' && event.identity_id !== null) this.#sockets.identityDeleted(event.identity_id)
     })
@@ -61,7 +61,7 @@ export class RealtimeModule implements Module {
     })
     const hold: Sockets['hold'] = (socket, grant) => this.#sockets.hold(socket, grant)
     const paced = new PacedWork()
-    const failed = (error: unknown): void => log.error({ err: error }, 'a socket could not be told of an event')
+    const failed = (error: unknown): void => log.error({ err: error }, 'an event could not be sent to a socket')
     const patterns = new PatternQueue({ paced, events, failed })
     const parts = { access: this.#access, events, hub, clock, hold, patterns, filters: new Filters(paced) }
     const close = (): void => this.#sockets.close()
@@ -91,7 +91,7 @@ export class RealtimeModule implements Module {
     this.#sockets.accept(arrival, holdersOf(grant), (socket) => new PlainSession(socket, grant, parts))
   }
 
-  /** Any `apikey` may connect, as the token may come with the join; whoever shows none by then is not kept. */
+  /** Any `apikey` may connect, as the token may come with the join; a client without a token is disconnected after a timeout. */
   async #supabase(arrival: UpgradeRequest, parts: SupabaseDeps): Promise<void> {
     const { apikey, vsn = '1.0.0' } = arrival.query
     if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
@@ -106,7 +106,7 @@ function isVersion(text: string): text is Version {
   return text === '1.0.0' || text === '2.0.0'
 }
 
-/** A client reconnects with the address it was made with, where the token may be an old one: the join decides. */
+/** A client reconnects with its original URL, whose token may have expired: the join decides. */
 function absent(error: unknown): undefined {
   if (!(error instanceof Fault)) throw error
 }

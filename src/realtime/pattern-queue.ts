@@ -2,23 +2,23 @@ import type { PacedWork } from '../core/paced-work.ts'
 import type { EventLog } from '../events/log.ts'
 import { Frames } from './frames.ts'
 
-/** Who is asked about an event later. */
+/** Matches an event later. */
 export interface Matcher {
   readonly account_id: string
   match(frames: Frames): void
-  /** More events came than could be looked at. */
+  /** More events arrived than fit into the queue. */
   overrun(): void
 }
 
 interface Waiting {
   seq: number
   matchers: Matcher[]
-  /** Of the first that waits: the others are read again when it is their turn. */
+  /** Set for the first in the queue only; the others are read again at their turn. */
   frames: Frames | undefined
 }
 
-/** Events of one account that may wait to be matched: of all but one only the place in the log is kept. */
-const most = 1000
+/** The most events of one account in the queue: for all but one only the position in the log is kept. */
+const maxWaiting = 1000
 
 interface Deps {
   paced: PacedWork
@@ -26,7 +26,7 @@ interface Deps {
   failed: (error: unknown) => void
 }
 
-/** Events that patterns have yet to look at, in their order: one matcher at a time, accounts by turn. */
+/** A queue of events to be matched by patterns, in order: one matcher at a time, accounts in turn. */
 export class PatternQueue {
   readonly #deps: Deps
   readonly #accounts = new Map<string, Waiting[]>()
@@ -41,13 +41,13 @@ export class PatternQueue {
     const waiting = this.#accounts.get(account_id) ?? []
     const last = waiting.at(-1)
     if (last?.seq === seq) last.matchers.push(matcher)
-    else if (waiting.length >= most) matcher.overrun()
+    else if (waiting.length >= maxWaiting) matcher.overrun()
     else {
       const first = waiting.length === 0
       waiting.push({ seq, matchers: [matcher], frames: first ? frames : undefined })
       if (!first) return
       this.#accounts.set(account_id, waiting)
-      // all who hear of the event are there before the first is asked
+      // all matchers of the event are queued before the first runs
       queueMicrotask(() => void this.#work(account_id, waiting))
     }
   }
@@ -72,7 +72,7 @@ export class PatternQueue {
     if (matcher && one.frames) matcher.match(one.frames)
   }
 
-  /** Undefined for an event that is not in the log any more. */
+  /** Undefined for an event that is no longer in the log. */
   async #read(seq: number): Promise<Frames | undefined> {
     const event = await this.#deps.events.findAt(seq)
     return event && new Frames(event)

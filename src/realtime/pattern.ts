@@ -1,27 +1,26 @@
 import { RE2JS } from 're2js'
 
-/** Characters of a value a pattern looks at: many may watch, and one event is looked at for each. */
+/** The matched prefix of a value in characters: one event may be matched by many watchers. */
 const looked = 1000
 
-/** Steps of the largest pattern. Matching takes time in proportion to steps × characters. */
+/** The instructions of the largest pattern. Matching takes time in proportion to steps × characters. */
 export const maxSteps = 500
 
-/** What a filter's patterns may take to compile: a few milliseconds. */
+/** The limit of a filter's compile cost: a few milliseconds. */
 export const maxWork = 150_000
 
-/** A test for texts. */
+/** A compiled text pattern. */
 export interface Pattern {
-  /** Instructions it was compiled to: what a character costs. */
+  /** Compiled instructions: the cost for each character. */
   steps: number
-  /** What its classes took to compile: characters whose case was folded, and ranges. */
+  /** The compile cost of its classes: case-folded characters, and ranges. */
   work: number
   matches: (text: string) => boolean
 }
 
 /**
- * A regular expression, found anywhere; in time linear in the text whatever the pattern. Undefined for one that is none, or that has more
- * than `mostSteps` or `mostWork`: repetitions such as `(a?){1000}` make a short text a long program, and where case is ignored every
- * character of a range is looked at.
+ * A regular expression, matched anywhere in linear time whatever the pattern. Undefined for an invalid one, or one above `mostSteps` or
+ * `mostWork`: repetitions such as `(a?){1000}` make a short text a long program, and ignoring case folds every character of a range.
  */
 export function expression(pattern: string, ignoreCase: boolean): Pattern | undefined {
   const { steps: foreseen, work } = sizeOf(pattern, ignoreCase || /\(\?[a-z-]*i/i.test(pattern))
@@ -36,7 +35,7 @@ export function expression(pattern: string, ignoreCase: boolean): Pattern | unde
   }
 }
 
-/** SQL's LIKE: `%` any text, `_` one character, `\` takes the next as it is; `*` is `%`, as PostgREST has it in addresses. */
+/** SQL's LIKE: `%` any text, `_` one character, `\` escapes the next; `*` equals `%`, as in PostgREST URLs. */
 export function like(pattern: string, ignoreCase: boolean): Pattern | undefined {
   const parts = pattern.matchAll(/\\([^])|([%*])|(_)|([^])/g)
   const source = [...parts].map(([, escaped, many, one, plain]) =>
@@ -45,7 +44,7 @@ export function like(pattern: string, ignoreCase: boolean): Pattern | undefined 
   return expression(`(?s)^${source.join('')}$`, ignoreCase)
 }
 
-/** Instructions, and the ranges of characters they tell apart. */
+/** Instructions, and the character ranges they distinguish. */
 interface Size {
   steps: number
   ranges: number
@@ -53,9 +52,9 @@ interface Size {
 
 const none: Size = { steps: 0, ranges: 0 }
 
-/** What a pattern becomes, at least nearly, told before it is compiled: compiling is what would take the time and the memory. */
+/** Estimates the compiled size before compiling, as compiling is what takes time and memory. */
 function sizeOf(pattern: string, folds: boolean): { steps: number; work: number } {
-  // between \Q and \E nothing is what it looks like
+  // between \Q and \E all characters are literal
   if (pattern.includes('\\Q')) return { steps: Infinity, work: Infinity }
   const groups = [none]
   let last = none
@@ -74,7 +73,7 @@ function sizeOf(pattern: string, folds: boolean): { steps: number; work: number 
       groups.push(none)
       at += 1
     } else if (pattern[at] === ')' && groups.length > 1) {
-      // where it begins and ends are steps as well
+      // anchors are instructions as well
       last = sum(groups.pop()!, { steps: 2, ranges: 0 })
       add(last)
       at += 1
@@ -94,13 +93,13 @@ function sum(one: Size, other: Size): Size {
   return { steps: one.steps + other.steps, ranges: one.ranges + other.ranges }
 }
 
-/** The largest class with a name, such as \p{L}: its ranges, and in characters what it takes to put them in order. */
+/** The largest named class, such as \p{L}: its ranges, and the characters to fold. */
 const largest = { ranges: 700, folded: 7000 }
 
-/** The last character that has another case: those behind it are not folded. */
+/** The last character with another case: later ones are not folded. */
 const lastCased = 0x1e943
 
-/** The class, or the one character, that begins here: its ranges, how many characters are folded for them, and where it ends. */
+/** Reads the class or character at this position: its ranges, the number of folded characters, and its end. */
 function readClass(pattern: string, begin: number, folds: boolean): { ranges: number; folded: number; end: number } {
   const isClass = pattern[begin] === '['
   const first = isClass ? begin + (pattern[begin + 1] === '^' ? 2 : 1) : begin
@@ -114,9 +113,9 @@ function readClass(pattern: string, begin: number, folds: boolean): { ranges: nu
     if (isNamed) read.folded += largest.folded
     else if (folds && isClass && to !== undefined)
       read.folded += Math.max(0, Math.min(codePoint(to), lastCased) - codePoint(from!))
-    // outside a class a - is one
+    // outside a class - is a literal
     read.end += !isClass && from !== undefined ? from.length : text.length
-    // a ] that comes first is one of the characters
+    // a ] in first position is a literal
   } while (read.end < most && pattern[read.end] !== ']')
   if (isClass) read.end += 1
   return read
@@ -131,7 +130,7 @@ function codePoint(character: string): number {
 
 const escape = String.raw`\\(?:x\{[^}]*\}|x[\da-fA-F]{2}|[0-7]{1,3}|[^])`
 
-/** What stands in a class: what has a name, or a character, or a range of them. */
+/** An item of a class: a named class, a character, or a range. */
 const item = new RegExp(
   String.raw`\[:\^?\w+:\]|\\[pP](?:\{[^}]*\}|[^])|\\[dswDSW]|(${escape}|[^\\])(?:-(${escape}|[^\]\\]))?`,
   'uy',

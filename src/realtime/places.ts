@@ -2,12 +2,12 @@ import { iso } from '../core/clock.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql, type Sql } from '../store/database.ts'
 
-/** How far back the event to resume from is looked for, so that a quiet account on a busy box costs little. */
+/** How many events back the last matching event is searched, so that a quiet account on a busy box costs little. */
 const lookBack = 10_000
 
 /**
- * What to resume after if nothing comes: the newest event that the condition selects up to `end`, or, when that is long past, the time of
- * the newest event of all.
+ * The marker to resume after when nothing was sent: the newest event that the condition selects up to `end`, or, when that is too far back,
+ * the time of the newest event of all.
  */
 export async function markerAt(events: EventLog, end: number, condition: Sql): Promise<string> {
   const near = await events.last(sql`${condition} AND seq > ${end - lookBack} AND seq <= ${end}`)

@@ -9,7 +9,7 @@ import type { Hub } from './hub.ts'
 import { frameBounds, maxSubscriptions } from './channels.ts'
 import { Channel, type ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
-import type { Guest } from './sockets.ts'
+import type { ManagedSession } from './sockets.ts'
 import { Subscription, type SubscriptionTarget } from './subscription.ts'
 
 const Named = { channel: z.string(), identity_id: z.string().nullish() }
@@ -28,17 +28,17 @@ export interface PlainDeps {
   events: EventLog
   hub: Hub
   clock: Clock
-  /** Counts the socket as one of this key and account. */
+  /** Counts the socket for this key and account. */
   hold: (socket: Socket, grant: Grant) => void
 }
 
-/** Our own protocol on one socket: JSON text frames, described in docs/realtime.md. */
-export class PlainSession implements Guest {
+/** Pillarbox's own protocol on one socket: JSON text frames, described in docs/realtime.md. */
+export class PlainSession implements ManagedSession {
   readonly socket: Socket
-  shownAt: number
+  tokenAt: number
   readonly #parts: PlainDeps
   readonly #subscriptions = new Map<string, Subscription>()
-  /** One subscription catches up at a time, so that what is read for a socket stays small. */
+  /** One subscription catches up at a time, which bounds the memory of a socket. */
   #reading = Promise.resolve()
   #grant: Grant
 
@@ -46,7 +46,7 @@ export class PlainSession implements Guest {
     this.socket = socket
     this.#grant = grant
     this.#parts = parts
-    this.shownAt = parts.clock.now()
+    this.tokenAt = parts.clock.now()
   }
 
   get grants(): Grant[] {
@@ -105,7 +105,7 @@ export class PlainSession implements Guest {
 
   async #subscribe(frame: Extract<Frame, { type: 'subscribe' }>): Promise<void> {
     const subject = await this.#subject(frame)
-    // nobody would end what is begun after the end
+    // a subscription started after the end would never be stopped
     if (!this.socket.open) return
     const { channel, identity_id } = subject
     const key = keyOf(subject)
@@ -163,7 +163,7 @@ export class PlainSession implements Guest {
     if (!this.socket.open) return
     hold(this.socket, grant)
     this.#grant = grant
-    this.shownAt = clock.now()
+    this.tokenAt = clock.now()
     for (const [key, subscription] of this.#subscriptions) {
       const { channel, identity_id } = subscription
       const types = grant.channels.get(channel)
@@ -183,7 +183,7 @@ export class PlainSession implements Guest {
   }
 
   #failed(error: unknown): void {
-    // what the store refuses while the box stops is told by the goodbye
+    // errors of the store while the box stops are covered by the close frame
     const code = error instanceof Fault ? 1013 : 1011
     this.socket.close(code, 'the log could not be read; come back and resume with since')
   }
@@ -203,7 +203,7 @@ export class PlainSession implements Guest {
   }
 }
 
-/** Errors after which the socket is closed, and with which code. */
+/** Errors that close the socket, with their close codes. */
 const closings: Readonly<Record<string, number>> = {
   malformed_frame: 4400,
   too_deep: 4400,

@@ -7,7 +7,7 @@ export function routes(access: Access): AnyRoute[] {
     route({
       method: 'POST',
       path: '/realtime/token',
-      // what a channel shows beside is for its own scopes to say
+      // additional events of a channel require their own scopes
       scope: ['messages:read', 'emails:read', 'sms:read'],
       tag: 'Realtime',
       summary: 'Get a token for a WebSocket',

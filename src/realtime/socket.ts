@@ -2,33 +2,33 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { Fault } from '../core/fault.ts'
 import type { UpgradeRequest } from '../http/server/upgrades.ts'
 
-/** What a protocol does with a socket. */
+/** The protocol handler of a socket. */
 export interface SocketSession {
-  /** Text frames, one after the other. */
+  /** Receives text frames, one after the other. */
   receive(text: string): Promise<void>
-  /** A binary frame came. */
+  /** Receives a binary frame. */
   binary(): void
-  /** More frames came than are taken. */
+  /** The client exceeded the frame rate. */
   hurried(): void
-  /** The socket is gone, for whatever reason. */
+  /** The socket has closed, for any reason. */
   end(): void
 }
 
 export interface SocketEvents {
   sent: () => void
   slow: () => void
-  /** A bug in a session: the socket is closed with 1011. */
+  /** Called for a bug in a session: the socket is closed with 1011. */
   failed: (error: unknown) => void
   closed: (socket: Socket) => void
 }
 
-/** Octets that may wait for a client that does not read; above it the socket is closed. */
+/** The most bytes that wait for a client that does not read; above it the socket is closed. */
 const backlog = 1024 * 1024
 
-/** Octets that may wait before what is sent from the store pauses. */
+/** The most waiting bytes before sending from the log pauses. */
 const pause = 256 * 1024
 
-/** Frames a client may send, pings and pongs too: at once, and a second. */
+/** The frames a client may send, including pings and pongs: a burst, and a second. */
 const frames = { burst: 200, perSecond: 20 }
 
 const server = new WebSocketServer({
@@ -43,13 +43,13 @@ const server = new WebSocketServer({
 let handshakeError: Error | undefined
 server.on('wsClientError', (error) => (handshakeError = error))
 
-/** One WebSocket (RFC 6455): sends, paces, counts what comes, and never throws for what its client does. */
+/** One WebSocket (RFC 6455): sends, limits the rate of received frames, and never throws for client errors. */
 export class Socket {
-  /** When it last heard its client, and when it asked without an answer since, in milliseconds since the epoch. */
-  heardAt: number
+  /** When the last frame arrived, and when a ping without an answer was sent, in milliseconds since the epoch. */
+  lastFrameAt: number
   askedAt: number | undefined
   readonly openedAt: number
-  /** What it counts as: keys and accounts, or an address as long as no key is known. */
+  /** The keys and accounts it counts for, or its address before a token was given. */
   readonly holders = new Set<string>()
   readonly #webSocket: WebSocket
   readonly #events: SocketEvents
@@ -62,10 +62,10 @@ export class Socket {
     this.#events = events
     this.#now = now
     this.openedAt = now()
-    this.heardAt = this.openedAt
+    this.lastFrameAt = this.openedAt
   }
 
-  /** Answers the handshake. Throws Fault invalid_request for one that is none. */
+  /** Completes the handshake. Throws Fault invalid_request for an invalid one. */
   static accept<Kind extends SocketSession>(
     { request, socket, head }: UpgradeRequest,
     begin: (socket: Socket) => Kind,
@@ -81,8 +81,8 @@ export class Socket {
       opened.#listen(session)
     })
     if (session) return session
-    const told = handshakeError as Error | undefined
-    throw new Fault('invalid_request', `This is no WebSocket handshake: ${told?.message ?? 'it was cut off'}.`, {
+    const failure = handshakeError as Error | undefined
+    throw new Fault('invalid_request', `This is no WebSocket handshake: ${failure?.message ?? 'it was cut off'}.`, {
       code: 'bad_handshake',
     })
   }
@@ -91,12 +91,12 @@ export class Socket {
     return this.#webSocket.readyState === this.#webSocket.OPEN
   }
 
-  /** Octets that wait because the client does not read. */
+  /** Bytes that wait because the client does not read. */
   get waiting(): number {
     return this.#webSocket.bufferedAmount
   }
 
-  /** Sends a text frame, unless the client has stopped reading: then closes with 1013. */
+  /** Sends a text frame; closes with 1013 when the client has stopped reading. */
   send(frame: string | Buffer): void {
     if (!this.open) return
     if (this.waiting > backlog) {
@@ -108,7 +108,7 @@ export class Socket {
     this.#webSocket.send(frame, { binary: false })
   }
 
-  /** Sends a text frame, and resolves when there is room for the next; also when the socket has closed. */
+  /** Sends a text frame, and resolves when the next may be sent, or the socket has closed. */
   async sendPaced(frame: Buffer): Promise<void> {
     if (!this.open) return
     this.#events.sent()
@@ -123,7 +123,7 @@ export class Socket {
     if (this.open) this.#webSocket.ping()
   }
 
-  /** Says goodbye; after 30 s without an answer the connection is cut. */
+  /** Sends a close frame; without an answer within 30 s the connection is cut. */
   close(code: number, reason: string): void {
     this.#webSocket.close(code, reason)
   }
@@ -134,15 +134,15 @@ export class Socket {
 
   #listen(session: SocketSession): void {
     const count = (): boolean => {
-      const waited = Math.max(0, this.#now() - this.heardAt)
-      this.heardAt = this.#now()
+      const waited = Math.max(0, this.#now() - this.lastFrameAt)
+      this.lastFrameAt = this.#now()
       this.askedAt = undefined
       if (!this.open) return false
       this.#tokens = Math.min(frames.burst, this.#tokens + (waited * frames.perSecond) / 1000) - 1
       if (this.#tokens < 0) session.hurried()
       return this.#tokens >= 0
     }
-    // what a client does wrong on the wire is answered by the library's close code
+    // protocol errors are answered by the library's close code
     this.#webSocket.on('error', () => undefined)
     this.#webSocket.on('pong', count)
     this.#webSocket.on('ping', count)

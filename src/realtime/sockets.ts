@@ -6,14 +6,14 @@ import type { UpgradeRequest } from '../http/server/upgrades.ts'
 import type { Access, Grant } from './access.ts'
 import { Socket, type SocketEvents, type SocketSession } from './socket.ts'
 
-/** A session as the rules of life and death see it. */
-export interface Guest extends SocketSession {
+/** A session whose lifetime `Sockets` manages. */
+export interface ManagedSession extends SocketSession {
   readonly socket: Socket
-  /** What was granted to it and still counts; until there is any, it counts by its address. */
+  /** Its valid grants; without any it counts for its address. */
   readonly grants: Iterable<Grant>
-  /** When it last showed a token, in milliseconds since the epoch. */
-  readonly shownAt: number
-  /** Ends what hung on the identity. */
+  /** When it last gave a token, in milliseconds since the epoch. */
+  readonly tokenAt: number
+  /** Ends the subscriptions of the identity. */
   identityDeleted(id: string): void
 }
 
@@ -31,19 +31,19 @@ interface Deps {
   limits: SocketLimits
 }
 
-/** Milliseconds of silence after which a client is asked, and then given up. */
+/** Milliseconds of silence before a ping, and before the socket is closed. */
 const heartbeat = { ask: 25_000, timeout: 35_000 }
 
-/** The longest life of what was joined, without a fresh token. */
+/** The longest lifetime of a subscription without a new token. */
 
-/** How long a client may stay that has not shown a good token, and how many such one address, and which part of the box, may have. */
-const strangers = { timeout: 30_000, most: 20, share: 0.2 }
+/** Sockets without a valid token: their timeout, the most of one address, and their share of all sockets. */
+const unauthenticated = { timeout: 30_000, most: 20, share: 0.2 }
 
-/** Every open socket: how many there may be, and when one has to go. */
+/** Every open socket: their limits, and their lifetimes. */
 export class Sockets {
   readonly #access: Access
   readonly #clock: Clock
-  readonly #guests = new Map<Socket, Guest>()
+  readonly #guests = new Map<Socket, ManagedSession>()
   readonly #held = new Map<string, number>()
   #strangers = 0
   readonly #events: SocketEvents
@@ -78,30 +78,30 @@ export class Sockets {
     this.#limits = limits
   }
 
-  /** Opens a socket that counts as each of the holders. Throws Fault rate_limited when there are enough. */
-  accept(arrival: UpgradeRequest, holders: readonly string[], begin: (socket: Socket) => Guest): void {
+  /** Opens a socket that counts for each of the holders. Throws Fault rate_limited at a limit. */
+  accept(arrival: UpgradeRequest, holders: readonly string[], begin: (socket: Socket) => ManagedSession): void {
     if (this.#guests.size >= this.#limits.max_sockets) throw full('This box has as many sockets open as it may')
-    for (const holder of holders) this.#requireRoom(holder)
+    for (const holder of holders) this.#requireCapacity(holder)
     const guest = Socket.accept(arrival, begin, this.#events, () => this.#clock.now())
     this.#guests.set(guest.socket, guest)
     for (const holder of holders) this.#add(guest.socket, holder)
   }
 
-  /** From now on the socket counts among those of the grant's key or session, and account. Throws Fault rate_limited when there are enough. */
+  /** Counts the socket for the grant's key or session, and account, from now on. Throws Fault rate_limited at a limit. */
   hold(socket: Socket, grant: Grant): void {
     const fresh = holdersOf(grant).filter((holder) => !socket.holders.has(holder))
-    for (const holder of fresh) this.#requireRoom(holder)
+    for (const holder of fresh) this.#requireCapacity(holder)
     if (fresh.length > 0) for (const holder of socket.holders) if (isAddress(holder)) this.#take(socket, holder)
     for (const holder of fresh) this.#add(socket, holder)
   }
 
-  /** Looks again at what a changed key or session still grants. */
+  /** Re-checks the grants of a changed key or session. */
   async holderChanged(holderId: string): Promise<void> {
     for (const guest of this.#guests.values()) {
       for (const grant of guest.grants) {
         if (grant.holder_id !== holderId) continue
         grant.until = await this.#access.until(grant).catch((error: unknown) => {
-          // what was changed and cannot be read again opens nothing
+          // a changed key that cannot be read again grants nothing
           this.#events.failed(error)
           return 0
         })
@@ -117,7 +117,7 @@ export class Sockets {
     }
   }
 
-  /** Says goodbye to everybody. */
+  /** Closes every socket. */
   close(): void {
     clearInterval(this.#timer)
     for (const socket of this.#guests.keys()) socket.close(1001, 'the box stops; come back and resume with since')
@@ -128,12 +128,12 @@ export class Sockets {
     for (const guest of this.#guests.values()) {
       const { socket } = guest
       if (socket.askedAt !== undefined && now - socket.askedAt >= heartbeat.timeout) socket.cut()
-      else if (socket.askedAt === undefined && now - socket.heardAt >= heartbeat.ask) socket.ping()
+      else if (socket.askedAt === undefined && now - socket.lastFrameAt >= heartbeat.ask) socket.ping()
       this.#requireGood(guest)
     }
   }
 
-  #requireGood({ socket, grants, shownAt }: Guest): void {
+  #requireGood({ socket, grants, tokenAt: shownAt }: ManagedSession): void {
     if (!socket.open) return
     const now = this.#clock.now()
     let known = false
@@ -141,12 +141,12 @@ export class Sockets {
       known = true
       if (grant.until <= now) socket.close(4401, 'the API key or session of the token has ended')
     }
-    if (!known && now - socket.openedAt >= strangers.timeout) socket.close(4401, 'no valid token was shown')
+    if (!known && now - socket.openedAt >= unauthenticated.timeout) socket.close(4401, 'no valid token was shown')
     if (now - shownAt >= day) socket.close(4401, 'a day has passed; come back with a fresh token')
   }
 
-  #requireRoom(holder: string): void {
-    if (isAddress(holder) && this.#strangers >= Math.max(1, this.#limits.max_sockets * strangers.share)) {
+  #requireCapacity(holder: string): void {
+    if (isAddress(holder) && this.#strangers >= Math.max(1, this.#limits.max_sockets * unauthenticated.share)) {
       throw full('This box has as many sockets open without a token as it may')
     }
     const { most, whose } = this.#most(holder)
@@ -154,7 +154,7 @@ export class Sockets {
   }
 
   #most(holder: string): { most: number; whose: string } {
-    if (isAddress(holder)) return { most: strangers.most, whose: 'address without a token' }
+    if (isAddress(holder)) return { most: unauthenticated.most, whose: 'address without a token' }
     if (isAccount(holder)) return { most: this.#limits.max_sockets_per_account, whose: 'account' }
     return { most: this.#limits.max_sockets_per_key, whose: 'key or session' }
   }
@@ -179,12 +179,12 @@ export class Sockets {
   }
 }
 
-/** How a socket counts before it has shown a token. */
+/** The holder of a socket without a token. */
 export function asAddress(neighbourhood: string): string {
   return `address ${neighbourhood}`
 }
 
-/** How a socket counts once it has shown a token. */
+/** The holders of a socket with a token. */
 export function holdersOf({ holder_id, account_id }: Grant): string[] {
   return [holder_id, `account ${account_id}`]
 }

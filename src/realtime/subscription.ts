@@ -9,7 +9,7 @@ import type { ChannelName } from './model.ts'
 import { markerAt } from './places.ts'
 import type { Socket } from './socket.ts'
 
-/** Events sent before others get their turn, and places of the log looked through at once: a long read stops everybody. */
+/** The events sent and log positions searched in one turn, so that a long read does not block others. */
 const page = 8
 const stretch = 10_000
 
@@ -26,15 +26,15 @@ export interface SubscriptionTarget {
 
 let turns = Promise.resolve()
 
-/** The store answers at once: in one turn of the event loop only one of all who catch up may look, and everybody else has the rest. */
+/** The store answers synchronously: in each turn of the event loop only one catching-up subscription reads. */
 function turn(): Promise<void> {
   turns = turns.then(() => setImmediate())
   return turns
 }
 
 /**
- * One channel on one socket: what the log holds since a place, then what happens, in commit order, each event once.
- * While it catches up, live events are only noted, not kept: they are in the log, and are read from there.
+ * One channel on one socket: the stored events since a position, then live events, in commit order, each once. While it catches up, live
+ * events are not buffered: they are read from the log.
  */
 export class Subscription implements Watcher {
   readonly account_id: string
@@ -59,14 +59,17 @@ export class Subscription implements Watcher {
     this.#stop = hub.watch(subject.identity_id ?? subject.account_id, this)
   }
 
-  /** Finds its place; answers the event (or time) after which it hears everything. `read` must follow. Throws Fault for a bad `since`. */
+  /**
+   * Resolves its position; returns the event (or time) after which it delivers everything. `read` must follow. Throws Fault for an invalid
+   * `since`.
+   */
   async place(since: string | undefined): Promise<{ since: string; place: LogPosition }> {
     if (since !== undefined) return { since, place: await positionOf(this.#events, this.account_id, since) }
     const seq = await endOf(this.#events)
     return { since: await markerAt(this.#events, seq, this.#whose()), place: { seq, condition: sql`1 = 1` } }
   }
 
-  /** Sends what is stored after the place, then what happens. Resolves when it has caught up. */
+  /** Sends the stored events after the position, then live events. Resolves when it has caught up. */
   async read({ seq, condition }: LogPosition): Promise<void> {
     if (!this.#wanted) return
     let low = seq
@@ -83,7 +86,7 @@ export class Subscription implements Watcher {
     this.#live = true
   }
 
-  hear(frames: Frames): void {
+  receive(frames: Frames): void {
     const { seq, type } = frames.event
     if (!this.#types.has(type)) return
     if (!this.#live) this.#newest = seq
@@ -93,7 +96,7 @@ export class Subscription implements Watcher {
     }
   }
 
-  /** Takes over what a fresh token lets it hear. */
+  /** Applies the event types of a new token. */
   renew(types: ReadonlySet<string>): void {
     this.#types = types
   }
@@ -103,7 +106,7 @@ export class Subscription implements Watcher {
     this.#stop()
   }
 
-  /** One at a time, and only the frame is held while the client reads: both may be large, and the client slow. */
+  /** One at a time, and only the frame is kept while the client reads: events may be large, and the client slow. */
   async #sendStored(seq: number): Promise<void> {
     const frame = this.#wanted ? await this.#stored(seq) : undefined
     if (!frame) return

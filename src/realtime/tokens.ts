@@ -1,11 +1,11 @@
 import { mac, sameBytes } from '../core/seal/seal.ts'
 import { type ChannelName, channelNames } from './model.ts'
 
-/** What a token says; times in milliseconds since the epoch. */
+/** The claims of a token; times in milliseconds since the epoch. */
 export interface Claims {
-  /** The key or session that it was made with, and dies with. */
+  /** The key or session that created it, with which it ends. */
   holder_id: string
-  /** Which secret of the key it was; 0 for a session. */
+  /** The secret's number of the key; 0 for a session. */
   secret: number
   account_id: string
   identity_id: string | null
@@ -15,7 +15,7 @@ export interface Claims {
 
 const prefix = 'rtt_'
 
-/** A token: the claims and their HMAC-SHA-256, so that nothing has to be kept of it. */
+/** A token: the claims and their HMAC-SHA-256, so that nothing is stored. */
 export function writeToken(key: Uint8Array, claims: Claims): string {
   const { holder_id, secret, account_id, identity_id, channels, expires_at } = claims
   const flags = channelNames.map((name) => (channels.includes(name) ? '1' : '0')).join('')
@@ -24,15 +24,15 @@ export function writeToken(key: Uint8Array, claims: Claims): string {
   return `${prefix}${body}.${mac(key, body).toString('base64url')}`
 }
 
-/** The claims of a token this box made, however old; undefined for any other text. */
+/** The claims of a token of this box, even if expired; undefined for any other text. */
 export function readToken(key: Uint8Array, token: string): Claims | undefined {
   if (!isToken(token) || token.length > 1000) return undefined
   const [body = '', signature = ''] = token.slice(prefix.length).split('.')
-  // compared as text: what only decodes to the same octets was not given out
+  // compared as text: another encoding of the same bytes is not a valid token
   const expected = `${prefix}${body}.${mac(key, body).toString('base64url')}`
   if (signature === '' || !sameBytes(Buffer.from(expected), Buffer.from(token))) return undefined
   const [holder_id, secret, account_id, identity_id, flags, expires] = Buffer.from(body, 'base64url').toString().split('.')
-  // one of before secrets were told apart
+  // a token from before secrets were numbered
   if (!/^\d+$/.test(secret!)) return undefined
   return {
     holder_id: holder_id!,
@@ -44,7 +44,7 @@ export function readToken(key: Uint8Array, token: string): Claims | undefined {
   }
 }
 
-/** Whether a text has the form of a token (not whether it is good). */
+/** Whether a text has the form of a token, valid or not. */
 export function isToken(text: string): boolean {
   return text.startsWith(prefix)
 }

@@ -12,7 +12,7 @@ export interface Entry {
   size: number
 }
 
-/** Everything in a tree, sorted by path, each directory before what is in it. */
+/** The entries of a tree, sorted by path, each directory before its contents. */
 export function entriesOf(tree: string, below = ''): Entry[] {
   return readdirSync(join(tree, below))
     .toSorted()
@@ -24,7 +24,7 @@ export function entriesOf(tree: string, below = ''): Entry[] {
     })
 }
 
-/** Gives a tree the modes and times that it has in every archive: 0755 or 0644, and one time for all, in seconds since 1970. */
+/** Sets the modes and times of a tree: 0755 or 0644, and one time for all, in seconds since 1970. */
 export function normalize(tree: string, time: number): void {
   for (const { path, kind } of entriesOf(tree).toReversed()) {
     const file = join(tree, path)
@@ -36,15 +36,15 @@ export function normalize(tree: string, time: number): void {
 }
 
 /**
- * Packs the directory `name` of `parent` as `file`, the same bytes each time: GNU tar with sorted names, root as the owner and one time,
- * and gzip without a time of its own. (The zlib of Node.js compresses differently on different processors; gzip does not.)
+ * Packs the directory `name` of `parent` as `file`, reproducibly: GNU tar with sorted names, root as the owner and one time, and gzip
+ * without a timestamp. (The zlib of Node.js compresses differently on different processors; gzip does not.)
  */
 export async function packTarball(parent: string, name: string, file: string, time: number): Promise<void> {
   const tar = `tar --create --format=gnu --sort=name --owner=root:0 --group=root:0 --mtime=@${time} -- "$1"`
   await execute('bash', ['-c', `set -o pipefail; ${tar} | gzip --no-name >"$2"`, 'bash', name, file], { cwd: parent })
 }
 
-/** A line for each file, as sha256sum(1) and md5sum(1) write and check them. */
+/** A line for each file, in the format of sha256sum(1) and md5sum(1). */
 export async function checksums(
   directory: string,
   files: readonly string[],

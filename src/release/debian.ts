@@ -6,10 +6,10 @@ import { checksums, entriesOf, normalize } from './archive.ts'
 import { execute } from './execute.ts'
 import type { Processor } from './packages.ts'
 
-/** Where the package has the program. */
+/** The path of the program in the package. */
 const programPath = '/usr/lib/pillarbox'
 
-/** Debian's names of processors. */
+/** Debian's names of architectures. */
 export const architectures: Record<Processor, string> = { x64: 'amd64', arm64: 'arm64' }
 
 const maintainer = 'Pillarbox contributors <maintainers@pillarbox.invalid>'
@@ -24,9 +24,8 @@ interface Release {
 }
 
 /**
- * Builds a Debian package of the files of a release: the program in /usr/lib/pillarbox, units, user, command, manual page and completions
- * where Debian has them. `work` is an empty directory for it; the time of the
- * archive itself is SOURCE_DATE_EPOCH of the environment.
+ * Builds a Debian package of a release: the program in /usr/lib/pillarbox; units, user, command, manual page and completions in Debian's
+ * directories. `work` is an empty directory; the timestamp of the archive is SOURCE_DATE_EPOCH of the environment.
  */
 export async function buildPackage(release: Release, work: string, file: string): Promise<void> {
   const { tree, time } = release
@@ -34,7 +33,7 @@ export async function buildPackage(release: Release, work: string, file: string)
   mkdirSync(dirname(program), { recursive: true })
   await execute('cp', ['--archive', '--link', tree, program])
   for (const [path, text] of systemFiles()) put(work, path, text, path === packaged.command ? 0o755 : 0o644)
-  // the lists of files are dpkg's own
+  // these lists are dpkg's own
   await execute('rm', ['-r', join(program, 'share'), join(program, 'SHA256SUMS')])
   cpSync(join(tree, 'share'), join(work, 'usr', 'share'), { recursive: true })
   renameSync(join(work, 'usr/share/zsh/site-functions'), join(work, 'usr/share/zsh/vendor-completions'))
@@ -52,7 +51,7 @@ export async function buildPackage(release: Release, work: string, file: string)
   await execute('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z6', '--build', work, file])
 }
 
-/** The units, the user and the command, by their paths: what `init` would write for a program at this path. */
+/** The units, the user and the command, by path: what `init` would write for a program at this path. */
 function systemFiles(): [string, string][] {
   const places = { ...placesOf({}, { root: true, cwd: '/' }), ...packaged }
   return [...unitFiles(places, programPath), [packaged.command, commandText(places.config, programPath)]]
@@ -75,7 +74,7 @@ async function addDocuments({ tree, version, time }: Release, work: string): Pro
 }
 
 function control({ version, processor }: Release, kilobytes: number): string {
-  // those libraries are part of every Debian that has apt; Node.js 24 is built against glibc 2.28
+  // every Debian with apt has those libraries; Node.js 24 is built against glibc 2.28
   return `Package: pillarbox
 Version: ${version}
 Architecture: ${architectures[processor]}

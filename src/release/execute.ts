@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** Runs a program to its end and answers its standard output. Throws an Error with what it wrote when it fails or cannot be started. */
+/** Runs a program and returns its standard output. Throws an Error with its standard error when it fails or cannot be started. */
 export async function execute(
   program: string,
   parameters: readonly string[],

@@ -3,13 +3,13 @@ import { basename, dirname, join, relative } from 'node:path'
 import { entriesOf } from './archive.ts'
 import { execute } from './execute.ts'
 
-/** Processors for which a release is made, as Node.js names them. */
+/** The architectures of releases, as Node.js names them. */
 export const processors = ['x64', 'arm64'] as const
 export type Processor = (typeof processors)[number]
 
 /**
- * Installs the production packages of the package.json and package-lock.json in `tree` for another machine, and removes what is not needed
- * at run time: types, source maps, tests, documentation. No script of a package is run.
+ * Installs the production packages of the package.json and package-lock.json in `tree` for another machine, and removes files that are not
+ * needed at run time: types, source maps, tests, documentation. Runs no scripts of packages.
  */
 export async function installPackages(tree: string, processor: Processor): Promise<void> {
   const platform = ['--os=linux', `--cpu=${processor}`, '--libc=glibc']
@@ -17,7 +17,7 @@ export async function installPackages(tree: string, processor: Processor): Promi
   const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error']
   const modules = join(tree, 'node_modules')
   const node = join(modules, `node-linux-${processor}`, 'bin', 'node')
-  // npm leaves out an optional package that it could not fetch, and succeeds: Node.js is one, and the largest of all
+  // npm skips an optional package that it could not fetch, and succeeds: Node.js is one, and the largest of all
   for (let attempt = 0; attempt < 3 && !existsSync(node); attempt++) {
     await execute('npm', ['ci', '--omit=dev', '--ignore-scripts', ...platform, ...network, ...quiet], { cwd: tree })
   }
@@ -25,27 +25,27 @@ export async function installPackages(tree: string, processor: Processor): Promi
   for (const { path, kind } of entriesOf(modules)) {
     if (kind === 'directory') continue
     if (!isNeeded(path)) rmSync(join(modules, path))
-    // nothing else in a package is run as a program
+    // no other file of a package is executed as a program
     else chmodSync(join(modules, path), path.endsWith('/bin/node') ? 0o755 : 0o644)
   }
   for (const { path, kind } of entriesOf(modules).toReversed()) {
     if (kind === 'directory' && readdirSync(join(modules, path)).length === 0) rmdirSync(join(modules, path))
   }
-  // npm links the programs of packages itself, except where the package is another machine's
+  // npm links the executables of packages itself, except those for another architecture
   mkdirSync(join(modules, '.bin'))
   symlinkSync(relative(join(modules, '.bin'), node), join(modules, '.bin', 'node'))
 }
 
-/** Packages that hold types only, or that only build the page. */
+/** Packages with types only, or only for building the page. */
 const unneeded = /^(?:@types\/|@esbuild\/|(?:esbuild|vite|rolldown|preact|@preact\/.+)$)/
 
-/** Files of one package that this program does not load: what browsers load of Swagger UI is named in http/openapi/docs-page.ts. */
+/** Files of one package that are not loaded: the used parts of Swagger UI are named in http/openapi/docs-page.ts. */
 const unneededOf: Record<string, RegExp> = {
   'swagger-ui-dist': /^swagger-ui(?:-es-bundle.*|-standalone-preset)?\.js|\.txt$|^index\.(?:css|html)$|^oauth2/,
   'libphonenumber-js': /^(?:bundle|es6-modern)\//,
 }
 
-/** Whether a file below node_modules is needed at run time. Licences stay, whatever their name ends in. */
+/** Whether a file below node_modules is needed at run time. Licences are kept, whatever their extension. */
 export function isNeeded(path: string): boolean {
   const { name, file } = locate(path)
   if (name === '.bin' || name === '.package-lock.json' || unneeded.test(name)) return false
@@ -57,7 +57,7 @@ export function isNeeded(path: string): boolean {
   return !/^(?:tests?|__tests__|examples?|bench(?:mark)?s?|docs|coverage)\/|^(?:readme|changelog|history)\b/i.test(file)
 }
 
-/** The package that a path below node_modules belongs to, and the path inside of it. */
+/** The package of a path below node_modules, and the path inside of it. */
 function locate(path: string): { name: string; file: string } {
   const words = path.split('/')
   const start = words.lastIndexOf('node_modules') + 1

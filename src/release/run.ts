@@ -14,7 +14,7 @@ const checkout = resolve(import.meta.dirname, '..', '..')
 const output = resolve(inputGiven())
 const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }
 const time = await sourceTime()
-// dpkg-deb takes it from there
+// for dpkg-deb
 process.env['SOURCE_DATE_EPOCH'] = String(time)
 const withPackages = (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'dpkg-deb')))
 mkdirSync(dirname(output), { recursive: true })
@@ -52,7 +52,7 @@ try {
   for (const directory of [work, made]) rmSync(directory, { recursive: true, force: true })
 }
 
-/** The directory that the release is for. A command line that cannot be read ends the process with 2, and says what would be right. */
+/** The output directory. A wrong command line ends the process with 2 and a message. */
 function inputGiven(): string {
   try {
     return parseArgs({ options: { output: { type: 'string', default: join(checkout, 'dist', 'release') } } }).values.output

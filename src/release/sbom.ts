@@ -1,4 +1,4 @@
-/** What package-lock.json says of one package (lockfileVersion 3). */
+/** One package in package-lock.json (lockfileVersion 3). */
 interface Locked {
   name?: string
   version: string
@@ -16,8 +16,8 @@ export interface LockFile {
 }
 
 /**
- * The software bill of materials of a release in CycloneDX 1.5: the packages at these places of the lock file (`node_modules/koa`), with
- * licence, checksum and what depends on what. It has no serial number and the given time, so that it is the same for the same release.
+ * The software bill of materials of a release in CycloneDX 1.5: the packages at these paths of the lock file (`node_modules/koa`), with
+ * licence, checksum and dependencies. It has no serial number and the given time, so that it is reproducible.
  */
 export function bill(lock: LockFile, places: readonly string[], time: number): string {
   const shipped = new Set(places)
@@ -48,7 +48,7 @@ export function bill(lock: LockFile, places: readonly string[], time: number): s
   return `${JSON.stringify(document, null, 2)}\n`
 }
 
-/** The places of packages that these names need, and what those need, from the top of the lock file. */
+/** The paths of the packages that these names require, transitively, from the top of the lock file. */
 export function closure(lock: LockFile, names: readonly string[]): string[] {
   const found = new Set<string>()
   const add = (place: string): void => {
@@ -89,7 +89,7 @@ function nameAt(lock: LockFile, place: string): string {
   return lock.packages[place]!.name ?? place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
 }
 
-/** Where Node.js finds what a package depends on: in its own node_modules, else in those of the directories above. */
+/** Resolves a dependency as Node.js does: in the package's own node_modules, else in those of its parents. */
 function needs(lock: LockFile, place: string, among: ReadonlySet<string> | undefined): string[] {
   const { dependencies, optionalDependencies, peerDependencies } = lock.packages[place]!
   return Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })

@@ -15,7 +15,7 @@ import { execute } from './execute.ts'
 import { installPackages, type Processor } from './packages.ts'
 import { bill, closure, type LockFile } from './sbom.ts'
 
-/** What a release is made of. */
+/** The input of a release. */
 export interface Source {
   /** The checkout, with its packages installed. */
   checkout: string
@@ -27,21 +27,21 @@ export interface Source {
   time: number
 }
 
-/** Folders and files of the checkout that a release has; what only builds stays out. */
+/** Directories and files of the checkout in a release, without build tools. */
 const shipped = /^(?:bin|config|docker|docs|src|systemd)\/|^(?:CHANGELOG\.md|LICENSE|README\.md|package\.json)$/
 const building = /^src\/(?:release|page\/browser)\//
 
-/** Files under version control, those not yet committed included. Throws where there is no git or no checkout. */
+/** Files under version control, and new ones that are not ignored. Throws without git or a checkout. */
 export async function trackedFiles(checkout: string): Promise<string[]> {
   const listed = await execute('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: checkout })
   return listed.split('\0').filter((name) => name !== '' && existsSync(join(checkout, name)))
 }
 
-/** Builds the page from the files under version control alone; answers its directory, in `work`. */
+/** Builds the page from the files under version control alone; returns its directory, in `work`. */
 export async function buildPage(checkout: string, files: readonly string[], work: string): Promise<string> {
   for (const file of files.filter((name) => /^(?:bin|src)\/|^(?:package|tsconfig)[^/]*\.json$/.test(name)))
     copy(checkout, work, file)
-  // what becomes part of the page is copied, as the names of its files come from the paths of what is in them
+  // sources are copied, as asset names depend on their paths
   const modules = join(work, 'node_modules')
   mkdirSync(modules)
   for (const name of readdirSync(join(checkout, 'node_modules'))) {
@@ -55,7 +55,7 @@ export async function buildPage(checkout: string, files: readonly string[], work
   return page
 }
 
-/** Makes the tree of a release for one kind of processor in an empty directory. */
+/** Creates the tree of a release for one architecture in an empty directory. */
 export async function makeTree({ checkout, files, page, time }: Source, processor: Processor, tree: string): Promise<void> {
   for (const file of files.filter((name) => shipped.test(name) && !building.test(name))) copy(checkout, tree, file)
   cpSync(page, join(tree, 'dist', 'page'), { recursive: true })
@@ -80,7 +80,7 @@ export async function makeTree({ checkout, files, page, time }: Source, processo
   normalize(tree, time)
 }
 
-/** The manual page and the completions of shells, in the directories that a prefix has for them. */
+/** The manual page and the shell completions, in their directories below a prefix. */
 async function addShared(checkout: string, tree: string): Promise<void> {
   const shared = join(tree, 'share')
   mkdirSync(join(shared, 'man', 'man1'), { recursive: true })

@@ -4,23 +4,23 @@ import type { Log } from '../core/log.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { dayOf, dueTime, type Kind, type ReportSubject } from './days.ts'
 
-/** One result to be counted. */
+/** One result to count. */
 export interface Result {
   kind: Kind
-  /** The domain that is reported to, lower-case A-labels. */
+  /** The reported domain, lower-case A-labels. */
   domain: string
-  /** What its report says of the domain; the last one of a day counts. */
+  /** The domain's policy in the report; the last one of a day counts. */
   policy: unknown
-  /** What its report tells apart: equal ones are one row. */
+  /** The row of the report: equal ones are counted together. */
   record: unknown
 }
 
-/** Others choose their domains and addresses: what they can make us keep of one day and kind is bounded. */
+/** The limits of stored results for one day and kind, as outside senders choose domains and addresses. */
 export interface Bounds {
   domains: number
   rows: number
   rows_of_domain: number
-  /** Different results in memory, until they are written. */
+  /** The most distinct results in memory. */
   pending: number
 }
 
@@ -30,7 +30,7 @@ interface Deps {
   database: Database
   clock: Clock
   log: Log
-  /** Hears how many were counted or dropped. */
+  /** Gets the number of counted or dropped results. */
   tally: (kind: Kind, what: 'counted' | 'dropped', count: number) => void
   bounds?: Bounds
 }
@@ -42,11 +42,11 @@ interface Pending extends ReportSubject {
   count: number
 }
 
-/** Results in memory from which on they are written at once, and those of one transaction. */
+/** The results in memory that trigger a write, and those of one transaction. */
 const many = 1000
 const batch = 100
 
-/** Counts results by day, domain and record. They are written once a minute: a crash loses those of less than that. */
+/** Counts results by day, domain and record. They are written once a minute: a crash loses those since the last write. */
 export class ReportCounts {
   readonly #deps: Deps
   readonly #bounds: Bounds
@@ -75,7 +75,7 @@ export class ReportCounts {
     if (this.#pending.size === many) void this.write()
   }
 
-  /** Writes down what was counted since the last time; never rejects. */
+  /** Writes the counts since the last time; never rejects. */
   async write(): Promise<void> {
     await this.#writing
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined))
@@ -98,7 +98,7 @@ export class ReportCounts {
     }
   }
 
-  /** Answers of each whether it was counted. */
+  /** Returns for each whether it was counted. */
   async #writeSome(tx: Transaction, entries: readonly Pending[]): Promise<boolean[]> {
     const totals = new Map<string, { domains: number; rows: number }>()
     const kept: boolean[] = []

@@ -7,9 +7,9 @@ import type { SystemMailResult, SystemMail } from '../outbound/transport/outboun
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { ReportSubject } from './days.ts'
 
-/** A report on its way. */
+/** The payload of a report in the queue. */
 export interface ReportLoad extends ReportSubject {
-  /** Of its row in outbound_report_messages. */
+  /** The id of its row in outbound_report_messages. */
   id: string
   from: string
   to: string
@@ -24,19 +24,19 @@ interface Deps {
   transmit: (mail: SystemMail, signal: AbortSignal) => Promise<SystemMailResult>
 }
 
-/** How long a destination that took no report gets none, in milliseconds. */
+/** How long a destination that refused a report gets none, in milliseconds. */
 const pause = 14 * day
 
-/** Milliseconds that a server may take to answer a report that is posted. */
+/** The timeout of a posted report in milliseconds. */
 const posting = minute
 
-/** Carries reports for about a day: by mail, or by HTTPS (RFC 8460 3). */
+/** Sends reports, with retries for about a day: by mail, or by HTTPS (RFC 8460 3). */
 export class ReportCourier implements Courier<ReportLoad> {
   readonly kind = 'report'
   readonly schedule = [0, 5, 15, 60, 240, 480, 600].map((minutes) => minutes * minute)
   readonly jitter = 0.2
   readonly slowAfter = 30_000
-  /** Strangers choose the destinations: what hangs there takes no room from mail. */
+  /** Outside domains choose the destinations: slow ones must not take connections from mail. */
   readonly limits = { healthy: 4, busy: 4, slow: 1, in_all: 16 }
   readonly #deps: Deps
   readonly #sent: Counter<'kind' | 'result'>
@@ -80,7 +80,7 @@ export class ReportCourier implements Courier<ReportLoad> {
     log.warn({ kind, domain, to, answer, until }, 'A report could not be delivered; its destination gets no other until then')
   }
 
-  /** The operator's word says nothing of the destination. */
+  /** A drop by the operator says nothing about the destination. */
   async cancel(tx: Transaction, { id }: ReportLoad): Promise<void> {
     await tx.run(sql`DELETE FROM outbound_report_messages WHERE id = ${id}`)
   }
@@ -90,7 +90,7 @@ export class ReportCourier implements Courier<ReportLoad> {
   }
 
   async #mail({ kind, from, to }: ReportLoad, octets: Buffer, signal: AbortSignal): Promise<string> {
-    // reports on what is wrong with TLS must not be kept back by it (RFC 8460 3)
+    // TLS failures must not block reports on them (RFC 8460 3)
     const { outcome, response, mx } = await this.#deps.transmit({ from, to, raw: octets, despite_tls: kind === 'tls' }, signal)
     const answer = mx === null ? response : `${mx}: ${response}`
     if (outcome === 'delivered') return answer

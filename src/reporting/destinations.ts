@@ -3,30 +3,30 @@ import { isAbsent } from '../net/resolve.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { Kind } from './days.ts'
 
-/** Where a report goes. */
+/** A destination of reports. */
 export interface ReportDestination {
   /** An address, or an https URL (RFC 8460 3). */
   to: string
-  /** The largest message it takes, in octets. */
+  /** The largest message it accepts, in bytes. */
   limit: number
   /** Whether the owner of its domain agreed to reports on the other domain. */
   agreed: boolean
 }
 
-/** Destinations of one domain that are heard; more are left out (RFC 9990 3.5). */
-const most = 5
+/** The most destinations of one domain; others are ignored (RFC 9990 3.5). */
+const maxDestinations = 5
 
-/** The largest message that is sent to anybody, in octets. */
+/** The largest message sent to any destination, in bytes. */
 const largest = 10 * 1024 * 1024
 
-/** Where a domain wants its reports; empty when it wants none. Throws when the DNS gives no clear answer. */
+/** The report destinations of a domain; empty when it publishes none. Throws when the DNS gives no clear answer. */
 export async function destinationsOf(kind: Kind, domain: string, inquiry: FreshInquiry): Promise<ReportDestination[]> {
   return kind === 'dmarc' ? dmarcDestinations(domain, inquiry) : tlsDestinations(domain, inquiry)
 }
 
 async function dmarcDestinations(domain: string, inquiry: FreshInquiry): Promise<ReportDestination[]> {
   const { record, found_at, organizational } = await inquiry.dmarc(domain)
-  // since then another domain's policy holds
+  // the policy of another domain has applied since
   if (record === null || found_at !== domain) return []
   const found: ReportDestination[] = []
   for (const destination of destinationsIn(tagOf(record, 'rua'), false)) {
@@ -38,7 +38,7 @@ async function dmarcDestinations(domain: string, inquiry: FreshInquiry): Promise
   return found
 }
 
-/** What somebody else's domain says of reports on this one (RFC 9990 4): nothing, that they are welcome, or where there they go. */
+/** The authorization of another domain for reports on this one (RFC 9990 4): none, given, or given for other addresses. */
 async function allowed(domain: string, destination: ReportDestination, inquiry: FreshInquiry): Promise<ReportDestination[]> {
   const host = hostOf(destination)
   const records = (await textsAt(`${domain}._report._dmarc.${host}`, inquiry)).filter((text) =>
@@ -72,12 +72,12 @@ function tagOf(record: string, name: string): string {
   return tags.find((tag) => tag?.[1] === name)?.[2]?.trim() ?? ''
 }
 
-/** The first URIs of a list that are well formed, each once. */
+/** The first valid URIs of a list, without duplicates. */
 function destinationsIn(list: string, https: boolean): ReportDestination[] {
   const found = new Map<string, ReportDestination>()
   for (const text of list.slice(0, 4096).split(',')) {
     const destination = mailtoOf(text.trim()) ?? (https ? urlOf(text.trim()) : undefined)
-    if (destination && found.size < most && !found.has(destination.to)) found.set(destination.to, destination)
+    if (destination && found.size < maxDestinations && !found.has(destination.to)) found.set(destination.to, destination)
   }
   return [...found.values()]
 }

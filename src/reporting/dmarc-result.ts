@@ -1,7 +1,7 @@
 import type { Authentication, Envelope, PublishedPolicy, Verdict } from '../mail/model.ts'
 import type { Result } from './counts.ts'
 
-/** Why another disposition was chosen than the policy asks for (RFC 9990 3.1.6). */
+/** Why the disposition differs from the policy (RFC 9990 3.1.6). */
 export type OverrideType = 'local_policy' | 'policy_test_mode' | 'trusted_forwarder'
 
 /** One row of an aggregate report without its count (RFC 9990 3.1.1.8). */
@@ -18,11 +18,11 @@ export interface DmarcRecord {
   spf_result: { domain: string; result: string } | null
 }
 
-/** Signatures that one row names (RFC 9990 3.1.3), and characters of a name. */
+/** The most signatures in one row (RFC 9990 3.1.3), and the longest name in characters. */
 const maxSignatures = 4
 const longestName = 253
 
-/** What of a verdict is counted; undefined when the domain asks for no reports, or the DNS left it open whether the message passes. */
+/** The counted part of a verdict; undefined when the domain requests no reports, or a DNS error left the result open. */
 export function dmarcResult(envelope: Envelope, verdict: Verdict): Result | undefined {
   const { published, authentication } = verdict
   const { dmarc, spf } = authentication
@@ -51,7 +51,7 @@ function dispositionOf(
   if (disposition === asked) return { disposition, override: null }
   if (forwarder !== null)
     return { disposition, override: { type: 'trusted_forwarder', comment: `arc=pass by ${name(forwarder)}` } }
-  // of a subdomain that is not there another policy holds (np), and of a domain that tests its own a weaker one
+  // a missing subdomain has another policy (np), and a domain in testing a weaker one
   if (disposition === dmarc.policy) {
     return { disposition, override: published.testing ? { type: 'policy_test_mode', comment: null } : null }
   }
@@ -63,7 +63,7 @@ function rank({ result, aligned }: Authentication['dkim'][number]): number {
   return aligned ? 0 : 1
 }
 
-/** Those that count first. */
+/** The most relevant signatures first. */
 function signaturesOf(signatures: Authentication['dkim']): DmarcRecord['dkim_results'] {
   return signatures
     .toSorted((one, other) => rank(one) - rank(other))

@@ -10,7 +10,7 @@ export interface DmarcReportContent {
   end: number
   generator: string
   policy: PublishedPolicy
-  /** Messages that are in no row. */
+  /** The number of messages that are in no row. */
   dropped: number
   rows: { record: DmarcRecord; count: number }[]
 }
@@ -87,7 +87,7 @@ function leaf(name: string, text: string): string {
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' }
 
-/** Without what XML 1.0 (2.2) has no place for: control characters, lone surrogates, U+FFFE and U+FFFF. */
+/** Removes characters that XML 1.0 (2.2) does not allow: control characters, lone surrogates, U+FFFE and U+FFFF. */
 function escaped(text: string): string {
   return text
     .replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '')

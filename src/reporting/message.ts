@@ -4,7 +4,7 @@ export interface ReportMail {
   kind: Kind
   /** The domain that is reported on. */
   domain: string
-  /** Who reports: a domain. */
+  /** The reporting domain. */
   submitter: string
   from: string
   to: string
@@ -20,7 +20,7 @@ export interface ReportMail {
   text: string
 }
 
-/** The octets of a mail that carries a report (RFC 9990 3.5.1, RFC 8460 5.3), CRLF throughout. */
+/** The bytes of a report mail (RFC 9990 3.5.1, RFC 8460 5.3), with CRLF line ends. */
 export function reportMail(mail: ReportMail): Buffer {
   const { kind, domain, submitter, report_id, filename } = mail
   const boundary = `report-${report_id.replaceAll(/[^\w-]/g, '-').slice(0, 60)}`

@@ -39,14 +39,14 @@ interface Deps {
   outsideDial?: OutsideDial | undefined
 }
 
-/** Lines of a policy that a report on TLS shows, and characters of each. */
+/** The most lines of a policy in a TLS report, and the longest line in characters. */
 const maxLines = 20
 const longestLine = 300
 
-/** Names that fit into a header field and a file name; a domain of another form is not reported on. */
+/** Names that fit into a header field and a file name; other domains get no reports. */
 const plainDomain = /^(?=.{1,253}$)[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/
 
-/** Reports to other domains, where they ask for them: on mail in their name, and on TLS with their servers. */
+/** Reports to other domains that request them: on mail in their name, and on TLS with their servers. */
 export class ReportingModule implements Module {
   readonly name = 'reporting'
   readonly couriers: Courier[]
@@ -81,7 +81,7 @@ export class ReportingModule implements Module {
     this.couriers = [
       new ReportCourier({ ...deps, outside: this.#outside, transmit: (mail, signal) => sending.sendSystemMail(mail, signal) }),
     ]
-    // not all boxes report in the same second
+    // jitter, so that not all boxes report in the same second
     const second = randomInt(60)
     this.jobs = [
       { name: 'write-report-results', schedule: '* * * * *', run: () => this.#counts.write() },
@@ -90,7 +90,7 @@ export class ReportingModule implements Module {
     ]
   }
 
-  /** Why reports cannot be sent, and what mends it; null when they can, undefined when they are off. */
+  /** Why reports cannot be sent, and the fix; null when they can, undefined when they are off. */
   status(): { why: string; fix: string } | null | undefined {
     const { dmarc, tls, domain } = this.#settings
     if (!dmarc && !tls) return undefined
@@ -110,14 +110,14 @@ export class ReportingModule implements Module {
     }
   }
 
-  /** Hears the verdict on a message of others'. */
+  /** Gets the verdict on a received message. */
   readonly received = (envelope: Envelope, verdict: Verdict): void => {
     if (!this.#settings.dmarc) return
     const result = dmarcResult(envelope, verdict)
     if (result && plainDomain.test(result.domain) && !this.#deps.domains.receives(result.domain)) this.#counts.add(result)
   }
 
-  /** Hears how a TLS session with a server of others went. */
+  /** Gets the result of a TLS session with another server. */
   readonly connected = ({ domain, policy, failure, ...ends }: TlsResult): void => {
     if (!this.#settings.tls || !plainDomain.test(domain)) return
     const strings = policy.strings.slice(0, maxLines).map((line) => line.slice(0, longestLine))

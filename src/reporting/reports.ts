@@ -22,7 +22,7 @@ export interface ReportSettings {
   tls: boolean
   organization: string
   contact: string
-  /** The box's own domain: reports come from it. */
+  /** The box's own domain, the sender of reports. */
   domain: string
 }
 
@@ -37,7 +37,7 @@ interface Deps {
   /** Why nothing can be sent, as a sentence; undefined when it can. */
   obstacle: () => string | undefined
   inquire: () => FreshInquiry
-  /** Whether mail for the domain is ours. */
+  /** Whether the domain is hosted here. */
   isOurs: (domain: string) => boolean
   sign: (domain: string, raw: Buffer) => Promise<string>
 }
@@ -49,32 +49,32 @@ interface ReportRow extends ReportSubject {
 
 interface OutgoingReport {
   content: Buffer
-  /** Whether its destination agreed to be reported to. */
+  /** Whether its destination authorized the reports. */
   agreed: boolean
   load: ReportLoad
 }
 
 const compress = promisify(gzip)
 
-/** Reports of one kind that one run sends, those that are made at once (a slow DNS delays few others), and rows that are removed in one go. */
+/** The most reports of one kind in one run, those made in parallel (a slow DNS delays few others), and rows deleted in one transaction. */
 const maxOfRun = 100
 const maxAtOnce = 10
-const handful = 500
+const batchSize = 500
 
 /**
- * Reports that a host gets within a day unless it agreed to them. For TLS nobody has to agree (RFC 8460 7), and strangers have as many domains as
- * they like, whose `rua` may name a victim, or a domain of theirs whose MX is the victim's.
+ * The most reports that a host gets within a day without authorization. TLS reports need none (RFC 8460 7), and an attacker can have many
+ * domains whose `rua` names a victim, or whose MX is the victim's.
  */
 const maxUnagreed = 100
 
-/** When a domain is asked again whose DNS did not answer, and how long after its day a report is still sent; milliseconds. */
+/** When a domain is tried again after a DNS failure, and how long after its day a report is still sent, in milliseconds. */
 const again = hour
 const lifetime = 2 * day
 
-/** Where reports come from, and bounces of them go: no mailbox, and what comes there makes no other mail. */
+/** The local part of the sender of reports and target of their bounces: no mailbox, and mail to it causes no replies. */
 const senders: Record<Kind, string> = { dmarc: 'dmarc', tls: 'tlsrpt' }
 
-/** Sends what was counted of a day once it is over, each report once. */
+/** Sends the counts of a finished day, each report once. */
 export class ReportSender {
   readonly #deps: Deps
   #obstacle: string | undefined
@@ -83,7 +83,7 @@ export class ReportSender {
     this.#deps = deps
   }
 
-  /** Puts the reports that are due into the queue; none while the disk is short of room. */
+  /** Queues the reports that are due; none while the disk is nearly full. */
   async send(signal?: AbortSignal): Promise<void> {
     const { database, clock, log, settings, obstacle, space } = this.#deps
     const kinds = (['dmarc', 'tls'] as const).filter((kind) => settings()[kind])
@@ -103,7 +103,7 @@ export class ReportSender {
     }
   }
 
-  /** Removes what is too old, what was counted of a kind that is off, and what nobody waits for. */
+  /** Deletes expired counts, those of a kind that is off, and unrequested ones. */
   async clear(signal?: AbortSignal): Promise<void> {
     const { clock, settings } = this.#deps
     const before = dayOf(clock.now() - lifetime)
@@ -120,9 +120,9 @@ export class ReportSender {
   #remove(table: Sql, key: Sql, which: Sql, signal?: AbortSignal): Promise<void> {
     return sweep(async () => {
       const { changes } = await this.#deps.database.transaction((tx) =>
-        tx.run(sql`DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${which} LIMIT ${handful})`),
+        tx.run(sql`DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${which} LIMIT ${batchSize})`),
       )
-      return changes === handful
+      return changes === batchSize
     }, signal)
   }
 
@@ -140,7 +140,7 @@ export class ReportSender {
     }
   }
 
-  /** Where the report goes, without those that are ours or took none of late. */
+  /** The destinations of a report, except our own domains and those that refused one recently. */
   async #destinations({ kind, domain }: ReportSubject): Promise<ReportDestination[]> {
     const { database, clock, inquire, isOurs } = this.#deps
     const inquiry = inquire()
@@ -224,7 +224,7 @@ export class ReportSender {
     })
   }
 
-  /** In one transaction, so that a restart sends a report neither twice nor never. */
+  /** In one transaction, so that a restart sends a report exactly once. */
   async #enqueue(tx: Transaction, row: ReportSubject, queuedEmails: OutgoingReport[]): Promise<void> {
     const { clock, queue, log } = this.#deps
     const now = iso(clock.now())
@@ -242,7 +242,7 @@ export class ReportSender {
     await tx.run(sql`UPDATE outbound_reports SET done_at = ${now}, rows = 0 WHERE ${one(row)}`)
   }
 
-  /** Of the queue, where what ended stays for longer than a day: so a restart changes nothing. */
+  /** Counted from the queue, which keeps finished deliveries for over a day: so a restart changes nothing. */
   async #hasEnough(tx: Transaction, host: string): Promise<boolean> {
     const last = await tx.get<{ created_at: string }>(
       sql`SELECT created_at FROM deliveries_queue WHERE kind = 'report' AND lane = ${host} ORDER BY seq DESC LIMIT 1 OFFSET ${maxUnagreed - 1}`,

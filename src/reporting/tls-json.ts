@@ -1,6 +1,6 @@
 import type { TlsFailure, TlsPolicy } from '../outbound/transport/tls-result.ts'
 
-/** What a report tells apart of TLS sessions; without a failure they went well. */
+/** A row of a TLS report; successful without a failure. */
 export interface TlsRecord {
   policy: TlsPolicy
   failure: (TlsFailure & { sending_ip: string | null; receiving_ip: string | null; receiving_mx: string | null }) | null

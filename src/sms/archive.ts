@@ -9,10 +9,10 @@ import type { Identities } from '../identities/identities.ts'
 import { insertBlob, readBlob } from '../store/blobs.ts'
 import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
 import { Sms, SmsStatus } from './model.ts'
-import { octetsOfTexts, takeStorage } from './media-quota.ts'
+import { bytesOfTexts, takeStorage } from './media-quota.ts'
 import { type SmsRow, whole } from './rows.ts'
 
-/** What an archive of ours says of a text message, as far as the box takes it over. */
+/** The fields of a text message in an archive that an import restores. */
 const State = z.object({
   direction: Sms.shape.direction,
   status: SmsStatus,
@@ -31,7 +31,7 @@ const State = z.object({
 })
 export type SmsState = z.output<typeof State>
 
-/** The text messages of an identity on their way out of the box and into it. */
+/** Export and import of the text messages of an identity. */
 export class SmsArchive {
   readonly #database: Database
   readonly #clock: Clock
@@ -45,16 +45,16 @@ export class SmsArchive {
     this.#plan = parts.plan
   }
 
-  /** The messages after a place, in the order they came. */
+  /** The messages after a position, in the order of their arrival. */
   async after(seq: number, identityId: string, limit: number): Promise<{ seq: number; sms: Sms }[]> {
     const rows = await this.#database.all<SmsRow>(
       sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`,
     )
-    const shown = await whole(this.#database, rows)
-    return rows.map((row, index) => ({ seq: row.seq, sms: shown[index]! }))
+    const messages = await whole(this.#database, rows)
+    return rows.map((row, index) => ({ seq: row.seq, sms: messages[index]! }))
   }
 
-  /** The octets that came with a message; undefined when they were never kept. */
+  /** The bytes of a media file; undefined when they were never stored. */
   async media(smsId: string, index: number): Promise<Buffer | undefined> {
     const row = await this.#database.get<{ blob_id: number | null }>(
       sql`SELECT blob_id FROM sms_media WHERE sms_id = ${smsId} AND position = ${index}`,
@@ -62,13 +62,13 @@ export class SmsArchive {
     return row?.blob_id == null ? undefined : readBlob(this.#database, row.blob_id)
   }
 
-  /** What a line of an archive says; undefined when it is none of ours. */
-  understand(told: unknown): SmsState | undefined {
-    return State.safeParse(told).data
+  /** Parses a line of an archive; undefined when it is not a text message of Pillarbox. */
+  understand(value: unknown): SmsState | undefined {
+    return State.safeParse(value).data
   }
 
   /**
-   * Keeps it, unless there is one of the same numbers, time and text, or no room for it. No event tells of it, and nothing of it is ever sent.
+   * Stores the message, unless one with the same numbers, time and text exists or the quota is exceeded. Emits no event and sends nothing.
    */
   async keep(
     tx: Transaction,
@@ -80,7 +80,7 @@ export class SmsArchive {
     if (await tx.get(twinOf(identityId, state))) return 'duplicate'
     const [error, codes] = [state.error && JSON.stringify(state.error), JSON.stringify(state.codes)]
     const types = state.media.map(({ content_type }) => content_type)
-    const octets = octetsOfTexts(state.body, codes, error, state.provider, ...types)
+    const octets = bytesOfTexts(state.body, codes, error, state.provider, ...types)
     if (!(await takeStorage(tx, this.#plan, { account_id, identity_id: identityId }, octets))) return 'full'
     const id = newId('sms')
     const status = state.direction === 'outbound' && state.status === 'queued' ? 'failed' : state.status
@@ -106,12 +106,12 @@ export class SmsArchive {
   }
 }
 
-/** Messages of one identity and moment that are compared with another. */
+/** The most messages of one identity and time that are compared with another. */
 const maxTwins = 100
 
 /**
- * Finds the message that one of an archive is. Of those of the same millisecond, which whoever wrote the archive chose, only so many are
- * looked at: the others would come twice.
+ * Finds the stored copy of an archived message. Only so many messages of the same millisecond are compared, as the archive's author chose
+ * the time: further ones would be imported twice.
  */
 export function twinOf(identityId: string, { direction, from, to, body, received_at }: SmsState): Sql {
   return sql`SELECT 1 FROM (

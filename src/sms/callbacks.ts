@@ -8,7 +8,7 @@ import { type AnyRoute, type RawRequest, route } from '../http/route.ts'
 import type { Inbound } from './inbound.ts'
 import { InjectedSms, Sms } from './model.ts'
 import type { Numbers } from './numbers.ts'
-import type { News, ProviderName, SmsProvider } from './provider.ts'
+import type { CallbackContent, ProviderName, SmsProvider } from './provider.ts'
 import { type SmsRow, whole } from './rows.ts'
 
 interface Deps {
@@ -21,10 +21,10 @@ interface Deps {
 
 const tag = 'SMS'
 
-/** Octets of the largest message that a bridge hands in: its pictures are in it. Everything else that strangers may send is small. */
+/** The largest message from a bridge in bytes, including its media. All other callbacks are small. */
 const largest = 16 * 1024 * 1024
 
-/** How providers reach the box; each has an endpoint of its own, and what it did not sign has no effect. */
+/** The callback endpoints of the providers; a call without a valid signature has no effect. */
 export function callbacks(deps: Deps): AnyRoute[] {
   return [...twilioCallbacks(deps), ...jsonCallbacks(deps), injection(deps)]
 }
@@ -43,17 +43,19 @@ function twilioCallbacks(deps: Deps): AnyRoute[] {
       description: 'For Twilio, with its signature for this URL below public_url. Answers empty TwiML.',
       download: 'text/xml',
       handle: async ({ raw, request_id }) => {
-        await hear(deps, 'twilio', kind, raw, request_id)
+        await handleCallback(deps, 'twilio', kind, raw, request_id)
         return { type: 'text/xml', bytes: Buffer.from('<?xml version="1.0" encoding="UTF-8"?><Response></Response>') }
       },
     })
   return [one('inbound', 'Take a message from Twilio'), one('status', 'Take a status from Twilio')]
 }
 
-const Heard = z.object({ effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }) })
+const CallbackResult = z.object({
+  effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }),
+})
 
 function jsonCallbacks(deps: Deps): AnyRoute[] {
-  // nothing is signed for a provider that is not set: then nobody may send much either
+  // an unconfigured provider has no key to verify with, so its bodies stay small
   const large = deps.provider?.name === 'http' ? { limit: largest } : {}
   const one = (name: 'http' | 'android', kind: string, summary: string, description: string, more: typeof large = {}): AnyRoute =>
     route({
@@ -68,8 +70,8 @@ function jsonCallbacks(deps: Deps): AnyRoute[] {
       tag,
       summary,
       description,
-      reply: Heard,
-      handle: async ({ raw, request_id }) => ({ effect: await hear(deps, name, kind, raw, request_id) }),
+      reply: CallbackResult,
+      handle: async ({ raw, request_id }) => ({ effect: await handleCallback(deps, name, kind, raw, request_id) }),
     })
   const signed = 'Signed as docs/sms.md says.'
   return [
@@ -79,11 +81,17 @@ function jsonCallbacks(deps: Deps): AnyRoute[] {
   ]
 }
 
-/** Reads a callback, and does what it says. Answers whether it had an effect. */
-async function hear(deps: Deps, name: ProviderName, kind: string, raw: RawRequest, requestId: string): Promise<boolean> {
+/** Parses and applies a callback. Returns whether it had an effect. */
+async function handleCallback(
+  deps: Deps,
+  name: ProviderName,
+  kind: string,
+  raw: RawRequest,
+  requestId: string,
+): Promise<boolean> {
   const { provider, inbound, log } = deps
   if (provider?.name !== name || !provider.read) throw notFound(`provider; sms.provider is not ${name}`)
-  let news: News
+  let news: CallbackContent
   try {
     news = await provider.read(kind, raw)
   } catch (error) {

@@ -6,7 +6,7 @@ import { type Database, type Reader, sql, type Transaction } from '../store/data
 import { smsDelivered, type SmsError, smsFailed, smsSent } from './model.ts'
 import { hasOptedOut, noteInput } from './opt-outs.ts'
 import { Busy, Lost, Rejected, type SmsProvider, type Taken } from './provider.ts'
-import { type SmsRow, tell } from './rows.ts'
+import { type SmsRow, emitSms } from './rows.ts'
 
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
 export const smsKind = 'sms'
@@ -23,10 +23,10 @@ interface Deps {
   provider: SmsProvider | undefined
 }
 
-/** What is kept of an attempt, as the queue's answer. */
-type Said = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
+/** The stored result of an attempt: the queue's answer. */
+type SmsSendResult = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
 
-/** Hands messages to the provider. One whose answer was lost is handed over once more only where that cannot send it twice. */
+/** Sends messages through the provider. After a lost answer it retries only where that cannot send the message twice. */
 export class SmsCourier implements Courier<SmsLoad> {
   readonly kind = smsKind
   readonly schedule = [0, 15_000, minute, 5 * minute, 15 * minute, hour, 2 * hour, 4 * hour]
@@ -37,7 +37,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     this.#deps = deps
   }
 
-  /** An attempt that was begun and has no end on disk was cut off: nobody knows how far it came. */
+  /** An attempt that was started and has no stored end was interrupted: its result is unknown. */
   async begin(tx: Transaction, { sms_id }: SmsLoad): Promise<void> {
     await tx.run(sql`UPDATE sms SET lost = max(lost, attempting), attempting = 1 WHERE id = ${sms_id}`)
   }
@@ -52,11 +52,11 @@ export class SmsCourier implements Courier<SmsLoad> {
     await this.#requireWanted(row)
     try {
       const { id, sender: from, recipient: to, body } = row
-      return JSON.stringify({ taken: await provider.send({ id, from, to, body }, signal) } satisfies Said)
+      return JSON.stringify({ taken: await provider.send({ id, from, to, body }, signal) } satisfies SmsSendResult)
     } catch (error) {
       if (error instanceof Rejected) throw refused(error.code, error.message, error.optedOut)
       if (error instanceof Busy) throw new Deferred(error.message, error.retryAfter)
-      // also what nobody foresaw: it may have happened after the message was taken
+      // covers unforeseen errors too: the provider may have accepted the message
       if (!provider.idempotent && !signal.aborted) throw lost(error instanceof Error ? error.message : 'it failed')
       throw error instanceof Lost ? new Deferred(error.message) : error
     }
@@ -66,7 +66,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     const { events, clock } = this.#deps
     const row = await tx.get<SmsRow>(sql`UPDATE sms SET attempting = 0, lost = 0 WHERE id = ${sms_id} RETURNING *`)
     if (outcome === 'deferred' || row?.status !== 'queued') {
-      // a callback was faster than our own record: it still lacks the provider's name of the message
+      // a callback arrived before our own record, which lacks the provider's message id
       const early = outcome === 'done' ? read(answer) : undefined
       if (row && early && 'taken' in early) {
         await tx.run(sql`UPDATE sms SET provider_id = coalesce(provider_id, ${early.taken.provider_id}) WHERE id = ${sms_id}`)
@@ -85,18 +85,18 @@ export class SmsCourier implements Courier<SmsLoad> {
         sql`UPDATE sms SET status = 'failed', error = ${JSON.stringify(said.error)} WHERE id = ${sms_id} RETURNING *`,
       )
       if (said.opted_out) await noteInput(tx, 'stop', row.sender, row.recipient, now)
-      return tell(tx, events, smsFailed, after!)
+      return emitSms(tx, events, smsFailed, after!)
     }
     const { provider_id, status = 'sent', segments = row.segments } = said.taken
     const sent = await tx.get<SmsRow>(
       sql`UPDATE sms SET status = 'sent', sent_at = ${now}, provider_id = ${provider_id}, segments = ${segments} WHERE id = ${sms_id} RETURNING *`,
     )
-    await tell(tx, events, smsSent, sent!)
+    await emitSms(tx, events, smsSent, sent!)
     if (status === 'sent') return
     const there = await tx.get<SmsRow>(
       sql`UPDATE sms SET status = 'delivered', delivered_at = ${now} WHERE id = ${sms_id} RETURNING *`,
     )
-    await tell(tx, events, smsDelivered, there!)
+    await emitSms(tx, events, smsDelivered, there!)
   }
 
   finished({ id: queue_id, load, attempt, outcome, answer, next, ms, notes }: AttemptResult<SmsLoad>): void {
@@ -122,10 +122,10 @@ export class SmsCourier implements Courier<SmsLoad> {
     const row = await tx.get<SmsRow>(
       sql`UPDATE sms SET status = 'failed', error = ${error} WHERE id = ${sms_id} AND status = 'queued' RETURNING *`,
     )
-    if (row) await tell(tx, this.#deps.events, smsFailed, row)
+    if (row) await emitSms(tx, this.#deps.events, smsFailed, row)
   }
 
-  /** It may have waited for hours: what would refuse it as new refuses it now. */
+  /** A message may have waited for hours: the rules for new messages apply again. */
   async #requireWanted({ identity_id, sender, recipient }: SmsRow): Promise<void> {
     const { database } = this.#deps
     const holder = await database.get<{ status: string }>(
@@ -143,27 +143,31 @@ export class SmsCourier implements Courier<SmsLoad> {
 }
 
 function refused(code: string, message: string, optedOut = false): Refused {
-  return new Refused(JSON.stringify({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies Said))
+  return new Refused(
+    JSON.stringify({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies SmsSendResult),
+  )
 }
 
 function lost(message: string): Refused {
-  return new Refused(JSON.stringify({ lost: message } satisfies Said))
+  return new Refused(JSON.stringify({ lost: message } satisfies SmsSendResult))
 }
 
-/** A sentence of the queue's own, as of an attempt that failed once too often, is an error like any other. */
-/** What became of a message; nobody knows of one whose answer was lost. */
+/**
+ * The status after an attempt; unknown when the answer was lost. A sentence of the queue's own, as after the last attempt, is an error like
+ * any other.
+ */
 function resultOf(outcome: Outcome | 'interrupted', answer: string): string {
   if (outcome === 'interrupted' || outcome === 'deferred') return outcome
-  // it was taken back before it left
+  // cancelled before it was sent
   if (answer === '') return 'cancelled'
   const said = read(answer)
   if ('taken' in said) return said.taken.status ?? 'sent'
   return 'lost' in said ? 'unknown' : 'failed'
 }
 
-function read(answer: string): Said {
+function read(answer: string): SmsSendResult {
   try {
-    return JSON.parse(answer) as Said
+    return JSON.parse(answer) as SmsSendResult
   } catch {
     return { error: { code: 'gave_up', message: answer } }
   }

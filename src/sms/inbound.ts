@@ -10,9 +10,9 @@ import type { Trash } from '../ops/retention/trash.ts'
 import { insertBlob } from '../store/blobs.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { mediaKind, type MediaLoad } from './media.ts'
-import { countTexts, octetsOfTexts, takeStorage } from './media-quota.ts'
+import { countTexts, bytesOfTexts, takeStorage } from './media-quota.ts'
 import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
-import { type NumberRow, type SmsRow, tell } from './rows.ts'
+import { type NumberRow, type SmsRow, emitSms } from './rows.ts'
 import type { Numbers } from './numbers.ts'
 import { noteInput, inputOf } from './opt-outs.ts'
 import type { IncomingSms, ProviderName, StatusUpdate } from './provider.ts'
@@ -28,23 +28,23 @@ interface Deps {
   plan: Plan
   trash: Trash
   numbers: Numbers
-  /** Octets of the largest picture or file. */
+  /** The largest media file in bytes. */
   mediaLimit: () => number
-  /** The one-time codes of a text, best first. */
+  /** The one-time codes in a text, best first. */
   codesIn: (subject: string, text: string) => string[]
 }
 
-/** What a message may become from what it is; what is delivered or failed stays so. */
+/** The allowed status transitions; delivered and failed are final. */
 const next: Record<StatusUpdate['status'], readonly SmsRow['status'][]> = {
   sent: ['queued', 'unknown'],
   delivered: ['queued', 'sent', 'unknown'],
   failed: ['queued', 'sent', 'unknown'],
 }
 
-/** How long it is known what was handed in, in milliseconds: Twilio, whose calls bear no time, keeps messages for 13 months. */
+/** How long received message ids are remembered, in milliseconds: Twilio, whose calls carry no time, stores messages for 13 months. */
 const remembered = 400 * day
 
-/** Keeps what providers hand in: messages for our numbers, and what became of those we sent. */
+/** Stores callbacks of providers: messages for our numbers, and delivery statuses of sent ones. */
 export class Inbound {
   readonly #deps: Deps
   readonly #received: Counter<'provider' | 'result'>
@@ -58,9 +58,9 @@ export class Inbound {
     )
   }
 
-  /** Keeps a message, once. Answers whether it is kept now, was before, or is for nobody here. */
+  /** Stores a message once. Returns whether it is stored now, was before, or has no recipient here. */
   async receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
-    await this.#makeRoom(sms)
+    await this.#freeQuota(sms)
     const result = await this.#receive(provider, sms)
     this.#received.labels(provider, result).inc()
     return result
@@ -71,7 +71,7 @@ export class Inbound {
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {
-        log.warn({ provider, to: sms.to }, 'a text message came for a number that nobody has')
+        log.warn({ provider, to: sms.to }, 'a text message came for an unassigned number')
         return 'nobody'
       }
       if (await this.has(provider, sms.provider_id, tx)) {
@@ -81,12 +81,12 @@ export class Inbound {
       await tx.run(
         sql`INSERT INTO sms_seen (provider, provider_id, seen_at) VALUES (${provider}, ${sms.provider_id}, ${iso(clock.now())})`,
       )
-      await this.#keep(tx, holder, provider, sms)
+      await this.#store(tx, holder, provider, sms)
       return 'kept'
     })
   }
 
-  /** Whether a message is kept, or was before it was deleted. */
+  /** Whether a message is stored, or was before it was deleted. */
   async has(provider: ProviderName, id: string, reader: Reader = this.#deps.database): Promise<boolean> {
     const known = await reader.get(
       sql`SELECT 1 FROM sms_seen WHERE provider = ${provider} AND provider_id = ${id}
@@ -95,13 +95,13 @@ export class Inbound {
     return known !== undefined
   }
 
-  /** Forgets what was handed in so long ago that no provider has it any more. What is still here stays known. */
+  /** Drops ids that are too old for any provider to repeat. Ids of stored messages are kept. */
   async forget(): Promise<void> {
     const { database, clock } = this.#deps
     await database.transaction((tx) => tx.run(sql`DELETE FROM sms_seen WHERE seen_at < ${iso(clock.now() - remembered)}`))
   }
 
-  /** Writes down what became of a message; answers whether that was news. */
+  /** Stores a delivery status; returns whether it was a change. */
   async update(provider: ProviderName, update: StatusUpdate): Promise<boolean> {
     const { database, log } = this.#deps
     return database.transaction(async (tx) => {
@@ -114,23 +114,23 @@ export class Inbound {
         log.debug({ provider, ...update }, 'a status that changes nothing')
         return false
       }
-      // no status is skipped for those who follow
+      // followers of the log get every status, none is skipped
       if (update.status === 'delivered' && row.sent_at === null) await this.#advance(tx, row, { ...update, status: 'sent' })
       await this.#advance(tx, row, update)
       return true
     })
   }
 
-  /** What was deleted makes way for the pictures of a message. */
-  async #makeRoom({ to, body, media }: IncomingSms): Promise<void> {
+  /** Purges the trash if the media of a message need space. */
+  async #freeQuota({ to, body, media }: IncomingSms): Promise<void> {
     const { database, numbers, plan, trash } = this.#deps
     const holder = await numbers.holder(to, database)
     if (!holder) return
-    let octets = octetsOfTexts(body)
-    for (const one of media) if ('bytes' in one) octets += one.bytes.length
+    let bytes = bytesOfTexts(body)
+    for (const one of media) if ('bytes' in one) bytes += one.bytes.length
     const { account_id } = holder
-    const lacking = octets - (await plan.available(database, account_id))
-    if (lacking > 0) await trash.giveWay({ account_id }, lacking)
+    const lacking = bytes - (await plan.available(database, account_id))
+    if (lacking > 0) await trash.freeBytes({ account_id }, lacking)
   }
 
   async #advance(tx: Transaction, row: SmsRow, update: StatusUpdate): Promise<void> {
@@ -142,28 +142,28 @@ export class Inbound {
           delivered_at = ${update.status === 'delivered' ? now : null} WHERE id = ${row.id} RETURNING *`,
     )
     const type = { sent: smsSent, delivered: smsDelivered, failed: smsFailed }[update.status]
-    await tell(tx, events, type, after!)
+    await emitSms(tx, events, type, after!)
     if (update.error?.code === '21610') await noteInput(tx, 'stop', row.sender, row.recipient, now)
   }
 
-  async #keep(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {
+  async #store(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {
     const { events, clock, codesIn } = this.#deps
     const now = iso(clock.now())
     const { provider_id, from, to, body } = sms
     const [error, codes] = [sms.error ? JSON.stringify(sms.error) : null, JSON.stringify(codesIn('', body))]
-    const octets = octetsOfTexts(body, codes, error)
+    const bytes = bytesOfTexts(body, codes, error)
     const row = await tx.get<SmsRow>(
       sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, provider_id, segments, error,
           codes, received_at, created_at, octets)
         VALUES (${newId('sms')}, ${holder.account_id}, ${holder.identity_id}, 'inbound', 'received', ${from}, ${to}, ${body}, 0, ${provider},
           ${provider_id}, ${segmentsOf(body)}, ${error}, ${codes}, ${now},
-          ${now}, ${octets}) RETURNING *`,
+          ${now}, ${bytes}) RETURNING *`,
     )
-    await countTexts(tx, this.#deps.plan, row!, octets)
+    await countTexts(tx, this.#deps.plan, row!, bytes)
     await this.#keepMedia(tx, row!, sms.media)
     const input = sms.input ?? inputOf(body)
     if (input) await noteInput(tx, input, to, from, now)
-    await tell(tx, events, smsReceived, row!)
+    await emitSms(tx, events, smsReceived, row!)
   }
 
   async #keepMedia(tx: Transaction, row: SmsRow, media: IncomingSms['media']): Promise<void> {

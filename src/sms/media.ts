@@ -33,10 +33,10 @@ interface MediaRow {
   blob_id: number | null
 }
 
-/** Types that a browser may be told of; everything else is served as octets. Nothing is ever shown inline. */
-const harmless = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/(?:plain|vcard))$/
+/** Content types that browsers get; all others are served as application/octet-stream. Nothing is served inline. */
+const safeTypes = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/(?:plain|vcard))$/
 
-/** What came with messages, for callers. */
+/** The media of messages, for callers. */
 export class MediaStore {
   readonly #database: Database
   readonly #messages: Messages
@@ -55,7 +55,7 @@ export class MediaStore {
     return { index: position, content_type, status, size, sha256, ...this.#urls.sign(caller, id, position, { place: 'media' }) }
   }
 
-  /** What a signed URL opens. */
+  /** Opens the file of a signed URL. */
   async open(smsId: string, index: string, query: SignedQuery): Promise<Download> {
     const position = positionOf(index)
     await this.#urls.verify(smsId, position, query)
@@ -65,7 +65,7 @@ export class MediaStore {
     const bytes = row.blob_id === null ? undefined : await readBlob(this.#database, row.blob_id)
     if (!bytes) throw notFound('media')
     return {
-      type: harmless.test(row.content_type) ? row.content_type : 'application/octet-stream',
+      type: safeTypes.test(row.content_type) ? row.content_type : 'application/octet-stream',
       bytes,
       headers: { 'Content-Disposition': `attachment; filename="${smsId}-${position}"` },
     }
@@ -80,7 +80,7 @@ export class MediaStore {
   }
 }
 
-/** Fetches what came with a message from the provider. */
+/** Fetches the media of messages from the provider. */
 export class MediaCourier implements Courier<MediaLoad> {
   readonly kind = mediaKind
   readonly schedule = [0, 5000, minute, 10 * minute, hour]
@@ -91,7 +91,7 @@ export class MediaCourier implements Courier<MediaLoad> {
   readonly #plan: Plan
   readonly #trash: Trash
   readonly #fetches: FetchLimiter
-  /** The octets of those that were fetched and are not written down yet. */
+  /** Fetched files that are not stored yet. */
   readonly #fetched = new Map<string, { bytes: Buffer; share: FetchShare }>()
 
   constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: FetchLimiter }) {
@@ -110,12 +110,12 @@ export class MediaCourier implements Courier<MediaLoad> {
     const provider = this.#provider
     if (!provider?.fetch) throw new Refused('the provider is not configured any more')
     const { account_id } = row
-    if (!(await this.#hasRoom(account_id, 1))) throw new Deferred('the account keeps as much as it may')
+    if (!(await this.#fitsQuota(account_id, 1))) throw new Deferred('the account keeps as much as it may')
     const { source } = row
     const share = this.#fetches.share(account_id)
     try {
       const bytes = await share.inTurn(signal, () => provider.fetch!(source, signal, share.take))
-      await this.#hasRoom(account_id, bytes.length)
+      await this.#fitsQuota(account_id, bytes.length)
       const key = `${sms_id} ${position}`
       this.#fetched.get(key)?.share.giveBack()
       this.#fetched.set(key, { bytes, share })
@@ -131,10 +131,10 @@ export class MediaCourier implements Courier<MediaLoad> {
     }
   }
 
-  /** Whether there is room of so many octets; what was deleted makes way for it. */
-  async #hasRoom(account_id: string, octets: number): Promise<boolean> {
-    const lacking = octets - (await this.#plan.available(this.#database, account_id))
-    return lacking <= 0 || this.#trash.giveWay({ account_id }, lacking)
+  /** Whether the quota has room for this many bytes; purges the trash if needed. */
+  async #fitsQuota(account_id: string, bytes: number): Promise<boolean> {
+    const lacking = bytes - (await this.#plan.available(this.#database, account_id))
+    return lacking <= 0 || this.#trash.freeBytes({ account_id }, lacking)
   }
 
   async settle(tx: Transaction, { sms_id, position }: MediaLoad, outcome: Outcome): Promise<void> {

@@ -18,14 +18,14 @@ import { hasOptedOut } from './opt-outs.ts'
 import { isOf, isPossible } from './phone-codes.ts'
 import type { SmsProvider } from './provider.ts'
 import { findSms, type SmsRow, whole } from './rows.ts'
-import { countTexts, octetsOfTexts } from './media-quota.ts'
+import { countTexts, bytesOfTexts } from './media-quota.ts'
 import { segmentsOf } from './segments.ts'
 import { SmsTrash } from './trash.ts'
 
 export interface SendingRules {
   /** Messages an hour; 0 is no limit. */
   rate_per_identity: number
-  /** Countries that messages may go to; empty for all. */
+  /** Countries that messages may be sent to; empty for all. */
   allow_countries: readonly string[]
 }
 
@@ -43,10 +43,10 @@ interface Deps {
   rules: () => SendingRules
 }
 
-/** None are looked for in what we send. */
+/** Sent messages are not searched for codes. */
 const noCodes = '[]'
 
-/** The text messages of the living identities, for callers. */
+/** The text messages of identities, for callers. */
 export class Messages {
   readonly #deps: Deps
   readonly #thrown: SmsTrash
@@ -56,7 +56,7 @@ export class Messages {
     this.#thrown = new SmsTrash(deps)
   }
 
-  /** Writes a message down and puts it into the queue. */
+  /** Stores a message and queues it. */
   async send(caller: Caller, identityId: string, { to, body }: NewSms): Promise<Sms> {
     const { database, identities, provider, numbers, rules, plan } = this.#deps
     if (!isPossible(to)) throw invalid('to', `${to} is not a number that can exist: it has too few or too many digits.`)
@@ -81,7 +81,7 @@ export class Messages {
         throw new Fault('forbidden', `${to} said STOP to this number.`, { code: 'recipient_opted_out', param: 'to' })
       }
       await plan.take(tx, identity.account_id, 'sms_sent')
-      await plan.require(tx, identity.account_id, 'storage_bytes', octetsOfTexts(body, noCodes))
+      await plan.require(tx, identity.account_id, 'storage_bytes', bytesOfTexts(body, noCodes))
       await this.#count(tx, identityId)
       const row = await this.#insert(tx, {
         account_id: identity.account_id,
@@ -138,7 +138,7 @@ export class Messages {
     })
   }
 
-  /** The message goes into the trash, or with `purge` for good, from there too; what was not sent yet is not sent. */
+  /** Moves the message to the trash, or with `purge` deletes it, from the trash too; an unsent message is cancelled. */
   async remove(caller: Caller, identityId: string, id: string, purge: boolean): Promise<{ id: string; deleted: true }> {
     const { database, identities, trash } = this.#deps
     return database.transaction(async (tx) => {
@@ -153,7 +153,7 @@ export class Messages {
     })
   }
 
-  /** Out of the trash. */
+  /** Restores from the trash. */
   async restore(caller: Caller, identityId: string, id: string): Promise<Sms> {
     const { database, identities } = this.#deps
     await database.transaction(async (tx) => {
@@ -164,10 +164,10 @@ export class Messages {
     return this.get(caller, identityId, id)
   }
 
-  /** What an identity that is gone had not sent yet is not sent. */
+  /** Cancels the unsent messages of a deleted identity. */
   async cancel(tx: Transaction, identityId: string): Promise<void> {
     const { queue } = this.#deps
-    // what is under way ends by itself
+    // running attempts end by themselves
     const rows = await tx.all<SmsRow>(
       sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued' AND attempting = 0`,
     )
@@ -178,12 +178,12 @@ export class Messages {
     }
   }
 
-  /** Which rows one identity has: a SELECT without ORDER BY. */
-  shown(identityId: string): Sql {
+  /** The rows of one identity: a SELECT without ORDER BY. */
+  rowsQuery(identityId: string): Sql {
     return sql`SELECT seq, created_at FROM sms WHERE identity_id = ${identityId}`
   }
 
-  /** Where those after a place stand in time, in the order they came, for the timeline. */
+  /** The times of the messages after a position, in the order of their arrival, for the timeline. */
   heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string; octets: number }[]> {
     return this.#deps.database.all(
       sql`SELECT seq, created_at, octets FROM sms WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,
@@ -199,12 +199,12 @@ export class Messages {
     return new Map(rows.map(({ seq }, index) => [seq, messages[index]!]))
   }
 
-  /** Whether the message is still there to be shown. */
+  /** Whether the message is visible: neither deleted nor in the trash. */
   async lives(id: string): Promise<boolean> {
     return (await this.#deps.database.get(sql`SELECT 1 FROM sms WHERE id = ${id}`)) !== undefined
   }
 
-  /** The row behind a signed URL: there while the message and its identity are. */
+  /** The row of a signed URL, while the message and its identity exist. */
   async signedRow(id: string): Promise<SmsRow> {
     const row = await this.#deps.database.get<SmsRow>(
       sql`SELECT sms.* FROM sms JOIN identities ON identities.id = sms.identity_id WHERE sms.id = ${id} AND identities.status <> 'deleted'`,
@@ -213,7 +213,7 @@ export class Messages {
     return row
   }
 
-  /** Whether a message that waits to be sent is not sent: then it does not count. */
+  /** Cancels a waiting message and refunds its count; returns whether it was waiting. */
   async #takeBack(tx: Transaction, { account_id, status, delivery_id, created_at }: SmsRow): Promise<boolean> {
     const { queue, plan } = this.#deps
     if (status !== 'queued' || delivery_id === null || !(await queue.cancel(tx, delivery_id))) return false
@@ -221,7 +221,7 @@ export class Messages {
     return true
   }
 
-  /** Of a message that is going to be deleted: of one that is just being handed over nobody will know what came of it. */
+  /** Cancels a message that is about to be deleted; the result of a running attempt will not be stored. */
   async #withdraw(tx: Transaction, row: SmsRow): Promise<void> {
     if (row.status !== 'queued') return
     const waited = (await this.#takeBack(tx, row)) || (await this.#deps.queue.abandon(tx, row.delivery_id ?? ''))
@@ -235,15 +235,15 @@ export class Messages {
 
   async #count(tx: Transaction, identityId: string): Promise<void> {
     const { rules, clock } = this.#deps
-    const most = rules().rate_per_identity
+    const max = rules().rate_per_identity
     const now = clock.now()
     const key = iso(now).slice(0, 13)
     const row = await tx.get<{ recipients: number }>(
       sql`INSERT INTO sent_counts (subject, hour, recipients) VALUES (${`sms ${identityId}`}, ${key}, 1)
         ON CONFLICT DO UPDATE SET recipients = recipients + 1 RETURNING recipients`,
     )
-    if (most === 0 || row!.recipients <= most) return
-    throw new Fault('rate_limited', `This identity may send ${most} text messages an hour.`, {
+    if (max === 0 || row!.recipients <= max) return
+    throw new Fault('rate_limited', `This identity may send ${max} text messages an hour.`, {
       code: 'sms_rate',
       retryAfter: Math.ceil((hour - (now % hour)) / 1000),
     })
@@ -257,7 +257,7 @@ export class Messages {
     const id = newId('sms')
     const now = iso(clock.now())
     const { account_id, identity_id, from, to, body } = message
-    const octets = octetsOfTexts(body, noCodes)
+    const octets = bytesOfTexts(body, noCodes)
     const load: SmsLoad = { sms_id: id }
     const delivery = await queue.enqueue(tx, { kind: smsKind, lane: `${provider!.name} ${from}`, account_id, load })
     const row = await tx.get<SmsRow>(
@@ -271,14 +271,14 @@ export class Messages {
   }
 }
 
-/** Which messages a list shows. */
+/** The condition of a list of messages. */
 function selection(identityId: string, filter: SmsFilter): Pick<Rows, 'from' | 'where' | 'filters'> {
   const { trash, unread, direction, from, to, after, before } = filter
   const filters: Sql[] = []
   if (direction !== 'all') filters.push(sql`direction = ${direction}`)
   if (from !== undefined) filters.push(sql`instr(lower(sender), lower(${from})) > 0`)
   if (to !== undefined) filters.push(sql`instr(recipient, ${to}) > 0`)
-  // by the plus, so that the rows are read in the order of the list and not by the index on time
+  // the unary plus makes SQLite read the rows in list order and not by the time index
   if (after !== undefined) filters.push(sql`+received_at > ${after}`)
   if (before !== undefined) filters.push(sql`+received_at < ${before}`)
   const own = sql`identity_id = ${identityId}`

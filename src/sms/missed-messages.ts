@@ -12,11 +12,11 @@ interface Deps {
   provider: SmsProvider | undefined
 }
 
-/** How far back the first look of a run goes, and every other, in milliseconds. */
+/** How far back the first and the later queries reach, in milliseconds. */
 const backThen = 48 * hour
 const lately = 2 * hour
 
-/** Messages that came to our numbers while the provider could not hand them in: it tries once, and the box may have been down. */
+/** Fetches received messages whose callback failed, as while the box was down: the provider calls only once. */
 export class MissedMessages {
   readonly #deps: Deps
   #looked = false
@@ -25,14 +25,14 @@ export class MissedMessages {
     this.#deps = deps
   }
 
-  /** Fetches what is missing. Throws what the provider throws. */
+  /** Fetches missing messages. Throws what the provider throws. */
   async collect(): Promise<void> {
     const { provider, clock, numbers, inbound, log } = this.#deps
     if (!provider?.missed) return
     const { name } = provider
     for (const { provider_id, to, sent, whole } of await provider.missed(clock.now() - (this.#looked ? lately : backThen))) {
       const holder = await numbers.holder(to)
-      // a number may have been somebody else's before; the provider's times are whole seconds
+      // a number may have had another owner before; the provider's times are whole seconds
       if (!holder || sent < Date.parse(holder.created_at) - second) continue
       if (await inbound.has(name, provider_id)) continue
       if ((await inbound.receive(name, await whole())) !== 'kept') continue

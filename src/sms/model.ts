@@ -6,7 +6,7 @@ import { eventType } from '../events/model.ts'
 export const SmsStatus = z.enum(['received', 'queued', 'sent', 'delivered', 'failed', 'unknown'])
 export type SmsStatus = z.output<typeof SmsStatus>
 
-/** A picture or file that came with a message. */
+/** A media file of a message. */
 export const SmsMedia = z
   .object({
     index: z.int(),
@@ -23,11 +23,11 @@ export const SmsMediaWithUrl = z
   .meta({ id: 'SmsMediaWithUrl' })
 export type SmsMediaWithUrl = z.output<typeof SmsMediaWithUrl>
 
-/** Why a message did not go out or came damaged, in the provider's words. */
+/** Why a message failed or arrived damaged, in the provider's words. */
 export const SmsError = z.object({ code: z.string(), message: z.string() }).meta({ id: 'SmsError' })
 export type SmsError = z.output<typeof SmsError>
 
-/** A text message, of either direction. */
+/** A text message, sent or received. */
 export const Sms = z
   .object({
     id: Id('sms'),
@@ -56,10 +56,10 @@ export const Sms = z
 export type Sms = z.output<typeof Sms>
 
 const E164 = z.string().regex(/^\+[1-9]\d{6,14}$/, { error: 'must be a number in E.164 form, such as +15550100123' })
-const most = 1600
+const maxLength = 1600
 const Body = z
   .string()
-  .refine((text) => text.length > 0 && Array.from(text).length <= most, { error: `must have 1 to ${most} characters` })
+  .refine((text) => text.length > 0 && Array.from(text).length <= maxLength, { error: `must have 1 to ${maxLength} characters` })
   // eslint-disable-next-line no-control-regex
   .refine((text) => text.isWellFormed() && !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(text), {
     error: 'must be text without control characters',
@@ -88,7 +88,7 @@ export type SmsFilter = z.output<typeof SmsFilter>
 export const Country = z.string().regex(/^[A-Z]{2}$/, { error: 'must be a country code of two capital letters, such as US' })
 export const PhoneInput = z.strictObject({ country: Country.optional() }).meta({ id: 'PhoneWish' })
 
-/** A message as somebody puts it into the loopback. */
+/** A message injected into the loopback provider. */
 export const InjectedSms = z
   .strictObject({
     from: z.string().regex(/^[^\p{Cc}]{1,64}$/u, { error: 'must have 1 to 64 printable characters' }),

@@ -50,7 +50,7 @@ interface Deps {
   publicUrl: () => string
 }
 
-/** Text messages: numbers, what comes in and goes out, and whoever carries it. */
+/** Text messages: numbers, sending and receiving, and the provider. */
 export class SmsModule implements Module {
   readonly name = 'sms'
   readonly events = [smsReceived, smsSent, smsDelivered, smsFailed, phoneProvisioned, phoneReleased]
@@ -91,7 +91,7 @@ export class SmsModule implements Module {
     ]
   }
 
-  /** Who carries text messages; undefined for nobody. */
+  /** The configured provider; undefined without one. */
   get provider(): SmsProvider | undefined {
     return this.#provider
   }
@@ -112,7 +112,7 @@ export class SmsModule implements Module {
     )
     await this.#provider?.start?.()
     this.#introduce()
-    // what the provider says may take long, and must not keep mail waiting
+    // provider calls may be slow and must not delay mail
     this.#beginning = Promise.all([this.#reconcile().then(() => this.#collect()), this.#subscribe()])
   }
 
@@ -124,7 +124,7 @@ export class SmsModule implements Module {
   }
 
   reload(config: Config): void {
-    // who carries messages needs a restart, and is what it was
+    // a change of the provider needs a restart
     this.#settings = { ...config.sms, provider: this.#settings.provider }
     this.#outside.reload(outsideSettings(config))
   }
@@ -152,7 +152,7 @@ export class SmsModule implements Module {
     try {
       await this.#provider?.subscribe?.()
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'the SMS provider could not be told where to report; tried again within the hour')
+      this.#deps.log.warn({ err: error }, 'the callbacks of the SMS provider could not be registered; retried within the hour')
     }
   }
 
@@ -181,7 +181,7 @@ export class SmsModule implements Module {
   }
 }
 
-/** Octets that an answer may have beside a picture. */
+/** Bytes of an answer's headers and encoding besides the file. */
 const heads = 512 * 1024
 
 function outsideSettings({ sms, dns }: Config): OutsideSettings {

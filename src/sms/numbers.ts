@@ -25,17 +25,17 @@ interface Deps {
   identities: Identities
   /** Undefined when no provider is configured. */
   provider: SmsProvider | undefined
-  /** Where a number is from when the call does not say. */
+  /** The default country of a number. */
   country: () => string
 }
 
 /**
- * Which numbers are whose. What is bought is first written down as an intent, whose id is the name it is bought under: however a purchase ends,
- * its number is found again, and adopted or given back.
+ * Phone numbers and their identities. A purchase is first stored as an intent, whose id is the name that the number is bought under:
+ * however the purchase ends, the number is found by it and is assigned or released.
  */
 export class Numbers {
   readonly #deps: Deps
-  /** Intents this process is buying for now. */
+  /** Intents that this process is buying for now. */
   readonly #buying = new Set<string>()
 
   constructor(deps: Deps) {
@@ -47,7 +47,7 @@ export class Numbers {
     )
   }
 
-  /** Gives an identity a number. */
+  /** Assigns a number to an identity. */
   async provision(caller: Caller, identityId: string, country: string | undefined): Promise<Identity> {
     const { database, identities } = this.#deps
     const row = await identities.row(caller, identityId)
@@ -67,8 +67,8 @@ export class Numbers {
   }
 
   /**
-   * Gets a number that is nobody's yet. Throws Fault invalid_request, code `sms_not_configured`, without a provider, and internal_error, code
-   * `sms_provider_error`, when it fails: then nothing is half made.
+   * Gets an unassigned number. Throws Fault invalid_request, code `sms_not_configured`, without a provider, and internal_error, code
+   * `sms_provider_error`, when the provider fails; nothing is left behind then.
    */
   async acquire(accountId: string, inputGiven: string | undefined, identityId: string | null = null): Promise<Acquired> {
     const { provider, database, log, country: usual } = this.#deps
@@ -88,7 +88,7 @@ export class Numbers {
         giveBack: () => this.#giveBack(id),
       }
     } catch (error) {
-      // should the number have been bought all the same, it is found by the name of the intent
+      // if the number was bought anyway, it is found by the name of the intent
       await database.transaction((tx) => tx.run(sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id}`))
       this.#buying.delete(id)
       if (error instanceof Fault) throw identityId === null ? ofIdentity(error) : error
@@ -101,7 +101,7 @@ export class Numbers {
     }
   }
 
-  /** Takes the number from an identity; it goes back to the provider by the queue. */
+  /** Takes the number from an identity; the queue releases it at the provider. */
   async remove(caller: Caller, identityId: string): Promise<{ id: string; deleted: true }> {
     const { database, identities } = this.#deps
     return database.transaction(async (tx) => {
@@ -113,13 +113,13 @@ export class Numbers {
     })
   }
 
-  /** What becomes of the number of an identity that is gone. */
+  /** Releases the number of a deleted identity. */
   async abandon(tx: Transaction, identityId: string): Promise<void> {
     await this.#release(tx, sql`identity_id = ${identityId} AND status = 'active'`)
     await tx.run(sql`UPDATE identities SET phone_number = NULL WHERE id = ${identityId}`)
   }
 
-  /** The living holder of a number of ours. */
+  /** The active holder of one of our numbers. */
   async holder(number: string, reader: Reader = this.#deps.database): Promise<NumberRow | undefined> {
     return reader.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE number = ${number} AND status = 'active'`)
   }
@@ -133,7 +133,7 @@ export class Numbers {
     return row
   }
 
-  /** Makes what the provider holds and what we hold agree: adopts what was bought for one who still wants it, gives back the rest. */
+  /** Reconciles the provider's numbers with ours: assigns numbers of pending intents, and releases the rest. */
   async reconcile(): Promise<void> {
     const { provider, log, database } = this.#deps
     if (!provider) return
@@ -147,11 +147,11 @@ export class Numbers {
       }
       if (!known) log.warn({ number: held.number, name }, 'the provider holds a number under a name that this box does not know')
     }
-    // what another provider may have sold nobody waits for any more; should it come back, it is asked for its number
+    // an intent of another provider has expired; if that provider returns, its number is found by name
     await database.transaction((tx) =>
       tx.run(sql`UPDATE phone_numbers SET identity_id = NULL WHERE status = 'wanted' AND provider <> ${provider.name}`),
     )
-    // an intent of an earlier life that bought nothing
+    // an intent of an earlier process that bought nothing
     const open = await database.all<NumberRow>(
       sql`SELECT * FROM phone_numbers WHERE status = 'wanted' AND provider = ${provider.name}`,
     )
@@ -163,7 +163,7 @@ export class Numbers {
     }
   }
 
-  /** Answers false for a name that is none of ours. */
+  /** Returns false for a name that is not ours. */
   async #settle(tx: Transaction, id: string, held: ProviderNumber): Promise<boolean> {
     const row = await tx.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${id}`)
     if (!row) return false
@@ -178,7 +178,7 @@ export class Numbers {
     else await this.#release(tx, sql`id = ${id}`)
     this.#deps.log.warn(
       { number: held.number, intent: id, identity_id },
-      owner ? 'a number that was bought before a crash was adopted' : 'a number that nobody owns is given back',
+      owner ? 'a number that was bought before a crash was adopted' : 'an unassigned number is released',
     )
     return true
   }
@@ -198,7 +198,7 @@ export class Numbers {
     })
   }
 
-  /** One of the numbers that the settings name. */
+  /** Takes one of the configured numbers. */
   async #take(provider: SmsProvider, id: string, country: string | undefined): Promise<ProviderNumber> {
     const pool = (provider.pool ?? []).filter((number) => country === undefined || isOf(number, [country]))
     if (pool.length === 0) throw noSuchCountry(country!)
@@ -244,7 +244,7 @@ export class Numbers {
   }
 }
 
-/** No text message can be carried. */
+/** No provider is configured. */
 export function notConfigured(param?: string): Fault {
   return new Fault('invalid_request', 'No SMS provider is configured on this box: set sms.provider.', {
     code: 'sms_not_configured',
@@ -260,7 +260,7 @@ function noNumber(): Fault {
   return conflict('This identity has no phone number; POST …/phone gives it one.', { code: 'no_phone_number' })
 }
 
-/** Whoever makes an identity names the country by another parameter. */
+/** When an identity is created, the country is in another parameter. */
 function ofIdentity(fault: Fault): Fault {
   if (fault.param !== 'country') return fault
   return new Fault(fault.type, fault.message, {
@@ -269,7 +269,7 @@ function ofIdentity(fault: Fault): Fault {
   })
 }
 
-/** A country that numbers are not had of. */
+/** A country without numbers. */
 export function noSuchCountry(country: string, known?: readonly string[]): Fault {
   return invalid(
     'country',

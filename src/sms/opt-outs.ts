@@ -1,13 +1,13 @@
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 
-/** The words of CTIA's handbook, and their like in other languages. A message must be the word and nothing else. */
+/** The opt-out words of the CTIA handbook, and those of other languages. The message must be exactly the word. */
 const stop = words(`stop stopall unsubscribe cancel end quit optout revoke
   stopp abmelden abbestellen arret arrêt désabonner desabonner alto baja cancelar parar detener sair
   annulla basta ferma afmelden stoppa avsluta avmeld wypisz стоп отписаться 停止 配信停止 退订 退訂 수신거부 إيقاف`)
 const start = words(`start unstop optin subscribe
   anmelden commencer iniciar inicio inizia aanmelden börja старт 開始 订阅 訂閱 수신동의 ابدأ`)
 
-/** What a message says of whether its sender wants more; null for any other message. */
+/** The opt-out or opt-in of a message; null for any other message. */
 export function inputOf(body: string): 'stop' | 'start' | null {
   const word = body
     .slice(0, 100)
@@ -20,12 +20,12 @@ export function inputOf(body: string): 'stop' | 'start' | null {
   return stop.has(word) ? 'stop' : start.has(word) ? 'start' : null
 }
 
-/** Whether the peer told this number of ours to stop. */
+/** Whether the peer opted out of messages from this number. */
 export async function hasOptedOut(reader: Reader, number: string, peer: string): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 FROM sms_opt_outs WHERE number = ${number} AND peer = ${peer}`)) !== undefined
 }
 
-/** Writes down what the peer wishes of this number of ours; `at` is ISO 8601. */
+/** Stores the opt-out or opt-in of a peer for this number; `at` is ISO 8601. */
 export async function noteInput(
   tx: Transaction,
   input: 'stop' | 'start',

@@ -4,17 +4,17 @@ import type { SmsError } from './model.ts'
 export const providerNames = ['loopback', 'twilio', 'android', 'http'] as const
 export type ProviderName = (typeof providerNames)[number]
 
-/** What a provider can do. */
+/** The capabilities of a provider. */
 export interface Capabilities {
   send: boolean
   receive: boolean
-  /** Numbers are bought and given back; otherwise it has those of the settings. */
+  /** Whether numbers are bought and released; otherwise the configured numbers are used. */
   provision: boolean
   /** Whether one-time codes of other services arrive. */
   receives_otp: boolean
 }
 
-/** One message on its way out. */
+/** A message to send. */
 export interface OutgoingSms {
   id: string
   from: string
@@ -22,48 +22,48 @@ export interface OutgoingSms {
   body: string
 }
 
-/** What the provider said when it took a message. */
+/** The provider's answer to an accepted message. */
 export interface Taken {
   provider_id: string | null
-  /** `sent` unless it is known to have arrived already. */
+  /** `sent`, or `delivered` if known at once. */
   status?: 'sent' | 'delivered'
   segments?: number
 }
 
-/** A number the provider has for us. */
+/** A number at the provider. */
 export interface ProviderNumber {
-  /** Null where the provider knows a number by nothing else. */
+  /** Null where the provider identifies a number by itself only. */
   provider_id: string | null
   number: string
-  /** The provider hands its messages in at another address than ours. */
+  /** The provider calls another URL than ours for this number. */
   astray?: boolean
 }
 
-/** A message that the provider has taken for one of its numbers, whether it was handed in or not. */
+/** A message that the provider received for one of its numbers, whether its callback succeeded or not. */
 export interface Arrived {
   provider_id: string
   to: string
-  /** When it came, in milliseconds since 1970. */
+  /** The time of arrival in milliseconds since 1970. */
   sent: number
   whole: () => Promise<IncomingSms>
 }
 
-/** One picture or file: where to fetch it, or its octets. */
+/** A media file: its URL, or its bytes. */
 export type IncomingMedia = { content_type: string } & ({ source: string } | { bytes: Buffer })
 
 export interface IncomingSms {
-  /** The provider's name of the message: what has it twice is a repeat. */
+  /** The provider's id of the message, used to detect repeats. */
   provider_id: string
   from: string
   to: string
   body: string
   media: IncomingMedia[]
   error?: SmsError
-  /** What the provider understood of a wish, where it reads them itself. */
+  /** An opt-out or opt-in that the provider detected itself. */
   input?: 'stop' | 'start'
 }
 
-/** What became of a message, by our id or the provider's. */
+/** The delivery status of a message, by our id or the provider's. */
 export interface StatusUpdate {
   sms_id?: string | undefined
   provider_id?: string | undefined
@@ -71,44 +71,44 @@ export interface StatusUpdate {
   error?: SmsError | undefined
 }
 
-/** What a callback says; null when it says nothing that concerns us. */
-export type News = { sms: IncomingSms } | { update: StatusUpdate } | null
+/** The content of a callback; null when it is irrelevant. */
+export type CallbackContent = { sms: IncomingSms } | { update: StatusUpdate } | null
 
-/** Somebody who carries text messages. Every method throws Rejected, Busy or Lost for what the far side did. */
+/** An SMS provider. Every method throws Rejected, Busy or Lost for errors of the remote side. */
 export interface SmsProvider {
   name: ProviderName
   capabilities: Capabilities
-  /** Whether the same message handed over twice goes out once. */
+  /** Whether sending the same message twice delivers it once. */
   idempotent: boolean
   send(message: OutgoingSms, signal: AbortSignal): Promise<Taken>
-  /** The numbers of the settings, where none can be bought. */
+  /** The configured numbers, where none can be bought. */
   pool?: readonly string[]
-  /** Buys a number under the name of our intent. Throws Fault invalid_request for a country it has none of. */
+  /** Buys a number under the name of an intent. Throws Fault invalid_request for a country without numbers. */
   provision?(country: string, name: string): Promise<ProviderNumber>
-  /** Gives a number back; resolves too when it is ours no more. */
+  /** Releases a number; resolves as well when it was released before. */
   release?(held: ProviderNumber): Promise<void>
-  /** Has the messages of a number that is astray handed in here. */
+  /** Points the callbacks of an `astray` number here. */
   redirect?(held: ProviderNumber): Promise<void>
-  /** What came since that time (milliseconds since 1970), also what could not be handed in. */
+  /** Messages received since that time (milliseconds since 1970), also those whose callback failed. */
   missed?(since: number): Promise<Arrived[]>
-  /** The numbers bought under names of ours, by name. */
+  /** The numbers bought under our names, by name. */
   bought?(): Promise<Map<string, ProviderNumber>>
-  /** Reads what the provider calls us with. Throws Fault forbidden for what it did not sign. */
-  read?(kind: string, request: RawRequest): Promise<News>
-  /** The octets of one picture or file; calls `take` with the number of those that have come, and throws what that throws. */
+  /** Parses a callback. Throws Fault forbidden without a valid signature. */
+  read?(kind: string, request: RawRequest): Promise<CallbackContent>
+  /** Fetches one media file; calls `take` with the number of bytes received so far, and throws what that throws. */
   fetch?(source: string, signal: AbortSignal, take: (octets: number) => void): Promise<Buffer>
-  /** Tells the far side where to report. Called at every start and hourly: it may be off, or forget. */
+  /** Registers our callback URLs. Runs at every start and hourly, as the remote side may be offline or lose them. */
   subscribe?(): Promise<void>
-  /** Asks whether it is there and takes our credentials. Throws what it said; none of a provider that is inside the box. */
+  /** Checks the connection and the credentials; throws the provider's error. Not needed for a provider inside the box. */
   check?(signal: AbortSignal): Promise<void>
   start?(): Promise<void>
   stop?(): Promise<void>
 }
 
-/** It said no, and would again. */
+/** The provider refused for good. */
 export class Rejected extends Error {
   readonly code: string
-  /** The recipient has told the provider that it wants nothing. */
+  /** The recipient opted out at the provider. */
   readonly optedOut: boolean
 
   constructor(code: string, message: string, optedOut = false) {
@@ -119,7 +119,7 @@ export class Rejected extends Error {
   }
 }
 
-/** It did nothing, and may do it later; `retryAfter` is the least wait in milliseconds. */
+/** The provider did nothing and may accept later; `retryAfter` is the minimum wait in milliseconds. */
 export class Busy extends Error {
   readonly retryAfter: number | undefined
 
@@ -130,7 +130,7 @@ export class Busy extends Error {
   }
 }
 
-/** Whether it did it is not known. */
+/** It is unknown whether the provider did it. */
 export class Lost extends Error {
   constructor(message: string) {
     super(message)

@@ -16,7 +16,7 @@ interface Deps {
   provider: SmsProvider | undefined
 }
 
-/** Gives numbers back to the provider, for as long as it takes: a number that is forgotten is paid for for ever. */
+/** Releases numbers at the provider, and retries until it succeeds: a forgotten number is billed for ever. */
 export class ReleaseCourier implements Courier<ReleaseLoad> {
   readonly kind = releaseKind
   readonly schedule = [0, minute, 5 * minute, 30 * minute, ...Array.from({ length: 48 }, () => hour)]
@@ -36,7 +36,7 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
       await provider.release?.({ number: row.number, provider_id: row.provider_id })
       return 'released'
     } catch (error) {
-      // to give back what is given back already does no harm, whatever came of this try
+      // releasing a number twice is harmless, so any try may be repeated
       throw new Deferred(
         error instanceof Error ? error.message : 'it failed',
         error instanceof Busy ? error.retryAfter : undefined,

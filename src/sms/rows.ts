@@ -27,9 +27,9 @@ export interface SmsRow {
   sent_at: string | null
   delivered_at: string | null
   created_at: string
-  /** Octets of room that it takes beside its media. */
+  /** Bytes of quota it uses besides its media. */
   octets: number
-  /** In the trash only. */
+  /** Only in the trash. */
   deleted_at?: string
 }
 
@@ -76,7 +76,7 @@ export async function findSms(reader: Reader, identityId: string, id: string): P
   return row
 }
 
-/** Messages as everybody sees them, with their media. */
+/** Messages in the API, with their media. */
 export async function whole(reader: Reader, rows: readonly SmsRow[]): Promise<Sms[]> {
   if (rows.length === 0) return []
   const media = await reader.all<MediaRow>(
@@ -87,8 +87,8 @@ export async function whole(reader: Reader, rows: readonly SmsRow[]): Promise<Sm
   return rows.map((row) => toSms(row, (byMessage.get(row.id) ?? []).map(record)))
 }
 
-/** Says in the log what happened to a message. */
-export async function tell(tx: Transaction, events: EventLog, type: EventType<Sms>, row: SmsRow): Promise<void> {
+/** Emits an event about a message. */
+export async function emitSms(tx: Transaction, events: EventLog, type: EventType<Sms>, row: SmsRow): Promise<void> {
   const [data] = await whole(tx, [row])
   await events.append(tx, type, {
     account_id: row.account_id,
@@ -147,7 +147,7 @@ export interface ReleaseLoad {
   phone_id: string
 }
 
-/** A number as events tell of it. */
+/** A number in events. */
 export function toPhoneNumber({ id, identity_id, number, country, provider }: NumberRow): PhoneNumber {
   return { id, identity_id, phone_number: number!, country, provider }
 }

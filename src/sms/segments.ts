@@ -3,10 +3,12 @@ const basic = new Set(
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà',
 )
 
-/** Those of its extension table, each of which is written in two. */
+/** The characters of its extension table, each of which takes two septets. */
 const extended = new Set('^{}\\[~]|€\f')
 
-/** How many parts a text is carried in: GSM-7 (160 septets, or 153 each) where every character has one, else UCS-2 (70 units, or 67 each). */
+/**
+ * The number of segments of a text: GSM-7 (160 septets, or 153 each) where every character has a code, else UCS-2 (70 units, or 67 each).
+ */
 export function segmentsOf(text: string): number {
   const characters = Array.from(text)
   const costs = characters.map((character) => (basic.has(character) ? 1 : extended.has(character) ? 2 : 0))
@@ -18,17 +20,17 @@ export function segmentsOf(text: string): number {
   )
 }
 
-/** A character of two units is never parted. */
+/** A character of two units is never split. */
 function parts(costs: readonly number[], alone: number, each: number): number {
   if (costs.reduce((sum, cost) => sum + cost, 0) <= alone) return 1
   let count = 1
-  let room = each
+  let left = each
   for (const cost of costs) {
-    if (cost > room) {
+    if (cost > left) {
       count += 1
-      room = each
+      left = each
     }
-    room -= cost
+    left -= cost
   }
   return count
 }

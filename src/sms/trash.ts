@@ -13,10 +13,10 @@ interface Deps {
 
 const columns: Sql = join(storedColumns.map((name) => raw(name)))
 
-/** Messages of an identity that is gone that go in one transaction. */
-const handful = 16
+/** The most messages of a deleted identity removed in one transaction. */
+const batchSize = 16
 
-/** Text messages that were deleted: out of sight of everything that looks for text messages, and whole until they are purged. */
+/** Deleted text messages: invisible to all other queries, and complete until they are purged. */
 export class SmsTrash {
   readonly kind = 'sms'
   readonly #deps: Deps
@@ -31,10 +31,10 @@ export class SmsTrash {
     const { events, trash } = this.#deps
     await this.#move(tx, id)
     await events.hide(tx, id)
-    await trash.put(tx, { id, kind: this.kind, account_id, identity_id, octets: await octetsOf(tx, row) })
+    await trash.put(tx, { id, kind: this.kind, account_id, identity_id, octets: await bytesOf(tx, row) })
   }
 
-  /** The row of one that is in the trash of this identity. */
+  /** The row of a message in the trash of this identity. */
   find(tx: Transaction, identityId: string, id: string): Promise<SmsRow | undefined> {
     return tx.get<SmsRow>(sql`SELECT * FROM sms_trash WHERE id = ${id} AND identity_id = ${identityId}`)
   }
@@ -51,7 +51,7 @@ export class SmsTrash {
     const { events, plan } = this.#deps
     const row = await tx.get<SmsRow>(sql`DELETE FROM sms_trash WHERE id = ${id} RETURNING *`)
     if (!row) return
-    const octets = await octetsOf(tx, row)
+    const octets = await bytesOf(tx, row)
     await tx.run(sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`)
     await tx.run(sql`DELETE FROM sms_media WHERE sms_id = ${id}`)
     await releaseStorage(tx, plan, row, octets)
@@ -60,11 +60,11 @@ export class SmsTrash {
 
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
     const living = await tx.all<{ id: string }>(
-      sql`SELECT id FROM sms WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${handful}`,
+      sql`SELECT id FROM sms WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${batchSize}`,
     )
     for (const { id } of living) await this.#move(tx, id)
     const thrown = await tx.all<{ id: string }>(
-      sql`SELECT id FROM sms_trash WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${handful}`,
+      sql`SELECT id FROM sms_trash WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${batchSize}`,
     )
     for (const { id } of thrown) await this.purge(tx, id)
     return thrown.length > 0
@@ -77,8 +77,8 @@ export class SmsTrash {
   }
 }
 
-/** Octets of room that a message takes, with its media. */
-async function octetsOf(tx: Transaction, { id, octets }: Pick<SmsRow, 'id' | 'octets'>): Promise<number> {
+/** Bytes of quota that a message uses, with its media. */
+async function bytesOf(tx: Transaction, { id, octets }: Pick<SmsRow, 'id' | 'octets'>): Promise<number> {
   const kept = await tx.get<{ size: number }>(
     sql`SELECT coalesce(sum(size), 0) AS size FROM sms_media WHERE sms_id = ${id} AND status = 'kept'`,
   )

@@ -18,7 +18,7 @@ export const EventEnvelope = z
   .meta({ id: 'Event' })
 export type EventEnvelope = z.output<typeof EventEnvelope>
 
-/** An event of the log, as everybody outside sees it. */
+/** An event in the API. */
 export function envelopeOf(event: Event): EventEnvelope {
   const { id, type, identity_id, created_at } = event
   return { id, event: type, type, identity_id, created_at, data: event.data as EventEnvelope['data'] }
@@ -48,7 +48,7 @@ export const EventFilter = z.strictObject({
 })
 export type EventFilter = z.output<typeof EventFilter>
 
-/** One message of either kind. */
+/** An e-mail or text message. */
 export const Message = z
   .discriminatedUnion('type', [
     z.object({ ...Email.shape, type: z.literal('email') }).meta({ id: 'EmailMessage' }),

@@ -21,12 +21,12 @@ interface Deps {
   types: EventTypes
   identities: Identities
   emails: Emails
-  sms: Pick<Messages, 'heads' | 'at' | 'shown'>
+  sms: Pick<Messages, 'heads' | 'at' | 'rowsQuery'>
 }
 
 type Listed<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null }
 
-/** What happened to one identity: its events, and its messages in the order they came. */
+/** The timeline of one identity: its events, and its messages in order. */
 export class Timeline {
   readonly #database: Deps['database']
   readonly #cursors: Cursors
@@ -46,13 +46,13 @@ export class Timeline {
     this.#sms = deps.sms
   }
 
-  /** Newest first; with `since` oldest first from there. Only types the caller may read. */
+  /** Newest first; with `since` oldest first from there. Only event types that the caller may read. */
   async events(caller: Caller, identityId: string, filter: EventFilter): Promise<Listed<EventEnvelope>> {
     await this.#identities.row(caller, identityId)
     const { limit, cursor, offset } = filter
     requireOneWay(cursor, offset)
     const visible = this.#types.visibleTo(caller)
-    if (filter.type !== undefined) this.#requireSensible(filter.type)
+    if (filter.type !== undefined) this.#requirePossibleName(filter.type)
     const names = filter.type === undefined ? visible : visible.filter((name) => name === filter.type)
     const ascending = filter.since !== undefined
     const list = `events ${identityId} ${filter.type ?? ''} ${ascending ? 'oldest' : 'newest'}`
@@ -71,13 +71,13 @@ export class Timeline {
     return { data: rows.map(envelopeOf), has_more, next_cursor: has_more ? this.#cursors.write(list, rows.at(-1)!.seq) : null }
   }
 
-  /** Throws Fault invalid_request for a name that no event has or will have: a slip would look as if nothing had happened. */
-  #requireSensible(type: string): void {
+  /** Throws Fault invalid_request for an impossible event name: a typo would look like an empty result. */
+  #requirePossibleName(type: string): void {
     const published = [...this.#types.published().keys()]
-    // ours, although no event of it is published yet
+    // a reserved prefix, although it has no published event yet
     const spaces = new Set(['agent', ...published.map((name) => name.split('.')[0])])
     const [space, ...rest] = type.split('.')
-    // under other names others report what happened
+    // custom events have other names
     if (published.includes(type) || (rest.length > 0 && !spaces.has(space!.toLowerCase()))) return
     const near = nearest(type, published)
     const hint = near === undefined ? '' : ` Did you mean ${near}?`
@@ -90,7 +90,8 @@ export class Timeline {
     const { limit, cursor, offset } = paging
     requireOneWay(cursor, offset)
     const list = `messages ${identityId}`
-    const from = cursor === undefined ? await this.#skip(caller, identityId, offset) : apart(this.#cursors.read(list, cursor))
+    const from =
+      cursor === undefined ? await this.#skip(caller, identityId, offset) : positionsOf(this.#cursors.read(list, cursor))
     const [emails, sms] = await Promise.all([
       this.#emails.heads(caller, identityId, from.email, limit + 1),
       this.#sms.heads(identityId, from.sms, limit + 1),
@@ -100,12 +101,12 @@ export class Timeline {
       merged.map(({ octets }) => octets),
       limit,
     )
-    const shown = merged.slice(0, carried)
-    const seqs = (type: Head['type']): number[] => shown.filter((one) => one.type === type).map(({ seq }) => seq)
+    const returned = merged.slice(0, carried)
+    const seqs = (type: Head['type']): number[] => returned.filter((one) => one.type === type).map(({ seq }) => seq)
     const [foundEmails, foundSms] = await Promise.all([this.#emails.at(seqs('email')), this.#sms.at(seqs('sms'))])
-    const data = shown.flatMap(({ type, seq }): Message[] => {
+    const data = returned.flatMap(({ type, seq }): Message[] => {
       const one = (type === 'sms' ? foundSms : foundEmails).get(seq)
-      // what was deleted meanwhile is left out
+      // messages deleted meanwhile are omitted
       return one ? [{ ...one, type } as Message] : []
     })
     const has_more = merged.length > carried
@@ -114,13 +115,13 @@ export class Timeline {
     return { data, has_more, next_cursor: has_more ? this.#cursors.write(list, next) : null }
   }
 
-  /** The place after so many messages. */
+  /** The position after this many messages. */
   async #skip({ account_id }: Caller, identityId: string, count: number): Promise<Place> {
     if (count === 0) return { email: 0, sms: 0 }
-    // a list whose times are not in its order is merged as if each message had come no earlier than those before it
+    // where the times of a list are not in order, each message counts as no earlier than those before it
     const some = (kind: Head['type'], rows: Sql): Sql =>
       sql`SELECT ${kind} AS type, seq, max(created_at) OVER (ORDER BY seq) AS reached FROM (${rows} ORDER BY seq LIMIT ${count})`
-    const merged = sql`${some('email', this.#emails.shown(identityId))} UNION ALL ${some('sms', this.#sms.shown(identityId))}`
+    const merged = sql`${some('email', this.#emails.shown(identityId))} UNION ALL ${some('sms', this.#sms.rowsQuery(identityId))}`
     const [place] = await this.#database.slow<Place>(
       sql`SELECT coalesce(max(CASE type WHEN 'email' THEN seq END), 0) AS email, coalesce(max(CASE type WHEN 'sms' THEN seq END), 0) AS sms
         FROM (SELECT type, seq FROM (${merged}) ORDER BY reached, type, seq LIMIT ${count})`,
@@ -131,20 +132,20 @@ export class Timeline {
   }
 }
 
-/** Newest first, of all there is. */
+/** Newest first, from the end. */
 const fromTheEnd = { seq: undefined, condition: sql`1 = 1` }
 
 interface Head {
   type: 'email' | 'sms'
   seq: number
   created_at: string
-  /** How large it is when it is shown. */
+  /** The size of its JSON. */
   octets: number
 }
 
 type Place = Record<Head['type'], number>
 
-/** Two lists, each in its own order, as one in the order of time. */
+/** Merges two lists, each in its own order, by time. */
 function inOrder(emails: readonly Omit<Head, 'type'>[], sms: readonly Omit<Head, 'type'>[]): Head[] {
   const merged: Head[] = []
   let other = 0
@@ -158,15 +159,15 @@ function inOrder(emails: readonly Omit<Head, 'type'>[], sms: readonly Omit<Head,
   return [...merged, ...sms.slice(other).map((one): Head => ({ ...one, type: 'sms' }))]
 }
 
-/** A cursor holds one number: the two places share its 53 bits, 26 for text messages and 27 for e-mails. */
-const room = 2 ** 26
+/** A cursor holds one number: the two positions share its 53 bits, 26 for text messages and 27 for e-mails. */
+const positionRange = 2 ** 26
 
 function together({ email, sms }: Place): number {
-  return email * room + sms
+  return email * positionRange + sms
 }
 
-function apart(position: number): Place {
-  return { email: Math.floor(position / room), sms: position % room }
+function positionsOf(position: number): Place {
+  return { email: Math.floor(position / positionRange), sms: position % positionRange }
 }
 
 function requireOneWay(cursor: string | undefined, offset: number): void {

@@ -18,17 +18,17 @@ const channels: { name: 'email' | 'sms'; type: string; scopes: Scope[] }[] = [
   { name: 'sms', type: 'sms.received', scopes: ['messages:read', 'sms:read'] },
 ]
 
-/** Events looked at in one turn of the event loop: each may carry what a stranger wrote. */
-const glanced = 25
+/** The most events examined in one turn of the event loop, as each may carry large foreign content. */
+const eventsPerTurn = 25
 
-/** How far back a wait without `since` looks, in milliseconds. */
+/** How far back a wait without `since` searches, in milliseconds. */
 const lookBack = 120_000
 
-/** Calls that wait at once: of one key or session, and of one account. */
+/** The most concurrent waits of one key or session, and of one account. */
 const maxOfKey = 500
 const maxOfAccount = 1000
 
-/** Keys whose last answer is remembered. */
+/** The most keys whose last answer is remembered. */
 const remembered = 100_000
 
 interface Deps {
@@ -37,20 +37,20 @@ interface Deps {
   identities: Identities
   emails: Emails
   sms: Pick<Messages, 'lives'>
-  /** The links of a text. */
+  /** The links in a text. */
   linksIn: (text: string) => Link[]
-  /** Whether the caller's key or session is still good: it may end while a call waits. */
+  /** Whether the caller's key or session is still valid: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 
-/** What of the call a wait needs. */
+/** The fields of the call that a wait needs. */
 interface Call {
   signal: AbortSignal
-  /** Undefined when it may go on at once, else resolves when it is its account's turn. */
+  /** Undefined to continue at once, else resolves at the turn of its account. */
   turn: () => Promise<void> | undefined
 }
 
-/** Waits for a message: looks at what is in the log first, then hears the log live; nothing between the two is missed. */
+/** Waits for a message: searches the log first and then follows it; nothing in between is missed. */
 export class Waiting {
   readonly #clock: Clock
   readonly #events: EventLog
@@ -58,10 +58,12 @@ export class Waiting {
   readonly #emails: Emails
   readonly #sms: Deps['sms']
   readonly #linksIn: Deps['linksIn']
-  readonly #heard = new Map<string, Set<(event: Event) => void>>()
-  /** How many calls of each account, and of each key or session, are in hand. */
+  readonly #listeners = new Map<string, Set<(event: Event) => void>>()
+  /** The number of running calls of each account, and of each key or session. */
   readonly #inHand = new Map<string, number>()
-  /** What each key got by waiting, by place in the log and time, so that a wait without `since` does not give it again. */
+  /**
+   * The events that each key got by waiting, by position in the log and time, so that a wait without `since` does not return them again.
+   */
   readonly #given = new Map<string, Map<number, number>>()
   readonly #admitted: (caller: Caller) => Promise<boolean>
 
@@ -74,7 +76,7 @@ export class Waiting {
     this.#linksIn = deps.linksIn
     this.#admitted = deps.admitted
     deps.events.subscribe((event) => {
-      for (const listener of this.#heard.get(event.identity_id ?? '') ?? []) listener(event)
+      for (const listener of this.#listeners.get(event.identity_id ?? '') ?? []) listener(event)
     })
   }
 
@@ -99,10 +101,10 @@ export class Waiting {
     const key = `${holderOf(caller)} ${identityId}`
     const since = filter.since ?? iso(this.#clock.now() - lookBack)
     const start = await positionOf(this.#events, caller.account_id, since)
-    const search = new Hearing(filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
-    // one that was cut off waits for nothing
+    const search = new PendingWait(filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
+    // an aborted call waits for nothing
     const turn = async (): Promise<void> => (signal.aborted ? undefined : take())
-    const stop = this.#listen(identityId, search.hear)
+    const stop = this.#listen(identityId, search.onEvent)
     const look = (): Promise<Event | undefined> => this.#stored(caller, identityId, search, turn)
     try {
       const found = (await look()) ?? (await search.next(filter.timeout * 1000, signal))
@@ -110,7 +112,7 @@ export class Waiting {
       await turn()
       await this.#requireStill(caller, identityId, found)
       if (found) return this.#answer(key, found, signal)
-      // read before the last look: what is committed by now is either given, or comes after the place we name
+      // read before the last search: what is committed by now is either returned, or comes after the returned position
       const last = await this.#events.last(sql`identity_id = ${identityId}`)
       const missed = await look()
       return missed ? this.#answer(key, missed, signal) : nothing(goOn(filter.since, start.seq, last))
@@ -119,37 +121,37 @@ export class Waiting {
     }
   }
 
-  /** How many calls are waiting now. */
+  /** The number of waiting calls. */
   get size(): number {
     let count = 0
-    for (const listeners of this.#heard.values()) count += listeners.size
+    for (const listeners of this.#listeners.values()) count += listeners.size
     return count
   }
 
-  /** What is wanted of the log, from where the search has looked so far up to its present end. */
-  async #stored(caller: Caller, identityId: string, search: Hearing, turn: () => Promise<void>): Promise<Event | undefined> {
+  /** The matching event of the log, from the position searched so far to its end. */
+  async #stored(caller: Caller, identityId: string, search: PendingWait, turn: () => Promise<void>): Promise<Event | undefined> {
     const end = await endOf(this.#events)
     const { types, condition } = search
     const upToEnd = sql`${condition} AND seq <= ${end}`
     const whose = { account_id: caller.account_id, identity_id: identityId, types, condition: upToEnd, ascending: true }
     while (search.place < end) {
-      const batch = await this.#events.listBrief({ ...whose, after: search.place }, glanced)
+      const batch = await this.#events.listBrief({ ...whose, after: search.place }, eventsPerTurn)
       for (const event of batch) {
         search.place = event.seq
         if (search.wants(event) && (await this.#lives(event))) return this.#events.findAt(event.seq)
       }
-      if (batch.length < glanced) {
+      if (batch.length < eventsPerTurn) {
         search.place = end
         return undefined
       }
-      // a long look must not hold up everybody else
+      // a long search yields to other work
       await nextTurn()
       await turn()
     }
     return undefined
   }
 
-  /** Counts a call until the answer is called. */
+  /** Counts a call until the returned function is called. */
   #enter(caller: Caller): () => void {
     const bounds = [
       { whose: caller.account_id, most: maxOfAccount, of: 'account' },
@@ -180,7 +182,7 @@ export class Waiting {
   }
 
   #answer(key: string, event: Event, signal: AbortSignal): WaitAnswer {
-    // who has hung up was given nothing
+    // a disconnected caller received nothing
     if (!signal.aborted) this.#note(key, event)
     const answered = { timed_out: false, since: event.id }
     if (event.type === 'sms.received') {
@@ -205,16 +207,16 @@ export class Waiting {
   }
 
   #listen(identityId: string, listener: (event: Event) => void): () => void {
-    const listeners = this.#heard.get(identityId) ?? new Set()
-    this.#heard.set(identityId, listeners.add(listener))
+    const listeners = this.#listeners.get(identityId) ?? new Set()
+    this.#listeners.set(identityId, listeners.add(listener))
     return () => {
       listeners.delete(listener)
-      if (listeners.size === 0 && this.#heard.get(identityId) === listeners) this.#heard.delete(identityId)
+      if (listeners.size === 0 && this.#listeners.get(identityId) === listeners) this.#listeners.delete(identityId)
     }
   }
 }
 
-/** Where the next wait begins: after the newest event, unless what was asked for lies later. */
+/** Where the next wait starts: after the newest event, unless the match is later. */
 function goOn(
   since: string | undefined,
   start: number,
@@ -229,15 +231,15 @@ function nothing(since: string | null): WaitAnswer {
   return { timed_out: true, since, item: null, codes: [], links: [] }
 }
 
-/** What one call is waiting for, and what it heard meanwhile. */
-class Hearing {
+/** One waiting call, and the events received meanwhile. */
+class PendingWait {
   readonly types: string[]
   readonly condition: Sql
-  /** How far the log has been looked through. */
+  /** How far the log has been searched. */
   place: number
   readonly #filter: WaitFilter
   readonly #given: ReadonlyMap<number, number> | undefined
-  #heard: Event | undefined
+  #listeners: Event | undefined
   #wake: (() => void) | undefined
 
   constructor(
@@ -252,9 +254,9 @@ class Hearing {
     this.#given = given
   }
 
-  readonly hear = (event: Event): void => {
-    if (this.#heard || (event.type !== 'identity.deleted' && !this.wants(event))) return
-    this.#heard = event
+  readonly onEvent = (event: Event): void => {
+    if (this.#listeners || (event.type !== 'identity.deleted' && !this.wants(event))) return
+    this.#listeners = event
     this.#wake?.()
   }
 
@@ -268,14 +270,14 @@ class Hearing {
     return subject_contains === undefined || (data.subject ?? '').toLowerCase().includes(subject_contains.toLowerCase())
   }
 
-  /** The first event heard since this was made; undefined after `milliseconds`, or when the call is cut off. */
+  /** The first event received since this was created; undefined after `milliseconds`, or when the call is aborted. */
   next(milliseconds: number, signal: AbortSignal): Promise<Event | undefined> {
-    if (this.#heard || signal.aborted) return Promise.resolve(this.#heard)
+    if (this.#listeners || signal.aborted) return Promise.resolve(this.#listeners)
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer)
         signal.removeEventListener('abort', done)
-        resolve(this.#heard)
+        resolve(this.#listeners)
       }
       const timer = setTimeout(done, milliseconds)
       signal.addEventListener('abort', done)
@@ -284,7 +286,7 @@ class Hearing {
   }
 }
 
-/** Whose count of waits a call is in. */
+/** The key or session whose limit of waits counts. */
 function holderOf({ key_id, session_id }: Caller): string {
   return String(key_id ?? session_id)
 }

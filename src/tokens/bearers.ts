@@ -1,6 +1,6 @@
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 
-/** A living identity, as far as tokens speak of it. */
+/** The fields of an identity that tokens contain. */
 export interface Bearer {
   id: string
   account_id: string
@@ -10,15 +10,15 @@ export interface Bearer {
   generation: number
 }
 
-/** What of a bearer was proved, not only said. */
+/** Verified facts about a bearer. */
 export interface Proofs {
-  /** The DNS of the address's domain names this box. */
+  /** The DNS of the address's domain points to this box. */
   email_domain_verified: boolean
-  /** It has a number that a provider carries, not one of the loopback. */
+  /** It has a number of a real provider, not of the loopback. */
   phone_number_verified: boolean
 }
 
-/** Those who can have tokens: the living identities, and which generation of tokens is theirs. */
+/** Identities that can have tokens, and the current generation of their tokens. */
 export class Bearers {
   readonly #database: Database
 
@@ -26,7 +26,7 @@ export class Bearers {
     this.#database = database
   }
 
-  /** Undefined for an identity that is deleted or never was. */
+  /** Undefined for a deleted or unknown identity. */
   find(id: string, reader: Reader = this.#database): Promise<Bearer | undefined> {
     return reader.get<Bearer>(
       sql`SELECT id, account_id, email, status, coalesce(generation, 0) AS generation FROM identities
@@ -34,7 +34,7 @@ export class Bearers {
     )
   }
 
-  /** What is proved of a bearer now. */
+  /** The current verified facts about a bearer. */
   async proofs({ id, email }: Bearer, reader: Reader): Promise<Proofs> {
     const domain = email.slice(email.lastIndexOf('@') + 1)
     const verified = await reader.get(sql`SELECT 1 FROM domains WHERE name = ${domain} AND status = 'verified'`)
@@ -44,7 +44,7 @@ export class Bearers {
     return { email_domain_verified: verified !== undefined, phone_number_verified: number !== undefined }
   }
 
-  /** From here on every token that the identity had is revoked. */
+  /** Revokes every token that the identity has had so far. */
   async revoke(tx: Transaction, id: string): Promise<void> {
     await tx.run(
       sql`INSERT INTO token_generations (identity_id, generation) VALUES (${id}, 1)
@@ -52,7 +52,7 @@ export class Bearers {
     )
   }
 
-  /** What is kept for an identity that goes. */
+  /** Deletes the stored data of a deleted identity. */
   async forget(tx: Transaction, id: string): Promise<void> {
     await tx.run(sql`DELETE FROM token_generations WHERE identity_id = ${id}`)
   }

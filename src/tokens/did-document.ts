@@ -1,6 +1,6 @@
 import { keyOfMultikey } from './jose.ts'
 
-/** The parts of a DID document that say who may make statements for it, none of them believed to have any form. */
+/** The parts of a DID document that declare its keys, unvalidated. */
 export interface UnverifiedDidDocument {
   id?: unknown
   verificationMethod?: unknown
@@ -10,8 +10,8 @@ export interface UnverifiedDidDocument {
 type Method = Record<string, unknown>
 
 /**
- * The `x` of the Ed25519 key that a DID document has under `#kid` for making statements (assertionMethod), as a JWK or as a Multikey; `kid` may
- * also be the whole URL of the key. Undefined when there is none, when the name means two things, and when somebody else controls the key.
+ * The `x` of the Ed25519 key that a DID document lists under `#kid` as assertionMethod, as a JWK or as a Multikey; `kid` may also be the
+ * full URL of the key. Undefined when there is none, when the name is ambiguous, and when another DID controls the key.
  */
 export function assertionKey(document: UnverifiedDidDocument, did: string, kid: string): string | undefined {
   if (document.id !== did) return undefined
@@ -45,7 +45,7 @@ function keyOf({ type, publicKeyJwk: jwk, publicKeyMultibase: multibase }: Metho
   return keyOfMultikey(multibase)?.toString('base64url')
 }
 
-/** Members that are one may be written without their list. */
+/** Single values may be given without a list. */
 function listOf(value: unknown): unknown[] {
   if (value === undefined) return []
   return Array.isArray(value) ? (value as unknown[]) : [value]

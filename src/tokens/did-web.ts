@@ -1,15 +1,15 @@
 /** Where a did:web is resolved. */
 export interface DidWebLocation {
   did: string
-  /** Host, with its port where it has one. */
+  /** The host, with a non-default port. */
   host: string
   url: string
 }
 
-/** One step of a path: no `.` and `..`, which a URL would swallow. */
+/** A path segment: not `.` or `..`, which a URL would remove. */
 const step = /^(?!\.{1,2}$)(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}){1,128}$/
 
-/** Where this DID is resolved (did:web method specification, 3.2); undefined when it is none, or one that could mean two places. */
+/** The location of this DID's document (did:web method specification, 3.2); undefined when it is invalid or ambiguous. */
 export function placeOf(did: string): DidWebLocation | undefined {
   const [scheme, method, encoded, ...path] = did.split(':')
   if (scheme !== 'did' || method !== 'web' || encoded === undefined || !/^(?:[a-z0-9.-]|%[0-9A-F]{2})+$/.test(encoded))

@@ -3,38 +3,38 @@ import { type Outside, Unreachable } from '../net/outside.ts'
 import { parseJson } from '../http/json.ts'
 import type { UnverifiedDidDocument } from './did-document.ts'
 import type { DidWebLocation } from './did-web.ts'
-import { Disbelief } from './reading.ts'
+import { InvalidToken } from './reading.ts'
 
-interface Kept {
+interface Cached {
   asked: number
   until: number
   document: Promise<UnverifiedDidDocument>
-  /** A younger document, as long as it is asked for; undefined when there is none. */
+  /** A newer document while it is being fetched; undefined when there is none. */
   renewal?: Promise<UnverifiedDidDocument | undefined> | undefined
 }
 
-/** How many documents are remembered, and how many are asked for at once: of all, and of one host, so that none keeps us from the others. */
-const most = 1000
+/** The most cached documents and concurrent fetches, overall and for one host, so that one host cannot block the others. */
+const maxDocuments = 1000
 const mostInFlight = 64
 const maxOfHost = 8
 
-/** Octets of a document, and milliseconds for the whole of it. */
+/** The largest document in bytes, and the timeout in milliseconds. */
 const largest = 64 * 1024
 const timeout = 5000
 
-/** Milliseconds: the least and the most that a document is kept, whatever its server says, and how long a failure is. */
+/** In milliseconds: the shortest and longest time a document is cached, whatever its server says, and the time a failure is. */
 const least = 60_000
 const longest = 300_000
 const failureKept = 30_000
 
-/** Milliseconds before a document is asked for anew because something is not in it. */
+/** Milliseconds before a document is fetched again for something it lacks. */
 const pause = 30_000
 
-/** The DID documents of other boxes, fetched through the guarded client and kept for a few minutes. */
+/** The DID documents of other boxes, fetched through the outbound HTTP client and cached for a few minutes. */
 export class Issuers {
   readonly #outside: Outside
   readonly #clock: Clock
-  readonly #kept = new Map<string, Kept>()
+  readonly #cache = new Map<string, Cached>()
   readonly #inFlight = new Map<string, number>()
 
   constructor({ outside, clock }: { outside: Outside; clock: Clock }) {
@@ -42,57 +42,57 @@ export class Issuers {
     this.#clock = clock
   }
 
-  /** The document of a did:web. Throws Disbelief when there is none, when it cannot be read, and when its host gives no answer. */
+  /** The document of a did:web. Throws Disbelief when it does not exist, cannot be parsed, or its host does not answer. */
   document(place: DidWebLocation): Promise<UnverifiedDidDocument> {
-    const known = this.#kept.get(place.url)
+    const known = this.#cache.get(place.url)
     if (known && known.until > this.#clock.now()) {
-      this.#keep(place.url, known)
+      this.#store(place.url, known)
       return known.document
     }
     const kept = this.#ask(place)
     kept.document.catch(() => (kept.until = this.#clock.now() + failureKept))
-    this.#keep(place.url, kept)
+    this.#store(place.url, kept)
     return kept.document
   }
 
   /**
-   * As `document`, for who misses in that one what may be in a younger one, such as a key; undefined when there is none yet. It is asked for
-   * twice a minute at most, and what is kept stays when nobody answers.
+   * A newer document than that of `document`, for something that one lacks, such as a key; undefined when there is none yet. It is fetched
+   * at most twice a minute, and the cached one stays when the fetch fails.
    */
   async younger(place: DidWebLocation): Promise<UnverifiedDidDocument | undefined> {
-    const known = this.#kept.get(place.url)
+    const known = this.#cache.get(place.url)
     if (!known) return undefined
     if (known.renewal === undefined && known.asked + pause <= this.#clock.now()) known.renewal = this.#renew(place, known)
     return known.renewal
   }
 
-  /** After settings changed: what was refused may be allowed now, and the other way round. */
+  /** Drops the cache after settings changed, which may allow or refuse other hosts. */
   forget(): void {
-    this.#kept.clear()
+    this.#cache.clear()
   }
 
-  async #renew(place: DidWebLocation, known: Kept): Promise<UnverifiedDidDocument | undefined> {
+  async #renew(place: DidWebLocation, known: Cached): Promise<UnverifiedDidDocument | undefined> {
     known.asked = this.#clock.now()
     try {
       const kept = this.#ask(place)
       const document = await kept.document
-      this.#keep(place.url, kept)
+      this.#store(place.url, kept)
       return document
     } catch (error) {
-      if (!(error instanceof Disbelief)) throw error
+      if (!(error instanceof InvalidToken)) throw error
       return undefined
     } finally {
       known.renewal = undefined
     }
   }
 
-  /** Throws Disbelief when too many are asked; whoever asks while it is under way waits for the same answer. */
-  #ask(place: DidWebLocation): Kept {
+  /** Throws Disbelief when too many fetches are running; callers share a running fetch. */
+  #ask(place: DidWebLocation): Cached {
     const all = [...this.#inFlight.values()].reduce((sum, inFlight) => sum + inFlight, 0)
     if (all >= mostInFlight || (this.#inFlight.get(place.host) ?? 0) >= maxOfHost) {
-      throw new Disbelief('issuer_unreachable', `${place.host} cannot be asked now: too much is being asked already.`, true)
+      throw new InvalidToken('issuer_unreachable', `${place.host} cannot be asked now: too much is being asked already.`, true)
     }
-    const kept: Kept = {
+    const kept: Cached = {
       asked: this.#clock.now(),
       until: Infinity,
       document: this.#fetch(place).then(({ age, document }) => this.#stays(kept, age, document)),
@@ -100,18 +100,18 @@ export class Issuers {
     return kept
   }
 
-  #stays(kept: Kept, age: number, document: UnverifiedDidDocument): UnverifiedDidDocument {
+  #stays(kept: Cached, age: number, document: UnverifiedDidDocument): UnverifiedDidDocument {
     kept.until = this.#clock.now() + age
     return document
   }
 
-  /** The one last used is the last to be forgotten. */
-  #keep(url: string, kept: Kept): void {
-    this.#kept.delete(url)
-    this.#kept.set(url, kept)
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= most) break
-      this.#kept.delete(oldest)
+  /** The least recently used is dropped first. */
+  #store(url: string, kept: Cached): void {
+    this.#cache.delete(url)
+    this.#cache.set(url, kept)
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= maxDocuments) break
+      this.#cache.delete(oldest)
     }
   }
 
@@ -124,7 +124,7 @@ export class Issuers {
   async #fetch({ url, did, host }: DidWebLocation): Promise<{ age: number; document: UnverifiedDidDocument }> {
     this.#count(host, 1)
     try {
-      // not the signal of a caller: others may wait for the same document
+      // not the signal of one caller: others may wait for the same document
       const { signal } = new AbortController()
       const accept = { accept: 'application/did+json, application/did+ld+json, application/json' }
       const { status, headers, body } = await this.#outside.get(url, {
@@ -133,17 +133,17 @@ export class Issuers {
         signal,
         headers: accept,
       })
-      if (status === 404 || status === 410) throw new Disbelief('unknown_subject', `${host} knows no ${did}.`)
-      if (status === 429 || status >= 500) throw new Disbelief('issuer_unreachable', `${host} answered ${status}.`, true)
-      if (status !== 200) throw new Disbelief('issuer_invalid', `${host} answered ${status} where ${did} should be.`)
+      if (status === 404 || status === 410) throw new InvalidToken('unknown_subject', `${host} knows no ${did}.`)
+      if (status === 429 || status >= 500) throw new InvalidToken('issuer_unreachable', `${host} answered ${status}.`, true)
+      if (status !== 200) throw new InvalidToken('issuer_invalid', `${host} answered ${status} where ${did} should be.`)
       const [encoding = 'identity'] = [headers['content-encoding']].flat()
-      // unpacked by us it could be a thousand times as large
-      if (encoding.toLowerCase() !== 'identity') throw new Disbelief('issuer_invalid', `${host} sent ${did} packed, unasked.`)
+      // decompressed it could be a thousand times as large
+      if (encoding.toLowerCase() !== 'identity') throw new InvalidToken('issuer_invalid', `${host} sent ${did} packed, unasked.`)
       return { age: ageOf([headers['cache-control']].flat().join(',')), document: read(body, did) }
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error
-      if (error.tooLarge) throw new Disbelief('issuer_invalid', `What ${host} has for ${did} is too large: ${error.message}.`)
-      throw new Disbelief('issuer_unreachable', `${host} could not be asked about ${did}: ${error.message}.`, true)
+      if (error.tooLarge) throw new InvalidToken('issuer_invalid', `What ${host} has for ${did} is too large: ${error.message}.`)
+      throw new InvalidToken('issuer_unreachable', `${host} could not be asked about ${did}: ${error.message}.`, true)
     } finally {
       this.#count(host, -1)
     }
@@ -155,13 +155,13 @@ function read(body: Buffer, did: string): UnverifiedDidDocument {
   try {
     document = parseJson(body)
   } catch {
-    throw new Disbelief('issuer_invalid', `What is at the place of ${did} is no JSON object.`)
+    throw new InvalidToken('issuer_invalid', `What is at the place of ${did} is no JSON object.`)
   }
-  if (document.id !== did) throw new Disbelief('issuer_invalid', `What is at the place of ${did} is the document of another.`)
+  if (document.id !== did) throw new InvalidToken('issuer_invalid', `What is at the place of ${did} is the document of another.`)
   return document
 }
 
-/** Milliseconds that the document may be kept. */
+/** Milliseconds that the document may be cached. */
 function ageOf(control: string): number {
   const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})(?:$|[\s,])/i.exec(control) ?? []
   return Math.min(longest, Math.max(least, Number(seconds ?? 0) * 1000))

@@ -26,11 +26,11 @@ interface Deps {
   bearers: Bearers
   signer: TokenSigner
   agents: AgentDirectory
-  standing: () => ReputationSource
+  reputations: () => ReputationSource
   publicUrl: () => string
 }
 
-/** Gives out identity tokens, and takes them all back. */
+/** Issues identity tokens, and revokes them. */
 export class Issuing {
   readonly #deps: Deps
 
@@ -38,12 +38,12 @@ export class Issuing {
     this.#deps = deps
   }
 
-  /** Throws Fault conflict for a suspended identity: its tokens would verify nowhere. */
+  /** Throws Fault conflict for a suspended identity, whose tokens would not verify. */
   async issue(caller: Caller, identityId: string, input: TokenInput): Promise<IdentityToken> {
-    const { database, events, clock, identities, bearers, signer, agents, standing, publicUrl } = this.#deps
+    const { database, events, clock, identities, bearers, signer, agents, reputations, publicUrl } = this.#deps
     const audience = oneAudience(input) ?? publicUrl()
     await identities.row(caller, identityId)
-    const [known, reputation] = await Promise.all([agents.ofIdentity(identityId), standing().of(identityId)])
+    const [known, reputation] = await Promise.all([agents.ofIdentity(identityId), reputations().of(identityId)])
     const issued = Math.floor(clock.now() / 1000)
     const expires = Math.min(issued + input.expires_in, Math.floor(caller.until / 1000))
     const id = newId('tok')
@@ -74,7 +74,7 @@ export class Issuing {
     return { token, expires_at }
   }
 
-  /** Every token issued until now stops verifying here at once; other boxes do not ask us, and go by its expiry. */
+  /** Revokes every token issued until now: they fail at once here. Other boxes do not ask us and use the expiry. */
   async revoke(caller: Caller, identityId: string): Promise<TokensRevoked> {
     const { database, events, clock, identities, bearers } = this.#deps
     return database.transaction(async (tx) => {

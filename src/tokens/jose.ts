@@ -2,14 +2,14 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import { calculateJwkThumbprint, CompactSign, compactVerify, importJWK } from 'jose'
 import type { PublishedKey } from './model.ts'
 
-/** A pair nobody has seen yet; the private half as PKCS #8, the public one as `x` of its JWK. */
+/** A new key pair; the private half as PKCS #8, the public one as `x` of its JWK. */
 export interface FreshKey {
   kid: string
   public_key: string
   secret: Buffer
 }
 
-/** A new Ed25519 pair; its name is the thumbprint of its public half (RFC 7638). */
+/** Generates an Ed25519 pair; its name is the thumbprint of its public half (RFC 7638). */
 export async function freshKey(): Promise<FreshKey> {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const public_key = publicKey.export({ format: 'jwk' }).x!
@@ -21,12 +21,12 @@ export function thumbprint(x: string): Promise<string> {
   return calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
 }
 
-/** Reads PKCS #8. */
+/** Parses PKCS #8. */
 export function privateKeyOf(secret: Buffer): KeyObject {
   return createPrivateKey({ key: secret, format: 'der', type: 'pkcs8' })
 }
 
-/** A public key as the world gets it. */
+/** A public key as published. */
 export function asPublished(kid: string, x: string): PublishedKey {
   return {
     kid,
@@ -40,7 +40,7 @@ export function sign(payload: string, header: { kid: string; typ: string; cty?: 
   return new CompactSign(Buffer.from(payload)).setProtectedHeader({ alg: 'EdDSA', ...header }).sign(key)
 }
 
-/** Whether the signature of a compact JWS is by the Ed25519 key with this `x`; whatever else may be wrong with either reads as no. */
+/** Whether the signature of a compact JWS is by the Ed25519 key with this `x`; anything malformed is false. */
 export async function isSignedBy(token: string, x: string): Promise<boolean> {
   try {
     const key = await importJWK({ kty: 'OKP', crv: 'Ed25519', x }, 'EdDSA')
@@ -56,7 +56,7 @@ const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 /** The multicodec of ed25519-pub, as a varint. */
 const prefix = Buffer.from([0xed, 0x01])
 
-/** An Ed25519 public key (32 octets) as a Multikey: multibase base58btc of multicodec and key, `z6Mk…`. */
+/** Encodes an Ed25519 public key (32 bytes) as a Multikey: multibase base58btc of multicodec and key, `z6Mk…`. */
 export function multikeyOf(key: Uint8Array): string {
   let number = BigInt(`0x${Buffer.concat([prefix, key]).toString('hex')}`)
   let text = ''
@@ -64,7 +64,7 @@ export function multikeyOf(key: Uint8Array): string {
   return `z${text}`
 }
 
-/** The 32 octets of an Ed25519 public key; undefined for a text that is no Multikey of that kind. */
+/** Decodes a Multikey to the 32 bytes of an Ed25519 public key; undefined for any other text. */
 export function keyOfMultikey(text: string): Buffer | undefined {
   if (!/^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$/.test(text)) return undefined
   let number = 0n

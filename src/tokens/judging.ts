@@ -6,7 +6,7 @@ import { didOfHost, type DidWebLocation, placeOf } from './did-web.ts'
 import type { Issuers } from './issuers.ts'
 import { isSignedBy } from './jose.ts'
 import type { TokenJudge, TokenVerdict } from './model.ts'
-import { checkClaims, Disbelief, readToken, type Said } from './reading.ts'
+import { checkClaims, InvalidToken, readToken, type TokenClaims } from './reading.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 interface Deps {
@@ -23,7 +23,7 @@ interface Subject {
   agentId: string | null
 }
 
-/** Looks at identity tokens: ours by our keys and by who lives here, those of other boxes by their DID documents. */
+/** Verifies identity tokens: ours by our keys and the existing identities, those of other boxes by their DID documents. */
 export class Judging implements TokenJudge {
   readonly #deps: Deps
 
@@ -37,51 +37,51 @@ export class Judging implements TokenJudge {
       const said = readToken(token)
       const check = (): void => checkClaims(said, this.#deps.clock.now(), audience ?? this.#deps.publicUrl())
       const own = said.iss === this.#deps.publicUrl()
-      // nobody is asked about a token that is no good anyway
+      // an expired or malformed token causes no fetch
       if (!own) check()
       const key = own ? await this.#deps.keys.find(said.kid) : await this.#keyOfOther(said)
-      if (key === undefined) throw new Disbelief('unknown_key', 'Its key is none that its issuer publishes for this.')
-      if (!(await isSignedBy(token, key))) throw new Disbelief('bad_signature', 'Its signature does not fit what it says.')
+      if (key === undefined) throw new InvalidToken('unknown_key', 'Its key is none that its issuer publishes for this.')
+      if (!(await isSignedBy(token, key))) throw new InvalidToken('bad_signature', 'Its signature does not fit what it says.')
       claims = said.claims
       check()
       return { valid: true, claims, ...(own ? await this.#subject(said) : { identityId: null, agentId: null }) }
     } catch (error) {
-      if (!(error instanceof Disbelief)) throw error
+      if (!(error instanceof InvalidToken)) throw error
       const { reason, message, temporary } = error
       return { valid: false, reason, message, temporary, claims }
     }
   }
 
-  /** Who of ours it is about, living and with this generation of tokens. */
-  async #subject({ sub, claims }: Said): Promise<Subject> {
+  /** The subject of our token, if the identity exists and has this generation of tokens. */
+  async #subject({ sub, claims }: TokenClaims): Promise<Subject> {
     const { agents, bearers, publicUrl } = this.#deps
     const agentId = agentOfDid(publicUrl(), sub) ?? null
     const identityId = agentId === null ? sub : (await agents.byId(agentId))?.agent.identity_id
     const bearer = identityId === undefined ? undefined : await bearers.find(identityId)
-    if (!bearer) throw new Disbelief('unknown_subject', `There is no ${sub} here, or no longer.`)
-    if (bearer.status === 'suspended') throw new Disbelief('suspended', `${sub} is suspended.`)
-    if (claims['generation'] !== bearer.generation) throw new Disbelief('revoked', 'It was revoked.')
+    if (!bearer) throw new InvalidToken('unknown_subject', `There is no ${sub} here, or no longer.`)
+    if (bearer.status === 'suspended') throw new InvalidToken('suspended', `${sub} is suspended.`)
+    if (claims['generation'] !== bearer.generation) throw new InvalidToken('revoked', 'It was revoked.')
     return { identityId: bearer.id, agentId }
   }
 
-  async #keyOfOther(said: Said): Promise<string | undefined> {
+  async #keyOfOther(said: TokenClaims): Promise<string | undefined> {
     const place = placeOfIssuer(said)
     const { issuers } = this.#deps
     const key = assertionKey(await issuers.document(place), place.did, said.kid)
     if (key !== undefined) return key
-    // it may have been published since
+    // the key may have been published since
     const younger = await issuers.younger(place)
     return younger && assertionKey(younger, place.did, said.kid)
   }
 }
 
-/** Whose document has the key: that of the subject, or of the box that speaks of somebody without a DID. */
-function placeOfIssuer({ iss, sub }: Said): DidWebLocation {
+/** Which document has the key: that of the subject, or of the issuer for a subject without a DID. */
+function placeOfIssuer({ iss, sub }: TokenClaims): DidWebLocation {
   const url = URL.parse(iss)
   if (url?.protocol !== 'https:' || url.origin !== iss) {
-    throw new Disbelief('wrong_issuer', 'Its issuer is neither this box nor an https origin, such as https://box.example.com.')
+    throw new InvalidToken('wrong_issuer', 'Its issuer is neither this box nor an https origin, such as https://box.example.com.')
   }
   const place = placeOf(sub.startsWith('did:') ? sub : didOfHost(url.host))
-  if (place?.host !== url.host) throw new Disbelief('wrong_subject', `${iss} cannot speak for ${sub}: it is none of its own.`)
+  if (place?.host !== url.host) throw new InvalidToken('wrong_subject', `${iss} cannot speak for ${sub}: it is none of its own.`)
   return place
 }

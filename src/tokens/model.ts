@@ -5,16 +5,16 @@ import { invalid } from '../core/fault.ts'
 import { Id, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
-/** The most milliseconds after which a signature of the box may still be valid: a retired key is published for that long. */
+/** How long after its last use a key stays published, in milliseconds: the longest validity of a signature. */
 export const longestSignature = day
 
-/** Milliseconds by which clocks may disagree. */
+/** The tolerated clock difference in milliseconds. */
 export const leeway = 30_000
 
-/** Seconds that others may keep our keys and public documents before they ask again. */
+/** Seconds for which others may cache our keys and public documents. */
 export const documentAge = 300
 
-/** Milliseconds that a key is published before it signs: twice as long as others may keep what they know. */
+/** Milliseconds that a key is published before it signs: twice the time for which others may cache. */
 export const publicationAge = 2 * documentAge * 1000
 
 /** RFC 7517, RFC 8037. */
@@ -42,21 +42,21 @@ export interface PublishedKey {
   multibase: string
 }
 
-/** What signs for the box, with the key in use. */
+/** Signs for the box with the active key. */
 export interface TokenSigner {
   /**
-   * A compact JWS (EdDSA) over these claims; `iat`, `nbf` and `exp` in seconds are the caller's. Throws without an `exp` within 24 h. `typ` is
-   * that of the JOSE header: `JWT`, unless given, is for identity tokens alone, so that nothing else is taken for one.
+   * Creates a compact JWS (EdDSA) of these claims; `iat`, `nbf` and `exp` in seconds are the caller's. Throws without an `exp` within 24 h.
+   * `typ` is that of the JOSE header: the default `JWT` is for identity tokens alone, so that no other document passes as one.
    */
   sign(claims: Record<string, unknown>, typ?: string): Promise<string>
-  /** Every key that a signature may still have to be verified with, the one in use first, the next one (not yet in use) included. */
+  /** Every key that may be needed to verify a signature: the active one first, including the next one. */
   published(): Promise<PublishedKey[]>
 }
 
-/** Seconds that an identity token may be good for at most. */
+/** The longest validity of an identity token in seconds. */
 export const longestToken = 900
 
-/** Why a token is not believed: a stable word for programs. */
+/** Why a token is invalid, as a stable code. */
 export const Flaw = z.enum([
   'malformed',
   'unsupported_algorithm',
@@ -79,7 +79,7 @@ export const Flaw = z.enum([
 ])
 export type Flaw = z.output<typeof Flaw>
 
-/** What came of looking at a token: what it claims, and whether that is to be believed. */
+/** The result of verifying a token: its claims, and whether it is valid. */
 export type TokenVerdict =
   | {
       valid: true
@@ -93,26 +93,26 @@ export type TokenVerdict =
       reason: Flaw
       /** The same as a sentence. */
       message: string
-      /** Whether another try may come to another end: the other box did not answer. */
+      /** Whether a retry may succeed, as the other box did not answer. */
       temporary: boolean
-      /** Null unless the signature was good. */
+      /** Null unless the signature was valid. */
       claims: Record<string, unknown> | null
     }
 
-/** What looks at identity tokens, of this box and of others. */
+/** Verifies identity tokens of this box and of others. */
 export interface TokenJudge {
-  /** `audience` is this box's public URL unless given. A token that is no good is an answer, never an error. */
+  /** `audience` is this box's public URL by default. An invalid token is a result, never an error. */
   judge(token: string, audience: string | undefined, signal: AbortSignal): Promise<TokenVerdict>
 }
 
-/** What came of looking a DID of another box up: `elsewhere` is not looked up, and of one that is `unreachable` another try may tell. */
+/** The result of resolving a DID of another box: `elsewhere` is not resolved, and `unreachable` may succeed on a retry. */
 export interface Resolution {
   state: 'there' | 'nobody' | 'unreachable' | 'elsewhere'
   /** The same as a sentence. */
   message: string
 }
 
-/** What looks DIDs of other boxes up. */
+/** Resolves DIDs of other boxes. */
 export interface DidResolver {
   resolve(did: string): Promise<Resolution>
 }
@@ -157,7 +157,7 @@ export const TokenQuestion = z
   .meta({ id: 'TokenQuestion' })
 export type TokenQuestion = z.output<typeof TokenQuestion>
 
-/** What is shown of whom a token is about: no more than the token itself says. */
+/** The subject of a verified token, with the token's own data only. */
 export const Verified = z
   .object({
     valid: z.boolean(),
@@ -225,7 +225,7 @@ export const tokenRevoked = eventType(
   TokensRevoked,
 )
 
-/** The audience in whichever spelling it was given. Throws Fault invalid_request for two different ones. */
+/** The audience in either field. Throws Fault invalid_request for two different ones. */
 export function oneAudience({ audience, aud }: { audience?: string | undefined; aud?: string | undefined }): string | undefined {
   if (audience !== undefined && aud !== undefined && audience !== aud) {
     throw invalid('aud', 'Give audience or aud, not two different ones.')

@@ -36,7 +36,7 @@ interface Deps {
   testing?: { outsideDial?: OutsideDial | undefined } | undefined
 }
 
-/** Who an identity is, said so that others can check it: the keys of the box, tokens, and what looks at tokens. */
+/** Verifiable identity: the keys of the box, identity tokens, and their verification. */
 export class TokensModule implements Module {
   readonly name = 'tokens'
   readonly routes: AnyRoute[]
@@ -49,7 +49,7 @@ export class TokensModule implements Module {
   readonly #outside: Outside
   readonly #issuers: Issuers
   #settings: Config['tokens']
-  #standing: ReputationSource | undefined
+  #reputations: ReputationSource | undefined
 
   constructor(deps: Deps) {
     const { config, database, clock, identities, testing } = deps
@@ -59,8 +59,8 @@ export class TokensModule implements Module {
     this.#issuers = new Issuers({ outside: this.#outside, clock })
     this.resolver = new Resolving(this.#issuers)
     const bearers = new Bearers(database)
-    const standing = (): ReputationSource => this.#known
-    const parts = { ...deps, standing, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
+    const reputations = (): ReputationSource => this.#known
+    const parts = { ...deps, reputations, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
     this.judge = new Judging(parts)
     this.routes = routes({
       keys: this.keys,
@@ -71,9 +71,9 @@ export class TokensModule implements Module {
     identities.onRemove((tx, id) => bearers.forget(tx, id))
   }
 
-  /** Before the start: whoever knows how far to trust somebody must know who signs. */
-  equip(standing: ReputationSource): void {
-    this.#standing = standing
+  /** Before the start: connects the reputations, which depend on the signing keys. */
+  equip(reputations: ReputationSource): void {
+    this.#reputations = reputations
   }
 
   start(): Promise<void> {
@@ -91,8 +91,8 @@ export class TokensModule implements Module {
   }
 
   get #known(): ReputationSource {
-    if (!this.#standing) throw new Error('Nobody knows how far to trust anybody.')
-    return this.#standing
+    if (!this.#reputations) throw new Error('Nobody knows how far to trust anybody.')
+    return this.#reputations
   }
 }
 

@@ -1,8 +1,8 @@
 import { parseJson } from '../http/json.ts'
 import { type Flaw, leeway, longestToken } from './model.ts'
 
-/** What a token says of itself, in the form that all tokens must have; nothing of it is proved. */
-export interface Said {
+/** The claims of a token in the required form; unverified. */
+export interface TokenClaims {
   kid: string
   iss: string
   sub: string
@@ -11,8 +11,8 @@ export interface Said {
   times: { iat: number; exp: number; nbf: number }
 }
 
-/** Thrown by whoever finds that a token is not to be believed. */
-export class Disbelief extends Error {
+/** Thrown when a token is invalid. */
+export class InvalidToken extends Error {
   readonly reason: Flaw
   readonly temporary: boolean
 
@@ -24,73 +24,73 @@ export class Disbelief extends Error {
   }
 }
 
-/** Characters of the longest token that is read. */
+/** The longest accepted token in characters. */
 const longest = 8192
 
-/** Takes a token apart without believing any of it. Throws Disbelief when it has not the form of an identity token (RFC 7519, RFC 8725). */
-export function readToken(token: string): Said {
-  if (token.length > longest) throw new Disbelief('malformed', `A token has at most ${longest} characters.`)
+/** Parses a token without verifying it. Throws Disbelief when it does not have the form of an identity token (RFC 7519, RFC 8725). */
+export function readToken(token: string): TokenClaims {
+  if (token.length > longest) throw new InvalidToken('malformed', `A token has at most ${longest} characters.`)
   const parts = token.split('.')
   if (parts.length !== 3)
-    throw new Disbelief('malformed', 'It is no token: it must be three parts of base64url with dots between.')
-  const [header, payload, signature] = parts.map(octetsOf)
+    throw new InvalidToken('malformed', 'It is no token: it must be three parts of base64url with dots between.')
+  const [header, payload, signature] = parts.map(decoded)
   const kid = readHeader(members(header!, 'header'))
-  if (signature!.length !== 64) throw new Disbelief('bad_signature', 'An Ed25519 signature has 64 octets.')
+  if (signature!.length !== 64) throw new InvalidToken('bad_signature', 'An Ed25519 signature has 64 octets.')
   const claims = members(payload!, 'payload')
   const { iss, sub } = claims
   if (typeof iss !== 'string' || typeof sub !== 'string' || sub === '' || sub.length > 512) {
-    throw new Disbelief('malformed', 'It must say who issued it (iss) and whom it is about (sub).')
+    throw new InvalidToken('malformed', 'It must say who issued it (iss) and whom it is about (sub).')
   }
   return { kid, iss, sub, claims, times: timesOf(claims) }
 }
 
-/** Throws Disbelief when a token is not good now, or not for this audience. */
-export function checkClaims({ claims, times }: Said, now: number, audience: string): void {
+/** Throws Disbelief when a token is not valid now, or not for this audience. */
+export function checkClaims({ claims, times }: TokenClaims, now: number, audience: string): void {
   const { iat, exp, nbf } = times
   if (exp <= iat || exp - iat > longestToken || exp - nbf > longestToken) {
-    throw new Disbelief(
+    throw new InvalidToken(
       'lifetime_too_long',
       `A token is good for at most ${longestToken / 60} minutes, and this one claims another time.`,
     )
   }
-  if (iat * 1000 > now + leeway) throw new Disbelief('issued_in_the_future', 'It claims to be issued in the future.')
-  if (nbf * 1000 > now + leeway) throw new Disbelief('not_yet_valid', 'It is not valid yet.')
-  if (exp * 1000 + leeway <= now) throw new Disbelief('expired', 'It has expired.')
+  if (iat * 1000 > now + leeway) throw new InvalidToken('issued_in_the_future', 'It claims to be issued in the future.')
+  if (nbf * 1000 > now + leeway) throw new InvalidToken('not_yet_valid', 'It is not valid yet.')
+  if (exp * 1000 + leeway <= now) throw new InvalidToken('expired', 'It has expired.')
   const named = Array.isArray(claims['aud']) ? (claims['aud'] as unknown[]) : [claims['aud']]
-  if (!named.includes(audience)) throw new Disbelief('wrong_audience', `It is for somebody else: its aud is not ${audience}.`)
+  if (!named.includes(audience)) throw new InvalidToken('wrong_audience', `It has another audience: its aud is not ${audience}.`)
 }
 
-/** RFC 7515 4.1: whatever could name another key, or asks for what is not understood, is refused; whatever else there is means nothing. */
+/** RFC 7515 4.1: header fields that could name another key, or require an extension, are refused; other unknown fields are ignored. */
 function readHeader(header: Record<string, unknown>): string {
   const { alg, kid, typ } = header
-  if (alg !== 'EdDSA') throw new Disbelief('unsupported_algorithm', 'Only tokens signed with EdDSA are believed.')
+  if (alg !== 'EdDSA') throw new InvalidToken('unsupported_algorithm', 'Only tokens signed with EdDSA are believed.')
   const astray = ['crit', 'jku', 'jwk', 'x5u', 'x5c', 'b64', 'zip', 'enc'].find((name) => name in header)
-  if (astray !== undefined) throw new Disbelief('unsupported_header', `Its header must not have ${astray}.`)
+  if (astray !== undefined) throw new InvalidToken('unsupported_header', `Its header must not have ${astray}.`)
   if (typ !== undefined && (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT')) {
-    throw new Disbelief('wrong_type', 'It is signed, but no identity token: its typ is not JWT.')
+    throw new InvalidToken('wrong_type', 'It is signed, but no identity token: its typ is not JWT.')
   }
   // also the URL of a key in a DID document
   if (typeof kid !== 'string' || !/^[\w.:%~#-]{1,700}$/.test(kid))
-    throw new Disbelief('unknown_key', 'Its header names no key (kid).')
+    throw new InvalidToken('unknown_key', 'Its header names no key (kid).')
   return kid
 }
 
-function timesOf({ iat, exp, nbf = iat }: Record<string, unknown>): Said['times'] {
+function timesOf({ iat, exp, nbf = iat }: Record<string, unknown>): TokenClaims['times'] {
   if (!isTime(iat) || !isTime(exp) || !isTime(nbf)) {
-    throw new Disbelief('malformed', 'It must say when it was issued (iat) and when it expires (exp), in seconds.')
+    throw new InvalidToken('malformed', 'It must say when it was issued (iat) and when it expires (exp), in seconds.')
   }
   return { iat, exp, nbf }
 }
 
-/** RFC 7519 2: seconds since 1970, also broken ones. */
+/** RFC 7519 2: seconds since 1970, possibly fractional. */
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value < 1e11
 }
 
-/** Strictly RFC 4648 5: what only decodes to the same octets is another token. */
-function octetsOf(part: string): Buffer {
+/** Strictly RFC 4648 5: another encoding of the same bytes is another token. */
+function decoded(part: string): Buffer {
   const octets = Buffer.from(part, 'base64url')
-  if (part === '' || octets.toString('base64url') !== part) throw new Disbelief('malformed', 'A part of it is no base64url.')
+  if (part === '' || octets.toString('base64url') !== part) throw new InvalidToken('malformed', 'A part of it is no base64url.')
   return octets
 }
 
@@ -98,6 +98,6 @@ function members(octets: Buffer, what: string): Record<string, unknown> {
   try {
     return parseJson(octets)
   } catch {
-    throw new Disbelief('malformed', `Its ${what} is no JSON object that can be read in one way only.`)
+    throw new InvalidToken('malformed', `Its ${what} is no JSON object that can be read in one way only.`)
   }
 }

@@ -2,9 +2,9 @@ import type { UnverifiedDidDocument } from './did-document.ts'
 import { placeOf } from './did-web.ts'
 import type { Issuers } from './issuers.ts'
 import type { DidResolver, Resolution } from './model.ts'
-import { Disbelief } from './reading.ts'
+import { InvalidToken } from './reading.ts'
 
-/** Looks DIDs of other boxes up where they say they are, as for tokens: guarded, and kept for minutes. */
+/** Resolves DIDs of other boxes as for tokens: through the outbound HTTP client, cached for minutes. */
 export class Resolving implements DidResolver {
   readonly #issuers: Pick<Issuers, 'document'>
 
@@ -25,7 +25,7 @@ export class Resolving implements DidResolver {
             message: `The document of ${did} vouches for nothing: it is suspended there, or never spoke for itself.`,
           }
     } catch (error) {
-      if (!(error instanceof Disbelief)) throw error
+      if (!(error instanceof InvalidToken)) throw error
       return { state: error.temporary ? 'unreachable' : 'nobody', message: error.message }
     }
   }

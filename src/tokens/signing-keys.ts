@@ -25,8 +25,8 @@ interface Deps {
 }
 
 /**
- * The Ed25519 keys of the box. One signs; the next is published long before it does, so that nobody meets a signature of a key they could not
- * know; the former stay published until all that they signed has expired.
+ * The Ed25519 keys of the box. One is active; the next is published long before it signs, so that no verifier misses it; retired keys stay
+ * published until all their signatures have expired.
  */
 export class SigningKeys implements TokenSigner {
   readonly #deps: Deps
@@ -39,12 +39,12 @@ export class SigningKeys implements TokenSigner {
 
   async sign(claims: Record<string, unknown>, typ = 'JWT'): Promise<string> {
     const { exp } = claims
-    // later the key may be forgotten, and the signature with it
+    // a later expiry could outlive the published key
     if (typeof exp !== 'number' || exp * 1000 > this.#deps.clock.now() + longestSignature) {
       throw new Error('What is signed must expire before its key may be forgotten.')
     }
     const { kid, key } = await this.#signing()
-    // VC-JOSE-COSE 3.1.1: what is inside is a credential
+    // VC-JOSE-COSE 3.1.1: the payload is a credential
     return sign(JSON.stringify(claims), { kid, typ, ...(typ === 'vc+jwt' ? { cty: 'vc' } : {}) }, key)
   }
 
@@ -57,7 +57,7 @@ export class SigningKeys implements TokenSigner {
     return rows.map((row) => asPublished(row.kid, row.public_key))
   }
 
-  /** The `x` of the published key of this name, also of one that signs no more; undefined when there is none. */
+  /** The `x` of the published key of this name, also of a retired one; undefined when there is none. */
   async find(kid: string): Promise<string | undefined> {
     const row = await this.#deps.database.get<Row>(
       sql`SELECT public_key FROM signing_keys WHERE kid = ${kid} AND state <> 'next' AND (state = 'active' OR published_until > ${this.#now()})`,
@@ -65,7 +65,7 @@ export class SigningKeys implements TokenSigner {
     return row?.public_key
   }
 
-  /** Makes the first keys of a box that has none. */
+  /** Creates the first keys of a box that has none. */
   async ensure(): Promise<void> {
     this.#making ??= this.#endow().catch((error: unknown) => {
       this.#making = undefined
@@ -74,7 +74,7 @@ export class SigningKeys implements TokenSigner {
     await this.#making
   }
 
-  /** Rotates when the key in use has signed for long enough, and forgets keys whose signatures have all expired. */
+  /** Rotates when the active key has signed for long enough, and deletes keys whose signatures have all expired. */
   async tend(): Promise<void> {
     await this.ensure()
     const { database, clock, rotateEvery, log } = this.#deps
@@ -87,7 +87,7 @@ export class SigningKeys implements TokenSigner {
     if (row) await this.rotate()
   }
 
-  /** The next key signs from now on. Throws Fault conflict while it has not been published for long enough to be known. Answers its name. */
+  /** Activates the next key and returns its name. Throws Fault conflict while it has not been published for long enough. */
   async rotate(): Promise<string> {
     await this.ensure()
     const { clock, database, log } = this.#deps
@@ -116,7 +116,7 @@ export class SigningKeys implements TokenSigner {
     return kid
   }
 
-  /** For keys that others may have: all are forgotten, what they signed verifies no more. Answers the name of the one that signs now. */
+  /** For compromised keys: replaces all of them; their signatures no longer verify. Returns the name of the active key. */
   async replaceAll(): Promise<string> {
     await this.ensure()
     const { database, log } = this.#deps
@@ -170,16 +170,16 @@ export class SigningKeys implements TokenSigner {
   }
 }
 
-/** The private halves of signing keys, each bound to its name. */
+/** The private signing keys, each bound to its name. */
 export const sealedKeys: SealedColumn = {
   table: 'signing_keys',
   column: 'private_key',
-  // what was signed with them verifies no more; the next token makes others
+  // existing signatures no longer verify; the next token creates new keys
   lost: 'DELETE FROM signing_keys WHERE private_key IS NOT NULL',
   context: ({ kid }) => placeOf(String(kid)),
 }
 
-/** What a sealed signing key is bound to. */
+/** The encryption context of a signing key. */
 export function placeOf(kid: string): string {
   return `signing key ${kid}`
 }

@@ -8,12 +8,12 @@ interface Deps {
   judge: TokenJudge
   bearers: Bearers
   agents: AgentDirectory
-  standing: () => ReputationSource
+  reputations: () => ReputationSource
 }
 
 type Believed = Extract<TokenVerdict, { valid: true }>
 
-/** Answers whether a token is to be believed, and who it is about, to whom it was shown. */
+/** Answers the verification endpoint: whether a token is valid, and its subject. */
 export class Verifying {
   readonly #deps: Deps
 
@@ -38,12 +38,12 @@ export class Verifying {
       const agent = sub.startsWith('did:') ? { did: sub, id: null, handle: null, display_name: null } : null
       return { identity: null, agent, reputation: null }
     }
-    const { bearers, agents, standing } = this.#deps
+    const { bearers, agents, reputations } = this.#deps
     const [bearer, known] = await Promise.all([bearers.find(identityId), agentId === null ? undefined : agents.byId(agentId)])
-    // deleted since it was judged
+    // deleted since the token was verified
     if (!bearer) return { identity: null, agent: null, reputation: null }
     const mine = bearer.account_id === caller.account_id && (caller.identity_id ?? bearer.id) === bearer.id
-    const { score, tier } = await standing().of(identityId)
+    const { score, tier } = await reputations().of(identityId)
     return {
       identity: { id: mine ? bearer.id : null, email: bearer.email },
       agent: known

@@ -24,13 +24,13 @@ interface Deps {
   plan: Plan
 }
 
-/** The one-time passwords of every identity, their secrets sealed. */
+/** The one-time passwords of every identity; their secrets are encrypted. */
 export class Entries {
   readonly #deps: Deps
 
   constructor(deps: Deps) {
     this.#deps = deps
-    // the secrets go with their identity
+    // the secrets are deleted with their identity
     deps.identities.onRemove(async (tx, identityId) => {
       const rows = await tx.all<TotpRow>(sql`SELECT * FROM totp_entries WHERE identity_id = ${identityId}`)
       for (const row of rows) await this.#erase(tx, row)

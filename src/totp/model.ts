@@ -11,7 +11,7 @@ export const Algorithm = z
   .pipe(z.enum(algorithms, { error: 'must be SHA1, SHA256 or SHA512' }))
   .meta({ override: { type: 'string', enum: [...algorithms] } })
 
-/** Seconds for which one code holds. */
+/** Seconds for which one code is valid. */
 export const Period = z
   .int({ error: 'must be a whole number of seconds from 15 to 120' })
   .min(15, { error: 'must be a whole number of seconds from 15 to 120' })
@@ -22,7 +22,7 @@ export const Digits = z
   .min(6, { error: 'must be 6, 7 or 8' })
   .max(8, { error: 'must be 6, 7 or 8' })
 
-/** What people read, on one line. */
+/** Display text on one line. */
 const Words = z
   .string()
   .trim()
@@ -35,7 +35,7 @@ const Words = z
 export const ServiceName = Words
 export const AccountName = Words
 
-/** A one-time password set up at a service. The secret is never in it. */
+/** A one-time password of a service, without its secret. */
 export const TotpEntry = z
   .object({
     id: Id('totp'),
@@ -90,7 +90,7 @@ export const TotpCode = z
   .meta({ id: 'TotpCode' })
 export type TotpCode = z.output<typeof TotpCode>
 
-/** Who read a code, of what, and from where; the code is not in it. */
+/** The event of a code that was read: by whom, of which entry, and from where; without the code. */
 export const TotpRead = z.object({
   id: Id('totp'),
   identity_id: Id('ident'),

@@ -24,7 +24,7 @@ interface Deps {
   admitted: (caller: Caller) => Promise<boolean>
 }
 
-/** One-time passwords: secrets that go in, and codes that come out. */
+/** One-time passwords: stores secrets, returns codes. */
 export function totpModule(deps: Deps): Module {
   const secrets = new Secrets(deps.seal)
   const entries = new Entries({ ...deps, secrets })

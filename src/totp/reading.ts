@@ -16,23 +16,23 @@ interface Deps {
   clock: Clock
   entries: Entries
   secrets: Secrets
-  /** Whether the caller's key or session is still good: it may end while a call waits. */
+  /** Whether the caller's key or session is still valid: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 
-/** Longest sleep before the clock is looked at again, in milliseconds: it may be set while we wait. */
-const nap = 1000
+/** The longest sleep before the clock is read again, in milliseconds, as it may be set meanwhile. */
+const longestSleep = 1000
 
-/** A header can be kilobytes long. */
+/** The stored length of a header that can be kilobytes long. */
 const longestUserAgent = 500
 
-/** What was read in the transaction that notes the reading. */
+/** Read in the transaction that records the access. */
 interface Read {
   row: TotpRow
   secret: Buffer
 }
 
-/** Hands out codes; that somebody read one is on disk before they have it. */
+/** Returns codes; each access is committed before the caller gets the code. */
 export class CodeReader {
   readonly #deps: Deps
 
@@ -40,7 +40,7 @@ export class CodeReader {
     this.#deps = deps
   }
 
-  /** A code that holds for `atLeast` milliseconds more, once there is one. Ends with the signal. */
+  /** A code that stays valid for at least `atLeast` milliseconds; waits for the next one if needed. Ends with the signal. */
   async read(caller: Caller, identityId: string, id: string, atLeast: number, signal: AbortSignal): Promise<TotpCode> {
     const { clock, entries } = this.#deps
     const { period } = await entries.row(caller, identityId, id)
@@ -51,18 +51,18 @@ export class CodeReader {
       const waited = await this.#wait(period, atLeast, signal)
       if (waited) await this.#requireStill(caller)
       const read = await this.#note(caller, identityId, id)
-      // read once, so that the code and its end agree; anew, as the disk may have taken long
+      // the clock is read once, so that the code and its end agree, and after the commit, which may be slow
       const now = clock.now()
       if (timeLeft(period, now) >= atLeast) return codeOf(read, now)
     }
   }
 
-  /** Answers whether there was anything to wait for. */
+  /** Returns whether it had to wait. */
   async #wait(period: number, atLeast: number, signal: AbortSignal): Promise<boolean> {
     for (let waited = false; ; waited = true) {
       const left = timeLeft(period, this.#deps.clock.now())
       if (left >= atLeast) return waited
-      await sleep(Math.min(left, nap), undefined, { signal })
+      await sleep(Math.min(left, longestSleep), undefined, { signal })
     }
   }
 

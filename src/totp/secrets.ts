@@ -10,12 +10,12 @@ export const sealedSecrets: SealedColumn = {
   context: ({ id, identity_id }) => contextOf(String(id), String(identity_id)),
 }
 
-/** What binds a secret to its entry. */
+/** The encryption context that binds a secret to its entry. */
 export function contextOf(id: string, identityId: string): string {
   return `totp ${id} ${identityId}`
 }
 
-/** The secrets of entries, sealed: in a table of their own, where each can be written over. */
+/** The encrypted secrets of entries, in a separate table where each can be overwritten. */
 export class Secrets {
   readonly #seal: Seal
 
@@ -33,7 +33,7 @@ export class Secrets {
     return this.#seal.open(row!.secret, contextOf(id, identity_id))
   }
 
-  /** Zeros of the same length, so that the octets are written over where they lie: a row that is removed can leave copies behind. */
+  /** Writes zeros of the same length, so that the bytes are overwritten in place: a deleted row can leave copies behind. */
   async erase(tx: Transaction, { seq }: Pick<TotpRow, 'seq'>): Promise<void> {
     await tx.run(sql`UPDATE totp_secrets SET secret = zeroblob(length(secret)) WHERE totp_seq = ${seq}`)
   }

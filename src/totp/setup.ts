@@ -4,7 +4,7 @@ import { readBase32 } from './base32.ts'
 import { longestSecret, type Recipe } from './codes.ts'
 import { AccountName, Algorithm, Digits, type NewTotpEntry, Period, ServiceName } from './model.ts'
 
-/** All there is to know of a new entry. */
+/** The parsed data of a new entry. */
 export interface NewEntry extends Recipe {
   secret: Buffer
   service_name: string
@@ -14,16 +14,16 @@ export interface NewEntry extends Recipe {
 type Named = Partial<NewEntry>
 
 /**
- * Puts together what the caller and the uri say. Names of the caller's own win; a secret, algorithm, digits or period that the uri has
- * otherwise is refused. Throws Fault 400 naming the field; no part of the secret is in it.
+ * Combines the caller's fields with the URI. The caller's names take precedence; a secret, algorithm, digits or period that differs from
+ * the URI is refused. Throws Fault 400 naming the field, without any part of the secret.
  */
 export function readSetup(input: NewTotpEntry): NewEntry {
-  const told = input.uri === undefined ? {} : readUri(input.uri)
+  const fromUri = input.uri === undefined ? {} : readUri(input.uri)
   const given = input.secret === undefined ? undefined : readSecret(input.secret, 'secret', 'secret')
-  const secret = given ?? told.secret
+  const secret = given ?? fromUri.secret
   if (!secret) throw invalid('secret', 'Give the secret in base32, or the uri that holds it.', 'missing')
-  if (given && told.secret && !given.equals(told.secret)) throw contradiction('secret')
-  const service_name = input.service_name ?? told.service_name
+  if (given && fromUri.secret && !given.equals(fromUri.secret)) throw contradiction('secret')
+  const service_name = input.service_name ?? fromUri.service_name
   if (service_name === undefined) {
     const reason = input.uri === undefined ? 'service_name is required.' : 'service_name is required: the uri names no issuer.'
     throw invalid('service_name', reason, 'missing')
@@ -31,15 +31,15 @@ export function readSetup(input: NewTotpEntry): NewEntry {
   return {
     secret,
     service_name,
-    account_name: input.account_name ?? told.account_name ?? null,
-    algorithm: agreed('algorithm', input, told) ?? 'SHA1',
-    digits: agreed('digits', input, told) ?? 6,
-    period: agreed('period', input, told) ?? 30,
+    account_name: input.account_name ?? fromUri.account_name ?? null,
+    algorithm: agreed('algorithm', input, fromUri) ?? 'SHA1',
+    digits: agreed('digits', input, fromUri) ?? 6,
+    period: agreed('period', input, fromUri) ?? 30,
   }
 }
 
-function agreed<Name extends keyof Recipe>(name: Name, input: NewTotpEntry, told: Named): Recipe[Name] | undefined {
-  const [given, read] = [input[name] as Recipe[Name] | undefined, told[name] as Recipe[Name] | undefined]
+function agreed<Name extends keyof Recipe>(name: Name, input: NewTotpEntry, fromUri: Named): Recipe[Name] | undefined {
+  const [given, read] = [input[name] as Recipe[Name] | undefined, fromUri[name] as Recipe[Name] | undefined]
   if (given !== undefined && read !== undefined && given !== read) throw contradiction(name)
   return given ?? read
 }
@@ -48,7 +48,7 @@ function contradiction(name: string): Error {
   return invalid(name, `${name} is not what the uri says; leave one of the two out.`, 'contradiction')
 }
 
-/** `otpauth://totp/Issuer:account?secret=…&issuer=…&algorithm=…&digits=…&period=…`: the key URI format of authenticator apps. */
+/** Parses `otpauth://totp/Issuer:account?secret=…&issuer=…&algorithm=…&digits=…&period=…`: the key URI format of authenticator apps. */
 function readUri(text: string): Named {
   const url = URL.parse(text.trim())
   if (url?.protocol !== 'otpauth:') throw badUri('must be an otpauth:// URI, as in the QR code of the service')
@@ -68,7 +68,7 @@ function readUri(text: string): Named {
   }
 }
 
-/** By lower-case name; those we know may be there once. */
+/** By lower-case name; known parameters may occur once. */
 function parametersOf(url: URL): Map<string, string> {
   const values = new Map<string, string>()
   for (const [name, value] of url.searchParams) {

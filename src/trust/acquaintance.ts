@@ -2,28 +2,30 @@ import { Fault } from '../core/fault.ts'
 import { type Caller, may } from '../core/scopes.ts'
 import { type Database, sql, type Sql } from '../store/database.ts'
 
-/** What an account knows of an address that is not of this box. */
+/** The history of an account with an outside address. */
 export interface Acquaintance {
-  /** Messages that came from it with a DMARC pass and were no spam; at most 20 are looked for. Else why they were not looked at. */
+  /** Messages from it with a DMARC pass that were not spam, counted up to 20; otherwise why they were not counted. */
   proven: number | 'not_allowed' | 'too_slow'
-  /** Why the account writes to it no more, when that is so and the key may know. */
+  /** Why the address is suppressed, if so and the key may know. */
   suppressed: 'manual' | 'bounce' | 'complaint' | undefined
 }
 
-/** Enough to know somebody. */
+/** The count at which counting stops. */
 const enough = 20
 
-/** Milliseconds after which a large mailbox is looked through no further. */
+/** The timeout for counting in a large mailbox, in milliseconds. */
 const timeout = 3000
 
-/** What the caller's account knows of an address (its domain in ASCII, all in lower case), as far as this key may read. */
+/** The history of the caller's account with an address (its domain in ASCII, all in lower case), as far as this key may read. */
 export async function acquaintanceOf(database: Database, caller: Caller, address: string): Promise<Acquaintance> {
   const { account_id, identity_id } = caller
   const bound = identity_id === null ? sql`` : sql` AND identities.id = ${identity_id}`
-  const letters = sql`SELECT 1 FROM identities CROSS JOIN emails ON emails.identity_id = identities.id WHERE identities.account_id = ${account_id}
+  const messagesQuery = sql`SELECT 1 FROM identities CROSS JOIN emails ON emails.identity_id = identities.id WHERE identities.account_id = ${account_id}
     AND identities.status <> 'deleted'${bound} AND direction = 'inbound' AND lower(from_address) = ${address}
     AND verified_domain IS NOT NULL AND spam = 0 AND duplicate_of IS NULL LIMIT ${enough}`
-  const proven = may(caller, ['messages:read', 'emails:read']) ? await counted(database, account_id, letters) : 'not_allowed'
+  const proven = may(caller, ['messages:read', 'emails:read'])
+    ? await counted(database, account_id, messagesQuery)
+    : 'not_allowed'
   const listed =
     may(caller, ['account:read']) && identity_id === null
       ? await database.get<{ source: 'manual' | 'bounce' | 'complaint' }>(
@@ -33,10 +35,10 @@ export async function acquaintanceOf(database: Database, caller: Caller, address
   return { proven, suppressed: listed?.source }
 }
 
-/** Who asks how far to trust somebody is answered with what is known in time. */
-async function counted(database: Database, accountId: string, letters: Sql): Promise<number | 'too_slow'> {
+/** An answer uses what was counted within the timeout. */
+async function counted(database: Database, accountId: string, messagesQuery: Sql): Promise<number | 'too_slow'> {
   try {
-    return (await database.slow(letters, timeout, accountId)).length
+    return (await database.slow(messagesQuery, timeout, accountId)).length
   } catch (error) {
     if (error instanceof Fault && error.code === 'too_slow') return 'too_slow'
     throw error

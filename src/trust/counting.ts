@@ -15,10 +15,10 @@ interface Deps {
   reputations: Reputations
 }
 
-/** What a part of the log counts for, by identity. */
+/** The counts of a batch of events, by identity. */
 interface Tally {
   counters: Counters
-  /** When the last event that counted was. */
+  /** The time of the last event that counted. */
   at: string
   reported: boolean
 }
@@ -26,7 +26,7 @@ interface Tally {
 const bookmark = 'reputation'
 const page = 1000
 
-/** Counts what the log tells of identities: each event once, in the transaction of the bookmark. */
+/** Counts the events of identities: each event once, in the transaction of the bookmark. */
 export class Counting {
   readonly #deps: Deps
   #stop: (() => Promise<void>) | undefined
@@ -37,7 +37,7 @@ export class Counting {
 
   async start(): Promise<void> {
     const { database, events, log } = this.#deps
-    // from the first event on, also those that come in while the box starts for the first time
+    // from the first event on, also those during the first start of the box
     await database.transaction((tx) =>
       tx.run(sql`INSERT INTO bookmarks (name, seq) VALUES (${bookmark}, 0) ON CONFLICT DO NOTHING`),
     )
@@ -49,8 +49,8 @@ export class Counting {
   }
 
   /**
-   * Counts anew from the log alone, up to where it was followed; answers how many identities there are, and how many had other counters. Of a
-   * box that is not started. Throws a sentence when the beginning of the log is gone.
+   * Recounts from the event log alone, up to the bookmark; returns how many identities there are, and how many had other counters. Requires
+   * a stopped box. Throws a sentence when the beginning of the log was pruned.
    */
   async recount(): Promise<{ identities: number; corrected: number }> {
     const { database, events } = this.#deps
@@ -87,7 +87,7 @@ export class Counting {
   }
 }
 
-/** Most mail counts for nothing, and costs no write then. */
+/** Most mail does not count, and then costs no write. */
 async function concerns(batch: EventHeader[]): Promise<EventHeader[]> {
   return batch.filter((event) => factOf(event) !== undefined)
 }
@@ -106,7 +106,7 @@ async function correct(tx: Transaction, tallies: Map<string, Tally>): Promise<nu
   return corrected
 }
 
-/** Adds what these events count for. */
+/** Adds the counts of these events. */
 function tally(batch: EventHeader[], tallies: Map<string, Tally>): Map<string, Tally> {
   for (const event of batch) {
     const fact = factOf(event)

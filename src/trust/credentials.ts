@@ -15,13 +15,13 @@ interface Deps {
   publicUrl: () => string
 }
 
-/** Seconds that a credential is good for. */
+/** The validity of a credential in seconds. */
 const lifetime = 86_400
 
-/** The second context gives a meaning to every term that the first does not know (VC data model 2.0, 5.2). */
+/** The second context defines every term that the first lacks (VC data model 2.0, 5.2). */
 const contexts = ['https://www.w3.org/ns/credentials/v2', 'https://www.w3.org/ns/credentials/undefined-terms/v2']
 
-/** What the box says of the reputation of its own, signed, for others to read. */
+/** Signed reputation credentials for others to read. */
 export class ReputationCredentials {
   readonly #deps: Deps
 

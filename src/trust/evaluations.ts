@@ -25,7 +25,7 @@ const none = { positive: 0, negative: 0, disputed: 0 }
 const names = ['token', 'did', 'handle', 'identity_id', 'email'] as const
 const unproven = 'Nothing proves that it is they who speak: for that, ask them for an identity token and evaluate it.'
 
-/** Answers whether somebody is to be trusted with something, and why. */
+/** Answers whether a subject can be trusted with an action, and why. */
 export class Evaluations {
   readonly #deps: Deps
 
@@ -33,7 +33,7 @@ export class Evaluations {
     this.#deps = deps
   }
 
-  /** What is wrong with whoever is asked about is an answer; Faults are for questions that are none. */
+  /** An untrustworthy subject is a result; Faults are for malformed requests. */
   async answer(caller: Caller, question: Question, signal: AbortSignal): Promise<Evaluation> {
     requireOne(question)
     const { token, action, min_score } = question
@@ -60,7 +60,7 @@ export class Evaluations {
         : `${box} gives it ${claimed}: what a box says of its own counts little where it is good, and fully where it is bad.`,
       ...reportReasons(said),
     ]
-    // address and handle are the word of the other box alone
+    // address and handle are claims of the other box alone
     return { subject: { ...nobody, did, proven: true }, finding: { score: foreignScore(claimed, said), best: 'allow', reasons } }
   }
 
@@ -77,7 +77,7 @@ export class Evaluations {
   }
 
   async #known(caller: Caller, subject: Subject, proven: boolean): Promise<Answer> {
-    if (subject.kind !== 'local') return { subject: nobody, finding: refused('There is nobody of this name on this box.') }
+    if (subject.kind !== 'local') return { subject: nobody, finding: refused('There is no such subject on this box.') }
     const shown = shownAs(caller, subject, proven)
     if (subject.suspended) return { subject: shown, finding: refused('The identity is suspended.') }
     const { score, components } = await this.#deps.reputations.of(subject.identity_id)
@@ -96,8 +96,8 @@ export class Evaluations {
 
   async #stranger(caller: Caller, email: string, reports: Parameters<typeof reportReasons>[0]): Promise<Answer> {
     const { proven, suppressed } = await acquaintanceOf(this.#deps.database, caller, email)
-    const letters = typeof proven === 'number' ? proven : 0
-    const known = letters > 0
+    const messageCount = typeof proven === 'number' ? proven : 0
+    const known = messageCount > 0
     const reasons = [
       typeof proven === 'string'
         ? unread[proven]
@@ -109,7 +109,7 @@ export class Evaluations {
       'Trust a message of this address only where its verified_domain is that of the address.',
     ]
     const best = known && suppressed === undefined ? 'allow' : 'review'
-    return { subject: { ...nobody, email }, finding: { score: strangerScore(letters, reports), best, reasons } }
+    return { subject: { ...nobody, email }, finding: { score: strangerScore(messageCount, reports), best, reasons } }
   }
 }
 
@@ -125,7 +125,7 @@ const unread = {
 
 const suppressions = {
   manual: 'Your account writes to it no more.',
-  bounce: 'Your account writes to it no more: there was nobody at this address.',
+  bounce: 'Your account does not write to it: mail to this address bounced.',
   complaint: 'Your account writes to it no more: it called your mail spam.',
 }
 
@@ -156,7 +156,7 @@ function shownAs(caller: Caller, subject: LocalSubject, proven: boolean): Shown 
   }
 }
 
-/** A score that a box claims, bare or in an object; null for anything else. */
+/** The score that a box claims, as a number or in an object; null for anything else. */
 function claimOf(value: unknown): number | null {
   const score = typeof value === 'object' && value !== null ? (value as { score?: unknown }).score : value
   return typeof score === 'number' && score >= 0 && score <= 1 ? score : null

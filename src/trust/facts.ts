@@ -5,7 +5,7 @@ import { tokenIssued } from '../tokens/model.ts'
 import { reputationReported } from './model.ts'
 import type { Counters } from './score.ts'
 
-/** What one event adds to the counters of an identity. */
+/** The change that one event makes to the counters of an identity. */
 export interface Fact {
   identity_id: string
   counter: keyof Counters
@@ -22,17 +22,17 @@ const plain: Record<string, { annotation: string; counter: keyof Counters }> = {
   [emailReceived.name]: { annotation: 'answer', counter: 'replies' },
 }
 
-/** Every one counts: it needs no annotation. */
+/** Events that always count, without an annotation. */
 const always: Record<string, keyof Counters> = { [tokenIssued.name]: 'tokens' }
 
 const reported = { positive: 'positive', negative: 'negative', dispute: 'disputed' } as const
 
 export type Counted = keyof typeof reported
 
-/** The types of event that may count. */
+/** The event types that may count. */
 export const countedTypes = [...Object.keys(plain), ...Object.keys(always), reputationReported.name]
 
-/** What an event counts for, told by what stays in the log of it whatever is deleted; most count for nothing. */
+/** What an event counts for, derived from fields that stay in the log after deletions; most events count for nothing. */
 export function factOf({ type, identity_id, annotation }: Told): Fact | undefined {
   if (identity_id === null) return undefined
   const counter = always[type]
@@ -44,7 +44,7 @@ export function factOf({ type, identity_id, annotation }: Told): Fact | undefine
   return isCounted(kind) ? { identity_id, counter: reported[kind], amount: Number(weight) } : undefined
 }
 
-/** The annotation of a report, its weight in thousandths. */
+/** The annotation of a report: its weight in thousandths. */
 export function annotationOf(kind: Counted, counted: number): string {
   return `${kind} ${counted}`
 }

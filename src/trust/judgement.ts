@@ -1,20 +1,20 @@
 import type { Action, Evaluation } from './model.ts'
 import { type Counters, reportEffects, summed, tierOf } from './score.ts'
 
-/** What each action asks for unless the caller says otherwise, and what is asked for without one. */
+/** The default minimum score of each action, and of none. */
 export const asked: Record<Action, number> = { read: 0.3, message: 0.4, delegate: 0.6, payment: 0.7 }
 export const askedOtherwise = 0.5
 
-/** How far below a score may lie for somebody to look at it. */
+/** How far below the minimum a score may be for a review by a person. */
 export const margin = 0.2
 
-/** How much of a good word that another box says of its own agent counts; of a bad one all does. */
+/** The weight of a good score that another box claims for its own agent; a bad one counts fully. */
 export const believed = 0.4
 
-/** What mail of a stranger adds that their domain vouched for. */
+/** What authenticated mail of an outside sender adds. */
 export const acquainted = { most: 0.15, half: 10 }
 
-/** Before it is decided: the score, and the most that can come of it. */
+/** The input of a decision: the score, and the largest amount it allows. */
 export interface Finding {
   score: number
   best: 'allow' | 'review' | 'deny'
@@ -35,25 +35,25 @@ export function decided(
     grade === 'allow'
       ? `The score ${score} (${tier}) reaches the ${min} that is asked for.`
       : grade === 'review'
-        ? `The score ${score} (${tier}) is less than the ${min} that is asked for, by no more than ${margin}: somebody should look at it.`
+        ? `The score ${score} (${tier}) is less than the ${min} that is asked for, by no more than ${margin}: a person should review it.`
         : `The score ${score} (${tier}) is less than the ${min} that is asked for, by more than ${margin}.`
-  // of who is refused anyway the score says nothing
+  // a refused subject gets no reasons from its score
   return { decision, score, tier, reasons: best === 'deny' ? reasons : [compared, ...reasons] }
 }
 
-/** The score of an agent of another box; `claimed` is what that box says of it, null when it says nothing. */
+/** The score of an agent of another box; `claimed` is that box's claim, null without one. */
 export function foreignScore(claimed: number | null, reports: Reported): number {
   const beyond = (claimed ?? 0.5) - 0.5
   return summed([beyond > 0 ? beyond * believed : beyond, ...reportEffects(reports).map(({ effect }) => effect)])
 }
 
-/** The score of somebody who writes from elsewhere. */
+/** The score of an outside sender. */
 export function strangerScore(proven: number, reports: Reported): number {
   const known = (acquainted.most * proven) / (proven + acquainted.half)
   return summed([known, ...reportEffects(reports).map(({ effect }) => effect)])
 }
 
-/** Sentences about reports, without numbers: they are other accounts' doing. */
+/** Sentences about reports, without numbers, as they come from other accounts. */
 export function reportReasons(reports: Reported): string[] {
   const [good, bad] = reportEffects(reports).map(({ effect }) => effect)
   return [

@@ -6,7 +6,7 @@ import { Metadata } from '../identities/model.ts'
 export const Tier = z.enum(['bronze', 'silver', 'gold', 'platinum'])
 export type Tier = z.output<typeof Tier>
 
-/** How far somebody is to be trusted, and what that was worked out from. */
+/** The reputation of a subject, and its components. */
 export const Reputation = z
   .object({
     subject: z.string().meta({ description: 'the DID of the agent, else the id of the identity' }),
@@ -26,7 +26,7 @@ export const Reputation = z
   .meta({ id: 'Reputation' })
 export type Reputation = z.output<typeof Reputation>
 
-/** Where other capabilities ask for the reputation of a living identity. */
+/** Gives other modules the reputation of an identity. */
 export interface ReputationSource {
   of(identityId: string): Promise<Reputation>
 }
@@ -49,7 +49,7 @@ export const NewReport = z
   .meta({ id: 'NewReport' })
 export type NewReport = z.output<typeof NewReport>
 
-/** What somebody said of somebody. */
+/** A report of one identity on a subject. */
 export const Report = z
   .object({
     id: Id('rep'),

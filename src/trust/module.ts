@@ -31,7 +31,7 @@ interface Deps {
   publicUrl: () => string
 }
 
-/** How far somebody is to be trusted: what is counted of the log, what others report, and what follows from it. */
+/** Reputation: counted from the log and from reports of others, and used to evaluate subjects. */
 export class TrustModule implements Module {
   readonly name = 'trust'
   readonly events: EventType[] = [reputationUpdated, reputationReported]

@@ -18,10 +18,10 @@ interface Deps {
   subjects: Subjects
 }
 
-/** Reports of one account about one subject that count on one day (UTC). */
+/** The most reports of one account on one subject that count on one day (UTC). */
 export const dailyMost = 5
 
-/** What identities say of others, and of themselves. */
+/** Reports of identities on others. */
 export class TrustReports {
   readonly #deps: Deps
 
@@ -29,7 +29,7 @@ export class TrustReports {
     this.#deps = deps
   }
 
-  /** Writes a report down, and tells both logs of it. Throws Fault invalid_request for an `about` that is nobody. */
+  /** Stores a report, and emits an event for both sides. Throws Fault invalid_request for an unknown `about`. */
   async create(caller: Caller, identityId: string, input: NewReport): Promise<Report> {
     const { database, identities, subjects } = this.#deps
     await identities.row(caller, identityId)
@@ -37,16 +37,16 @@ export class TrustReports {
     if (subject.kind === 'unknown') {
       throw invalid(
         'about',
-        'about must name somebody: the id, handle, DID or address of an agent, or the id of an identity of yours.',
+        'about must name a subject: the id, handle, DID or address of an agent, or the id of an identity of yours.',
       )
     }
     return database.transaction(async (tx) => {
       await identities.row(caller, identityId, tx)
-      return this.#keep(tx, { account: caller.account_id, identity: identityId }, subject, input)
+      return this.#store(tx, { account: caller.account_id, identity: identityId }, subject, input)
     })
   }
 
-  /** What the accounts of the box said of somebody who is none of its agents, but the one whose address it is, in the counters of reports. */
+  /** The reports of the box's accounts on an outside subject, except those of the account that has its address, as counters. */
   async about(name: string, except: string | null = null): Promise<Pick<Counters, 'positive' | 'negative' | 'disputed'>> {
     const rows = await this.#deps.database.all<{ type: string; counted: number }>(
       sql`SELECT type, sum(counted) AS counted FROM reputation_reports WHERE subject = ${name} AND account_id IS NOT ${except} GROUP BY type`,
@@ -55,7 +55,7 @@ export class TrustReports {
     return { positive: of('positive'), negative: of('negative'), disputed: of('dispute') }
   }
 
-  async #keep(tx: Transaction, by: Reporter, subject: Known, input: NewReport): Promise<Report> {
+  async #store(tx: Transaction, by: Reporter, subject: Known, input: NewReport): Promise<Report> {
     const { clock, events } = this.#deps
     const now = clock.now()
     const own = subject.kind !== 'did' && subject.account_id === by.account
@@ -73,7 +73,7 @@ export class TrustReports {
       direction: 'given',
       type: input.type,
       about: input.about ?? null,
-      subject: shown(subject, own),
+      subject: subjectName(subject, own),
       weight,
       counted_weight: counted / 1000,
       note: input.note ?? null,
@@ -90,7 +90,7 @@ export class TrustReports {
       await events.append(tx, reputationReported, {
         account_id: subject.account_id,
         identity_id: subject.identity_id,
-        // who said it, and in which words, stays with them
+        // the reporter and the text stay private to the reporter
         data: { ...report, direction: 'received', about: null, note: null, data: {} },
         annotation: annotationOf(input.type, counted),
       })
@@ -98,7 +98,7 @@ export class TrustReports {
     return report
   }
 
-  /** Half of what the one before of its kind counted: one account moves a score by a bounded amount. In thousandths. */
+  /** Half the weight of the previous report of its kind: one account changes a score by a bounded amount. In thousandths. */
   async #counted(tx: Reader, account: string, subject: string, { type, weight }: NewReport, now: number): Promise<number> {
     const today = iso(now).slice(0, 10)
     const row = await tx.get<{ alike: number; today: number }>(
@@ -116,8 +116,8 @@ interface Reporter {
 
 type Known = Exclude<Subject, { kind: 'unknown' }>
 
-/** Another account's identity is known by its public name only. */
-function shown(subject: Known, own: boolean): string {
+/** Another account's identity is shown by its public name only. */
+function subjectName(subject: Known, own: boolean): string {
   if (subject.kind !== 'local') return subject.name
   return subject.agent?.did ?? (own ? subject.identity_id : subject.email)
 }

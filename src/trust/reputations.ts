@@ -16,7 +16,7 @@ interface Deps {
   agents: AgentDirectory
 }
 
-/** What is known of an identity, whether or not anything was counted of it. */
+/** The counters of an identity, null where nothing was counted. */
 interface Row extends Record<keyof Counters, number | null> {
   id: string
   account_id: string
@@ -26,7 +26,7 @@ interface Row extends Record<keyof Counters, number | null> {
   verified: number
 }
 
-/** The reputation of the living identities of the box. */
+/** The reputation of the box's identities. */
 export class Reputations implements ReputationSource {
   readonly #deps: Deps
 
@@ -37,7 +37,7 @@ export class Reputations implements ReputationSource {
   async of(identityId: string): Promise<Reputation> {
     const row = await this.#row(this.#deps.database, identityId)
     if (!row) throw notFound('identity')
-    return this.#shown(row)
+    return this.#toReputation(row)
   }
 
   async forCaller(caller: Caller, identityId: string): Promise<Reputation> {
@@ -52,17 +52,17 @@ export class Reputations implements ReputationSource {
     return this.of(known.agent.identity_id)
   }
 
-  /** Adds to the counters, and tells the log when the tier is another than was told, or `always`. */
+  /** Adds to the counters, and emits an event when the tier changed since the last event, or `always`. */
   async add(tx: Transaction, identityId: string, more: Counters, at: string, always: boolean): Promise<void> {
     const before = await tx.get<Counters & { tier: Tier }>(sql`SELECT * FROM reputations WHERE identity_id = ${identityId}`)
-    const told = before?.tier ?? 'bronze'
+    const previousTier = before?.tier ?? 'bronze'
     const counters = sumOf(countersOf(before), more)
-    await saveReputation(tx, identityId, counters, told, at)
+    await saveReputation(tx, identityId, counters, previousTier, at)
     const row = await this.#row(tx, identityId)
-    // deleted: still counted, so that the log counted again says the same
+    // deleted identities are counted as well, so that a recount gives the same result
     if (!row) return
-    const data = await this.#shown(row)
-    if (data.tier === told && !always) return
+    const data = await this.#toReputation(row)
+    if (data.tier === previousTier && !always) return
     await tx.run(sql`UPDATE reputations SET tier = ${data.tier} WHERE identity_id = ${identityId}`)
     await this.#deps.events.append(tx, reputationUpdated, { account_id: row.account_id, identity_id: identityId, data })
   }
@@ -76,7 +76,7 @@ export class Reputations implements ReputationSource {
     )
   }
 
-  async #shown(row: Row): Promise<Reputation> {
+  async #toReputation(row: Row): Promise<Reputation> {
     const known = await this.#deps.agents.ofIdentity(row.id)
     const counters = countersOf(row)
     return {
@@ -93,12 +93,12 @@ export class Reputations implements ReputationSource {
   }
 }
 
-/** Two sets of counters in one. */
+/** The sum of two sets of counters. */
 export function sumOf(one: Counters, other: Counters): Counters {
   return mapped((name) => one[name] + other[name])
 }
 
-/** Writes the counters of an identity over what was there. */
+/** Overwrites the counters of an identity. */
 export async function saveReputation(
   tx: Transaction,
   identityId: string,
@@ -116,12 +116,12 @@ export async function saveReputation(
   )
 }
 
-/** The counters of a row, which may not be there. */
+/** The counters of a row, zero without one. */
 export function countersOf(row: Partial<Record<keyof Counters, number | null>> | undefined): Counters {
   return mapped((name) => row?.[name] ?? 0)
 }
 
-/** Whether two sets of counters are alike. */
+/** Whether two sets of counters are equal. */
 export function same(one: Counters, other: Counters): boolean {
   return Object.entries(one).every(([name, value]) => other[name as keyof Counters] === value)
 }

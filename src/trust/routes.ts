@@ -43,7 +43,7 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       path: '/identities/:id/events',
       scope: 'identities:write',
       tag,
-      summary: 'Report on somebody',
+      summary: 'Report on a subject',
       description:
         'What this identity has to say of an agent of this box or another, of an address, or of itself. positive, negative and dispute count in ' +
         'the reputation of an agent of another account; each counts half of the one before of its type, and five a day at most. Other names ' +
@@ -79,7 +79,7 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       tag,
       summary: 'Evaluate trust',
       description:
-        'Whether somebody is to be trusted with something, with reasons. Give exactly one of token, did, handle, identity_id and email. Each ' +
+        'Whether a subject can be trusted with an action, with reasons. Give exactly one of token, did, handle, identity_id and email. Each ' +
         'action asks for a score of its own: read 0.3, message 0.4, delegate 0.6, payment 0.7, none 0.5; min_score asks for another. Up to ' +
         '0.2 below is review, further down deny.',
       body: Question,

@@ -1,6 +1,6 @@
 import type { Reputation, Tier } from './model.ts'
 
-/** What was counted of an identity's log. `positive`, `negative` and `disputed` are weights of reports, in thousandths. */
+/** The counters of an identity. `positive`, `negative` and `disputed` are weights of reports, in thousandths. */
 export interface Counters {
   deliveries: number
   bounces: number
@@ -12,11 +12,11 @@ export interface Counters {
   disputed: number
 }
 
-/** What is read when somebody asks, beside the counters. */
+/** Facts read at the time of the request. */
 export interface Circumstances {
-  /** Whole days since the identity was made. */
+  /** Whole days since the identity was created. */
   age_days: number
-  /** Whether the DNS says that the domain of its address is the box's. */
+  /** Whether the domain of its address is verified. */
   verified_domain: boolean
 }
 
@@ -31,10 +31,10 @@ export const nothing: Counters = {
   disputed: 0,
 }
 
-/** Where everybody begins. */
+/** The initial score. */
 export const start = 0.5
 
-/** The most that each component adds, and at which count half of that is reached. Together they add 0.5. */
+/** The most that each component adds, and the count at which half of it is reached. Together they add 0.5. */
 export const gains = {
   replies: { most: 0.15, half: 20 },
   reports_positive: { most: 0.13, half: 20 },
@@ -44,7 +44,7 @@ export const gains = {
   tokens: { most: 0.02, half: 50 },
 } as const
 
-/** The most that each component takes; `at` is the rate at which it does, `spare` the deliveries granted beforehand. */
+/** The most that each component subtracts; `at` is the rate at which it does, `spare` the deliveries granted beforehand. */
 export const losses = {
   bounces: { most: 0.3, at: 0.1, spare: 50 },
   complaints: { most: 0.5, at: 0.003, spare: 1000 },
@@ -64,21 +64,21 @@ export function tierOf(score: number): Tier {
   return tiers.find(([, from]) => score >= from)?.[0] ?? 'bronze'
 }
 
-/** Score, tier and components: a pure function, the same on every machine as it takes no more than the four operations. */
+/** Score, tier and components: a pure function that gives the same result on every machine, as it uses only the four basic operations. */
 export function scoreOf(counters: Counters, circumstances: Circumstances): Pick<Reputation, 'score' | 'tier' | 'components'> {
   const components = [...earned(counters, circumstances), ...lost(counters)]
   const score = summed(components.map(({ effect }) => effect))
   return { score, tier: tierOf(score), components }
 }
 
-/** The score that these effects make, from 0 to 1, in ten-thousandths. */
+/** The score of these effects, from 0 to 1, in ten-thousandths. */
 export function summed(effects: number[]): number {
-  // whole numbers, so that their order makes no difference
+  // integers, so that their order makes no difference
   const total = [start, ...effects].reduce((sum, effect) => sum + Math.round(effect * 10_000), 0)
   return Math.min(Math.max(total, 0), 10_000) / 10_000
 }
 
-/** What reports alone add and take. */
+/** The effect of reports alone. */
 export function reportEffects(counters: Pick<Counters, 'positive' | 'negative' | 'disputed'>): Component[] {
   const positive = counters.positive / 1000
   const against = againstOf(counters)
@@ -154,7 +154,7 @@ function lost(counters: Counters): Component[] {
   ]
 }
 
-/** More and more slowly towards the most: nobody gets there by doing one thing often. */
+/** Approaches the maximum asymptotically: repeating one action never reaches it. */
 function gain({ most, half }: { most: number; half: number }, value: number): number {
   return rounded((most * value) / (value + half))
 }
@@ -168,7 +168,7 @@ function againstOf({ negative, disputed }: Pick<Counters, 'negative' | 'disputed
 }
 
 function rounded(effect: number): number {
-  // + 0 makes 0 of -0
+  // + 0 turns -0 into 0
   return Math.round(effect * 10_000) / 10_000 + 0
 }
 

@@ -6,7 +6,7 @@ import type { Identities, IdentityRow } from '../identities/identities.ts'
 import { type Database, sql } from '../store/database.ts'
 import type { Question } from './model.ts'
 
-/** An identity of the box that a caller may ask about: their own, or one that is an agent and so known to everybody. */
+/** An identity of the box that a caller may ask about: its own, or one with a public agent. */
 export interface LocalSubject {
   identity_id: string
   account_id: string
@@ -16,8 +16,8 @@ export interface LocalSubject {
 }
 
 /**
- * Who somebody is that a caller names. A stranger's `name` is a DID in its one spelling, or an address with its domain in ASCII, in lower case;
- * `account_id` is that of an address which is of this box all the same, and never told.
+ * The subject that a caller names. The `name` of an outside subject is a canonical DID, or an address in lower case with its domain in
+ * ASCII; `account_id` is set when the address is of this box after all, and is never disclosed.
  */
 export type Subject =
   | ({ kind: 'local' } & LocalSubject)
@@ -34,7 +34,7 @@ interface Deps {
 
 const unknown: Subject = { kind: 'unknown' }
 
-/** Tells whom callers mean. */
+/** Resolves subjects. */
 export class Subjects {
   readonly #deps: Deps
 
@@ -42,7 +42,7 @@ export class Subjects {
     this.#deps = deps
   }
 
-  /** Whatever names somebody: the id, handle, DID or address of an agent, the id of an identity. */
+  /** Accepts the id, handle, DID or address of an agent, or the id of an identity. */
   async named(caller: Caller, name: string): Promise<Subject> {
     if (isId('ident', name)) return this.byIdentity(caller, name)
     if (isId('agent', name)) return this.#byAgent(await this.#deps.agents.byId(name))
@@ -59,7 +59,7 @@ export class Subjects {
     return this.#byAgent(await this.#deps.agents.byHandle(handle.replace(/^@/, '').toLowerCase()))
   }
 
-  /** In whatever spelling: otherwise somebody of this box could be asked about as if they were of another. */
+  /** Accepts any form of a DID: otherwise a subject of this box could be evaluated as one of another. */
   async byDid(did: string): Promise<Subject> {
     const name = canonicalDid(did)
     if (name === undefined) return unknown
@@ -68,7 +68,7 @@ export class Subjects {
     return agentId === undefined ? unknown : this.#byAgent(await this.#deps.agents.byId(agentId))
   }
 
-  /** Of another account's identity that is no agent nothing shows: it is a stranger. */
+  /** Another account's identity without an agent is treated as an outside subject. */
   async byEmail(caller: Caller, email: string): Promise<Subject> {
     const name = canonical(email)
     if (name === undefined) return unknown
@@ -78,18 +78,18 @@ export class Subjects {
     const stranger: Subject = { kind: 'email', name, account_id: row?.account_id ?? null }
     if (!row || row.status === 'deleted') return stranger
     const subject = await this.#local(row)
-    // an alias does not tell strangers whose it is
+    // an alias is not attributed to its identity for other accounts
     const isKnown = subject.agent !== null && row.email === `${mailbox}${name.slice(at)}`
     return isOwn(caller, row) || isKnown ? subject : stranger
   }
 
-  /** What a token that is good says: `identityId` is of this box. */
+  /** The subject of a valid token: `identityId` is of this box. */
   async proven(identityId: string): Promise<Subject> {
     const row = await this.#row(identityId)
     return row ? this.#local(row) : unknown
   }
 
-  /** The one that a question names; `token` is not for here. */
+  /** The subject of a question; `token` is handled elsewhere. */
   asked(caller: Caller, { did, handle, identity_id, email }: Question): Promise<Subject> {
     if (did !== undefined) return this.byDid(did)
     if (handle !== undefined) return this.byHandle(handle)
@@ -113,7 +113,7 @@ export class Subjects {
   }
 }
 
-/** Whether it is the caller's own to see. */
+/** Whether the subject is the caller's own. */
 export function isOwn(
   { account_id, identity_id }: Caller,
   row: Pick<LocalSubject, 'account_id'> & { id?: string; identity_id?: string },
@@ -125,7 +125,7 @@ function local({ id, account_id, email, status }: IdentityRow, agent: Agent | nu
   return { kind: 'local', identity_id: id, account_id, email, suspended: status === 'suspended', agent }
 }
 
-/** One spelling of an address; undefined when its domain is none. */
+/** The canonical form of an address; undefined when its domain is invalid. */
 function canonical(email: string): string | undefined {
   const at = email.lastIndexOf('@')
   const domain = domainNameOf(email.slice(at + 1))

@@ -1,5 +1,2 @@
-/**
- * The first words of the paths that are the page's own: a browser that asks for anything below them is given the page, which then shows what
- * the rest of the path says.
- */
+/** The first path segments of the page: for any path below them the box serves index.html, whose router handles the rest. */
 export const places = ['', 'setup', 'identities', 'domains', 'webhooks', 'keys', 'agents', 'account', 'health', 'jobs'] as const

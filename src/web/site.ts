@@ -7,7 +7,7 @@ import type { Answer } from '../http/response.ts'
 import type { Site } from '../http/types.ts'
 import { places } from './paths.ts'
 
-/** Everything is from here, and nothing is in the page's own text; e-mail is shown in a frame whose answer has rules of its own. */
+/** All content comes from this origin, and nothing is inline; e-mail is shown in a frame whose response has a policy of its own. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,7 +23,7 @@ const policy = [
 const headersOfPages = {
   'Content-Security-Policy': policy,
   'Cross-Origin-Opener-Policy': 'same-origin',
-  // the page lists links of strangers, who would learn that somebody looks
+  // the page links to sites of strangers, who would learn its URL
   'X-DNS-Prefetch-Control': 'off',
 }
 
@@ -40,14 +40,14 @@ const encoders = { br: promisify(brotliCompress), gzip: promisify(gzip) }
 
 type Encoding = keyof typeof encoders
 
-/** One built file, in the forms it was asked for so far. */
+/** One built file, with the encodings requested so far. */
 interface Built {
   type: string
   bytes: Buffer
   encoded: Partial<Record<Encoding, Promise<Buffer>>>
 }
 
-/** What the build left in a folder, held in memory: `assets/` by names that change with their content, and the page itself at all of its paths. */
+/** The build in memory: `assets/` by their hashed names, and index.html at all paths of the page. */
 export class BuiltSite implements Site {
   readonly #folder: string
   readonly #assets = new Map<string, Built>()
@@ -57,7 +57,7 @@ export class BuiltSite implements Site {
     this.#folder = folder
   }
 
-  /** Takes in what is there; without a build the page is a sentence that says how to make one. */
+  /** Loads the build; without one the page is a sentence that says how to make it. */
   async read(): Promise<void> {
     const page = await readFile(join(this.#folder, 'index.html')).catch(absent)
     if (!page) return
@@ -83,7 +83,7 @@ const unbuilt: Answer = {
   headers: {},
 }
 
-/** Whoever asks for the root may be anybody; below it, only who asks for a page means one. */
+/** Any client gets the page at the root; below it, only a request that accepts HTML. */
 function isPlace(path: string, accept: string): boolean {
   if (path === '/') return true
   const [, first, second] = path.split('/')
@@ -102,7 +102,7 @@ async function answered(
   return { status: 200, type: file.type, body, headers: { ...headers, 'Content-Encoding': encoding } }
 }
 
-/** RFC 9110 12.5.3, as far as browsers use it: named, and not with a weight of nothing. */
+/** RFC 9110 12.5.3 as browsers use it: named, and not with a weight of 0. */
 function accepts(header: string | string[], name: string): boolean {
   return String(header)
     .split(',')

@@ -24,34 +24,34 @@ interface Deps {
   version: string
 }
 
-/** What is kept of an attempt, as the queue's answer. */
-export interface Heard {
+/** The stored result of an attempt: the queue's answer. */
+export interface AttemptAnswer {
   status: number | null
   body: string | null
   error: string | null
 }
 
-/** Longest time in milliseconds until the whole answer is there. */
+/** The timeout of a whole request in milliseconds. */
 const timeout = 15 * second
 
-/** Nothing but failure for as long, in milliseconds, switches a webhook off. */
-const endurance = 5 * day
+/** A webhook is disabled after this many milliseconds of failures only. */
+const failureLimit = 5 * day
 
-/** Bodies that many webhooks get at one time are made once; milliseconds they are kept for that. */
+/** How long a body is cached for webhooks that get the same event, in milliseconds. */
 const shared = 1000
 
-/** An envelope as it is signed, and as it is sent. */
+/** An envelope as signed and sent. */
 interface Body {
   text: string
   octets: Buffer
-  /** What the event is about, for the log. */
+  /** The subject of the event, for the log. */
   subject: Record<string, unknown>
 }
 
-/** What an attempt reads of its webhook. */
+/** The fields of a webhook that an attempt needs. */
 type Addressee = Pick<WebhookRow, 'id' | 'url' | 'headers' | 'secret' | 'previous_secret' | 'previous_expires_at'>
 
-/** Signs an event and posts it: 2xx is success, a redirect is none, 410 switches the webhook off. */
+/** Signs an event and posts it: 2xx is success, a redirect is a failure, 410 disables the webhook. */
 export class WebhookCourier implements Courier<WebhookLoad> {
   readonly kind = kind
   readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, day]
@@ -60,7 +60,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
   readonly #answers: Counter<'answer'>
   readonly #bodies = new Map<string, Promise<Body | undefined>>()
   readonly #opened: SecretCache
-  /** Every webhook with `failing_since`, and maybe a few more, as this courier alone sets it; and its newest failure, counted over all. */
+  /** Every webhook with `failing_since`, and possibly more, as only this courier sets it; with its latest failure, counted over all. */
   #failing: Map<string, number> | undefined
   #failures = 0
 
@@ -80,7 +80,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     const body = await this.#body(load.event_id)
     if (body === undefined) throw new Refused(heard({ error: 'the event is no longer in the log' }))
     Object.assign(noted, body.subject)
-    // read last, so that what was switched off or deleted meanwhile is not told
+    // read last, so that a webhook disabled or deleted meanwhile gets nothing
     const webhook = await database.get<Addressee>(
       sql`SELECT id, url, headers, secret, previous_secret, previous_expires_at FROM webhooks WHERE id = ${load.webhook_id}
         AND ${listening(clock.now())}`,
@@ -107,14 +107,14 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     throw new Deferred(said, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
   }
 
-  /** Counts how long nothing but failure came back, and draws the consequence. */
+  /** Measures how long attempts have only failed, and disables the webhook. */
   async settle(tx: Transaction, load: WebhookLoad, outcome: Outcome, answer: string): Promise<void> {
     const { events, clock } = this.#deps
     const failing = (this.#failing ??= await this.#stored())
     const { webhook_id } = load
     if (outcome === 'done') {
       const newest = failing.get(webhook_id)
-      // the usual case, and the one that must be cheap
+      // the common case, which must be cheap
       if (newest === undefined) return
       await tx.run(sql`UPDATE webhooks SET failing_since = NULL WHERE id = ${webhook_id}`)
       tx.afterCommit(() => {
@@ -132,7 +132,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     }
     const after = { ...webhook, failing_since }
     if (readAnswer(answer).status === 410) await disable(tx, events, clock.now(), after, 'gone')
-    else if (clock.now() - Date.parse(failing_since) >= endurance) {
+    else if (clock.now() - Date.parse(failing_since) >= failureLimit) {
       await disable(tx, events, clock.now(), after, 'failing')
     }
   }
@@ -156,7 +156,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     return error ?? `it answered ${status}`
   }
 
-  /** That is no failure of the endpoint's. */
+  /** Not a failure of the endpoint. */
   async cancel(): Promise<void> {}
 
   async retry(tx: Transaction, { webhook_id }: WebhookLoad): Promise<void> {
@@ -164,7 +164,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     if (!webhook) throw conflict('The webhook is switched off, or gone.', { code: 'webhook_inactive' })
   }
 
-  // what is on disk: a change that comes to nothing must not hide a failure
+  // only committed state: a change that is rolled back must not hide a failure
   async #stored(): Promise<Map<string, number>> {
     const rows = await this.#deps.database.all<{ id: string }>(sql`SELECT id FROM webhooks WHERE failing_since IS NOT NULL`)
     return new Map(rows.map(({ id }) => [id, 0]))
@@ -183,7 +183,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     }
   }
 
-  // read anew for each try: what was deleted since then is not told
+  // read for each attempt: a message deleted since then is not sent
   #body(eventId: string): Promise<Body | undefined> {
     const known = this.#bodies.get(eventId)
     if (known) return known
@@ -201,24 +201,24 @@ function bodyOf(event: Event): Body {
   return { text, octets: Buffer.from(text), subject: subjectOf(event) }
 }
 
-/** The message that an event is about. */
+/** The message of an event. */
 function subjectOf({ type, data }: Event): Body['subject'] {
   const { id, message_id } = data as { id?: unknown; message_id?: unknown }
   if (type.startsWith('email.')) return { email_id: id, message_id }
   return type.startsWith('sms.') ? { sms_id: id } : {}
 }
 
-/** What a webhook's endpoint answered, from the queue's record; of an attempt that failed before, only the error. */
-export function readAnswer(answer: string | null): Heard {
+/** The endpoint's answer from the queue's record; only the error of an attempt that got none. */
+export function readAnswer(answer: string | null): AttemptAnswer {
   if (answer === null) return { status: null, body: null, error: null }
   try {
-    return JSON.parse(answer) as Heard
+    return JSON.parse(answer) as AttemptAnswer
   } catch {
     // a sentence of the queue's own
     return { status: null, body: null, error: answer }
   }
 }
 
-function heard(part: Partial<Heard>): string {
+function heard(part: Partial<AttemptAnswer>): string {
   return JSON.stringify({ status: null, body: null, error: null, ...part })
 }

@@ -23,7 +23,7 @@ interface Deps {
   queue: Queue
 }
 
-/** What was sent to each webhook, and what it answered. */
+/** The deliveries of each webhook, and the answers of its endpoint. */
 export class WebhookDeliveries {
   readonly #deps: Deps
 
@@ -42,7 +42,7 @@ export class WebhookDeliveries {
     return { ...list, data: list.data.map(toWebhookDelivery) }
   }
 
-  /** One with its request; the body is there for who may read such an event. */
+  /** A delivery with its request; the body requires the scope of its event. */
   async get(caller: Caller, id: string, deliveryId: string): Promise<WebhookDeliveryWithRequest> {
     const { database, clock, events } = this.#deps
     const { url } = await rowOf(database, clock, caller, id)
@@ -52,7 +52,7 @@ export class WebhookDeliveries {
     return { ...toWebhookDelivery(delivery), request: { url, body } }
   }
 
-  /** The same event with the same id once more, now, and from the beginning of the schedule. */
+  /** Sends the same event with the same id again, now, with a new retry schedule. */
   redeliver(caller: Caller, id: string, deliveryId: string): Promise<WebhookDelivery> {
     const { database, clock, queue } = this.#deps
     return database.transaction(async (tx) => {
@@ -63,7 +63,7 @@ export class WebhookDeliveries {
     })
   }
 
-  /** An event of its own, for this webhook alone. */
+  /** Sends a test event to this webhook alone. */
   test(caller: Caller, id: string): Promise<WebhookDelivery> {
     const { database, clock, events, queue } = this.#deps
     return database.transaction(async (tx) => {
@@ -124,10 +124,10 @@ function attemptShown({ number, started_at, ended_at, outcome, answer }: Attempt
 
 const page = 1000
 
-/** A look that takes longer is given up, in milliseconds. */
+/** The timeout of a query in milliseconds. */
 const deadline = 60_000
 
-/** The events that deliveries under way have yet to tell, however long ago they happened. */
+/** The events of unfinished deliveries, which retention must keep. */
 export async function pendingEventIds(database: Pick<Database, 'slow'>): Promise<Set<string>> {
   const ids = new Set<string>()
   for (let seq = 0; ;) {

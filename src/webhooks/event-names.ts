@@ -3,7 +3,7 @@ import { nearest } from '../core/nearest.ts'
 import { type Caller, may, type Scope } from '../core/scopes.ts'
 import type { EventTypes } from '../events/catalogue.ts'
 
-/** The names a webhook may ask for, and who may ask for them. */
+/** The event names of webhooks, and the scopes they require. */
 export class EventNames {
   readonly #types: EventTypes
 
@@ -11,7 +11,7 @@ export class EventNames {
     this.#types = types
   }
 
-  /** Throws Fault invalid_request with the list for an unknown name, and forbidden for one whose scope the caller lacks. */
+  /** Throws Fault invalid_request with the list for an unknown name, and forbidden without its scope. */
   require(caller: Pick<Caller, 'scopes'>, names: readonly string[]): void {
     const known = this.#types.published()
     for (const [index, name] of names.entries()) {
@@ -30,16 +30,16 @@ export class EventNames {
     }
   }
 
-  /** Whether one who holds these scopes may read all that a webhook with those hears: what a caller needs to change it. */
+  /** Whether a caller with these scopes may read every event of a webhook with those: required to change it. */
   requireAll(caller: Pick<Caller, 'scopes'>, names: readonly string[], held: ReadonlySet<Scope>): void {
     for (const [name, scopes] of this.#types.published()) {
-      const heard = (names.includes('*') && may({ scopes: held }, scopes)) || names.includes(name)
-      if (heard && !may(caller, scopes)) throw lacks(name, scopes)
+      const typesOf = (names.includes('*') && may({ scopes: held }, scopes)) || names.includes(name)
+      if (typesOf && !may(caller, scopes)) throw lacks(name, scopes)
     }
   }
 
-  /** The types of event that a webhook with these names, made with these scopes, hears. */
-  heard(names: readonly string[], held: ReadonlySet<Scope>): Set<string> {
+  /** The event types that match these names, with the scopes the webhook was created with. */
+  typesOf(names: readonly string[], held: ReadonlySet<Scope>): Set<string> {
     const visible = this.#types.visibleTo({ scopes: held })
     return new Set(names.includes('*') ? visible : visible.filter((name) => names.includes(name)))
   }

@@ -19,7 +19,7 @@ const Events = z
     description: 'names of events, such as email.received; * for all that the key making the webhook may read',
   })
 
-/** What HTTP, the signature or we ourselves say. */
+/** Headers that HTTP, the signature or Pillarbox set. */
 const ours = new Set(
   'accept-encoding connection content-encoding content-length content-type cookie expect host keep-alive te trailer transfer-encoding upgrade user-agent'.split(
     ' ',
@@ -55,7 +55,7 @@ const Secret = z
   })
   .meta({ override: { type: 'string', minLength: 16, maxLength: 256 } })
 
-/** Where events are sent. The secret is never in it. */
+/** A webhook, without its secret. */
 export const Webhook = z
   .object({
     id: Id('whk'),
@@ -83,7 +83,7 @@ export const Webhook = z
   .meta({ id: 'Webhook' })
 export type Webhook = z.output<typeof Webhook>
 
-/** The answer that shows the secret: on creation and rotation. */
+/** The response with the secret: on creation and rotation. */
 export const WebhookWithSecret = z
   .object({ ...Webhook.shape, secret: z.string().meta({ description: 'shown this once' }) })
   .meta({ id: 'WebhookWithSecret' })
@@ -127,7 +127,7 @@ const Attempt = z.object({
   error: z.string().nullable(),
 })
 
-/** One event on its way to one webhook. */
+/** The delivery of one event to one webhook. */
 export const WebhookDelivery = z
   .object({
     id: Id('dlv'),
@@ -165,16 +165,16 @@ export const DeliveryFilter = Paging
 export const WebhookFilter = Paging.extend(MadeBy.shape)
 export type WebhookFilter = z.output<typeof WebhookFilter>
 
-// headers may hold a receiver's own secrets, and the log is not sealed
+// headers may hold a receiver's secrets, and the event log is not encrypted
 const { headers: _, ...told } = Webhook.shape
-export const WebhookTold = z.object(told)
-export type WebhookTold = z.output<typeof WebhookTold>
+export const WebhookEventData = z.object(told)
+export type WebhookEventData = z.output<typeof WebhookEventData>
 
 export const webhookDisabled = eventType(
   'webhook.disabled',
   ['identities:read'],
   'A webhook was switched off: it answered 410, failed for 5 days, its identity was deleted, or the key that made it ended.',
-  WebhookTold,
+  WebhookEventData,
 )
 export const webhookTest = eventType(
   'webhook.test',
@@ -183,7 +183,7 @@ export const webhookTest = eventType(
   z.object({ webhook_id: Id('whk') }),
 )
 
-/** Whether a given secret can be used: what bears our prefix must be base64 of 16 to 192 bytes, as receivers decode it. */
+/** Whether a given secret is valid: with our prefix it must be base64 of 16 to 192 bytes, as receivers decode it. */
 function isSecret(text: string): boolean {
   if (!/^[\x20-\x7e]{16,256}$/.test(text)) return false
   if (!text.startsWith('whsec_')) return true

@@ -42,7 +42,7 @@ interface Deps {
   version: string
 }
 
-/** The log, as it reaches other people's servers. */
+/** Delivers the events of the log to other servers. */
 export class WebhooksModule implements Module {
   readonly name = 'webhooks'
   readonly events = [webhookDisabled, webhookTest]

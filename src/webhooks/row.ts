@@ -4,13 +4,13 @@ import type { Caller } from '../core/scopes.ts'
 import type { SealedColumn } from '../core/seal/seal.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { type Webhook, webhookDisabled, type WebhookTold } from './model.ts'
+import { type Webhook, webhookDisabled, type WebhookEventData } from './model.ts'
 import type { Sealed } from './signature.ts'
 
 /** The kind of its deliveries in the queue; the lane is the webhook's id. */
 export const kind = 'webhook'
 
-/** What waits in the queue. */
+/** The payload in the queue. */
 export interface WebhookLoad {
   webhook_id: string
   event_id: string
@@ -36,39 +36,39 @@ export interface WebhookRow {
   disabled_reason: Webhook['disabled_reason']
   created_by: string | null
   updated_by: string | null
-  /** When it ends, with the key that made it. */
+  /** When it ends, with the key that created it. */
   expires_at: string | null
   after_seq: number
   created_at: string
   updated_at: string
 }
 
-/** Each bound to its webhook. */
+/** Each is bound to its webhook. */
 export const sealedTexts: SealedColumn[] = ['headers', 'secret', 'previous_secret'].map((column) => ({
   table: 'webhooks',
   column,
   context: ({ id }) => String(id),
 }))
 
-/** The row of a webhook the caller may see, as it is now; throws Fault not_found. A bound key sees only those of its identity. */
+/** The current row of a webhook the caller may see; throws Fault not_found. A key bound to an identity sees only its webhooks. */
 export async function rowOf(reader: Reader, clock: Clock, caller: Caller, id: string): Promise<WebhookRow> {
   const row = await reader.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${id} AND account_id = ${caller.account_id}`)
   if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('webhook')
   return asOf(row, clock.now())
 }
 
-/** A row as it is at a moment: one whose key has ended is switched off, also before anybody has written that down. */
+/** A row at a time: a webhook whose key has ended is disabled, also before the sweep stores that. */
 export function asOf(row: WebhookRow, now: number): WebhookRow {
   if (row.active !== 1 || row.expires_at === null || row.expires_at > iso(now)) return row
   return { ...row, active: 0, disabled_at: row.expires_at, disabled_reason: 'key_ended' }
 }
 
-/** The webhooks that listen at a moment. */
+/** The condition of webhooks that are active at a time. */
 export function listening(now: number): Sql {
   return sql`active = 1 AND (expires_at IS NULL OR expires_at > ${iso(now)})`
 }
 
-/** Switches webhooks off for a reason of our own, and says so in the log. */
+/** Disables webhooks for an internal reason, and emits events. */
 export async function disable(
   tx: Transaction,
   events: EventLog,
@@ -81,12 +81,12 @@ export async function disable(
     sql`UPDATE webhooks SET active = 0, disabled_at = ${at}, disabled_reason = ${reason}, updated_at = ${at} WHERE id = ${row.id}`,
   )
   const { account_id, identity_id } = row
-  const data = told({ ...row, active: 0, disabled_at: at, disabled_reason: reason, updated_at: at })
+  const data = toEventData({ ...row, active: 0, disabled_at: at, disabled_reason: reason, updated_at: at })
   await events.append(tx, webhookDisabled, { account_id, identity_id, data })
 }
 
 export function toWebhook(row: WebhookRow, sealed: Sealed): Webhook {
-  return { ...told(row), headers: readHeaders(row, sealed) }
+  return { ...toEventData(row), headers: readHeaders(row, sealed) }
 }
 
 export function sealHeaders(sealed: Sealed, id: string, headers: Record<string, string>): Buffer | null {
@@ -97,7 +97,7 @@ export function readHeaders({ id, headers }: Pick<WebhookRow, 'id' | 'headers'>,
   return headers === null ? {} : (JSON.parse(sealed.read(id, headers)) as Record<string, string>)
 }
 
-function told(row: WebhookRow): WebhookTold {
+function toEventData(row: WebhookRow): WebhookEventData {
   const { id, url, identity_id, description, failing_since, disabled_at, disabled_reason } = row
   const { created_at, created_by, updated_at, updated_by, expires_at } = row
   return {

@@ -3,34 +3,34 @@ import { type Sealed, signingKey, type WebhookKey } from './signature.ts'
 
 type Closed = Pick<WebhookRow, 'id' | 'headers' | 'secret' | 'previous_secret'>
 
-/** What a delivery needs of the sealed columns of its webhook. */
+/** The decrypted columns of a webhook. */
 export interface Contents {
   headers: Record<string, string>
   key: WebhookKey
   previous: WebhookKey | null
 }
 
-/** Webhooks whose contents are kept. */
-const most = 10_000
+/** The most cached webhooks. */
+const maxEntries = 10_000
 
-/** Sealed columns, opened once: what is kept counts only for the very octets it was opened from, so a change needs to tell nobody. */
+/** Caches decrypted columns. An entry is valid only for the same encrypted bytes, so changes need no invalidation. */
 export class SecretCache {
   readonly #sealed: Sealed
-  readonly #kept = new Map<string, { from: Closed; contents: Contents }>()
+  readonly #cache = new Map<string, { from: Closed; contents: Contents }>()
 
   constructor(sealed: Sealed) {
     this.#sealed = sealed
   }
 
   of(row: Closed): Contents {
-    const known = this.#kept.get(row.id)
+    const known = this.#cache.get(row.id)
     if (known && alike(known.from, row)) return known.contents
     const { id, headers, secret, previous_secret } = row
     const previous = previous_secret === null ? null : signingKey(this.#sealed.read(id, previous_secret))
     const contents = { headers: readHeaders(row, this.#sealed), key: signingKey(this.#sealed.read(id, secret)), previous }
-    this.#kept.delete(id)
-    if (this.#kept.size >= most) this.#kept.delete(this.#kept.keys().next().value!)
-    this.#kept.set(id, { from: { id, headers, secret, previous_secret }, contents })
+    this.#cache.delete(id)
+    if (this.#cache.size >= maxEntries) this.#cache.delete(this.#cache.keys().next().value!)
+    this.#cache.set(id, { from: { id, headers, secret, previous_secret }, contents })
     return contents
   }
 }

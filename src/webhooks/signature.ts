@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { mac, type Seal } from '../core/seal/seal.ts'
 
-/** What is signed: the octets of the body are exactly those that are sent. */
+/** The signed data: the bytes of the body as they are sent. */
 export interface Signed {
   id: string
   /** Seconds since the Unix epoch. */
@@ -9,11 +9,11 @@ export interface Signed {
   body: string
 }
 
-/** A secret, ready to sign with. */
+/** A secret prepared for signing. */
 export interface WebhookKey {
-  /** The secret as shown. */
+  /** The secret as text. */
   text: KeyObject
-  /** What Standard Webhooks keys with: the octets after `whsec_`, or the text of a secret without that prefix. */
+  /** The key of Standard Webhooks: the bytes after `whsec_`, or the text of a secret without that prefix. */
   octets: KeyObject
 }
 
@@ -23,8 +23,8 @@ export function signingKey(secret: string): WebhookKey {
 }
 
 /**
- * The headers that prove a delivery. `X-Service-Signature` is the hex HMAC-SHA-256 of the body, keyed with the secret as shown; the other
- * three are those of Standard Webhooks. With a second secret, both say so in their own way.
+ * The signature headers of a delivery. `X-Service-Signature` is the hex HMAC-SHA-256 of the body, keyed with the secret as text; the other
+ * three are those of Standard Webhooks. With a second secret, both carry a second signature in their own format.
  */
 export function signatureHeaders(signed: Signed, key: WebhookKey, previous: WebhookKey | null): Record<string, string> {
   const { id, timestamp, body } = signed
@@ -44,7 +44,7 @@ export function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
 }
 
-/** Texts of a webhook that must not lie open on disk. Each is bound to its webhook. */
+/** The encrypted texts of a webhook. Each is bound to its webhook. */
 export class Sealed {
   readonly #seal: Seal
 

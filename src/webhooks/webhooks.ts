@@ -10,19 +10,19 @@ import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { changeWishes } from './asked.ts'
+import { noteWebhookChange } from './wanted-events.ts'
 import type { EventNames } from './event-names.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
 import { asOf, disable, kind, listening, rowOf, sealHeaders, toWebhook, type WebhookRow } from './row.ts'
 import { newSecret, type Sealed } from './signature.ts'
 
-/** How long after a rotation the former secret still signs beside the new one, in milliseconds. */
+/** How long the former secret signs beside the new one after a rotation, in milliseconds. */
 const overlap = day
 
-/** Webhooks of one account, whatever its plan allows: an event is told to each. */
+/** The most webhooks of one account, whatever its plan allows: each event is sent to all of them. */
 const maxOfAccount = 1000
 
-/** Webhooks that are switched off in one transaction. */
+/** The most webhooks disabled in one transaction. */
 const batch = 100
 
 interface Deps {
@@ -38,7 +38,7 @@ interface Deps {
   keys: Pick<Keys, 'ends' | 'origins'>
 }
 
-/** Where events are sent: the webhooks of every account. */
+/** The webhooks of every account. */
 export class Webhooks {
   readonly #deps: Deps
 
@@ -62,7 +62,7 @@ export class Webhooks {
       await this.#requireIdentity(tx, caller, identityId)
       await plan.require(tx, caller.account_id, 'webhooks')
       await requireFew(tx, caller.account_id)
-      await changeWishes(tx, caller.account_id)
+      await noteWebhookChange(tx, caller.account_id)
       await keys.origins.inherit(tx, id, caller)
       return tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
@@ -99,7 +99,7 @@ export class Webhooks {
     return toWebhook(await rowOf(database, clock, caller, id), sealed)
   }
 
-  /** Switching it on again forgets why it was off. Needs the scopes of all that the webhook hears, before and after. */
+  /** Enabling it again clears the reason why it was disabled. Requires the scopes of all its events, before and after. */
   async update(caller: Caller, id: string, change: WebhookChange): Promise<Webhook> {
     const { database, clock, names, sealed, keys } = this.#deps
     await rowOf(database, clock, caller, id)
@@ -114,7 +114,7 @@ export class Webhooks {
       const identityId = change.identity_id === undefined ? before.identity_id : change.identity_id
       if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
       const on = change.active === true
-      // one whose identity is gone has nothing left to hear
+      // a webhook whose identity is deleted gets no more events
       if (on || change.identity_id !== undefined) await this.#requireIdentity(tx, caller, identityId)
       const after: WebhookRow = {
         ...before,
@@ -130,7 +130,7 @@ export class Webhooks {
         disabled_reason: on ? null : before.disabled_reason,
         updated_at: this.#now(),
         updated_by: turned ? makerOf(caller) : before.updated_by,
-        // one whose key ended goes on as long as whoever says so
+        // enabling a webhook whose key ended binds it to the caller's key
         expires_at: on && before.disabled_reason === 'key_ended' ? endOf(until) : before.expires_at,
       }
       await tx.run(
@@ -139,19 +139,19 @@ export class Webhooks {
           failing_since = ${after.failing_since}, disabled_at = ${after.disabled_at}, disabled_reason = ${after.disabled_reason},
           updated_at = ${after.updated_at}, updated_by = ${after.updated_by}, expires_at = ${after.expires_at} WHERE id = ${id}`,
       )
-      if (turned || change.active !== undefined) await changeWishes(tx, caller.account_id)
+      if (turned || change.active !== undefined) await noteWebhookChange(tx, caller.account_id)
       if (turned) await keys.origins.changed(tx, id, caller)
       return toWebhook(after, sealed)
     })
   }
 
-  /** When it resolves, the endpoint hears nothing more: what waited is dropped, what was under way is cut off. */
+  /** Once it resolves, the endpoint gets nothing more: waiting deliveries are dropped, running ones are aborted. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     const { database, clock, queue } = this.#deps
     await database.transaction(async (tx) => {
       const { account_id } = await rowOf(tx, clock, caller, id)
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
-      await changeWishes(tx, account_id)
+      await noteWebhookChange(tx, account_id)
       await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id}`)
       await queue.closeLane(tx, { kind, lane: id, account_id })
     })
@@ -159,7 +159,7 @@ export class Webhooks {
     return { id, deleted: true }
   }
 
-  /** A new secret; the former one signs beside it for 24 h. */
+  /** Creates a new secret; the former one signs beside it for 24 h. */
   async rotate(caller: Caller, id: string, given: string | undefined): Promise<Webhook & { secret: string }> {
     const { database, clock, sealed, keys } = this.#deps
     const secret = given ?? newSecret()
@@ -179,7 +179,7 @@ export class Webhooks {
     return { ...toWebhook(row!, sealed), secret }
   }
 
-  /** Switches off those whose end has come, and says so in the log: some at a time, so that many hold up nobody. */
+  /** Disables expired webhooks and emits their events, in batches so that other work is not delayed. */
   async sweep(): Promise<void> {
     const { database, events, clock } = this.#deps
     for (let rows = batch; rows === batch;) {
@@ -194,7 +194,7 @@ export class Webhooks {
     }
   }
 
-  /** From this moment they hear nothing; the sweep writes down that they are off. */
+  /** From now on they get no events; the sweep stores that they are disabled. */
   async #end(tx: Transaction, keys: Sql): Promise<number> {
     const { clock } = this.#deps
     const { changes } = await tx.run(
@@ -204,7 +204,7 @@ export class Webhooks {
     return changes
   }
 
-  // a key must not get to hear, by way of a webhook, what it may not read
+  // a key must not receive by a webhook what it may not read
   #requireScopes(caller: Caller, row: WebhookRow): void {
     this.#deps.names.requireAll(caller, JSON.parse(row.events) as string[], new Set(JSON.parse(row.scopes) as Scope[]))
   }
@@ -234,7 +234,7 @@ export class Webhooks {
   }
 }
 
-/** Throws Fault conflict, code `too_many_webhooks`, where an account has as many as it may. */
+/** Throws Fault conflict, code `too_many_webhooks`, at the limit of an account. */
 async function requireFew(reader: Reader, accountId: string): Promise<void> {
   const last = await reader.get(sql`SELECT 1 FROM webhooks WHERE account_id = ${accountId} LIMIT 1 OFFSET ${maxOfAccount - 1}`)
   if (!last) return
@@ -244,7 +244,7 @@ async function requireFew(reader: Reader, accountId: string): Promise<void> {
   )
 }
 
-/** As it is written; null for never. */
+/** As stored; null for never. */
 function endOf(until: number): string | null {
   return until === Infinity ? null : iso(until)
 }

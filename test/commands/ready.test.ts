@@ -29,7 +29,7 @@ test('a box that runs is ready, and one that was stopped is not', async () => {
 
 test('a box that lacks room on its disk counts as up, so that no service manager ends it, and says what is wrong', async () => {
   const box = await appliance({ PILLARBOX_MIN_FREE: '900 TiB' })
-  const message = 'The box is up, but takes nothing new: the disk is short of room.\n'
+  const message = 'The box is up, but refuses new data: the disk is nearly full.\n'
   expect(await ready(place(box), '--wait', '60')).toEqual({ status: 0, output: message, errors: '' })
 })
 

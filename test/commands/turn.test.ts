@@ -11,7 +11,7 @@ test('a box that is started while a command has its files waits for their turn, 
   const command = child('store/children/hold-lock.ts', [data])
   await command.until(1)
   const box = boxProcess({ ...testBox, PILLARBOX_DATA_DIR: data })
-  const waited = await Promise.race([box.said('another process has the files of the box: it is waited for'), box.ended])
+  const waited = await Promise.race([box.said('another process has locked the files of the box: waiting'), box.ended])
   expect(waited).toMatchObject({ level: 'warn' })
   await command.kill()
   await box.said('started')

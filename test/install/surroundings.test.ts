@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { listenerAt } from '../../src/install/listeners.ts'
-import { type Finding, look, type Look } from '../../src/install/machine.ts'
+import { type Finding, checkMachine, type MachineOptions } from '../../src/install/machine.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 
 /** A listener that says one thing to each who comes; answers its port. */
@@ -16,9 +16,9 @@ async function speaker(line: string): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-async function seen(input: Partial<Look>, dns?: DnsStub): Promise<Map<Finding['subject'], Finding>> {
+async function seen(input: Partial<MachineOptions>, dns?: DnsStub): Promise<Map<Finding['subject'], Finding>> {
   const usual = { hostname: 'mx.agents.test', domain: 'agents.test', outside: undefined, port: 25, addresses: ['8.8.4.4'] }
-  const findings = await look({ ...usual, servers: dns?.servers ?? [], ...input })
+  const findings = await checkMachine({ ...usual, servers: dns?.servers ?? [], ...input })
   return new Map(findings.map((finding) => [finding.subject, finding]))
 }
 

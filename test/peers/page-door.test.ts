@@ -36,12 +36,12 @@ test('the one-time link leads to a password, and in; a second time it says why n
   expect(page.url()).toBe(`${box.url}/`)
   await context.clearCookies()
   await page.goto(`${box.url}/setup`)
-  await page.getByText('This address is only good with what follows it').waitFor()
+  await page.getByText('This address works only with the token').waitFor()
   await page.goto(link.href)
   await page.getByLabel('E-mail address').fill('eve@example.com')
   await page.getByLabel('Password', { exact: true }).fill('a third quiet evening')
   await page.getByRole('button', { name: 'Set the password' }).click()
-  await page.getByText('This link is good no more').waitFor()
+  await page.getByText('This link is no longer valid').waitFor()
 })
 
 test('over plain http from elsewhere the page says what it needs', async () => {
@@ -106,7 +106,7 @@ test('a session that ends keeps what was typed: signing in goes on with it', asy
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page
     .getByRole('alert')
-    .getByText(/^This did not work: .*file/)
+    .getByText(/^Failed: .*file/)
     .waitFor()
   await page.getByLabel('Files').setInputFiles([])
   // as browsers do when the choice of a file is left
@@ -211,7 +211,7 @@ test('what may have been done already is not done twice', async () => {
   // who pressed it by the keyboard is still there
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Send')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
-  await page.getByText('It is on its way.').waitFor()
+  await page.getByText('The message was queued.').waitFor()
   const { body } = await box.call('GET', `/v1/identities/${ada['id']}/emails?direction=outbound`)
   expect([lost, body.data.length]).toEqual([1, 1])
 })

@@ -20,7 +20,7 @@ test('one who fails to hear keeps the event from nobody else, and the failure is
   const events = new EventLog(database, systemClock)
   const hub = new Hub(events)
   const heard: string[] = []
-  const watch = (place: string, hear: () => void): unknown => hub.watch(place, { account_id: 'acct_1', hear })
+  const watch = (place: string, hear: () => void): unknown => hub.watch(place, { account_id: 'acct_1', receive: hear })
   watch('ident_1', () => {
     throw new Error('cannot hear')
   })

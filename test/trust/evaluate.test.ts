@@ -166,7 +166,7 @@ describe('an agent of this box', () => {
       { identity_id: bob.id },
     ]) {
       const { status, body } = await evaluate({ ...input, min_score: 0 })
-      expect([status, body.decision, body.reasons]).toEqual([200, 'deny', ['There is nobody of this name on this box.']])
+      expect([status, body.decision, body.reasons]).toEqual([200, 'deny', ['There is no such subject on this box.']])
     }
   })
 

@@ -3,57 +3,57 @@ import { type Clock, day, hour, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
 import { neighbourhoods } from '../../net/networks.ts'
 
-/** What is guessed at. */
+/** The target of a guess. */
 export interface GuessTarget {
-  /** What was typed as the name, or what is guarded. */
+  /** The login name as typed, or the protected object. */
   name: string
-  /** Whether there is such an account. What is remembered of it no stranger can push out of memory. */
+  /** Whether there is such an account. Strangers cannot evict the counters of an existing account. */
   exists: boolean
-  /** Whether it was signed in to from this network before. */
+  /** Whether the account was signed in to from this network before. */
   known: boolean
 }
 
-/** A guess that counts as wrong until it is known to be something else. */
+/** A guess that counts as wrong until it is marked otherwise. */
 export interface Guess {
-  /** It was right: its networks begin anew. */
+  /** The guess was right: resets the counters of its networks. */
   right(): void
-  /** It was neither right nor wrong. */
+  /** The guess was neither right nor wrong. */
   undone(): void
 }
 
 interface Tally {
   wrong: number
-  /** Milliseconds since the epoch: of the last guess from a network, of the first code. */
+  /** Milliseconds since the epoch: of the last guess from a network, or of the first code. */
   at: number
 }
 
-/** What is remembered of one name. */
+/** The counters of one name. */
 interface Tallies {
-  /** Guesses that networks where nobody signed in before have left together, and since when. */
+  /** The remaining guesses shared by all networks without an earlier sign-in, and since when. */
   left: number
   filled: number
   networks: Map<string, Tally>
   codes: Tally
 }
 
-/** Wrong guesses in a row that cost no pause: from an IPv4 address or IPv6 /64, a /56, a /48. */
+/** Consecutive wrong guesses without a delay: from an IPv4 address or IPv6 /64, a /56, a /48. */
 const free = [5, 10, 20] as const
 
-/** The pauses that follow: the first, doubled each time, and the longest. */
+/** The delays after that: the first, doubled each time, and the longest. */
 const pause = { first: minute, longest: 15 * minute }
 
-/** Wrong guesses from networks where nobody signed in before, all together: at once, and then one a minute. */
+/** Wrong guesses from all networks without an earlier sign-in together: a burst of this many, and then one a minute. */
 const fromAnywhere = 50
 
-/** Wrong codes from such networks within an hour, by who knows the password, after which codes are not looked at. */
+/** Wrong codes an hour from such networks, given with the right password, after which codes are rejected unchecked. */
 const maxCodes = 30
 
-/** Networks of one name, and names that nobody has, that are remembered; above it the one longest unseen is forgotten. */
+/** The most networks of one name, unknown names and known names kept in memory; beyond it the least recently used is dropped. */
 const remembered = { networks: 1000, nobodies: 10_000, names: 100_000 }
 
 /**
- * Makes guessing slow, and locks nobody out: a name counts its wrong guesses by the network they come from, and those from networks where
- * nobody signed in before all together. Where somebody did, only that network counts. Kept in memory: a restart forgets.
+ * Slows down guessing without lockouts. Each name counts its wrong guesses by network, and those from networks without an earlier sign-in
+ * together. A network with an earlier sign-in is only subject to its own count. The counters are in memory and lost at a restart.
  */
 export class Guesses {
   readonly #clock: Clock
@@ -64,12 +64,12 @@ export class Guesses {
     this.#clock = clock
   }
 
-  /** Names that are remembered. */
+  /** The number of names in memory. */
   get size(): number {
     return this.#names.size + this.#nobodies.size
   }
 
-  /** Throws Fault rate_limited, code `too_many_attempts`, while this name must wait in this network. */
+  /** Throws Fault rate_limited, code `too_many_attempts`, while guesses at this name from this network are delayed. */
   begin(target: GuessTarget, address: string): Guess {
     const tallies = this.#of(target)
     const now = this.#clock.now()
@@ -87,7 +87,7 @@ export class Guesses {
         const tally = tallies.networks.get(place)
         if (!tally) continue
         tally.wrong -= 1
-        // a pause that was over does not begin anew
+        // an expired delay does not start again
         if (tally.at === now) tally.at = before[index]!.at
         if (tally.wrong <= 0) tallies.networks.delete(place)
       }
@@ -102,8 +102,8 @@ export class Guesses {
   }
 
   /**
-   * The same for the codes of an authenticator app, which are short enough to be found from many networks at once. Throws while there were too
-   * many: recovery codes are too long for that, and let the owner in meanwhile, as does a network where they signed in before.
+   * The same for the codes of an authenticator app, which are short enough to be found from many networks at once. Throws after too many.
+   * Recovery codes are too long for that and stay available to the owner, as do networks with an earlier sign-in.
    */
   beginCode(target: GuessTarget): Guess {
     if (target.known) return { right: nothing, undone: nothing }
@@ -126,12 +126,12 @@ export class Guesses {
   }
 }
 
-/** How long a network waits after so many wrong guesses beyond the free ones, in milliseconds. */
+/** The delay of a network after this many wrong guesses beyond the free ones, in milliseconds. */
 function pauseAfter(beyond: number): number {
   return beyond < 0 ? -Infinity : Math.min(pause.longest, pause.first * 2 ** beyond)
 }
 
-/** Throws when all of them are used up. */
+/** Throws when none is left. */
 function takeOne(tallies: Tallies, now: number): void {
   const left = Math.min(fromAnywhere, tallies.left + Math.max(0, now - tallies.filled) / minute)
   if (left < 1) throw tooMany((1 - left) * minute)
@@ -139,7 +139,7 @@ function takeOne(tallies: Tallies, now: number): void {
   tallies.filled = now
 }
 
-/** Names are what strangers type, at any length, and may be a password in the wrong place: they are not kept. */
+/** Names are typed by strangers, have any length, and may be a password in the wrong field: only a hash is kept. */
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }
@@ -148,11 +148,11 @@ function recent(tally: Tally | undefined, since: number): Tally {
   return tally && tally.at > since ? tally : { wrong: 0, at: 0 }
 }
 
-/** Deleting first moves it to the young end. */
-function remember<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
+/** Deleting first makes the key the most recently used. */
+function remember<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
   map.delete(key)
   map.set(key, value)
-  if (map.size > most) map.delete(map.keys().next().value!)
+  if (map.size > max) map.delete(map.keys().next().value!)
 }
 
 function nothing(): void {}

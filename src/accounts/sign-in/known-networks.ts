@@ -2,13 +2,13 @@ import { type Clock, day, iso } from '../../core/clock.ts'
 import { neighbourhood } from '../../net/networks.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 
-/** Networks of one account that are remembered, the last ones. */
-const most = 32
+/** The most networks of one account that are stored; the latest are kept. */
+const maxNetworks = 32
 
-/** For how long, in milliseconds. */
-const kept = 90 * day
+/** How long a network is stored, in milliseconds. */
+const lifetime = 90 * day
 
-/** From where people signed in: IPv4 addresses and IPv6 /64s. Guesses of strangers elsewhere do not hold up who comes from there. */
+/** The networks from which people signed in: IPv4 addresses and IPv6 /64s. Guesses from other networks do not delay sign-ins from these. */
 export class KnownNetworks {
   readonly #database: Database
   readonly #clock: Clock
@@ -18,16 +18,16 @@ export class KnownNetworks {
     this.#clock = clock
   }
 
-  /** Asked with an empty account where there is none, so that the time tells nothing. */
+  /** Called with an empty account id where there is no account, so that the response time does not reveal it. */
   async has(accountId: string, address: string): Promise<boolean> {
     const row = await this.#database.get(
       sql`SELECT 1 FROM sign_in_networks WHERE account_id = ${accountId} AND network = ${neighbourhood(address)}
-        AND last_used_at > ${iso(this.#clock.now() - kept)}`,
+        AND last_used_at > ${iso(this.#clock.now() - lifetime)}`,
     )
     return row !== undefined
   }
 
-  /** Somebody signed in from here. */
+  /** Records a sign-in from this address. */
   async note(tx: Transaction, accountId: string, address: string): Promise<void> {
     const now = iso(this.#clock.now())
     await tx.run(
@@ -36,7 +36,7 @@ export class KnownNetworks {
     )
     await tx.run(
       sql`DELETE FROM sign_in_networks WHERE account_id = ${accountId} AND network NOT IN
-        (SELECT network FROM sign_in_networks WHERE account_id = ${accountId} ORDER BY last_used_at DESC LIMIT ${most})`,
+        (SELECT network FROM sign_in_networks WHERE account_id = ${accountId} ORDER BY last_used_at DESC LIMIT ${maxNetworks})`,
     )
   }
 }

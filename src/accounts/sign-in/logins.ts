@@ -2,17 +2,17 @@ import type { SealedColumn } from '../../core/seal/seal.ts'
 import { conflict } from '../../core/fault.ts'
 import { type Database, type Reader, sql, type Transaction } from '../../store/database.ts'
 
-/** How the person of an account signs in. */
+/** The login of an account. */
 export interface LoginRow {
   account_id: string
   email: string
   /** A PHC string. */
   password: string
-  /** Sealed; null without one. */
+  /** Encrypted; null without a second factor. */
   second_factor: Uint8Array | null
-  /** Null as long as the second factor is not confirmed: it counts for nothing then. */
+  /** Null while the second factor is not confirmed and therefore not required. */
   confirmed_at: string | null
-  /** The time step of the last code that was taken. */
+  /** The time step of the last accepted code. */
   last_step: number
   changed_at: string
 }
@@ -24,17 +24,17 @@ export const sealedFactors: SealedColumn = {
   context: ({ account_id }) => factorOf(String(account_id)),
 }
 
-/** What binds a second factor to its account. */
+/** The encryption context that binds a second factor to its account. */
 export function factorOf(accountId: string): string {
   return `second factor ${accountId}`
 }
 
-/** Two spellings of one address; which mail server would tell them apart is not worth an account each. */
+/** Spellings that differ only in case are one address, though a mail server may tell them apart. */
 export function folded(email: string): string {
   return email.normalize('NFC').toLowerCase()
 }
 
-/** The rows of who can sign in. */
+/** The rows of `logins`. */
 export class Logins {
   readonly #database: Database
 
@@ -69,7 +69,7 @@ export class Logins {
       throw conflict('Another account of this box signs in with that e-mail address.', { code: 'email_taken', param: 'email' })
   }
 
-  /** The same password as a hash that takes more work. */
+  /** Stores the same password as a hash with a higher cost. */
   async rehash(tx: Transaction, accountId: string, password: string): Promise<void> {
     await tx.run(sql`UPDATE logins SET password = ${password} WHERE account_id = ${accountId}`)
   }

@@ -3,15 +3,15 @@ import { promisify } from 'node:util'
 import { Fault } from '../../core/fault.ts'
 import { sameBytes } from '../../core/seal/seal.ts'
 
-/** How much work one guess is: 19 MiB twice over (OWASP, argon2id). */
+/** The cost of one guess: 19 MiB twice over (OWASP, argon2id). */
 const cost = { memory: 19_456, passes: 2, parallelism: 1 }
 
 const length = 32
 
-/** At once, as each takes 19 MiB and a thread of the few that also force commits to disk. */
-const most = 2
+/** Concurrent hashes: each takes 19 MiB and a thread of the pool that also runs fsync. */
+const maxConcurrent = 2
 
-/** What a hash that is kept may ask of us: one that was written by hand must not take all memory. */
+/** The highest cost accepted from a stored hash, so that a hand-written one cannot exhaust memory. */
 const ceiling = { memory: 1_048_576, passes: 64, parallelism: 16 }
 
 type Cost = typeof cost
@@ -24,32 +24,32 @@ interface Kept {
 
 const compute = promisify(argon2)
 
-/** Passwords as argon2id hashes in PHC strings (RFC 9106), worked out in the thread pool, a few at a time. */
+/** Passwords as argon2id hashes in PHC strings (RFC 9106), computed in the thread pool, few at a time. */
 export class PasswordHashes {
   readonly #longestQueue: number
   readonly #queue: (() => void)[] = []
   #busy = 0
-  /** What the password of nobody is compared with: that takes as long. */
-  readonly #nobody = write({ cost, nonce: randomBytes(16), tag: randomBytes(length) })
+  /** The hash compared for unknown logins, so that the time is the same. */
+  readonly #dummyHash = write({ cost, nonce: randomBytes(16), tag: randomBytes(length) })
 
   constructor(longestQueue = 32) {
     this.#longestQueue = longestQueue
   }
 
-  /** Throws Fault rate_limited, code `busy`, when too many are waiting already; so does `fits`. */
+  /** Throws Fault rate_limited, code `busy`, when too many are waiting; so does `fits`. */
   async hash(password: string): Promise<string> {
     const nonce = randomBytes(16)
     return write({ cost, nonce, tag: await this.#tag(password, nonce, cost) })
   }
 
-  /** Whether the password is the one of this hash; of no hash it is none, and that takes as long. */
+  /** Whether the password matches this hash; without a hash it is false after the same time. */
   async fits(password: string, kept: string | undefined): Promise<boolean> {
-    const known = read(kept ?? this.#nobody)
+    const known = read(kept ?? this.#dummyHash)
     const tag = await this.#tag(password, known.nonce, known.cost)
     return sameBytes(tag, known.tag) && kept !== undefined
   }
 
-  /** Whether a hash was made with less or more work than we take now. */
+  /** Whether a hash was made with another cost than the current one. */
   isOutdated(kept: string): boolean {
     const { memory, passes, parallelism } = read(kept).cost
     return memory !== cost.memory || passes !== cost.passes || parallelism !== cost.parallelism
@@ -58,7 +58,7 @@ export class PasswordHashes {
   async #tag(password: string, nonce: Buffer, { memory, passes, parallelism }: Cost): Promise<Buffer> {
     await this.#turn()
     try {
-      // typed on another keyboard, the same letters may come as other code points
+      // keyboards may enter the same characters as different code points
       const message = Buffer.from(password.normalize('NFC'))
       return await compute('argon2id', { message, nonce, parallelism, tagLength: length, memory, passes })
     } finally {
@@ -68,9 +68,9 @@ export class PasswordHashes {
     }
   }
 
-  /** Whoever waits is given the place of who ends. */
+  /** Waits for a slot; a finished hash passes its slot to the next in the queue. */
   async #turn(): Promise<void> {
-    if (this.#busy < most) {
+    if (this.#busy < maxConcurrent) {
       this.#busy += 1
       return
     }
@@ -88,7 +88,7 @@ function write({ cost: { memory, passes, parallelism }, nonce, tag }: Kept): str
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64(nonce)}$${base64(tag)}`
 }
 
-/** Throws when the text is no such hash, or one that asks too much. */
+/** Throws when the text is no such hash, or its cost is too high. */
 function read(text: string): Kept {
   const parts = /^\$argon2id\$v=19\$m=(\d{1,9}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(text)
   const [memory, passes, parallelism] = [Number(parts?.[1]), Number(parts?.[2]), Number(parts?.[3])]

@@ -1,16 +1,16 @@
 import { invalid } from '../../core/fault.ts'
 
-/** Characters. */
+/** Minimum length in characters. */
 const shortest = 8
 const longest = 256
 
 /**
- * Throws Fault 400 unless this may be a password (NIST SP 800-63B 3.1.1.2): length counts, and that it is not the first that somebody
- * would try; which kinds of characters it has does not.
+ * Throws Fault 400 for an unacceptable password (NIST SP 800-63B 3.1.1.2): length counts, and that it is not a common one; the kinds of
+ * characters do not.
  */
 export function requirePassword(password: string, email: string): void {
-  const letters = password.normalize('NFC')
-  const characters = Array.from(letters).length
+  const normalized = password.normalize('NFC')
+  const characters = Array.from(normalized).length
   if (characters < shortest || characters > longest) {
     throw invalid(
       'password',
@@ -18,7 +18,7 @@ export function requirePassword(password: string, email: string): void {
       'invalid_password',
     )
   }
-  const folded = letters.toLowerCase()
+  const folded = normalized.toLowerCase()
   const [local = ''] = email.toLowerCase().split('@')
   if (folded === email.toLowerCase() || folded === local) {
     throw invalid('password', 'password must not be the e-mail address.', 'invalid_password')
@@ -28,7 +28,7 @@ export function requirePassword(password: string, email: string): void {
   }
 }
 
-/** The passwords that are tried first, in lower case, as far as they are long enough to be refused for nothing else. */
+/** The most common passwords, in lower case, of those that pass the length rule. */
 export const commonPasswords: ReadonlySet<string> = new Set(
   `password password1 password12 password123 password1234 password12345 password! password1! password01 password2 password3
     passw0rd p@ssw0rd p@ssword p@ssw0rd1 pa$$word pa$$w0rd passw0rd1 passw0rd! passpass passport passwords mypassword

@@ -3,10 +3,10 @@ import { sameBytes, type Seal } from '../../core/seal/seal.ts'
 import { type Reader, sql, type Transaction } from '../../store/database.ts'
 import { factorOf, type LoginRow } from './logins.ts'
 
-/** What authenticator apps take without being told (RFC 6238, 30 s steps). */
+/** The defaults of authenticator apps (RFC 6238, 30 s steps). */
 export const recipe = { algorithm: 'SHA1', digits: 6, period: 30 } as const
 
-/** The code of a moment in milliseconds (RFC 6238). */
+/** The code at a time in milliseconds (RFC 6238). */
 export type CodeAt = (secret: Uint8Array, how: typeof recipe, now: number) => string
 
 /** Characters of base32 (RFC 4648 6). */
@@ -14,7 +14,7 @@ const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 const step = recipe.period * 1000
 
-/** Codes that the secret of a login makes, and the recovery codes beside it; each is taken once. */
+/** TOTP codes of a login and its recovery codes; each is accepted once. */
 export class SecondFactor {
   readonly #seal: Seal
   readonly #codeAt: CodeAt
@@ -24,7 +24,7 @@ export class SecondFactor {
     this.#codeAt = codeAt
   }
 
-  /** A new secret in base32, not yet confirmed, with new recovery codes; in place of those before. */
+  /** A new unconfirmed secret in base32 and new recovery codes; they replace the previous ones. */
   async begin(tx: Transaction, { account_id }: LoginRow): Promise<{ secret: string; recovery_codes: string[] }> {
     const secret = randomBytes(20)
     const recovery_codes = Array.from({ length: 10 }, recoveryCode)
@@ -37,7 +37,7 @@ export class SecondFactor {
     return { secret: base32(secret), recovery_codes }
   }
 
-  /** Whether the code is one of now, or of the 30 s before or after, and later than any that was taken; then it is taken. */
+  /** Accepts a code of the current time step, or of the one before or after, if it is later than any accepted before. */
   async takeCode(tx: Transaction, login: LoginRow, code: string, now: number): Promise<boolean> {
     if (!login.second_factor) return false
     const secret = this.#seal.open(login.second_factor, factorOf(login.account_id))
@@ -52,13 +52,13 @@ export class SecondFactor {
     return changes === 1
   }
 
-  /** Whether this is a recovery code that was not used before; then it is used up. */
+  /** Accepts a recovery code that was not used before, and marks it used. */
   async takeRecoveryCode(tx: Transaction, { account_id }: LoginRow, code: string): Promise<boolean> {
     const { changes } = await tx.run(sql`DELETE FROM recovery_codes WHERE account_id = ${account_id} AND hash = ${hashOf(code)}`)
     return changes === 1
   }
 
-  /** Whether this is a recovery code of the account; it is not used up. */
+  /** Whether this is an unused recovery code of the account; it stays unused. */
   async holdsRecoveryCode(reader: Reader, accountId: string, code: string): Promise<boolean> {
     const row = await reader.get(sql`SELECT 1 FROM recovery_codes JOIN logins ON logins.account_id = recovery_codes.account_id
       WHERE recovery_codes.account_id = ${accountId} AND hash = ${hashOf(code)} AND confirmed_at IS NOT NULL`)
@@ -75,7 +75,7 @@ export class SecondFactor {
   }
 }
 
-/** Whether a text has the form of a code from an app, and is none of the recovery codes. */
+/** Whether a text has the form of an app code and not of a recovery code. */
 export function isAppCode(code: string): boolean {
   return /^\d{6}$/.test(plain(code))
 }
@@ -95,7 +95,7 @@ function recoveryCode(): string {
   return text.match(/.{4}/g)!.join('-')
 }
 
-/** As it was meant: without the spaces and dashes that people put in or leave out. */
+/** Removes spaces and dashes that people add. */
 function plain(code: string): string {
   return code.replaceAll(/[\s-]/g, '').toLowerCase()
 }
@@ -104,7 +104,7 @@ function hashOf(code: string): string {
   return createHash('sha256').update(plain(code)).digest('base64url')
 }
 
-/** Of a multiple of five octets. */
+/** Encodes a multiple of five bytes. */
 function base32(bytes: Buffer): string {
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('')
   return bits

@@ -18,9 +18,9 @@ interface Deps {
 const tag = 'Sessions'
 
 export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] {
-  const shown = async (row: SessionRow): Promise<Session> => {
+  const toSession = async (row: SessionRow): Promise<Session> => {
     const { id, name, email, totp_enabled } = await accounts.of(row.account_id)
-    // a session is begun with an address, and none is ever taken away
+    // a session requires an address, and an address is never removed
     return {
       id: row.id,
       account: { id, name, email: email ?? '' },
@@ -49,7 +49,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
       }),
       handle: async ({ caller, body }) => {
         const row = await signIn.enter(caller, body)
-        return { ...(await shown(row)), token: row.token }
+        return { ...(await toSession(row)), token: row.token }
       },
     }),
     route({
@@ -63,7 +63,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
       handle: async ({ caller }) => {
         const row = await sessions.row(sessionOf(caller))
         if (!row) throw notFound('session')
-        return shown(row)
+        return toSession(row)
       },
     }),
     route({
@@ -106,7 +106,7 @@ function sessionOf(caller: Caller): string {
   return requireSession(caller, 'This is about a session, and was asked with a key.')
 }
 
-/** A key bound to one identity sees nothing of what is the account's. */
+/** Requires a key that is not bound to one identity. */
 function whole(caller: Caller): Caller {
   if (caller.identity_id !== null) throw notFound('account')
   return caller

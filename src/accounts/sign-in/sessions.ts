@@ -20,7 +20,7 @@ export interface SessionRow {
   last_used_at: string
 }
 
-/** What the settings say of sessions; times in milliseconds. */
+/** Session settings; durations in milliseconds. */
 export interface SessionSettings {
   /** Calls a minute; 0 is no limit. */
   rate_limit: number
@@ -28,7 +28,7 @@ export interface SessionSettings {
   session_lifetime: number
 }
 
-/** A session found and ready: what admission needs without asking the store again. */
+/** A cached session: all that admission needs without a query. */
 interface Known {
   id: string
   account_id: string
@@ -38,15 +38,15 @@ interface Known {
 
 type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
-/** One person may be signed in so many times; with one more the oldest ends. */
-const most = 100
+/** The most sessions of one person; one more ends the oldest. */
+const maxSessions = 100
 
-/** A browser's name for itself, in characters. */
+/** The longest stored User-Agent, in characters. */
 const longestUserAgent = 200
 
 const everyScope: ReadonlySet<Scope> = new Set(scopes)
 
-/** Who is signed in. What a browser keeps is 256 random bits; we keep their SHA-256. Found sessions stay in memory until one ends. */
+/** Sessions of signed-in people. The browser keeps 256 random bits, the database their SHA-256. Used sessions are cached until they end. */
 export class Sessions {
   readonly #database: Database
   readonly #clock: Clock
@@ -76,7 +76,7 @@ export class Sessions {
     this.#settings = settings
   }
 
-  /** Whose session this is; undefined when it is nobody's, or has ended. */
+  /** The session of this token; undefined when it is unknown or has ended. */
   async authenticate(token: string): Promise<Identified | undefined> {
     const known = await this.#find(hashOf(token))
     const now = this.#clock.now()
@@ -86,7 +86,7 @@ export class Sessions {
     return this.#identified(known)
   }
 
-  /** The session by its id, for what outlives the call it was made with. */
+  /** Looks a session up by its id, for work that outlives the call that started it. */
   async holder(id: string): Promise<Holder | undefined> {
     const row = await this.row(id)
     if (!row) return undefined
@@ -99,17 +99,17 @@ export class Sessions {
     return row && this.#lives(this.#knownOf(row), this.#clock.now()) ? row : undefined
   }
 
-  /** When it ends however much it is used, in milliseconds since the epoch. */
+  /** The absolute end regardless of use, in milliseconds since the epoch. */
   endOf({ created_at }: Pick<SessionRow, 'created_at'>): number {
     return Date.parse(created_at) + this.#settings.session_lifetime
   }
 
-  /** Hears the id of each session that ended before its time, or for want of use, once that is on disk. */
+  /** The listener gets the id of each session that was ended or expired of inactivity, once that is on disk. */
   onChange(listener: (id: string) => void): void {
     this.#ended.add(listener)
   }
 
-  /** Begins one, under a name that nobody knew before; `token` is what the browser keeps. */
+  /** Creates a session under a new token, which the browser keeps. */
   async open(
     tx: Transaction,
     accountId: string,
@@ -120,7 +120,7 @@ export class Sessions {
     const user_agent = from.user_agent.slice(0, longestUserAgent)
     await this.#end(
       tx,
-      sql`account_id = ${accountId} AND seq NOT IN (SELECT seq FROM sessions WHERE account_id = ${accountId} ORDER BY seq DESC LIMIT ${most - 1})`,
+      sql`account_id = ${accountId} AND seq NOT IN (SELECT seq FROM sessions WHERE account_id = ${accountId} ORDER BY seq DESC LIMIT ${maxSessions - 1})`,
     )
     const row = await tx.get<SessionRow>(
       sql`INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at)
@@ -129,7 +129,7 @@ export class Sessions {
     return { ...row!, token }
   }
 
-  /** Ends all of an account, but the one that is kept; answers how many. */
+  /** Ends all sessions of an account except `keep`; returns how many. */
   endAll(tx: Transaction, accountId: string, keep: string | null): Promise<number> {
     return this.#end(tx, sql`account_id = ${accountId}${keep === null ? empty : sql` AND id <> ${keep}`}`)
   }
@@ -139,13 +139,13 @@ export class Sessions {
     return { id, deleted: true }
   }
 
-  /** Ends every session of the caller's account but the caller's own. */
+  /** Ends every session of the caller's account except the caller's own. */
   async signOutElsewhere({ account_id, session_id }: Caller): Promise<{ id: string; deleted: true; count: number }> {
     const count = await this.#database.transaction((tx) => this.endAll(tx, account_id, session_id))
     return { id: account_id, deleted: true, count }
   }
 
-  /** Those of the caller's account that live. */
+  /** The active sessions of the caller's account. */
   list(caller: Caller, paging: Paging): Promise<{ data: SessionEntry[]; has_more: boolean; next_cursor: string | null }> {
     const now = this.#clock.now()
     const { session_idle, session_lifetime } = this.#settings
@@ -175,7 +175,7 @@ export class Sessions {
     })
   }
 
-  /** Writes down when each was last used, and ends what was not for too long; called on a schedule so that calls need not. */
+  /** Stores when each session was last used, and ends inactive ones. Runs on a schedule, so that calls do not write. */
   async tidy(): Promise<void> {
     const now = this.#clock.now()
     const [idle, old] = [iso(now - this.#settings.session_idle), iso(now - this.#settings.session_lifetime)]
@@ -224,7 +224,7 @@ export class Sessions {
     return now < began + session_lifetime && now < used + session_idle && this.#exists(account_id)
   }
 
-  /** A person may do what their account may. */
+  /** A person has the rights of their account. */
   #identified({ id, account_id }: Pick<Known, 'id' | 'account_id'>): Identified {
     const { rate_limit } = this.#settings
     return {

@@ -2,7 +2,7 @@ import { type AnyRoute, route } from '../../http/route.ts'
 import { Account, SetupLink, SetupInput } from '../model.ts'
 import type { AccountSetup } from './setup.ts'
 
-/** How the first password of an account is set without a key. */
+/** Setting the first password of an account without a key. */
 export function setupRoutes(setup: AccountSetup): AnyRoute[] {
   return [
     route({

@@ -19,10 +19,10 @@ interface Deps {
   publicUrl: () => string
 }
 
-/** How long a link is good, in milliseconds. */
+/** How long a setup link is valid, in milliseconds. */
 const lifetime = day
 
-/** The first password of an account, set by whoever has a link that the operator made: once, and not after a day. */
+/** Sets the first password of an account by a link from the operator: once, and within a day. */
 export class AccountSetup {
   readonly #deps: Deps
 
@@ -30,7 +30,7 @@ export class AccountSetup {
     this.#deps = deps
   }
 
-  /** A link in place of any before it. Throws Fault 409, code `password_set`, for an account that has a password. */
+  /** Creates a link that replaces any earlier one. Throws Fault 409, code `password_set`, for an account that has a password. */
   async invite(accountId: string): Promise<SetupLink> {
     const { database, clock, accounts, logins, publicUrl } = this.#deps
     const { name } = await accounts.of(accountId)
@@ -45,15 +45,15 @@ export class AccountSetup {
       await tx.run(sql`INSERT INTO setup_links (account_id, hash, expires_at) VALUES (${accountId}, ${hashOf(token)}, ${expires_at})
         ON CONFLICT (account_id) DO UPDATE SET hash = ${hashOf(token)}, expires_at = ${expires_at}`)
     })
-    // behind the #, which browsers keep to themselves: it is in no log of a server
+    // in the fragment, which browsers do not send, so that it is in no server's log
     return { url: `${publicUrl()}/setup#token=${token}`, expires_at }
   }
 
-  /** Throws Fault 403, code `setup_link_invalid`, for a token that is not good any more; otherwise as a change of the password does. */
+  /** Throws Fault 403, code `setup_link_invalid`, for an invalid token; otherwise as a change of the password does. */
   async finish(input: SetupInput, from: { ip: string }): Promise<Account> {
     const { database, clock, log, accounts, logins, hashes } = this.#deps
     const { token, email, password } = input
-    // the slow hash is worked out for nobody without a link
+    // without a link, no slow hash is computed
     await this.#accountOf(token)
     requirePassword(password, email)
     const hash = await hashes.hash(password)
@@ -81,7 +81,7 @@ export class AccountSetup {
 function invalidLink(): Fault {
   return new Fault(
     'forbidden',
-    'This link is good no more: it was used or replaced, or a day is over. The operator makes another: pillarbox account setup-link.',
+    'This link is no longer valid: it was used or replaced, or a day is over. The operator makes another: pillarbox account setup-link.',
     { code: 'setup_link_invalid', param: 'token' },
   )
 }

@@ -29,7 +29,7 @@ interface Deps {
 
 type Visitor = Pick<Caller, 'ip' | 'user_agent'>
 
-/** The door for people. */
+/** Signing in with a password and a second factor. */
 export class SignIn {
   readonly #deps: Deps
   readonly #counted: Counter<'result'>
@@ -44,8 +44,8 @@ export class SignIn {
   }
 
   /**
-   * Begins a session. Throws Fault 401: `invalid_credentials`, whether nobody has that address or the password is wrong, with the same work
-   * behind it; `totp_required` and `invalid_totp` once the password was right.
+   * Starts a session. Throws Fault 401: `invalid_credentials`, whether the address is unknown or the password wrong, with the same work;
+   * `totp_required` and `invalid_totp` once the password was right.
    */
   async enter(visitor: Visitor, input: SignInInput): Promise<SessionRow & { token: string }> {
     try {
@@ -71,15 +71,15 @@ export class SignIn {
       return session
     } catch (error) {
       if (!isWrong(error)) guess.undone()
-      // what was typed for an address may be a password in the wrong place
+      // the address field may contain a password by mistake
       if (error instanceof Fault) log.warn({ address: visitor.ip, why: error.code }, 'Sign-in refused')
       throw error
     }
   }
 
   /**
-   * What this attempt counts as. One with a recovery code, which nobody finds by trying, is counted by itself: strangers who use up the
-   * guesses of an account do not keep its owner out.
+   * The counter of this attempt. One with a recovery code, which cannot be guessed, has its own counter: strangers who exhaust the guesses
+   * of an account do not lock out its owner.
    */
   async #target(visitor: Visitor, input: SignInInput, login: LoginRow | undefined): Promise<GuessTarget> {
     const { database, factor, networks } = this.#deps
@@ -105,7 +105,7 @@ export class SignIn {
     try {
       const session = await database.transaction(async (tx) => {
         const now = await logins.of(login.account_id, tx)
-        // changed while we worked it out
+        // changed during the computation
         if (now?.password !== login.password) throw wrongCredentials()
         await this.#requireFactor(tx, now, code)
         if (better !== undefined) await logins.rehash(tx, login.account_id, better)
@@ -149,7 +149,7 @@ function wrongCredentials(): Fault {
   return new Fault('unauthorized', 'The e-mail address or the password is wrong.', { code: 'invalid_credentials' })
 }
 
-/** Whether it counts as a wrong guess: what is only missing, or failed on our side, does not. */
+/** Whether it counts as a wrong guess: a missing code, or a failure on our side, does not. */
 function isWrong(error: unknown): boolean {
   return error instanceof Fault && (error.code === 'invalid_credentials' || error.code === 'invalid_totp')
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { version } from '../../version.ts'
-import { makeApart } from '../../ops/backup/run-in-child.ts'
+import { backUpInChild } from '../../ops/backup/run-in-child.ts'
 import type { BackupInput, MadeBackup } from '../../ops/backup/make.ts'
 import { passphraseIn } from '../../ops/backup/key-files.ts'
 import { BackupDirectory } from '../../ops/backup/backup-directory.ts'
@@ -25,8 +25,8 @@ interface Options extends BoxOptions {
 export function addBackupCommand(program: Command): void {
   const command = program
     .command('backup [file]')
-    .description('put all of the box into one file, while it runs or not')
-    .option('--passphrase-file <file>', 'seal the keys under the first line of this file, and take them along')
+    .description('back up the whole box into one file, running or stopped')
+    .option('--passphrase-file <file>', 'include the keys, encrypted with the passphrase in the first line of this file')
     .option('--force', 'write over a file that is there')
     .option('--auto', 'put it into backup.directory as the settings say, and remove those that are too many: for timers')
   withJson(ofBox(command)).action(async (file: string | undefined, options: Options) => {
@@ -42,7 +42,7 @@ export function addBackupCommand(program: Command): void {
 async function toFile(file: string, options: Options): Promise<void> {
   const input = { ...inputOf(await settingsOf(options)), file, force: options.force === true }
   const work = (signal: AbortSignal): Promise<MadeBackup> =>
-    makeApart({ ...input, passphrase: passphraseIn(options.passphraseFile) }, { signal })
+    backUpInChild({ ...input, passphrase: passphraseIn(options.passphraseFile) }, { signal })
   const made = await untilSignal(work)
   tell(options, made, answerOf(made))
 }
@@ -56,7 +56,7 @@ async function auto(options: Options): Promise<void> {
   }
   const config = await settingsOf(options)
   const input = inputOf(config)
-  // what root put there the box could neither list nor remove
+  // the box could neither list nor remove a file of root
   if (existsSync(config.data_dir)) actAsOwner(config.data_dir)
   const made = await untilSignal((signal) => new BackupDirectory(config.backup).add(input, { signal }))
   return tell(options, made, { ...answerOf(made), removed: made.removed })
@@ -68,7 +68,7 @@ interface Result {
   warnings: string[]
 }
 
-/** Has the running box do it, and waits for the end. */
+/** Runs the backup in the running box, and waits for its end. */
 async function byTheBox(box: RunningBox, signal: AbortSignal): Promise<Result> {
   let job = await box.call<Running>('POST', '/v1/backups', {})
   while (job.status === 'running') {

@@ -17,10 +17,10 @@ interface Options extends BoxOptions {
 export function addRestoreCommand(program: Command): void {
   const command = program
     .command('restore <file>')
-    .description('make a box of a backup, where there is none')
+    .description('restore a box from a backup into an empty directory')
     .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
-    .option('--data <directory>', 'where to: missing or empty (default: $PILLARBOX_DATA_DIR, else as the settings say)')
-    .option('--passphrase-file <file>', 'what the keys in the backup were sealed under')
+    .option('--data <directory>', 'target directory, missing or empty (default: $PILLARBOX_DATA_DIR, else as the settings say)')
+    .option('--passphrase-file <file>', 'file with the passphrase of the keys in the backup')
     .option('--master-key <file>', "the box's master key, when it was kept elsewhere")
     .option(
       '--without-keys',
@@ -62,7 +62,7 @@ function formatRestored(restored: RestoredBox): string {
   return lines.join('\n')
 }
 
-/** What leaves a box, by kind. */
+/** Kinds of undelivered messages. */
 const words: Record<string, string> = {
   email: 'e-mails (one for each recipient)',
   'email-release': 'e-mails of which the time had not come',
@@ -72,7 +72,7 @@ const words: Record<string, string> = {
   sms: 'text messages',
 }
 
-/** What an operator should know before the box starts. */
+/** Warnings for the operator before the box starts. */
 function warningsOf({ manifest, waiting, lost, keys, data_dir }: RestoredBox): string[] {
   const { created_at } = manifest
   const warnings = [

@@ -16,10 +16,10 @@ interface Options {
 export function addVerifyCommand(program: Command): void {
   const command = program
     .command('verify <file>')
-    .description('prove a backup: every checksum, its database page by page, every message in it')
-    .option('--passphrase-file <file>', 'open the keys in it too, and everything sealed under them')
-    .option('--master-key <file>', 'open everything sealed under a master key that is kept elsewhere')
-    .option('--scratch <directory>', 'where the database is unpacked to meanwhile (default: beside the backup)')
+    .description('verify a backup: every checksum, its database page by page, every message in it')
+    .option('--passphrase-file <file>', 'decrypt its keys, and verify encrypted values with them')
+    .option('--master-key <file>', 'verify encrypted values with a master key that is kept elsewhere')
+    .option('--scratch <directory>', 'directory for the unpacked database (default: beside the backup)')
   withJson(command).action(async (file: string, { passphraseFile, masterKey, scratch, ...options }: Options) => {
     process.umask(0o077)
     const input = {

@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import { loadConfig } from '../../config.ts'
 import { createLog } from '../../core/log.ts'
 
-/** What a box declares (its routes, its events, what it seals), from one that is opened with nothing in it and never started. */
+/** The declarations of a box (its routes, its events, its encrypted columns), from an empty one that is never started. */
 export async function declared<T>(look: (app: App) => T): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-declared-'))
   try {

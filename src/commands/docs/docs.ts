@@ -11,9 +11,7 @@ import { commandReference } from './reference.ts'
 export function addDocsCommand(program: Command): void {
   program
     .command('docs')
-    .description(
-      'write the API reference, made from the routes and event types, or that of the commands or the settings, or the manual page',
-    )
+    .description('generate the reference of the API, the commands or the settings, or the manual page')
     .argument('[file]', 'where to (default: docs/api.md, docs/commands.md, docs/settings.md, docs/pillarbox.1)')
     .option('--commands', 'the reference of the commands, made from their help', false)
     .option('--man', 'the manual page, made from the declarations of the commands', false)

@@ -1,7 +1,7 @@
 import type { Command, Help } from 'commander'
 import { notes } from './reference.ts'
 
-/** The manual page, in the macros of man(7), made from the declarations of the commands. */
+/** The manual page, in man(7) macros, generated from the declarations of the commands. */
 export function manual(program: Command, version: string): string {
   const help = program.createHelp()
   return `.\\" Made by: pillarbox docs --man
@@ -73,12 +73,12 @@ function lowered(text: string): string {
   return `${text.charAt(0).toLowerCase()}${text.slice(1)}`
 }
 
-/** Markdown to plain words. */
+/** Markdown to plain text. */
 function plain(text: string): string {
   return text.replaceAll('`', '').replaceAll('\n', ' ')
 }
 
-/** As one line of text that man(7) leaves as it is. */
+/** Escapes a line for man(7). */
 function escaped(text: string): string {
   return text
     .replaceAll('\\', '\\e')

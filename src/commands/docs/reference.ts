@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** What holds for all commands: a title and its text, in Markdown. */
+/** Notes on all commands: a title and its text, in Markdown. */
 export const notes: readonly (readonly [string, string])[] = [
   [
     'Which box',
@@ -41,7 +41,7 @@ const introduction = `# Commands
 
 ${notes.map(([title, text]) => `- **${title}.** ${text.replaceAll('\n', '\n  ')}\n`).join('')}`
 
-/** Columns that help is written in here, however wide the terminal is. */
+/** The width of help texts in columns, independent of the terminal. */
 const width = 130
 
 /** Every command with its help, as Markdown. */

@@ -1,23 +1,23 @@
 import type { Command, Option } from 'commander'
 
-/** Shells that have completion. */
+/** The supported shells. */
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
 
-/** What may follow a command, or the program itself. */
+/** The completions after a command, or after the program itself. */
 interface Level {
   /** `domain check`; empty for the program. */
   path: string
   commands: { name: string; description: string }[]
   options: { short: string | undefined; long: string; description: string; value: Value }[]
-  /** What its first argument is. */
+  /** The value of its first argument. */
   argument: Value
 }
 
-/** What is given to an option: nothing, one of these words, a path, or what a shell cannot know. */
+/** The value of an option: none, one of these words, a path, or unknown. */
 type Value = 'nothing' | 'unknown' | 'file' | 'directory' | readonly string[]
 
-/** The script by which a shell completes commands, options and their values; made from the declarations of the commands. */
+/** The completion script of a shell for commands, options and their values; generated from the declarations. */
 export function completionScript(program: Command, shell: Shell): string {
   const levels = levelsOf(program, '')
   return { bash, zsh, fish }[shell](levels)
@@ -165,7 +165,7 @@ function fishValue(value: Value): string {
   return typeof value === 'object' ? ` -x -a '${value.join(' ')}'` : ' -x'
 }
 
-/** The lines of a case for what follows an option that takes something. */
+/** The lines of a case for options with a value. */
 function valued(levels: readonly Level[], reply: (value: Value) => string): string {
   return levels
     .flatMap(({ path, options }) =>

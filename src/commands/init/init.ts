@@ -9,7 +9,7 @@ import { refusal } from '../../install/refusals.ts'
 import { removeUser } from '../../install/service-user.ts'
 import { handOver, installUnits, makeFolders } from '../../install/set-up.ts'
 import { type InitChoice, settingsText } from '../../install/settings.ts'
-import { type Finding, look, ownAddresses } from '../../install/machine.ts'
+import { type Finding, checkMachine, ownAddresses } from '../../install/machine.ts'
 import { nameable, unitFiles, withPackage } from '../../install/units.ts'
 import { addressRecords, wholeZone, type ZoneRecord } from '../../install/zone.ts'
 import { runningBox } from '../support/box.ts'
@@ -19,7 +19,7 @@ import { formatOutcome, type InitOutcome } from './report.ts'
 import { withJson } from '../support/say.ts'
 import { untilSignal } from '../support/signals.ts'
 
-/** `pillarbox init`: from nothing to a box that can be started. What is there is never written over; what it wrote goes when it fails. */
+/** `pillarbox init`: sets up a box that can be started. Never overwrites files, and removes what it wrote when it fails. */
 export function addInitCommand(program: Command): void {
   const init = program
     .command('init')
@@ -57,7 +57,7 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
   const journal = new Journal(places.log, removeUser)
   if (journal.unfinished) {
     if (journal.used(places.data)) throw new Failure(usedSince(places, journal), 'box_used')
-    narrate(options, `An earlier set-up was cut short. What it left was removed (${journal.undo()}).`)
+    printProgress(options, `An earlier set-up was cut short. What it left was removed (${journal.undo()}).`)
   }
   const units = nameable(places) ? unitFiles(places) : []
   const no = refusal(
@@ -66,14 +66,14 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
   )
   if (no) throw new Failure(no.message, no.code)
   const choice = await chosenBy(options, lowPorts(root))
-  const findings = await look({
+  const findings = await checkMachine({
     ...choice,
     outside: options.offline ? undefined : (choice.email?.split('@')[1] ?? 'gmail.com'),
     port: 25,
     servers: (process.env['PILLARBOX_DNS__SERVERS'] || undefined)?.split(',') ?? [],
     addresses: ownAddresses(),
   })
-  for (const finding of findings) narrate(options, `${finding.good ? 'ok  ' : '!!  '}${finding.text}`, journal)
+  for (const finding of findings) printProgress(options, `${finding.good ? 'ok  ' : '!!  '}${finding.text}`, journal)
   signal.throwIfAborted()
   begin(journal)
   try {
@@ -130,7 +130,7 @@ async function make(places: Places, choice: InitChoice, { units, findings, journ
   }
 }
 
-/** The box, started once: with that it has its keys, its account and its domain. */
+/** Starts the box once, which creates its keys, its account and its domain. */
 async function begun(places: Places): Promise<FirstRun<{ dns_records: ZoneRecord[]; zone: string }>> {
   const env = { ...process.env, PILLARBOX_DATA_DIR: places.data }
   const config = await loadConfig({ file: places.config, env, cwd: process.cwd() })
@@ -150,7 +150,7 @@ function usedSince({ data }: Places, { file }: Journal): string {
   )
 }
 
-/** Notes what was looked at and now made; a directory that cannot be written to is told as a sentence. */
+/** Starts the journal; a directory that is not writable becomes a sentence. */
 function begin(journal: Journal): void {
   try {
     journal.begin()
@@ -159,8 +159,8 @@ function begin(journal: Journal): void {
   }
 }
 
-/** What is done, on the way; not to programs, which read the errors. */
-function narrate({ json }: InitOptions, text: string, journal?: Journal): void {
+/** Prints progress for people; with --json nothing. */
+function printProgress({ json }: InitOptions, text: string, journal?: Journal): void {
   journal?.note(text)
   if (!json) process.stderr.write(`${text}\n`)
 }

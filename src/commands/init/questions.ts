@@ -20,7 +20,7 @@ export interface InitOptions {
   json?: boolean
 }
 
-/** What the operator chooses: on the command line, or asked for what is not said there. A wrong command line ends the process. */
+/** The operator's choices: from the command line, or asked for. A wrong command line ends the process. */
 export async function chosenBy(options: InitOptions, lowPorts: boolean): Promise<InitChoice> {
   const given = {
     domain: read(MailDomain, 'domain', options.domain),

@@ -5,7 +5,7 @@ import { serviceUser } from '../../install/service-user.ts'
 import { program } from '../../install/units.ts'
 import type { ZoneRecord } from '../../install/zone.ts'
 
-/** What init made, as it tells programs. */
+/** The result of init for programs. */
 export interface InitOutcome {
   data: string
   keys: string
@@ -18,14 +18,14 @@ export interface InitOutcome {
   log: string
   dns_records: ZoneRecord[]
   account: { id: string; name: string }
-  /** The API key; shown this once. Null when the operator gave one. */
+  /** The API key, shown only once. Null when the operator provided one. */
   first_key: string | null
   /** Where the operator sets a password, once and within a day; null when there is one. */
   setup_link: string | null
   warnings: string[]
 }
 
-/** The same in words, with what is left to do. */
+/** The result as text, with the remaining steps. */
 export function formatOutcome(outcome: InitOutcome, places: Places): string {
   const { data, config, domain, zone, first_key, warnings, log } = outcome
   return `

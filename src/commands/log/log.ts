@@ -19,21 +19,19 @@ interface Options {
   json?: boolean
 }
 
-/** Exit statuses: 0, something was found; 1, nothing was; 2, the log could not be read. */
+/** Exit statuses: 0, lines found; 1, none found; 2, the log could not be read. */
 const statuses = { nothing: 1, unread: 2 }
 
-/** `pillarbox log`: one message's whole life. */
+/** `pillarbox log`: all lines of one message. */
 export function addLogCommand(program: Command): void {
   const command = program
     .command('log')
-    .description(
-      'what the log says of a message: from the connection it came by to webhooks, from the call that sent it to its bounce',
-    )
+    .description('all log lines of a message: from the SMTP connection to webhooks, from the API call to its bounce')
     .option('--message-id <id>', 'its Message-ID')
     .option('--to <address>', 'a recipient; @example.com is any of a domain')
     .option('--from <address>', 'the sender, of the envelope where it came, the identity where it was sent')
     .option('--ip <address>', 'the client it came from, or the server it went to')
-    .option('--since <time>', 'not what is older: 2026-11-22T10:00:00Z, or 30min, 2h, 1d ago')
+    .option('--since <time>', 'from this time: 2026-11-22T10:00:00Z, or 30min, 2h, 1d ago')
     .option('--file <file>', 'read this file in place of the journal; - is standard input')
     .option('--unit <name>', 'the unit whose journal is read', 'pillarbox')
     .option('--follow', 'go on with what is written from now on, until it is stopped')
@@ -92,7 +90,7 @@ async function write(text: string): Promise<void> {
 
 const units: Record<string, number> = { s: second, min: minute, h: hour, d: day }
 
-/** Milliseconds since the Unix epoch. Throws Failure for what is no time. */
+/** Milliseconds since the Unix epoch. Throws Failure for an invalid time. */
 function timeOf(text: string): number {
   const [, amount, unit] = /^(\d{1,6}) ?(s|min|h|d)(?: ago)?$/.exec(text) ?? []
   if (amount !== undefined) return Date.now() - Number(amount) * units[unit!]!

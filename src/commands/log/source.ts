@@ -4,22 +4,22 @@ import type { Readable } from 'node:stream'
 import { Failure } from '../support/refuse.ts'
 import type { LogLine } from './trail.ts'
 
-/** Where the log is read. */
+/** The source of the log. */
 export interface LogSource {
-  /** A file, or `-` for standard input; the journal without one. */
+  /** A file, or `-` for standard input; without one the journal. */
   file?: string | undefined
-  /** The unit whose lines the journal is asked for. */
+  /** The systemd unit in the journal. */
   unit: string
   /** In milliseconds since the Unix epoch. */
   since?: number | undefined
-  /** Whether to wait for what is yet to be written. */
+  /** Whether to wait for further lines. */
   follow: boolean
 }
 
-/** Characters of a line; longer ones are none of the box's. */
+/** The longest line in characters; longer ones are not of the box. */
 const longestLine = 1024 * 1024
 
-/** The lines as they are written. Throws Failure with what to do when they cannot be read. */
+/** The lines in order. Throws Failure with a remedy when they cannot be read. */
 export async function* linesOf(source: LogSource): AsyncGenerator<string, void> {
   const { file } = source
   if (file === undefined) {
@@ -36,13 +36,13 @@ export async function* linesOf(source: LogSource): AsyncGenerator<string, void> 
   }
 }
 
-/** What a line says, whatever a log keeper wrote before it; undefined when it is no line of the box. */
+/** Parses a line after any prefix of a log daemon; undefined when it is not of the box. */
 export function readLine(text: string): LogLine | undefined {
   const start = text.indexOf('{"')
   if (start < 0) return undefined
   try {
     const line = JSON.parse(text.slice(start)) as LogLine
-    // as journalctl -o json has it
+    // the format of journalctl -o json
     const { MESSAGE: inner } = line
     if (typeof inner === 'string') return readLine(inner)
     return typeof line['msg'] === 'string' && typeof line['time'] === 'string' ? line : undefined
@@ -79,7 +79,7 @@ async function* journalLines({ unit, since, follow }: LogSource): AsyncGenerator
   }
 }
 
-/** An empty answer may mean that the journal is not for this user to read: `--quiet` keeps that to itself. */
+/** An empty result may mean that this user cannot read the journal, which `--quiet` does not report. */
 async function requireRights(unit: string): Promise<void> {
   const child = spawn('journalctl', ['--lines', '1', '--output', 'cat', '--no-pager'], {
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,7 +1,7 @@
 import { loggable } from '../../core/log.ts'
 import type { LogLine } from './trail.ts'
 
-/** Fields that are told in words of their own, or by the order of others. */
+/** Fields with a format of their own. */
 const told = new Set(
   (
     'level time part msg from to to_count ip helo mx tls cipher verified code enhanced_code reply ms attempt result next_attempt_at ' +
@@ -9,7 +9,7 @@ const told = new Set(
   ).split(' '),
 )
 
-/** A line of the log as a person reads it, on one line. */
+/** A line of the log for people, on one line. */
 export function wordsOf(line: LogLine): string {
   const { level, time, part = 'box', msg } = line
   const at = String(time).slice(0, 23).replace('T', ' ')
@@ -22,7 +22,7 @@ export function wordsOf(line: LogLine): string {
   return loggable(`${head}${body}${ids.length === 0 ? '' : ` (${ids.join(' ')})`}`, 8192)
 }
 
-/** Who to whom, and by which server. */
+/** Sender, recipient and server. */
 function parties({ from, to, to_count, ip, helo, mx, tls, verified, event, host }: LogLine): string[] {
   const all = [to].flat().filter((one) => typeof one === 'string')
   const count = typeof to_count === 'number' ? to_count : all.length

@@ -1,7 +1,7 @@
 /** A line of the log. */
 export type LogLine = Record<string, unknown>
 
-/** Which message is looked for; of several, a line must fit all. */
+/** The searched message; with several criteria a line must match all. */
 export interface TrailQuery {
   /** With or without angle brackets. */
   message_id?: string | undefined
@@ -14,18 +14,18 @@ export interface TrailQuery {
 interface Held {
   line: LogLine
   names: string[]
-  /** The connection that the line is of one transaction of; none where it is of the connection itself. */
+  /** The connection of a line about one of its transactions; empty for lines about the connection itself. */
   connection: string[]
-  shown: boolean
+  printed: boolean
 }
 
-/** Lines that are held in case they turn out to belong to the message, and names that are followed; the oldest go first. */
+/** The most buffered lines that may turn out to belong to the message, and followed ids; the oldest are dropped first. */
 const maxHeld = 5000
 const maxNames = 100_000
 
 /**
- * Finds the lines of a message in a log that is read once: those that fit what is wanted, and those that share a name with one of them
- * (Message-ID, e-mail, delivery, transaction), before or after it. What it holds meanwhile is bounded.
+ * Finds the lines of a message in one pass over a log: those that match the query, and those that share an id with one of them (Message-ID,
+ * e-mail, delivery, transaction), before or after it. The buffer is bounded.
  */
 export class LogTrail {
   readonly #wanted: [field: keyof TrailQuery, value: string][]
@@ -38,12 +38,12 @@ export class LogTrail {
     this.#wanted = given.map(([field, value]) => [field, field === 'message_id' ? bare(value) : value.toLowerCase()])
   }
 
-  /** The lines to show once this one was read, in the order they were written: none, this one, or it and others before it. */
+  /** The lines to print after this one was read, in order: none, this one, or buffered ones and this one. */
   take(line: LogLine): LogLine[] {
     const names = namesIn(line)
     const connection = connectionOf(line)
     if (!this.#fits(line) && !names.some((name) => this.#names.has(name))) {
-      if (names.length > 0) this.#hold({ line, names, connection, shown: false })
+      if (names.length > 0) this.#hold({ line, names, connection, printed: false })
       return []
     }
     return [...this.#follow([...names, ...connection]), line]
@@ -53,7 +53,7 @@ export class LogTrail {
     return this.#wanted.every(([field, value]) => [line[field]].flat().some((one) => isMeant(field, one, value)))
   }
 
-  /** Follows these names from now on; answers what is held of them, and what that leads to. */
+  /** Follows these ids from now on; returns the buffered lines with them, transitively. */
   #follow(names: readonly string[]): LogLine[] {
     const found = new Set<Held>()
     const open = [...names]
@@ -61,8 +61,8 @@ export class LogTrail {
       if (this.#names.has(name)) continue
       this.#names.add(name)
       for (const held of this.#heldBy.get(name) ?? []) {
-        if (held.shown) continue
-        held.shown = true
+        if (held.printed) continue
+        held.printed = true
         found.add(held)
         open.push(...held.names, ...held.connection)
       }
@@ -93,7 +93,7 @@ function isMeant(field: keyof TrailQuery, given: unknown, value: string): boolea
   return text === value || (value.startsWith('@') && text.endsWith(value))
 }
 
-/** What a line names that other lines may name too. Ids differ by their beginning, so that one set holds all kinds. */
+/** The ids in a line. Ids differ by their prefix, so that one set holds all kinds. */
 function namesIn(line: LogLine): string[] {
   const ids = [line['email_id'], line['email_ids'], line['queue_id'], line['delivery_id'], line['sms_id'], line['session']].flat()
   const names = ids.filter((id) => typeof id === 'string')
@@ -102,7 +102,10 @@ function namesIn(line: LogLine): string[] {
   return names
 }
 
-/** Lines of a connection belong to each of its transactions, but those of one transaction not to another: so a transaction has it followed, and is not found by it. */
+/**
+ * Lines of a connection belong to each of its transactions, but those of one transaction not to another: so a transaction includes its
+ * connection, but not the other way round.
+ */
 function connectionOf({ session }: LogLine): string[] {
   return typeof session === 'string' && session.includes('.') ? [session.slice(0, session.indexOf('.'))] : []
 }

@@ -10,33 +10,33 @@ import { createLog } from '../../core/log.ts'
 import { Failure } from './refuse.ts'
 import { actAsOwner, mustBeOpen } from './owner.ts'
 
-/** What every command that speaks with a box takes. */
+/** The options of every command that uses a box. */
 export interface BoxOptions {
   config?: string
   data?: string
   account?: string
 }
 
-/** A box that runs. */
+/** A running box. */
 export interface RunningBox {
-  /** Makes a call of the API as the operator and answers its JSON. Throws Failure with the API's own sentence. */
+  /** Calls the API as the operator and returns its JSON. Throws Failure with the API's message. */
   call<Answer>(method: string, path: string, body?: unknown): Promise<Answer>
-  /** The same, with octets in place of JSON. */
+  /** The same, with bytes in place of JSON. */
   read(path: string): Promise<Buffer>
-  /** Writes what it answers into a file as it comes: a new one, for its owner only. */
+  /** Streams the response into a new file with mode 0600. */
   save(path: string, file: string): Promise<void>
-  /** Makes a call whose body is octets, as they come. */
+  /** Makes a call with a streamed body. */
   send<Answer>(path: string, octets: AsyncIterable<Uint8Array>): Promise<Answer>
 }
 
-/** The box a command speaks with. */
+/** The box of a command. */
 export interface Box extends RunningBox {
   config: Config
-  /** Whether it runs; else it was opened for this command, answers it alone, and neither receives nor sends. */
+  /** Whether it runs; otherwise it was opened for this command, has no listeners, and neither receives nor sends. */
   running: boolean
 }
 
-/** Gives a command the options with which it finds its box. */
+/** Adds the options that select a box. */
 export function ofBox(command: Command): Command {
   return command
     .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
@@ -44,15 +44,15 @@ export function ofBox(command: Command): Command {
     .option('--account <id>', 'the account to act for (default: the first one)')
 }
 
-/** The settings of the box that these options name. */
+/** The settings of the selected box. */
 export function settingsOf({ config, data }: BoxOptions): Promise<Config> {
   const env = data === undefined ? process.env : { ...process.env, PILLARBOX_DATA_DIR: data }
   return loadConfig({ file: config, env, cwd: process.cwd() })
 }
 
 /**
- * Works with the box these options name: through its own socket while it runs, else by opening its files for as long as `work` takes. Throws
- * a sentence when there is no box, or a process that does not answer holds it.
+ * Runs `work` with the selected box: through its socket while it runs, else by opening its files. Throws a sentence when there is no box,
+ * or a process that does not answer has locked it.
  */
 export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promise<T>): Promise<T> {
   process.umask(0o077)
@@ -62,13 +62,13 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
     throw new Failure(`The path of ${config.data_dir} is too long for a socket in it: use a shorter data_dir.`)
   }
   mustBeOpen(config.data_dir)
-  // opening makes what is not there: a mistaken path must not begin a second box
+  // opening creates missing files: a mistyped path must not create a second box
   if (!holdsBox(config.data_dir)) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
   if (await answers(socket)) return work({ ...boxAt(socket, options), config, running: true })
   actAsOwner(config.data_dir)
-  // slow to load, and a running box needs none of it
+  // slow to load, and not needed for a running box
   const { App } = await import('../../app.ts')
-  // what the command answers is alone on standard output
+  // standard output contains only the command's result
   const app = await App.open(config, createLog('warn', process.stderr))
   try {
     await app.attend()
@@ -78,18 +78,18 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   }
 }
 
-/** Whether there is a box in a directory, whole or not: one of which a file is missing is no empty place. */
+/** Whether a directory contains a box, complete or not. */
 export function holdsBox(directory: string): boolean {
   return ['state.json', 'state.json.previous', 'pillarbox.db'].some((name) => existsSync(join(directory, name)))
 }
 
-/** The box that these options name, if it runs; nothing is opened when it does not. */
+/** The selected box, if it runs; a stopped one is not opened. */
 export async function runningBox(options: BoxOptions): Promise<RunningBox | undefined> {
   const socket = controlSocket(await placeOf(options))
   return socket !== undefined && (await answers(socket)) ? boxAt(socket, options) : undefined
 }
 
-/** The settings are read only where nothing else says where the data is: systemd shows the secrets among them to the box alone. */
+/** Reads the settings only when the data directory is not given: systemd shows their secrets to the box alone. */
 export async function placeOf(options: BoxOptions): Promise<Pick<Config, 'data_dir'>> {
   const data = options.data ?? process.env['PILLARBOX_DATA_DIR']
   return data ? { data_dir: data } : settingsOf(options)
@@ -107,10 +107,10 @@ function boxAt(socket: string, options: BoxOptions): RunningBox {
   }
 }
 
-/** Longest that a box may take to say that it is there, in milliseconds. */
+/** The timeout of the box's first answer in milliseconds. */
 const timeout = 10_000
 
-/** Whether a box runs and answers on this socket of its own. Throws Failure when one is there and does not. */
+/** Whether a running box answers on this socket. Throws Failure when one is there and does not answer. */
 export async function answers(socket: string): Promise<boolean> {
   const signal = AbortSignal.timeout(timeout)
   try {
@@ -131,7 +131,7 @@ async function ask(socket: string, account: string | undefined, method: string, 
   return buffer(await begin(socket, account, method, path, body === undefined ? undefined : JSON.stringify(body)))
 }
 
-/** The answer, of which only the head has come. Text is sent as JSON, octets as they are. Throws Failure for a refusal. */
+/** The response after its headers. Text is sent as JSON, bytes as they are. Throws Failure for an error status. */
 function begin(
   socketPath: string,
   account: string | undefined,
@@ -151,7 +151,7 @@ function begin(
     })
     call.on('error', reject)
     if (body === undefined || typeof body === 'string') call.end(body)
-    // who refuses what comes has said why before the connection breaks
+    // a server that rejects the body has answered before the connection breaks
     else pipeline(Readable.from(body), call).catch((error: unknown) => setTimeout(() => reject(error as Error), 500))
   })
 }

@@ -7,20 +7,20 @@ interface Listed<Item> {
   next_cursor: string | null
 }
 
-/** Everything that a list holds, or as much of it as is wanted. */
-export async function everyOne<Item>(box: Box, path: string, most = Infinity): Promise<Item[]> {
+/** The items of a list, up to a limit. */
+export async function everyOne<Item>(box: Box, path: string, max = Infinity): Promise<Item[]> {
   const all: Item[] = []
   const joint = path.includes('?') ? '&' : '?'
   for (let cursor = ''; ;) {
-    const limit = Math.min(200, most - all.length)
+    const limit = Math.min(200, max - all.length)
     const { data, has_more, next_cursor } = await box.call<Listed<Item>>('GET', `${path}${joint}limit=${limit}${cursor}`)
     all.push(...data)
-    if (!has_more || next_cursor === null || all.length >= most) return all
+    if (!has_more || next_cursor === null || all.length >= max) return all
     cursor = `&cursor=${encodeURIComponent(next_cursor)}`
   }
 }
 
-/** An identity as lists show it. */
+/** An identity in lists. */
 export interface Found {
   id: string
   name: string

@@ -7,7 +7,7 @@ interface Identity {
   email: string
 }
 
-/** The identity that a person means by an id, an address or a name. Throws Failure when there is none. */
+/** The identity of an id, an address or a name. Throws Failure when there is none. */
 export async function identityNamed(box: Box, words: string): Promise<Identity> {
   const wanted = words.toLowerCase()
   let cursor = ''

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Box } from './box.ts'
 import { Failure } from './refuse.ts'
 
-/** Long work of the box, as its API tells of it. */
+/** A job in the API. */
 export interface JobAnswer {
   id: string
   kind: string
@@ -12,7 +12,7 @@ export interface JobAnswer {
   error: { message: string } | null
 }
 
-/** Waits for the end of a job and answers its result; cancels it when told to stop. Whoever sits before a terminal sees how far it is. */
+/** Waits for the end of a job and returns its result; cancels it on the signal. Shows progress in a terminal. */
 export async function resultOf(box: Box, begun: JobAnswer, signal: AbortSignal): Promise<Record<string, unknown>> {
   let job = begun
   while (job.status === 'running') {

@@ -3,18 +3,15 @@ import { serviceUnit } from '../../core/service-unit.ts'
 import { findUser, type Owner } from '../../install/service-user.ts'
 import { Failure } from './refuse.ts'
 
-/**
- * Goes on as the user that a directory belongs to, when root asks: what root would make in a data directory, the box could not write
- * afterwards. There is no way back.
- */
+/** Switches from root to the owner of a directory, as the box could not write files of root. Cannot be undone. */
 export function actAsOwner(directory: string): void {
   if (process.getuid?.() !== 0) return
   become(statSync(directory))
 }
 
 /**
- * Goes on as the user that the box of a data directory runs as, when root asks: the user of its systemd unit, else the owner of the
- * directory. There is no way back. Answers that user; undefined for another caller, and where the box is root's or is not there yet.
+ * Switches from root to the user of a box: the user of its systemd unit, else the owner of the data directory. Cannot be undone. Returns
+ * that user; undefined for a caller that is not root, and where the box belongs to root or does not exist.
  */
 export function actAsBoxUser(directory: string): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined
@@ -32,14 +29,14 @@ function become({ uid, gid }: Owner): void {
   process.setuid!(uid)
 }
 
-/** Whether root would start a box that belongs to another user, who could not write afterwards what root makes; answers their id. */
+/** The owner's id when root would start a box of another user, who could not write root's files afterwards. */
 export function foreignOwner(directory: string): number | undefined {
   if (process.getuid?.() !== 0) return undefined
   const owner = statSync(directory, { throwIfNoEntry: false })?.uid ?? 0
   return owner === 0 ? undefined : owner
 }
 
-/** Throws Failure when this user may not look into a directory: what is in it then seems not to be there. */
+/** Throws Failure when this user may not read a directory, whose files would then seem missing. */
 export function mustBeOpen(directory: string): void {
   if (!existsSync(directory)) return
   try {

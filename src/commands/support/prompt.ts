@@ -2,12 +2,12 @@ import { text as whole } from 'node:stream/consumers'
 import { confirm, intro, isCancel, password, text } from '@clack/prompts'
 import { Failure } from './refuse.ts'
 
-/** Says what the questions are for. */
+/** Prints the purpose of the questions. */
 export function begin(title: string): void {
   intro(title)
 }
 
-/** One line; `flaw` says what is wrong with it, if something is. Throws Failure when whoever sits in front goes away. */
+/** Asks for one line; `flaw` returns an error message. Throws Failure when the input ends. */
 export async function askLine(question: {
   message: string
   usual?: string | undefined
@@ -24,7 +24,7 @@ export async function askLine(question: {
   return answer === '' ? undefined : answer
 }
 
-/** Yes or no. Throws Failure when whoever sits in front goes away. */
+/** Asks yes or no. Throws Failure when the input ends. */
 export async function askYes(message: string, usual = true): Promise<boolean> {
   const answer = await confirm({ message, initialValue: usual })
   if (isCancel(answer)) throw left()
@@ -32,8 +32,8 @@ export async function askYes(message: string, usual = true): Promise<boolean> {
 }
 
 /**
- * A password: typed unseen, twice, where somebody sits in front; else the first line of standard input. Never an argument, which every
- * process of the machine can read. Throws Failure when there is none.
+ * Reads a password: twice without echo in a terminal; else the first line of standard input. Never an argument, which every process of the
+ * machine can read. Throws Failure when there is none.
  */
 export async function askPassword(): Promise<string> {
   if (process.stdin.isTTY) return typed()
@@ -42,7 +42,7 @@ export async function askPassword(): Promise<string> {
   return line
 }
 
-/** Asks whether to go on. Throws a sentence when the answer is no, or nobody sits in front. */
+/** Asks for confirmation. Throws a sentence when the answer is no, or there is no terminal. */
 export async function confirmed(question: string): Promise<void> {
   if (!process.stdin.isTTY) throw new Failure(`${question} Say so with --yes.`, 'not_confirmed', 'yes')
   const answer = await confirm({ message: question, initialValue: false })

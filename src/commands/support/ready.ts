@@ -8,24 +8,26 @@ import { say, withJson } from './say.ts'
 
 type Options = BoxOptions & { json?: boolean; wait: string }
 
-/** What keeps a box from its work, by the names of `/readyz`, and the same as a sentence. */
-interface Lack {
+/** What makes a box not ready, by the names of `/readyz`, and as a sentence. */
+interface NotReady {
   failing: string[]
   message: string
 }
 
-/** Between two looks, in milliseconds. */
-const rhythm = 250
+/** The polling interval in milliseconds. */
+const pollInterval = 250
 
-/** `pillarbox ready`: for a service manager, a container's health check, a script that waits. It asks the box's own socket, and opens nothing. */
+/**
+ * `pillarbox ready`: for a service manager, a container's health check, a script that waits. It uses the box's socket, and opens nothing.
+ */
 export function addReadyCommand(program: Command): void {
   const ready = program
     .command('ready')
     .description(
-      'whether the box runs and takes mail and calls: exit 0 when it does, also while it takes nothing new because the disk is short of room; else 1',
+      'whether the box runs and accepts mail and calls: exit 0 when it does, also while the disk is nearly full and new data is refused; else 1',
     )
   withJson(ofBox(ready))
-    .option('--wait <seconds>', 'for how long to look again while it does not', '0')
+    .option('--wait <seconds>', 'how long to wait until it does', '0')
     .action(async (options: Options) => {
       const socket = controlSocket(await placeOf(options))
       if (socket === undefined) throw new Failure('The path of data_dir is too long for a socket in it: use a shorter one.')
@@ -34,22 +36,22 @@ export function addReadyCommand(program: Command): void {
       while (lacking !== undefined && !serves(lacking) && performance.now() < until) {
         const ended = endOf(process.env['MAINPID'])
         if (ended !== undefined) throw new Failure(ended, 'ended')
-        await pause(rhythm)
+        await pause(pollInterval)
         lacking = await lacks(socket)
       }
       if (lacking === undefined) return say(options, { ready: true, failing: [] }, 'The box is ready.')
       if (!serves(lacking)) throw new Failure(lacking.message, 'not_ready')
       const { failing } = lacking
-      say(options, { ready: true, failing }, 'The box is up, but takes nothing new: the disk is short of room.')
+      say(options, { ready: true, failing }, 'The box is up, but refuses new data: the disk is nearly full.')
     })
 }
 
-/** Without room it still reads, deletes and sends, and takes mail by itself once there is room: a restart would mend nothing. */
-function serves({ failing }: Lack): boolean {
+/** With a full disk the box still reads, deletes and sends, and recovers by itself: a restart would not help. */
+function serves({ failing }: NotReady): boolean {
   return failing.length === 1 && failing[0] === 'space'
 }
 
-/** systemd names the process of the service (systemd.exec(5)); what has ended will not become ready, and the start need not wait for it. */
+/** systemd sets the process id of the service (systemd.exec(5)); a process that has ended will not become ready. */
 function endOf(processId: string | undefined): string | undefined {
   if (processId === undefined || !/^[1-9]\d*$/.test(processId)) return undefined
   try {
@@ -61,8 +63,8 @@ function endOf(processId: string | undefined): string | undefined {
   return undefined
 }
 
-/** Undefined when nothing is lacking. */
-function lacks(socketPath: string): Promise<Lack | undefined> {
+/** Undefined when the box is ready. */
+function lacks(socketPath: string): Promise<NotReady | undefined> {
   return new Promise((resolve) => {
     const call = request(
       { socketPath, path: '/readyz', headers: { Host: 'localhost' }, agent: false, timeout: 5000 },
@@ -85,7 +87,7 @@ function absence({ code, message }: NodeJS.ErrnoException, socket: string): stri
   return `The box does not answer at ${socket}: ${message}.`
 }
 
-function lackIn(text: string): Lack {
+function lackIn(text: string): NotReady {
   try {
     const { failing } = JSON.parse(text) as { failing: string[] }
     return { failing, message: `The box runs but is not ready: ${failing.join(', ')}.` }

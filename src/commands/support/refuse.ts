@@ -2,10 +2,10 @@ import { Fault } from '../../core/fault.ts'
 import type { Command } from 'commander'
 import { nearest } from '../../core/nearest.ts'
 
-/** Exit statuses: 1, it could not be done; 2, the command line is wrong; 78, the configuration or the data directory forbids it (EX_CONFIG). */
+/** Exit statuses: 1, the command failed; 2, the command line is wrong; 78, the configuration or the data directory is wrong (EX_CONFIG). */
 export const exits = { failed: 1, usage: 2, config: 78 }
 
-/** Says in sentences why a command cannot go on, and ends the process; as JSON to those who asked for that. */
+/** Prints an error as sentences, or as JSON on request, and ends the process. */
 export function refuse(error: unknown, status = isForeseen(error) ? exits.failed : exits.config): never {
   const message = error instanceof Error ? error.message : String(error)
   const { code, param } = isForeseen(error) ? error : {}
@@ -14,7 +14,7 @@ export function refuse(error: unknown, status = isForeseen(error) ? exits.failed
   process.exit(status)
 }
 
-/** What commander says of a wrong command line, as JSON to those who asked for that. */
+/** Commander's error about a command line, as JSON on request. */
 export function usageError(text: string): string {
   if (!wantsJson()) return text
   const message = text
@@ -32,11 +32,11 @@ function wantsJson(): boolean {
   return process.argv.includes('--json')
 }
 
-/** Why a command could not do what it was asked: a sentence that says what is wrong and what would be right. */
+/** Why a command failed: a sentence with a remedy. */
 export class Failure extends Error {
-  /** A stable word for programs. */
+  /** A stable error code for programs. */
   readonly code: string | undefined
-  /** Which argument or field is wrong. */
+  /** The wrong argument or field. */
   readonly param: string | undefined
 
   constructor(message: string, code?: string, param?: string) {
@@ -47,7 +47,7 @@ export class Failure extends Error {
   }
 }
 
-/** Ends the process when the words of a command line name no command: `serve` is what runs without one, and would take any word for its own. */
+/** Ends the process for an unknown command: `serve` is the default command, and would accept any word as its argument. */
 export function mustBeKnown(program: Command, words: readonly string[]): void {
   if (words.some((word) => ['-h', '--help', '-V', '--version'].includes(word))) return
   const first = words.findIndex((word, index) => !word.startsWith('-') && !['-c', '--config'].includes(words[index - 1] ?? ''))

@@ -1,32 +1,32 @@
 import type { Command } from 'commander'
 
-/** Gives a command the option to answer programs. */
+/** Adds the option --json. */
 export function withJson(command: Command): Command {
   return command.option('--json', 'answer as JSON')
 }
 
-/** Prints an answer: as JSON to a program, else in words. */
+/** Prints a result: as JSON, or as text. */
 export function say(options: { json?: boolean }, value: unknown, words: string): void {
   const text = options.json ? JSON.stringify(value, null, 2) : words
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
 }
 
-/** Rows under headings, each column as wide as it must be. */
+/** Formats rows under headings in columns. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string => cells.map((cell, column) => cell.padEnd(widths[column]!)).join('  ')
   return [headings, ...rows].map((cells) => line(cells).trimEnd()).join('\n')
 }
 
-/** Octets as people write them. */
-export function bytes(octets: number): string {
+/** A size for people. */
+export function bytes(count: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
-  const step = octets < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(octets) / 10))
-  const value = octets / 1024 ** step
+  const step = count < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(count) / 10))
+  const value = count / 1024 ** step
   return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[step]}`
 }
 
-/** Seconds as people write them: the two largest units. */
+/** A duration for people: the two largest units. */
 export function span(seconds: number): string {
   const units: [name: string, seconds: number][] = [
     ['d', 86_400],

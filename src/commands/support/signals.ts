@@ -1,11 +1,11 @@
 import { Failure } from './refuse.ts'
 
-/** Does work that cleans up after itself when it is cut short: by Ctrl-C, a closed terminal or SIGTERM. */
+/** Runs work that cleans up when interrupted by Ctrl-C, a closed terminal or SIGTERM. */
 export async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController()
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   const cut = (): void => stop.abort(new Failure('It was cut short. Nothing was left behind.', 'cut_short'))
-  // not `once`: signal-exit, which write-file-atomic brings, ends the process when it finds itself the only listener left
+  // not `once`: signal-exit, a dependency of write-file-atomic, ends the process when its listener is the only one left
   for (const name of names) process.on(name, cut)
   try {
     return await work(stop.signal)

@@ -5,7 +5,7 @@ import { type BoxOptions, holdsBox, settingsOf } from './box.ts'
 import { actAsOwner, mustBeOpen } from './owner.ts'
 import { withJson } from './say.ts'
 
-/** Gives a command the options with which it finds its box, of all accounts. */
+/** Adds the options that select a box, for all accounts. */
 export function ofStoppedBox(command: Command): Command {
   return withJson(
     command
@@ -14,16 +14,16 @@ export function ofStoppedBox(command: Command): Command {
   )
 }
 
-/** Opens the box of these options without starting it, for as long as the work takes. Throws a sentence when there is none or it runs. */
+/** Opens the selected box without starting it, while `work` runs. Throws a sentence when there is none or it runs. */
 export async function opened<T>(options: BoxOptions, work: (app: App) => Promise<T>): Promise<T> {
   process.umask(0o077)
   const config = await settingsOf(options)
   mustBeOpen(config.data_dir)
-  // opening makes what is not there: a mistaken path must not begin a second box
+  // opening creates missing files: a mistyped path must not create a second box
   if (!holdsBox(config.data_dir)) throw new Error(`There is no box in ${config.data_dir}.`)
   actAsOwner(config.data_dir)
   const { App } = await import('../../app.ts')
-  // what the command answers is alone on standard output
+  // standard output contains only the command's result
   const app = await App.open(config, createLog('warn', process.stderr))
   try {
     return await work(app)

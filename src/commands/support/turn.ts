@@ -4,29 +4,29 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { InUse } from '../../core/fault.ts'
 import { Failure } from './refuse.ts'
 
-/** For how long a command may keep a box from its files before its start is given up, and between two tries; in milliseconds. */
+/** How long the start of a box waits for a command that has locked its files, and the retry interval; in milliseconds. */
 const timeout = 60_000
-const rhythm = 250
+const retryInterval = 250
 
 /**
- * Opens a box whose files another process may have for a moment: a command on a stopped box, or the box itself that is about to stop. Who
- * starts it just then must not find it stopped for good. Throws at once when a box runs there, and Failure when it takes too long.
+ * Opens a box whose files may be locked for a moment: by a command on a stopped box, or by a box that is stopping. A start at that time
+ * waits. Throws at once when a box runs there, and Failure after the timeout.
  */
 export async function inTurn<T>(socket: string | undefined, open: () => Promise<T>, waiting: () => void): Promise<T> {
   const until = performance.now() + timeout
-  for (let told = false; ; told = true) {
+  for (let warned = false; ; warned = true) {
     try {
       return await open()
     } catch (error) {
       if (!(error instanceof InUse) || (socket !== undefined && (await runs(socket)))) throw error
       if (performance.now() >= until) throw new Failure(error.message, 'in_use')
     }
-    if (!told) waiting()
-    await pause(rhythm)
+    if (!warned) waiting()
+    await pause(retryInterval)
   }
 }
 
-/** Whether a box that was started, and not only opened for a command, answers there. */
+/** Whether a started box, not only one opened for a command, answers there. */
 function runs(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const call = request(

@@ -1,6 +1,9 @@
 import { exits } from './refuse.ts'
 
-/** Whoever reads the answer may go away before its end (`| head`), or keep it where there is no room: told by the exit status, not by a stack. */
+/**
+ * The reader of the output may close it before its end (`| head`), or its disk may be full: this sets the exit status, without a stack
+ * trace.
+ */
 export function unread(output: NodeJS.WriteStream): void {
   output.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     process.exitCode = exits.failed

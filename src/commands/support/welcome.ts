@@ -2,19 +2,19 @@ import type { App } from '../../app.ts'
 import type { Config } from '../../config.ts'
 
 /**
- * What the first start says: the key, once, a link to the page, and three commands that work when pasted as they are. A key that the operator gave is a
- * secret of theirs, and is not written where logs are kept.
+ * The output of the first start: the key, once, a link to the page, and three commands to paste. A key that the operator provided is not
+ * printed, as the output may be logged.
  */
 export function welcome(app: App, config: Config, key: string, setupLink: string | null): string {
   const { address: ip, port: apiPort } = app.httpAddresses.plain!
-  // the plain port on this machine: its answers need no certificate that anybody trusts
+  // the plain port on this machine needs no trusted certificate
   const url = `http://${ip === '::' || ip === '0.0.0.0' ? '127.0.0.1' : ip.includes(':') ? `[${ip}]` : ip}:${apiPort}`
   const { host, port } = app.smtpAddresses[0]!
   const smtp = `${host.includes(':') ? `[${host}]` : host}:${port}`
   const address = `ada@${config.mail.domain}`
   const mail = `From: You <you@sender.test>\\r\\nTo: ${address}\\r\\nSubject: Hello Ada\\r\\n\\r\\nYour sign-in code is 493817.\\r\\n`
   const { protocol, hostname } = new URL(app.publicUrl)
-  // as browsers see it
+  // the URL for browsers
   const secure = protocol === 'https:' || /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)
   const page = `To look at it in a browser, set your password here (this link is good once, for 24 hours):\n\n${setupLink}\n\n${secure ? '' : 'The page needs https, or localhost, and public_url is neither: set http.tls or put a proxy with TLS in front, and public_url to https.\n\n'}`
   return `

@@ -2,7 +2,7 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hour } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
-import { type Heed, makeApart } from './run-in-child.ts'
+import { type BackupOptions, backUpInChild } from './run-in-child.ts'
 import { BackupArchive } from './archive/archive.ts'
 import type { BackupInput, MadeBackup } from './make.ts'
 import type { Manifest } from './archive/manifest.ts'
@@ -14,8 +14,8 @@ export interface BackupDirectorySettings {
   keep: number
 }
 
-/** One backup on the shelf. */
-export interface Shelved {
+/** One backup in the directory. */
+export interface StoredBackup {
   name: string
   size: number
   manifest: Manifest
@@ -23,13 +23,13 @@ export interface Shelved {
 
 const form = /^pillarbox-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.tar$/
 
-/** What a process that was killed can have left. */
+/** Files that a killed process can leave behind. */
 const drafts = /^pillarbox-\d{8}T\d{9}Z\.tar\.part(?:\.db(?:-journal)?)?$/
 
-/** A draft that nobody has written to for so long is nobody's, in milliseconds. */
+/** The age at which an unchanged draft is abandoned, in milliseconds. */
 const abandoned = hour
 
-/** The directory in which the box keeps its newest backups. It may be another machine's: nothing here waits for it on the event loop. */
+/** The directory of the newest backups. It may be on a network file system: no call here blocks the event loop. */
 export class BackupDirectory {
   readonly #settings: BackupDirectorySettings
 
@@ -37,17 +37,20 @@ export class BackupDirectory {
     this.#settings = settings
   }
 
-  /** Makes one, then removes those of this box that are too many. Throws Fault. */
-  async add(input: Omit<BackupInput, 'file' | 'passphrase'>, heed: Heed = {}): Promise<MadeBackup & { removed: string[] }> {
+  /** Makes a backup, then removes the oldest ones of this box. Throws Fault. */
+  async add(
+    input: Omit<BackupInput, 'file' | 'passphrase'>,
+    options: BackupOptions = {},
+  ): Promise<MadeBackup & { removed: string[] }> {
     const directory = this.#directory()
     const passphrase = passphraseIn(this.#settings.passphrase_file)
     await this.#clear(directory)
     const name = `pillarbox-${input.created_at.replaceAll(/[-:.]/g, '')}.tar`
-    const made = await makeApart({ ...input, file: join(directory, name), passphrase }, heed)
+    const made = await backUpInChild({ ...input, file: join(directory, name), passphrase }, options)
     return { ...made, removed: await this.#prune(directory, made.manifest.box_id) }
   }
 
-  /** The names that are there, of whatever box, newest first; none when no directory is set. Throws Fault when it cannot be read. */
+  /** The names of all backups, of any box, newest first; none without a directory. Throws Fault when it cannot be read. */
   async names(): Promise<string[]> {
     const { directory } = this.#settings
     if (directory === undefined) return []
@@ -56,17 +59,17 @@ export class BackupDirectory {
   }
 
   /**
-   * The newest backup of a box that is there, whatever its file is called: `pillarbox backup FILE` may have put it there. Of the files it looks
-   * into the 50 that were written last. Throws Fault when the directory cannot be read.
+   * The newest backup of a box, under any file name: `pillarbox backup FILE` may have put it there. Looks into the 50 most recently written
+   * files. Throws Fault when the directory cannot be read.
    */
-  async newest(box: string): Promise<Shelved | undefined> {
+  async newest(box: string): Promise<StoredBackup | undefined> {
     const { directory } = this.#settings
     if (directory === undefined) return undefined
     const seen = await Promise.all(
       (await namesIn(directory)).map(async (name) => ({ name, entry: await stat(join(directory, name)).catch(() => undefined) })),
     )
     const files = seen.filter(({ entry }) => entry?.isFile()).toSorted((one, other) => other.entry!.mtimeMs - one.entry!.mtimeMs)
-    const found: Shelved[] = []
+    const found: StoredBackup[] = []
     for (const { name } of files.slice(0, 50)) {
       const one = await this.read(name)
       if (one?.manifest.box_id === box) found.push(one)
@@ -74,8 +77,8 @@ export class BackupDirectory {
     return found.toSorted((one, other) => (one.manifest.created_at < other.manifest.created_at ? 1 : -1))[0]
   }
 
-  /** One of them; undefined when it is gone or damaged at its beginning: verify tells. */
-  async read(name: string): Promise<Shelved | undefined> {
+  /** One backup; undefined when it is gone or its manifest is damaged: verify says more. */
+  async read(name: string): Promise<StoredBackup | undefined> {
     try {
       const { size, manifest } = await BackupArchive.open(join(this.#directory(), name))
       return { name, size, manifest }
@@ -84,8 +87,8 @@ export class BackupDirectory {
     }
   }
 
-  /** Throws Fault when nothing can be put there. */
-  async mustBeThere(): Promise<void> {
+  /** Throws Fault when the directory is not writable. */
+  async requireWritable(): Promise<void> {
     await namesIn(this.#directory())
   }
 
@@ -114,7 +117,7 @@ export class BackupDirectory {
   }
 }
 
-/** The moment that a backup of this name holds, in milliseconds since 1970. */
+/** The time of the backup in this name, in milliseconds since 1970. */
 export function momentOf(name: string): number {
   return Date.parse(name.replace(form, '$1-$2-$3T$4:$5:$6.$7Z'))
 }

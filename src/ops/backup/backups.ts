@@ -8,7 +8,7 @@ import type { Jobs } from '../../jobs/jobs.ts'
 import type { Job } from '../../jobs/model.ts'
 import type { KeyPlace } from './key-files.ts'
 import type { Backup } from './model.ts'
-import { BackupDirectory, type BackupDirectorySettings, momentOf, type Shelved } from './backup-directory.ts'
+import { BackupDirectory, type BackupDirectorySettings, momentOf, type StoredBackup } from './backup-directory.ts'
 
 export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
   data_dir: string
@@ -26,7 +26,7 @@ interface Deps {
   log: Log
 }
 
-/** The backups that the box makes when its operator asks. */
+/** The backups that the operator starts by the API. */
 export class Backups {
   readonly #deps: Deps
   #settings: BackupSettings
@@ -40,13 +40,13 @@ export class Backups {
     this.#settings = settings
   }
 
-  /** Begins a backup. Throws Fault conflict when it is not said where to, or another is being made. */
+  /** Starts a backup. Throws Fault conflict when no directory is configured, or another is running. */
   async begin(caller: Caller): Promise<Job> {
     const { jobs, clock, version, log } = this.#deps
     const { data_dir, keys_dir, master_key_file, mail_domain } = this.#settings
     const backupDirectory = new BackupDirectory(this.#settings)
-    // whoever asks hears at once that the directory is not there
-    await backupDirectory.mustBeThere()
+    // so that the caller gets a missing directory as an error
+    await backupDirectory.requireWritable()
     const place = { data_dir, keys_dir, master_key_file, mail_domain }
     return jobs.start(
       caller,
@@ -65,12 +65,12 @@ export class Backups {
     )
   }
 
-  /** A page of those that are there, newest first. */
+  /** A page of backups, newest first. */
   async list({ limit, cursor, offset }: Paging): Promise<{ data: Backup[]; has_more: boolean; next_cursor: string | null }> {
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
     const before = cursor === undefined ? Infinity : this.#deps.cursors.read('backups', cursor)
     const backupDirectory = new BackupDirectory(this.#settings)
-    const found: Shelved[] = []
+    const found: StoredBackup[] = []
     for (const name of (await backupDirectory.names()).filter((one) => momentOf(one) < before)) {
       if (found.length > offset + limit) break
       const one = await backupDirectory.read(name)
@@ -82,14 +82,14 @@ export class Backups {
     return { data: page.map(toBackup), has_more, next_cursor }
   }
 
-  /** The moment that the newest backup of this box there holds, in milliseconds; undefined without one. */
+  /** The time of the newest backup of this box, in milliseconds; undefined without one. */
   async newest(): Promise<number | undefined> {
     const newest = await new BackupDirectory(this.#settings).newest(this.#deps.box)
     return newest && Date.parse(newest.manifest.created_at)
   }
 }
 
-function toBackup({ name, size, manifest }: Shelved): Backup {
+function toBackup({ name, size, manifest }: StoredBackup): Backup {
   const { box_id, created_at, program_version, database_version, keys, rows } = manifest
   return { name, size, box_id, created_at, program_version, database_version, keys: keys === 'sealed', rows }
 }

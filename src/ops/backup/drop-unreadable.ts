@@ -3,8 +3,8 @@ import type { SealedColumn } from '../../core/seal/seal.ts'
 import { value } from './snapshot.ts'
 
 /**
- * Gives up what is sealed under a master key that is lost, so that a box with another can run: a value that may be missing becomes so, and
- * a row that cannot be without goes. Answers how many values were lost, by `table.column`.
+ * Drops the values that are encrypted under a lost master key, so that a box can run with a new one: a nullable value becomes null, and
+ * other rows are deleted. Returns the number of lost values by `table.column`.
  */
 export function dropUnreadable(file: string, columns: readonly SealedColumn[]): Record<string, number> {
   const database = new DatabaseSync(file)
@@ -21,7 +21,7 @@ export function dropUnreadable(file: string, columns: readonly SealedColumn[]): 
       return [`${table}.${column}`, count] as const
     })
     database.exec('UPDATE box SET master_key_name = NULL; COMMIT')
-    // what nobody can read need not lie about either
+    // unreadable data is not kept either
     database.exec('VACUUM')
     return Object.fromEntries(lost.filter(([, count]) => count > 0))
   } finally {

@@ -10,7 +10,7 @@ import { entryNames } from './archive/manifest.ts'
 import { rowsOf, value } from './snapshot.ts'
 
 /**
- * Looks whether an unpacked database is what the manifest says, whole, and not of a newer program (`known` is the newest version this one
+ * Checks an unpacked database: it matches the manifest, is intact, and not from a newer version (`known` is the newest version this one
  * has). Throws Fault.
  */
 export function inspectDatabase(archive: BackupArchive, file: string, known: number): void {
@@ -43,7 +43,7 @@ export function inspectDatabase(archive: BackupArchive, file: string, known: num
   })
 }
 
-/** Looks whether state.json is one, and of the box that the manifest names. Throws Fault. */
+/** Checks that state.json is valid, and of the box in the manifest. Throws Fault. */
 export async function inspectState(archive: BackupArchive): Promise<void> {
   const text = await archive.text(entryNames.state)
   let state: State
@@ -55,7 +55,7 @@ export async function inspectState(archive: BackupArchive): Promise<void> {
   if (state.box_id !== archive.manifest.box_id) throw damaged(archive.file, 'its state.json is of another box')
 }
 
-/** Unpacks every message, body and picture and compares it with what was noted of it; answers how many there are. Throws Fault. */
+/** Decompresses every message, body and media file and compares its checksum; returns their number. Throws Fault. */
 export function inspectBlobs(archive: BackupArchive, file: string): number {
   return reading(archive, file, (database) => {
     let count = 0
@@ -71,13 +71,13 @@ export function inspectBlobs(archive: BackupArchive, file: string): number {
   })
 }
 
-/** Opens every sealed value of a database under a master key; answers how many there are. Throws Fault when one does not open. */
+/** Decrypts every encrypted value of a database with a master key; returns their number. Throws Fault when one fails. */
 export function inspectSealed(archive: BackupArchive, file: string, columns: readonly SealedColumn[], master: Buffer): number {
   const seal = new Seal(master)
   return reading(archive, file, (database) => {
     let count = 0
     for (const { table, column, from, base64, only, context } of columns) {
-      // what was written before there was such a column has none of it
+      // a database from before this column has no such values
       if (!database.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, column)) continue
       const query = `SELECT *, ${table}.rowid AS place_of_it, ${table}.${column} AS value_of_it FROM ${from ?? table}
         WHERE ${table}.${column} IS NOT NULL AND ${only ?? '1'}`
@@ -103,7 +103,7 @@ interface Blob {
   bytes: Uint8Array
 }
 
-/** What follows the first piece of a blob; a backup from before there were pieces has none. */
+/** The further pieces of a blob; a backup from before pieces were added has none. */
 function pieces(database: DatabaseSync): (id: number) => Uint8Array[] {
   if (!database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'blob_pieces'").get()) return () => []
   const query = database.prepare('SELECT bytes FROM blob_pieces WHERE blob_id = ? ORDER BY place')
@@ -118,7 +118,7 @@ function plain(deflated: boolean, bytes: Uint8Array): Buffer | undefined {
   }
 }
 
-/** What SQLite cannot read is damage too. */
+/** Errors of SQLite are damage too. */
 function reading<T>(archive: BackupArchive, file: string, look: (database: DatabaseSync) => T): T {
   const database = new DatabaseSync(file, { readOnly: true })
   try {

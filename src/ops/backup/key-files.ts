@@ -5,19 +5,19 @@ import { readKey } from '../../core/seal/seal.ts'
 import { refused } from './faults.ts'
 import type { KeyFiles } from './sealed-keys.ts'
 
-/** Where a box has its keys. */
+/** The location of a box's keys. */
 export interface KeyPlace {
   keys_dir: string
-  /** A master key that is handed over. */
+  /** A master key file outside of keys_dir. */
   master_key_file?: string | undefined
 }
 
-/** More than keys can have, in octets. */
-const most = 16 * 1024 * 1024
+/** The size limit of keys in bytes. */
+const maxSize = 16 * 1024 * 1024
 
 /**
- * The keys of a box: all that lies in `keys_dir`, with the one that opens this database as `master.key`, also in the middle of a rotation.
- * `name` is the name of that key; null: nothing is sealed yet. Throws Fault when none is it.
+ * The keys of a box: all files in `keys_dir`, with the one of this database as `master.key`, also during a rotation. `name` is the name of
+ * that key; null when nothing is encrypted yet. Throws Fault when it is missing.
  */
 export function keyFiles(place: KeyPlace, name: string | null): KeyFiles {
   const files = below(place.keys_dir)
@@ -41,7 +41,7 @@ export function masterKeyOf({ keys_dir, master_key_file }: KeyPlace, name: strin
   const all = master_key_file === undefined ? places : [master_key_file, ...places]
   for (const file of only === undefined ? all : [only]) {
     try {
-      // root backs up and restores the boxes of other users
+      // root backs up and restores boxes of other users
       const key = readKey(file, file === master_key_file || process.geteuid?.() === 0)
       if (nameOf(key) === name) return key
     } catch {
@@ -54,21 +54,21 @@ export function masterKeyOf({ keys_dir, master_key_file }: KeyPlace, name: strin
 function below(directory: string): KeyFiles {
   if (!statSync(directory, { throwIfNoEntry: false })) return []
   const files = readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    // what a killed process left of a key that was never used
+    // an unused key of a killed process
     .filter((name) => !/\.[0-9a-f]{12}$/.test(name) && statSync(join(directory, name)).isFile())
     .toSorted()
   const sizes = files.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
-  if (sizes > most) throw refused(`${directory} holds more than keys (${sizes} bytes): move the rest away.`, 'not_keys')
+  if (sizes > maxSize) throw refused(`${directory} holds more than keys (${sizes} bytes): move the rest away.`, 'not_keys')
   return files.map((name) => ({ name, content: readFileSync(join(directory, name)) }))
 }
 
-/** The first line of a file that holds a passphrase. Throws Fault when there is none, or when everybody can read it. */
+/** The first line of a passphrase file. Throws Fault when it is empty, or readable by everybody. */
 export function passphraseIn(file: string | undefined): string | undefined {
   if (file === undefined) return undefined
   let text: string
   try {
     const { mode } = statSync(file)
-    // systemd lets the service read its credentials by an access list, which shows as bits of the group
+    // systemd grants the service access to credentials by an ACL, which appears as group bits
     if (mode & 0o007) throw new Error(`everybody can read it (mode ${(mode & 0o777).toString(8)}); set it to 0600`)
     text = readFileSync(file, 'utf8').split(/\r?\n/)[0]!
   } catch (error) {

@@ -11,37 +11,37 @@ import { entryNames, formatName, formatVersion, type Manifest } from './archive/
 import { keysContext, sealKeys } from './sealed-keys.ts'
 import { takeSnapshot } from './snapshot.ts'
 
-/** What is backed up, and where to. */
+/** The sources and the target of a backup. */
 export interface BackupInput extends KeyPlace {
   file: string
   data_dir: string
-  /** What the keys are sealed under; without it they are left out. */
+  /** Encrypts the keys; without it they are left out. */
   passphrase?: string | undefined
-  /** Write over a file that is there. */
+  /** Overwrites an existing file. */
   force?: boolean
   program_version: string
   mail_domain: string
   created_at: string
 }
 
-/** A backup that was made. */
+/** The result of a backup. */
 export interface MadeBackup {
   file: string
-  /** In octets. */
+  /** In bytes. */
   size: number
   manifest: Manifest
   warnings: string[]
 }
 
-/** Makes one file of a box, running or not: all of it is on disk under its name, or nothing is there. Throws Fault. */
+/** Makes a backup file of a box, running or not: the complete file appears under its name, or nothing. Throws Fault. */
 export async function makeBackup(
   input: BackupInput,
-  told: (done: number, total: number) => void = () => {},
+  onProgress: (done: number, total: number) => void = () => {},
   signal?: AbortSignal,
 ): Promise<MadeBackup> {
   const [draft, copy] = draftsOf(input.file)
   checkPlace(input)
-  checkRoom(input)
+  checkSpace(input)
   try {
     const { state, master_key_name, ...moment } = takeSnapshot(input.data_dir, copy)
     signal?.throwIfAborted()
@@ -59,7 +59,7 @@ export async function makeBackup(
     try {
       await writer.add(
         entryNames.database,
-        compressed(copy, (done) => told(done, moment.database_size), signal),
+        compressed(copy, (done) => onProgress(done, moment.database_size), signal),
       )
       await writer.add(entryNames.state, [state])
       if (keys) {
@@ -82,7 +82,7 @@ export async function makeBackup(
   }
 }
 
-/** What lies beside a backup while it is made: the archive, and the copy of the database. */
+/** The temporary files of a backup: the archive, and the copy of the database. */
 export function draftsOf(file: string): [archive: string, copy: string] {
   return [`${file}.part`, `${file}.part.db`]
 }
@@ -99,15 +99,12 @@ function checkPlace(input: BackupInput): void {
     )
   }
   if (input.passphrase !== undefined && input.passphrase.length < 12)
-    throw refused(
-      'The passphrase must have at least 12 characters: whoever finds the backup can try as many as they like.',
-      'weak_passphrase',
-    )
+    throw refused('The passphrase must have at least 12 characters: a lost backup can be attacked offline.', 'weak_passphrase')
   mustBeFree(input)
 }
 
-/** A copy that cannot fit must not fill the disk first: the box may live on it. */
-function checkRoom({ file, data_dir }: BackupInput): void {
+/** Checks the space first, as a copy that does not fit would fill the disk of the box. */
+function checkSpace({ file, data_dir }: BackupInput): void {
   const folder = dirname(resolve(file))
   const { bavail, bsize } = statfsSync(folder)
   const needed = statSync(join(data_dir, 'pillarbox.db'), { throwIfNoEntry: false })?.size ?? 0
@@ -123,19 +120,19 @@ function mustBeFree({ file, force }: BackupInput): void {
     throw refused(`${file} is there already, and was left as it is. Choose another name, or add --force.`, 'exists')
 }
 
-async function* compressed(file: string, told: (done: number) => void, signal?: AbortSignal): AsyncIterable<Buffer> {
+async function* compressed(file: string, onProgress: (done: number) => void, signal?: AbortSignal): AsyncIterable<Buffer> {
   const pack = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
   const source = createReadStream(file, { highWaterMark: 1 << 18 })
   const flow = pipeline(source, pack, signal ? { signal } : {})
   flow.catch(() => {})
   for await (const chunk of pack) {
     yield chunk as Buffer
-    told(source.bytesRead)
+    onProgress(source.bytesRead)
   }
   await flow
 }
 
-/** Gives the finished archive its name, for good. */
+/** Renames the finished archive durably. */
 function adopt(writer: ArchiveWriter, draft: string, file: string): void {
   if (!writer.isAt(draft))
     throw refused(`Another backup is being written to ${file}. Wait for it, or choose another name.`, 'busy')

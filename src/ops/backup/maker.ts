@@ -2,49 +2,49 @@ import { setPriority } from 'node:os'
 import { Fault } from '../../core/fault.ts'
 import { nameProcess } from '../../core/service-unit.ts'
 import { type BackupInput, makeBackup } from './make.ts'
-import type { Told } from './run-in-child.ts'
+import type { ChildMessage } from './run-in-child.ts'
 
-// A program of its own: it makes one backup for the process that began it, and ends with it.
+// A program of its own: it makes one backup for its parent process, and ends with it.
 
 nameProcess('pillarbox-backup')
 const stop = new AbortController()
 process.umask(0o077)
-// whoever waits for a mail comes before a backup
+// the box's own work has priority over a backup
 yieldToOthers()
 process.once('disconnect', () => stop.abort(new Error('The program that asked for the backup has ended.')))
 process.once('message', (input) => void make(input as BackupInput))
 
 async function make(input: BackupInput): Promise<void> {
-  let end: Told
+  let end: ChildMessage
   let heard = true
-  const told = (done: number, total: number): void => {
-    // whoever does not listen at the moment is not told everything afterwards
+  const onProgress = (done: number, total: number): void => {
+    // progress is skipped while the parent does not read
     if (!heard) return
     heard = false
-    void tell({ progress: { done, total } }).then(() => (heard = true))
+    void send({ progress: { done, total } }).then(() => (heard = true))
   }
   try {
-    end = { made: await makeBackup(input, told, stop.signal) }
+    end = { made: await makeBackup(input, onProgress, stop.signal) }
   } catch (error) {
     const { message, stack } = error as Error
     end = { failed: error instanceof Fault ? { message, code: error.code } : { message: stack ?? message } }
   }
-  // disconnecting drops what has not left yet
-  await tell(end)
+  // disconnecting drops unsent messages
+  await send(end)
   if (process.connected) process.disconnect()
 }
 
-/** Resolves once it has left, or cannot any more. */
-async function tell(told: Told): Promise<void> {
-  // the other end may be gone and not known to be yet: an error without a listener would end this process before it tidied up
-  if (process.connected) await new Promise<void>((resolve) => void process.send!(told, undefined, {}, () => resolve()))
+/** Resolves once it is sent, or cannot be. */
+async function send(onProgress: ChildMessage): Promise<void> {
+  // the parent may be gone: an error without a listener would end this process before its cleanup
+  if (process.connected) await new Promise<void>((resolve) => void process.send!(onProgress, undefined, {}, () => resolve()))
 }
 
-/** Where the process is confined so that it may not, a backup is made all the same. */
+/** Where the process may not lower its priority, a backup is made all the same. */
 function yieldToOthers(): void {
   try {
     setPriority(10)
   } catch {
-    // it goes on like every other process
+    // it runs with normal priority
   }
 }

@@ -10,7 +10,7 @@ import { routes } from './routes.ts'
 
 interface Deps {
   config: Config
-  /** What the box is called in its backups. */
+  /** The identifier of the box in its backups. */
   state: { readonly data: { box_id: string } }
   version: string
   clock: Clock
@@ -20,7 +20,7 @@ interface Deps {
   metrics: Metrics
 }
 
-/** All of the box in one file. */
+/** Backups of the whole box in one file. */
 export function backupModule(deps: Deps): Module {
   const backups = new Backups({ ...deps, box: deps.state.data.box_id, settings: settingsOf(deps.config) })
   deps.metrics.gauge(
@@ -31,7 +31,7 @@ export function backupModule(deps: Deps): Module {
   return { name: 'backup', routes: routes(backups), reload: (config) => backups.reload(settingsOf(config)) }
 }
 
-/** A directory that cannot be read has none. */
+/** An unreadable directory counts as empty. */
 async function newest(backups: Backups): Promise<number> {
   try {
     return ((await backups.newest()) ?? 0) / 1000

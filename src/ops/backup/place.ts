@@ -15,40 +15,40 @@ import { DirectoryLock } from '../../store/lock.ts'
 import { draftsOf, mark, syncPath } from '../../store/files.ts'
 import { refused } from './faults.ts'
 
-/** Who owns what is restored. */
+/** The owner of restored files. */
 export interface Owner {
   uid: number
   gid: number
 }
 
-/** Names that only a place under construction has: they are put nowhere. */
+/** Reserved names of a restore under way. */
 export const reserved = /^(?:\.restoring|unfinished)(?:\/|$)/
 
-/** By which a box holds its data directory. */
+/** The lock files of a data directory. */
 const locks = ['lock', 'lock-journal', 'lock.pid']
 
-/** What a new file system has before anybody has put something there, and our own. */
+/** Names that a new file system has, and our own temporary ones. */
 const ignored = new Set(['lost+found', '.restoring', ...locks])
 
 /**
- * A directory that comes to be all at once: built beside its name and moved there, or, where an empty one is there already (a mount, a
- * directory of the service), built inside it and moved up. What a killed process left of one is removed.
+ * Creates a directory atomically: built beside its name and renamed, or, where an empty one exists (a mount, a service directory), built
+ * inside it and moved up. Removes what a killed process left.
  */
 export class RestoreTarget {
   readonly directory: string
-  /** Where it is built, with a file that lists what is moved out of it, a line for each name. */
+  /** The build directory, with a file that lists the moved names, one a line. */
   readonly draft: string
-  /** The one file without which nobody takes the directory for a whole one: it is moved last. */
+  /** The file that marks the directory as complete: it is moved last. */
   readonly #last: string
   readonly #inside: boolean
-  /** While it is held no box begins to live there. */
+  /** While it is held no box can start there. */
   readonly #lock: DirectoryLock | undefined
-  /** Whether there was none before. */
+  /** Whether the lock was created here. */
   readonly #ownLock: boolean
-  /** What has its name by now. */
+  /** The names moved so far. */
   readonly #moved: string[] = []
 
-  /** Throws Fault when the directory holds anything, and a sentence when a box does. */
+  /** Throws Fault when the directory is not empty, and a sentence when a box is running there. */
   constructor(directory: string, last: 'state.json' | 'master.key') {
     this.directory = resolve(directory)
     this.#last = last
@@ -73,12 +73,12 @@ export class RestoreTarget {
     }
   }
 
-  /** Whether nothing is in a directory, or it is not there. */
+  /** Whether a directory is empty or missing. */
   static isFree(directory: string): boolean {
     return !existsSync(directory) || contentOf(directory).length === 0
   }
 
-  /** What was built gets its name. Throws Fault when somebody else has put something there meanwhile, and leaves that as it is. */
+  /** Moves the built files to their names. Throws Fault when other files have appeared, and leaves those unchanged. */
   adopt(owner: Owner): void {
     const names = readdirSync(this.draft).filter((name) => name !== mark)
     this.#give(owner)
@@ -102,7 +102,7 @@ export class RestoreTarget {
     this.#lock?.release()
   }
 
-  /** Nothing is left of what was begun, also when it had its name already. */
+  /** Removes everything, also what was moved already. */
   abandon(): void {
     for (const name of this.#moved) rmSync(join(this.directory, name), { recursive: true, force: true })
     if (!this.#inside && this.#moved.length > 0) rmdirSync(this.directory)
@@ -147,7 +147,7 @@ export class RestoreTarget {
     )
   }
 
-  /** Root restores for the one whose place it is. */
+  /** Sets the owner when root restores for another user. */
   #give({ uid, gid }: Owner): void {
     if (process.getuid?.() !== 0) return
     const all = readdirSync(this.draft, { recursive: true, encoding: 'utf8' }).map((name) => join(this.draft, name))

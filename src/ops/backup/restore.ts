@@ -18,32 +18,32 @@ import { bringUp, masterKeyIn, mustOpen } from './verify.ts'
 export interface RestoreInput extends KeyPlace {
   file: string
   data_dir: string
-  /** What the keys in the backup were sealed under. */
+  /** The passphrase of the keys in the backup. */
   passphrase?: string | undefined
-  /** The file of a master key that was kept elsewhere. */
+  /** A master key file that was kept elsewhere. */
   master_key?: string | undefined
-  /** Give up what is sealed. */
+  /** Drop encrypted values. */
   without_keys?: boolean
-  /** What is sealed under the master key; asked for only when that is given up. */
+  /** The encrypted columns; only called with `without_keys`. */
   columns: () => Promise<readonly SealedColumn[]>
 }
 
-/** A box that was restored, and what its operator should know before it starts. */
+/** The result of a restore, with warnings for the operator. */
 export interface RestoredBox {
   data_dir: string
   keys_dir: string
   manifest: Manifest
-  /** The version the database was brought to. */
+  /** The schema version after migration. */
   database_version: number
-  /** Where the master key came from. */
+  /** The source of the master key. */
   keys: 'backup' | 'given' | 'there' | 'new'
-  /** Values that were given up, by `table.column`. */
+  /** The number of dropped values by `table.column`. */
   lost: Record<string, number>
-  /** What had not left the box at the time of the backup, by kind: it is sent once the box starts. */
+  /** Undelivered messages at the time of the backup, by kind: they are sent once the box starts. */
   waiting: Record<string, number>
 }
 
-/** Makes a box of a backup, where there is none: whole or not at all. Throws Fault. */
+/** Restores a box from a backup into an empty directory: completely or not at all. Throws Fault. */
 export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): Promise<RestoredBox> {
   const archive = await BackupArchive.open(input.file)
   mustBeKnown(archive)
@@ -71,7 +71,7 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
     return { data_dir, keys_dir, manifest: archive.manifest, database_version: knownVersion(), keys: keys.from, lost, waiting }
   } catch (error) {
     place.abandon()
-    // a box that began to live there meanwhile has sealed under them
+    // a box that started there meanwhile has encrypted under them
     if (RestoreTarget.isFree(input.data_dir)) for (const one of keyPlaces) one.abandon()
     signal?.throwIfAborted()
     throw diskFault(error, `${input.data_dir} could not be restored`)
@@ -87,7 +87,7 @@ function mustBeKnown({ file, manifest }: BackupArchive): void {
   )
 }
 
-/** Asks for the key before anything long is begun. */
+/** Checks the key before the long steps. */
 function mustHaveKey({ file, manifest }: BackupArchive, input: RestoreInput): void {
   if (input.passphrase !== undefined || input.master_key !== undefined || input.without_keys || existsSync(usedKey(input))) return
   const holds =
@@ -100,12 +100,12 @@ function mustHaveKey({ file, manifest }: BackupArchive, input: RestoreInput): vo
   )
 }
 
-/** Where the box will look for its master key. */
+/** The path where the box expects its master key. */
 function usedKey({ keys_dir, master_key_file }: KeyPlace): string {
   return master_key_file ?? join(keys_dir, 'master.key')
 }
 
-/** Which key the restored box has, and what must be written for that. */
+/** The master key of the restored box, and the files to write for it. */
 async function keysFor(
   archive: BackupArchive,
   file: string,
@@ -149,7 +149,7 @@ function placedKeys(directory: string, files: KeyFiles | 'new'): RestoreTarget {
   }
 }
 
-/** Whoever has the directory, or the one it is made in. */
+/** The owner of the directory, or of its parent. */
 function ownerOf(directory: string): Owner {
   return statSync(existsSync(directory) ? directory : dirname(resolve(directory)))
 }
@@ -164,7 +164,7 @@ function nameIn(file: string): string | null {
 }
 
 function waitingIn(file: string): Record<string, number> {
-  // not for reading only: the last one who closes it takes its log along
+  // not read-only: the last connection to close removes the WAL
   const database = new DatabaseSync(file)
   try {
     const rows = database

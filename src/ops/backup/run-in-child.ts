@@ -4,29 +4,32 @@ import { Fault } from '../../core/fault.ts'
 import { refused } from './faults.ts'
 import { type BackupInput, draftsOf, type MadeBackup } from './make.ts'
 
-/** What the other process says. */
-export interface Told {
+/** A message of the child process. */
+export interface ChildMessage {
   progress?: { done: number; total: number }
   made?: MadeBackup
   failed?: { message: string; code?: string | undefined }
 }
 
-/** Who asks for a backup may cancel it, and hear how far it is. */
-export interface Heed {
+/** Options to cancel a backup, and to receive its progress. */
+export interface BackupOptions {
   signal?: AbortSignal
-  /** Octets done of those there are, of the copy and then of the archive; at most once a second. */
+  /** The bytes done and in total, of the copy and then of the archive; at most once a second. */
   progress?: (done: number, total: number | null) => void
 }
 
 /**
- * Makes a backup in a process of its own, which yields to all others: SQLite copies in one go, and neither the box's event loop nor whoever
- * cancels may have to wait for it. When the signal aborts the process is killed and nothing is left. Throws Fault.
+ * Makes a backup in a low-priority child process: SQLite copies in one step, which must not block the event loop or a cancellation. When
+ * the signal aborts, the process is killed and its files are removed. Throws Fault.
  */
-export async function makeApart(input: BackupInput, { signal, progress = () => {} }: Heed = {}): Promise<MadeBackup> {
+export async function backUpInChild(
+  input: BackupInput,
+  { signal, progress = () => {} }: BackupOptions = {},
+): Promise<MadeBackup> {
   signal?.throwIfAborted()
   const maker = fork(new URL('./maker.ts', import.meta.url), [], { execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   const [draft, copy] = draftsOf(input.file)
-  let end: Told = {}
+  let end: ChildMessage = {}
   let errors = ''
   let reading = true
   maker.stderr!.setEncoding('utf8').on('data', (text: string) => (errors = `${errors}${text}`.slice(-2000)))
@@ -34,7 +37,7 @@ export async function makeApart(input: BackupInput, { signal, progress = () => {
   const kill = (): void => void maker.kill('SIGKILL')
   signal?.addEventListener('abort', kill)
   let spoken = 0
-  maker.on('message', (told: Told) => {
+  maker.on('message', (told: ChildMessage) => {
     if (!told.progress) end = told
     else if (Date.now() - spoken >= 1000) {
       reading = false

@@ -2,12 +2,12 @@ import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:cryp
 import * as z from 'zod'
 import { refused } from './faults.ts'
 
-/** Files of keys by their name below the directory of keys. */
+/** Key files by their name below the key directory. */
 export type KeyFiles = { name: string; content: Buffer }[]
 
 const Base64 = z.base64().transform((text) => Buffer.from(text, 'base64'))
 
-/** The cost is bounded: who sends a hostile archive must not have all of the memory. */
+/** The cost is limited, so that a hostile archive cannot exhaust memory. */
 const Sealed = z.strictObject({
   kdf: z.literal('scrypt'),
   n: z.literal([2 ** 14, 2 ** 15, 2 ** 16, 2 ** 17, 2 ** 18, 2 ** 19]),
@@ -23,7 +23,7 @@ const Sealed = z.strictObject({
 const Plain = z.strictObject({
   files: z.array(
     z.strictObject({
-      // no way out of the directory they are unpacked into; what else people put there must not make the keys worthless
+      // no path outside of the target directory; other files that people put there do not make the keys invalid
       name: z
         .string()
         .max(4096)
@@ -33,7 +33,7 @@ const Plain = z.strictObject({
   ),
 })
 
-/** Seals keys under a passphrase (scrypt, RFC 7914; AES-256-GCM), bound to the backup they belong to. */
+/** Encrypts keys with a passphrase (scrypt, RFC 7914; AES-256-GCM), bound to their backup. */
 export async function sealKeys(files: KeyFiles, passphrase: string, context: string): Promise<string> {
   const cost = { n: 2 ** 17, r: 8, p: 1 }
   const [salt, nonce] = [randomBytes(16), randomBytes(12)]
@@ -47,7 +47,7 @@ export async function sealKeys(files: KeyFiles, passphrase: string, context: str
   return `${JSON.stringify({ kdf: 'scrypt', ...cost, cipher: 'aes-256-gcm', ...Object.fromEntries(sealed) }, null, 2)}\n`
 }
 
-/** Throws Fault `wrong_passphrase` when they do not open. */
+/** Throws Fault `wrong_passphrase` when decryption fails. */
 export async function openKeys(text: string, passphrase: string, context: string): Promise<KeyFiles> {
   const { salt, nonce, tag, ciphertext, ...cost } = understood(text, Sealed)
   const decipher = createDecipheriv('aes-256-gcm', await keyOf(passphrase, salt, cost), nonce, { authTagLength: 16 })
@@ -61,7 +61,7 @@ export async function openKeys(text: string, passphrase: string, context: string
   return understood(plain, Plain).files
 }
 
-/** What binds sealed keys to their backup. */
+/** The encryption context that binds keys to their backup. */
 export function keysContext({ box_id, created_at }: { box_id: string; created_at: string }): string {
   return `pillarbox backup keys ${box_id} ${created_at}`
 }

@@ -5,7 +5,7 @@ import { applicationId } from '../../store/migrate.ts'
 import { State } from '../../store/state.ts'
 import { diskFault, refused } from './faults.ts'
 
-/** One moment of a box. */
+/** A consistent snapshot of a box. */
 export interface Snapshot {
   state: Buffer
   box_id: string
@@ -16,8 +16,8 @@ export interface Snapshot {
 }
 
 /**
- * Copies the database of a box, running or not, into a new file as it is at one moment, with `state.json` of the same moment. The copy is
- * made anew, row by row: it has nothing of what was deleted, and a damaged page does not come through it in silence. Holds no writer up.
+ * Copies the database of a box, running or not, into a new file as of one moment, with `state.json` of the same moment. The copy is rebuilt
+ * row by row: it contains nothing deleted, and a damaged page is reported. It does not block writers.
  */
 export function takeSnapshot(directory: string, copy: string): Snapshot {
   const file = join(directory, 'pillarbox.db')
@@ -27,7 +27,7 @@ export function takeSnapshot(directory: string, copy: string): Snapshot {
   for (let tries = 0; tries < 5; tries += 1) {
     const state = stateOf(directory)
     copyDatabase(file, copy)
-    // accounts are in one and their things in the other: both must be of the same moment
+    // accounts are in one and their data in the other: both must be of the same moment
     if (stateOf(directory).equals(state)) return { state, ...described(file, copy), ...boxOf(directory, state) }
   }
   throw refused(`${join(directory, 'state.json')} does not stay the same for as long as a copy takes. Try again.`, 'busy')
@@ -81,7 +81,7 @@ function described(file: string, copy: string): Omit<Snapshot, 'state' | 'box_id
   }
 }
 
-/** How many rows each table has; those of the search index, which are made of the others, are left out. */
+/** The number of rows of each table, without those derived for the search index. */
 export function rowsOf(database: DatabaseSync): Record<string, number> {
   const tables = database
     .prepare(
@@ -91,7 +91,7 @@ export function rowsOf(database: DatabaseSync): Record<string, number> {
   return Object.fromEntries(tables.map(({ name }) => [name, Number(value(database, `SELECT count(*) FROM "${name}"`))]))
 }
 
-/** The name of the master key that the values are sealed under; null while there is none. */
+/** The name of the master key of the encrypted values; null without one. */
 export function masterKeyName(database: DatabaseSync): string | null {
   const known = database.prepare(`SELECT 1 FROM pragma_table_info('box') WHERE name = 'master_key_name'`).get()
   return known ? (value(database, 'SELECT master_key_name FROM box') as string | null) : null

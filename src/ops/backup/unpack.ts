@@ -7,10 +7,10 @@ import type { BackupArchive } from './archive/archive.ts'
 import { damaged, diskFault, refused } from './faults.ts'
 import { entryNames } from './archive/manifest.ts'
 
-/** What is unpacked has this room and a little more beside it, in octets. */
+/** The free space required in addition to the unpacked size, in bytes. */
 const margin = 16 * 1024 * 1024
 
-/** Writes the database and state.json of a backup into an empty directory, and forces them to disk; answers the path of the database. */
+/** Writes the database and state.json of a backup into an empty directory, and syncs them; returns the path of the database. */
 export async function unpack(archive: BackupArchive, directory: string, signal?: AbortSignal): Promise<string> {
   const file = join(directory, 'pillarbox.db')
   const size = archive.manifest.database_size
@@ -43,7 +43,7 @@ async function* atMost(chunks: AsyncIterable<Buffer>, size: number): AsyncIterab
   for await (const chunk of chunks) {
     seen += chunk.length
     yield chunk
-    // one chunk more than there may be is noticed by who counts
+    // the caller notices a chunk above the size
     if (seen > size) return
   }
 }

@@ -14,38 +14,38 @@ import { keysContext, openKeys } from './sealed-keys.ts'
 import { masterKeyName } from './snapshot.ts'
 import { unpack } from './unpack.ts'
 
-/** How the directories begin that a backup is unpacked into, and when one is nobody's any more, in milliseconds. */
+/** The name prefix of temporary directories, and the age at which one is abandoned, in milliseconds. */
 const unpackedName = 'pillarbox-verify-'
 const abandoned = day
 
 export interface VerifyInput {
   file: string
-  /** What the keys in the backup were sealed under. */
+  /** The passphrase of the keys in the backup. */
   passphrase?: string | undefined
   /** A master key that is kept elsewhere. */
   master_key?: string | undefined
-  /** Where the database is unpacked to for the time being; else beside the backup, or in the temporary directory. */
+  /** The directory for the unpacked database; by default beside the backup, or the temporary directory. */
   scratch?: string | undefined
-  /** What is sealed under the master key. */
+  /** The encrypted columns. */
   columns: () => Promise<readonly SealedColumn[]>
 }
 
-/** What was looked at, and found to be right. */
+/** The result of a verification. */
 export interface VerifiedBackup {
   file: string
   size: number
   manifest: Manifest
-  /** Octets of messages, bodies and pictures compared with their checksums. */
+  /** Bytes of messages, bodies and media compared with their checksums. */
   blobs: number
-  /** Whether a key was given, and opens everything that is sealed. */
+  /** Whether a key was given, and decrypts every value. */
   keys: 'left out' | 'not opened' | 'opened'
-  /** Values that were opened under the master key. */
+  /** The number of decrypted values. */
   sealed: number
 }
 
 /**
- * Proves a backup: every checksum, the database page by page and row by row, every blob; that this program takes its database over; and,
- * with a passphrase or a master key, that everything sealed opens. Throws Fault that names what is wrong.
+ * Verifies a backup: every checksum, the database page by page and row by row, every blob; that this version can migrate the database; and,
+ * with a passphrase or a master key, that every encrypted value decrypts. Throws Fault that names the error.
  */
 export async function verifyBackup(input: VerifyInput, signal?: AbortSignal): Promise<VerifiedBackup> {
   const archive = await BackupArchive.open(input.file)
@@ -69,7 +69,7 @@ export async function verifyBackup(input: VerifyInput, signal?: AbortSignal): Pr
   }
 }
 
-/** Removes what a killed verify left: all of a box, in the clear. */
+/** Removes the unencrypted copy that a killed verification left. */
 function clear(place: string): void {
   for (const name of readdirSync(place).filter((one) => one.startsWith(unpackedName))) {
     const seen = lstatSync(join(place, name), { throwIfNoEntry: false })
@@ -78,7 +78,7 @@ function clear(place: string): void {
   }
 }
 
-/** The master key that was given, or that the passphrase opens; undefined when there was neither. Throws Fault. */
+/** The master key that was given, or that the passphrase decrypts; undefined when there was neither. Throws Fault. */
 export async function masterKeyIn(
   archive: BackupArchive,
   { passphrase, master_key }: Pick<VerifyInput, 'passphrase' | 'master_key'>,
@@ -97,7 +97,7 @@ export async function masterKeyIn(
   return key
 }
 
-/** Throws Fault when this is not the key that the database is sealed under. */
+/** Throws Fault when this is not the database's master key. */
 export function mustOpen(archive: BackupArchive, file: string, master: Buffer): void {
   const database = new DatabaseSync(file, { readOnly: true })
   try {
@@ -117,7 +117,7 @@ function checked(archive: BackupArchive, file: string, master: Buffer): Buffer {
   return master
 }
 
-/** A key in a file. Throws Fault. */
+/** Reads a key file. Throws Fault. */
 export function givenKey(file: string): Buffer {
   try {
     return readKey(file, true)
@@ -126,7 +126,7 @@ export function givenKey(file: string): Buffer {
   }
 }
 
-/** Brings an unpacked database to this program's version, as its next start would. */
+/** Migrates an unpacked database to this version, as a start would. */
 export function bringUp(archive: BackupArchive, file: string): void {
   try {
     migrateCopied(file)

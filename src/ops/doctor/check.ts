@@ -1,28 +1,28 @@
 import { day, hour, minute } from '../../core/clock.ts'
 import type { Line, Status } from './model.ts'
 
-/** How often a check is run by itself: what costs nothing often, what asks others seldom. */
+/** How often a check runs automatically: cheap checks often, external lookups seldom. */
 export type Pace = 'often' | 'usual' | 'seldom'
 
-/** One thing that the doctor looks at. */
+/** One check of the doctor. */
 export interface Check {
   /** Usually the name of its lines. */
   name: string
   pace: Pace
-  /** Says what is; throws only what is a bug. `asked` when somebody waits for it: what was looked up before is looked up anew. */
+  /** Runs the check; throws only for bugs. `asked` when requested by a caller: caches are bypassed. */
   run(asked: boolean): Promise<Line[]>
 }
 
-/** What the line of one check and subject can say. */
+/** Creates the lines of one check and subject. */
 export interface Say {
   pass(message: string): Line
-  /** Whatever is not well says what mends it. */
+  /** A line that is not well contains a fix. */
   warn(message: string, fix: string): Line
   fail(message: string, fix: string): Line
   of(status: Exclude<Status, 'pass'>, message: string, fix: string): Line
 }
 
-/** Begins a line. */
+/** Starts a line. */
 export function about(name: string, subject: string): Say {
   const of = (status: Exclude<Status, 'pass'>, message: string, fix: string): Line => ({ name, subject, status, message, fix })
   return {
@@ -33,12 +33,12 @@ export function about(name: string, subject: string): Say {
   }
 }
 
-/** A word as a shell takes it. */
+/** Quotes a word for a shell. */
 export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Milliseconds in words: `3 days`, `5 hours`, `20 minutes`. */
+/** A duration in words: `3 days`, `5 hours`, `20 minutes`. */
 export function spell(milliseconds: number): string {
   const units: [number, string][] = [
     [day, 'day'],
@@ -51,24 +51,24 @@ export function spell(milliseconds: number): string {
   return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
-/** Why something failed, on one line. */
+/** The message of an error, on one line. */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : 'it failed'
   return text.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
 }
 
-/** What came of running a check. */
+/** The result of a check. */
 export interface Finding {
   check: Check
   lines: Line[]
-  /** Why it could not be made: it then says nothing of its subjects. */
+  /** Why it failed to run: its subjects keep their earlier status. */
   error?: unknown
 }
 
-/** Longest time for one check, in milliseconds. */
+/** The timeout of one check in milliseconds. */
 const timeout = 25_000
 
-/** Runs a check to its end, but no longer than 25 s. One that fails says so itself. */
+/** Runs a check for at most 25 s. A failure becomes a line of its own. */
 export async function examine(check: Check, asked: boolean): Promise<Finding> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error(`it did not end within ${timeout / 1000} s`)), timeout)

@@ -3,25 +3,25 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { X509Certificate } from 'node:crypto'
 
-/** Where something listens, or should. */
+/** The address of a listener. */
 export interface Endpoint {
   host: string
   port: number
 }
 
-/** What a listener showed of itself in TLS. */
+/** The certificate that a listener presented. */
 export interface ShownCertificate {
   certificate: X509Certificate
-  /** Why programs that check would not trust it, whatever its name; null when they would. */
+  /** Why clients would not trust it, apart from its name; null when they would. */
   distrust: string | null
 }
 
-/** Longest time for one conversation, in milliseconds. */
+/** The timeout of one conversation in milliseconds. */
 const timeout = 8000
 
 const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** Where this machine reaches a listener of its own: one on all addresses at loopback. */
+/** The local address of a listener: loopback for one on all addresses. */
 export function within({ host, port }: Endpoint): Endpoint {
   return { host: everywhere[host] ?? host, port }
 }
@@ -31,17 +31,17 @@ export function spelled({ host, port }: Endpoint): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** What a listener answers first, or to `question`: its first line. Throws when it does not within 8 s. */
+/** The first line of a listener's greeting, or of its answer to `question`. Throws when none comes within 8 s. */
 export async function answerOf(place: Endpoint, { question, tls }: { question?: string; tls?: string } = {}): Promise<string> {
   const socket = await opened(place, tls)
   try {
-    return await new Talk(socket).say(question)
+    return await new LineConversation(socket).say(question)
   } finally {
     socket.destroy()
   }
 }
 
-/** The certificate of a listener that speaks TLS from the first octet. */
+/** The certificate of a listener with implicit TLS. */
 export async function fetchCertificate(place: Endpoint, name: string): Promise<ShownCertificate> {
   const socket = await secured(within(place), name)
   try {
@@ -51,11 +51,11 @@ export async function fetchCertificate(place: Endpoint, name: string): Promise<S
   }
 }
 
-/** The certificate that an SMTP listener shows after STARTTLS (RFC 3207). Throws when it offers none. */
+/** The certificate of an SMTP listener after STARTTLS (RFC 3207). Throws when it is not offered. */
 export async function fetchCertificateAfterStartTls(place: Endpoint, name: string): Promise<ShownCertificate> {
   const plain = await opened(place)
   try {
-    const talk = new Talk(plain)
+    const talk = new LineConversation(plain)
     await talk.say()
     if (!/^250[- ]STARTTLS\r?$/im.test(await talk.whole('EHLO doctor.invalid'))) throw new Error('it offers no STARTTLS')
     const go = await talk.say('STARTTLS')
@@ -69,8 +69,8 @@ export async function fetchCertificateAfterStartTls(place: Endpoint, name: strin
   }
 }
 
-/** The sockets are destroyed by who opened them. */
-class Talk {
+/** A line-based conversation; the caller destroys the socket. */
+class LineConversation {
   readonly #socket: Socket
   #text = ''
 
@@ -84,7 +84,7 @@ class Talk {
     return (await this.whole(question)).split(/\r?\n/, 1)[0]!
   }
 
-  /** All lines up to the one that is the last of an SMTP reply. */
+  /** All lines up to the last of an SMTP reply. */
   async whole(question?: string): Promise<string> {
     this.#text = ''
     if (question !== undefined) this.#socket.write(`${question}\r\n`)
@@ -102,7 +102,7 @@ async function opened(place: Endpoint, tls?: string): Promise<Socket> {
   const at = within(place)
   if (tls !== undefined) return secured(at, tls)
   const socket = connect(at)
-  // it stays: an error after the last listener is gone would end the process
+  // this listener stays: an error without one would end the process
   socket.on('error', () => undefined)
   await within8s(once(socket, 'connect'), socket)
   return socket
@@ -119,7 +119,7 @@ function peerCertificate(socket: TLSSocket): ShownCertificate {
   const certificate = socket.getPeerX509Certificate()
   if (!certificate) throw new Error('it shows no certificate')
   const why: unknown = socket.authorizationError
-  // the name is looked at apart from whether the issuer is known
+  // the name is checked separately from the issuer
   const named = String(why) === 'ERR_TLS_CERT_ALTNAME_INVALID'
   return { certificate, distrust: socket.authorized || named ? null : String(why) }
 }

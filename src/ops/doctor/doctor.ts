@@ -15,21 +15,21 @@ interface Deps {
   log: Log
   metrics: Metrics
   dataDirectory: string
-  /** The account of the operator. */
+  /** The operator's account. */
   account: string
-  /** As the settings are now; their names differ. */
+  /** The checks for the current settings; their names are unique. */
   checks: () => readonly Check[]
 }
 
 type Row = DoctorLine & { check_name: string; place: number }
 
-/** Milliseconds between two runs of a check, by itself. */
+/** Milliseconds between two automatic runs of a check. */
 const paces: Record<Pace, number> = { often: 5 * minute, usual: 15 * minute, seldom: 6 * hour }
 
-/** What comes by a clock a little early counts as its turn. */
+/** A run this much early still counts, as timers are inexact. */
 const slack = minute / 2
 
-/** Looks at the box, remembers what it saw, and tells the log what changed. */
+/** Checks the box, stores the results, and emits an event for changes. */
 export class Doctor {
   readonly #deps: Deps
   readonly #ran = new Map<string, number>()
@@ -51,19 +51,19 @@ export class Doctor {
     )
   }
 
-  /** What was seen last; looks when nothing was yet. */
+  /** The last results; runs the checks if there are none. */
   async report(): Promise<DoctorReport> {
     const rows = await this.#rows()
-    return rows.length === 0 ? this.run() : this.#shown(rows)
+    return rows.length === 0 ? this.run() : this.#toReport(rows)
   }
 
-  /** Looks at everything now; who asks while that is under way hears of the same look. */
+  /** Runs all checks now; concurrent callers share a run. */
   run(): Promise<DoctorReport> {
     this.#running ??= this.#look(this.#deps.checks(), true).finally(() => (this.#running = undefined))
     return this.#running
   }
 
-  /** Runs the checks whose turn it is. */
+  /** Runs the checks that are due. */
   async runDue(): Promise<void> {
     if (this.#running) return
     const now = performance.now()
@@ -79,10 +79,10 @@ export class Doctor {
       if (error !== undefined) this.#deps.log.error({ check: check.name, err: error }, 'a check of the doctor failed')
     }
     try {
-      this.#tell(await this.#deps.database.transaction((tx) => this.#write(tx, results)))
-      return this.#shown(await this.#rows())
+      this.#emit(await this.#deps.database.transaction((tx) => this.#write(tx, results)))
+      return this.#toReport(await this.#rows())
     } catch (error) {
-      // a store that takes nothing is what there is to be told
+      // a failing store is itself one of the results
       this.#deps.log.error({ err: error }, 'what the doctor saw could not be kept')
       const at = iso(this.#deps.clock.now())
       const store = about('store', 'writing').fail(
@@ -92,11 +92,11 @@ export class Doctor {
       const lines = results.flatMap((result) => result.lines)
       const known = lines.some((line) => keyOf(line) === keyOf(store) && line.status === 'fail')
       const others = known ? lines : [...lines.filter((line) => keyOf(line) !== keyOf(store)), store]
-      return this.#shown(others.map((line) => ({ ...line, since: at, checked_at: at })))
+      return this.#toReport(others.map((line) => ({ ...line, since: at, checked_at: at })))
     }
   }
 
-  #tell(changes: readonly DoctorChange[]): void {
+  #emit(changes: readonly DoctorChange[]): void {
     for (const { name, subject, status, before, message } of changes) {
       const level = status === 'pass' ? 'info' : 'warn'
       this.#deps.log[level]({ name, subject, status, before, message }, 'the doctor sees a change')
@@ -118,14 +118,14 @@ export class Doctor {
           changes.push({ ...line, before: before?.status ?? null, since })
         }
       }
-      // what could not be looked at is as it was
+      // checks that could not run keep their status
       if (error !== undefined) continue
       for (const row of [...known.values()].filter(({ check_name }) => check_name === check.name)) {
         known.delete(keyOf(row))
         await tx.run(sql`DELETE FROM doctor_lines WHERE name = ${row.name} AND subject = ${row.subject}`)
         if (row.status === 'pass') continue
         const { name, subject, status: before } = row
-        changes.push({ ...about(name, subject).pass('There is nothing of this to look at any more.'), before, since: now })
+        changes.push({ ...about(name, subject).pass('This subject no longer exists.'), before, since: now })
       }
     }
     for (const data of changes) {
@@ -151,7 +151,7 @@ export class Doctor {
     return this.#deps.database.all<Row>(sql`SELECT * FROM doctor_lines ORDER BY place, name, subject`)
   }
 
-  #shown(rows: DoctorLine[]): DoctorReport {
+  #toReport(rows: DoctorLine[]): DoctorReport {
     const checked_at = rows.map((row) => row.checked_at).toSorted((one, other) => other.localeCompare(one, 'en'))[0] ?? null
     return { ...summary(rows), checked_at, lines: rows }
   }

@@ -2,15 +2,15 @@ import { reverseName } from '../../net/networks.ts'
 import { isPublic } from '../../net/public-addresses.ts'
 import type { FreshInquiry } from '../../mailauth/inquire.ts'
 
-/** The box as others see it. */
+/** The public identity of the box. */
 export interface ExternalViewSettings {
   hostname: string
   ipv6: boolean
-  /** Its public addresses as the operator says; without any they are those of the host name. */
+  /** The configured public addresses; by default those of the host name. */
   addresses: readonly string[]
 }
 
-/** What the DNS says of ourselves; asked anew for each check. */
+/** The box's own DNS; queried anew for each check. */
 export class ExternalView {
   readonly settings: ExternalViewSettings
   readonly #inquire: () => FreshInquiry
@@ -20,7 +20,7 @@ export class ExternalView {
     this.#inquire = inquire
   }
 
-  /** Asks, and ends the asking whatever comes of it. */
+  /** Runs queries with a resolver that is closed afterwards. */
   async ask<Answer>(work: (lookup: Ask) => Promise<Answer>): Promise<Answer> {
     const inquiry = this.#inquire()
     try {
@@ -30,7 +30,7 @@ export class ExternalView {
     }
   }
 
-  /** The addresses by which the internet knows us; none of a box that is not on it. */
+  /** The public addresses of the box; empty for a box without any. */
   async addresses(ask: Ask): Promise<string[]> {
     const { addresses, hostname } = this.settings
     if (addresses.length > 0) return [...addresses]
@@ -38,23 +38,23 @@ export class ExternalView {
     return found === 'unknown' ? [] : found.filter((address) => isPublic(address))
   }
 
-  /** The addresses of a name, those of IPv6 too where mail goes that way. */
+  /** The addresses of a name, with IPv6 where mail uses it. */
   async hosts(ask: Ask, name: string): Promise<string[] | 'unknown'> {
     const four = await ask(name, 'A')
     const six = this.settings.ipv6 ? await ask(name, 'AAAA') : []
     const found = [four, six].flatMap((answer) => (answer === 'unknown' ? [] : answer))
-    // without an answer it is not known that there is none
+    // a missing answer does not mean that there is none
     return found.length === 0 && [four, six].includes('unknown') ? 'unknown' : found
   }
 
-  /** The names that an address goes back to (RFC 1035 3.5). */
+  /** The PTR names of an address (RFC 1035 3.5). */
   names(ask: Ask, address: string): Promise<string[] | 'unknown'> {
     const tree = address.includes(':') ? 'ip6.arpa' : 'in-addr.arpa'
     return ask(`${reverseName(address) ?? address}.${tree}`, 'PTR')
   }
 }
 
-/** The texts of a name; none where there is no such record, `unknown` where the DNS gives no answer. */
+/** The records of a name; empty where there is none, `unknown` where the DNS gives no answer. */
 export type Ask = (name: string, type: 'A' | 'AAAA' | 'PTR' | 'TXT') => Promise<string[] | 'unknown'>
 
 function asking({ lookup }: FreshInquiry): Ask {

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { ListenerEndpoint } from './checks/ports.ts'
 import type { Endpoint } from './conversation.ts'
 
-/** Every place where the box answers now. */
+/** The current listeners of the box. */
 export function presentListeners(
   { plain, tls }: { plain?: AddressInfo; tls?: AddressInfo },
   { addresses, submissionAddresses }: { addresses: Endpoint[]; submissionAddresses: { starttls: Endpoint[]; tls: Endpoint[] } },
@@ -16,7 +16,7 @@ export function presentListeners(
   ]
 }
 
-/** Listeners that the settings name; without a host one is on every address of the machine. */
+/** The configured listeners; one without a host is on every address. */
 export function spoken(
   speech: ListenerEndpoint['speech'],
   places: readonly { host: string | undefined; port: number }[],

@@ -6,7 +6,7 @@ import { eventType } from '../../events/model.ts'
 export const Status = z.enum(['pass', 'warn', 'fail'])
 export type Status = z.output<typeof Status>
 
-/** What a check says of one thing; what is not well comes with what mends it: a command, a setting, a DNS record, as it is to be written. */
+/** The result of a check for one subject; a problem has a fix: a command, a setting or a DNS record to copy. */
 export interface Line {
   name: string
   subject: string
@@ -23,7 +23,7 @@ const shape = {
   fix: z.string().nullable().meta({ description: 'what mends it, verbatim: a command, a setting, a DNS record' }),
 }
 
-/** A line as it was last seen. */
+/** A stored line. */
 export const DoctorLine = z
   .object({
     ...shape,
@@ -33,7 +33,7 @@ export const DoctorLine = z
   .meta({ id: 'DoctorLine' })
 export type DoctorLine = z.output<typeof DoctorLine>
 
-/** What the doctor says of the box. */
+/** The report of the doctor. */
 export const DoctorReport = z
   .object({
     status: Status.meta({ description: 'the worst of the lines' }),
@@ -46,7 +46,7 @@ export const DoctorReport = z
   .meta({ id: 'DoctorReport' })
 export type DoctorReport = z.output<typeof DoctorReport>
 
-/** A line that came to another status. */
+/** A line whose status changed. */
 export const DoctorChange = z
   .object({
     ...shape,
@@ -67,12 +67,12 @@ export const doctorChanged = eventType(
 
 const weight: Record<Status, number> = { pass: 0, warn: 1, fail: 2 }
 
-/** The worst of them; `pass` of none. */
+/** The worst of them; `pass` without any. */
 export function worst(statuses: readonly Status[]): Status {
   return statuses.reduce<Status>((one, other) => (weight[other] > weight[one] ? other : one), 'pass')
 }
 
-/** How many lines there are of each status, and the worst. */
+/** The number of lines of each status, and the worst. */
 export function summary(lines: readonly Pick<Line, 'status'>[]): Pick<DoctorReport, 'status' | 'pass' | 'warn' | 'fail'> {
   const count = (status: Status): number => lines.filter((line) => line.status === status).length
   return { status: worst(lines.map(({ status }) => status)), pass: count('pass'), warn: count('warn'), fail: count('fail') }

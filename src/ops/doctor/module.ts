@@ -40,20 +40,20 @@ interface Deps {
   clock: Clock
   log: Log
   metrics: Metrics
-  /** The account of the operator. */
+  /** The operator's account. */
   account: string
-  /** The accounts that there are. */
+  /** The existing accounts. */
   state: { readonly data: { created_at: string; accounts: readonly { id: string }[] } }
   version: string
   publicUrl: () => string
-  /** Where the box listens. */
+  /** The current listeners. */
   listening: () => ListenerEndpoint[]
   inquire: (settings: { hostname: string; dns: Config['dns'] }) => FreshInquiry
-  standing: LookUpDomains
+  lookUpDomains: LookUpDomains
   probe: GreetServer
-  /** Whether mail for the domain is ours. */
+  /** Whether the domain is hosted here. */
   isOurs: (domain: string) => boolean
-  /** The id of the key that this opens, if any. */
+  /** The id of this key, if it is valid. */
   keyOf: (key: string) => Promise<string | undefined>
   carrier: Carrier | undefined
   reports: ReportStatus
@@ -62,10 +62,10 @@ interface Deps {
   testing?: DoctorTest | undefined
 }
 
-/** A box that has just come up is not judged yet, for so many milliseconds. */
+/** The milliseconds after the start without automatic checks. */
 const grace = 60_000
 
-/** Looks after the box: what is not well, and what mends it. */
+/** The doctor: checks the box, and suggests fixes. */
 export class DoctorModule implements Module {
   readonly name = 'doctor'
   readonly events: EventType[] = [doctorChanged]
@@ -83,7 +83,7 @@ export class DoctorModule implements Module {
     const due = async (): Promise<void> => {
       if (this.#since !== undefined && performance.now() - this.#since > grace) await doctor.runDue()
     }
-    // not all boxes ask the same lists in the same second
+    // jitter, so that not all boxes query the same lists in the same second
     this.jobs = [{ name: 'doctor', schedule: `${randomInt(60)} */5 * * * *`, run: due }]
   }
 
@@ -120,7 +120,7 @@ export class DoctorModule implements Module {
         history: (free) => recordFreeSpace(database, now(), free),
       }),
       port25({ ...deps, ...settings, externalView, domain: settings.probe_domain, now }),
-      domains(deps.standing),
+      domains(deps.lookUpDomains),
       storeWrites(kept),
       storeWhole(kept),
       backups({
@@ -141,7 +141,7 @@ export class DoctorModule implements Module {
   }
 }
 
-/** What the doctor takes of the settings. */
+/** The settings of the doctor. */
 export function doctorSettings(config: Config): DoctorSettings {
   const { hostname, http, smtp, submission, outbound, mail, acme, doctor } = config
   return {
@@ -172,7 +172,7 @@ export function doctorSettings(config: Config): DoctorSettings {
   }
 }
 
-/** Files that the settings name; there may be none where the box looks after its certificates itself. */
+/** The configured files; none where ACME or a self-signed certificate is used. */
 function pairOf(
   setting: string,
   tls: { cert?: string | undefined; key?: string | undefined } | undefined,
@@ -185,7 +185,7 @@ function nameOf(url: string): string {
   return new URL(url).hostname
 }
 
-/** The `Date` of an answer is in whole seconds (RFC 9110 5.6.7): half of one is added. */
+/** The `Date` of a response is in whole seconds (RFC 9110 5.6.7): half a second is added. */
 function timeAt(url: string): () => Promise<number> {
   return async () => {
     const input = { method: 'GET' as const, headers: [], body: null, signal: AbortSignal.timeout(10_000), limit: 1024 * 1024 }
@@ -201,7 +201,7 @@ async function newest(database: Database): Promise<number | undefined> {
   return row && Date.parse(row.created_at)
 }
 
-/** Keeps one figure an hour for a week; answers those of before. */
+/** Stores one value an hour for a week; returns the earlier ones. */
 async function recordFreeSpace(database: Database, now: number, free: number): Promise<{ at: number; free: number }[]> {
   const past = await database.all<{ at: string; free: number }>(sql`SELECT at, free FROM doctor_free ORDER BY at`)
   const last = past.at(-1)
@@ -211,7 +211,7 @@ async function recordFreeSpace(database: Database, now: number, free: number): P
         await tx.run(sql`DELETE FROM doctor_free WHERE at < ${iso(now - 7 * day)}`)
         await tx.run(sql`INSERT INTO doctor_free (at, free) VALUES (${iso(now)}, ${free}) ON CONFLICT DO NOTHING`)
       })
-      // a full disk takes no figure of how full it is
+      // a full disk cannot store a value
       .catch(() => undefined)
   }
   return past.map((row) => ({ at: Date.parse(row.at), free: row.free }))

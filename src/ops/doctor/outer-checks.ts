@@ -12,7 +12,7 @@ import { settings as meant } from './checks/settings.ts'
 import { version } from './checks/version.ts'
 import type { ExternalView } from './external-view.ts'
 
-/** What tests put in place of the machine. */
+/** Replaces the machine in tests. */
 export interface DoctorTest {
   measure?: Measure
   run?: Run
@@ -24,7 +24,7 @@ interface Deps {
   now: () => number
   publicUrl: () => string
   version: string
-  /** Where the box listens; undefined when it does not run. */
+  /** The current listeners; undefined while the box does not run. */
   present: () => ListenerEndpoint[] | undefined
   testing?: DoctorTest | undefined
   elsewhere?: (() => Promise<number>) | undefined
@@ -32,7 +32,7 @@ interface Deps {
   history?: (free: number) => Promise<{ at: number; free: number }[]>
 }
 
-/** What can be seen of a box by its settings, its files and its ports, whether or not it can be opened. */
+/** Checks of settings, files and ports, which work whether or not the box can be opened. */
 export function outerChecks(settings: DoctorSettings, deps: Deps): Check[] {
   const { externalView, now, publicUrl, present, testing = {}, elsewhere, newest, history } = deps
   const { hostname, data_dir, keys_dir, listeners } = settings
@@ -65,7 +65,7 @@ export function outerChecks(settings: DoctorSettings, deps: Deps): Check[] {
   ]
 }
 
-/** What of the settings the doctor goes by; directories are absolute. */
+/** The settings of the doctor; directories are absolute. */
 export interface DoctorSettings {
   hostname: string
   domain: string
@@ -86,6 +86,6 @@ export interface DoctorSettings {
   blocklists: string[]
   probe_domain: string
   time_url: string | undefined
-  /** Name servers; none: those of the system. */
+  /** Name servers; empty: those of the system. */
   servers: string[]
 }

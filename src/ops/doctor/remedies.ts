@@ -5,21 +5,21 @@ import { obstacleOf } from '../../store/files.ts'
 import { existingPart } from '../../store/space.ts'
 import { quoted } from './check.ts'
 
-/** Where a box has what it needs to start. */
+/** The paths that a box needs to start. */
 export interface Places {
   data_dir: string
   keys_dir: string
-  /** The file that the master key is handed over from. */
+  /** The master key file outside of the key directory. */
   master_key: string
 }
 
-/** Who can run every command below, and become the user of the box by it. */
+/** Runs the doctor as root, which can run every command below and switch to the box's user. */
 export const asRoot = 'As root: pillarbox doctor'
 
-/** Shows whether the data of a box can be copied whole, running or not. */
+/** Verifies that the data of a box can be copied completely, running or not. */
 export const proof = 'pillarbox backup FILE && pillarbox verify FILE'
 
-/** What mends a box that could not be opened, by the error that this threw; commands are for root. */
+/** The fix for a box that could not be opened, by its error; commands are for root. */
 export function opening(error: unknown, places: Places): string {
   const denied = using([places.data_dir, places.keys_dir])
   if (denied !== undefined) return denied
@@ -34,41 +34,41 @@ export function opening(error: unknown, places: Places): string {
     case 'database':
       return `Try ${proof}\n${restoring(places.data_dir)}`
     case 'room':
-      return makingRoom(places.data_dir)
+      return freeingSpace(places.data_dir)
     default:
       return 'Do what the sentence says.'
   }
 }
 
-/** What lets the box use a master key that is there, but not for its user alone; undefined where that is not what is wrong. */
+/** The fix for a master key that is readable by other users; undefined for other problems. */
 function lent({ data_dir, keys_dir, master_key }: Places): string | undefined {
   const key = statSync(master_key, { throwIfNoEntry: false })
   if (key === undefined) return undefined
-  // the box is its data's user, and root can only be that by mistake where the keys are another's
+  // the box runs as the owner of its data, and as root only by mistake if the keys belong to another user
   const mistaken = process.geteuid?.() === 0 && key.uid !== 0 && statSync(data_dir).uid === 0
   if (mistaken) return `chown -R ${key.uid}:${key.gid} ${quoted(data_dir)}`
-  // the group may read one that is handed over
+  // a master key file of its own may be readable by the group
   const others = dirname(master_key) === keys_dir ? 0o077 : 0o007
   return (key.mode & others) === 0 ? undefined : `chmod ${others === 0o077 ? 'go=' : 'o='} ${quoted(master_key)}`
 }
 
-/** What mends a store that refuses to be written. */
+/** The fix for a store that refuses writes. */
 export function writing(error: unknown, dataDirectory: string): string {
   const denied = using([dataDirectory])
   if (denied !== undefined) return denied
-  if (error instanceof Fault && error.code === 'storage_full') return makingRoom(dataDirectory)
+  if (error instanceof Fault && error.code === 'storage_full') return freeingSpace(dataDirectory)
   if (error instanceof Fault && error.code === 'storage_busy') {
     return `End the program that has it open, which this names: fuser -v ${quoted(join(dataDirectory, 'pillarbox.db'))}`
   }
   return 'See what the kernel says of the disk (dmesg), then restart the box.'
 }
 
-/** What gives a full disk room; the box goes on by itself then. */
-export function makingRoom(dataDirectory: string): string {
+/** The fix for a full disk; the box then continues by itself. */
+export function freeingSpace(dataDirectory: string): string {
   return `Make room or enlarge the disk; what is large on it: du -xh ${quoted(mountOf(existingPart(dataDirectory)))} | sort -h | tail`
 }
 
-/** What lets this user read and write directories and what lies in them, as a command for root; undefined when nothing forbids it. */
+/** A command for root that makes directories and their contents accessible to this user; undefined when they are. */
 export function using(folders: readonly string[]): string | undefined {
   const closed = folders.map((folder) => closedAbove(folder)).find((folder) => folder !== undefined)
   if (closed !== undefined) return `chmod o+x ${quoted(closed)}`
@@ -81,12 +81,12 @@ export function using(folders: readonly string[]): string | undefined {
   return undefined
 }
 
-/** Gives directories and all in them to the user of this process. */
+/** A command that gives directories and their contents to the user of this process. */
 export function owning(folders: readonly string[]): string {
   return `chown -R ${process.geteuid?.() ?? 0}:${process.getegid?.() ?? 0} ${folders.map(quoted).join(' ')}`
 }
 
-/** Puts a copy of the master key where it is looked for, owned as the directory is. */
+/** A command that copies the master key to where it is expected, with the owner of the directory. */
 export function replacing(file: string): string {
   const { uid, gid } = statSync(join(file, '..'), { throwIfNoEntry: false }) ?? { uid: 0, gid: 0 }
   return (
@@ -95,7 +95,7 @@ export function replacing(file: string): string {
   )
 }
 
-/** Why this user may not use a path so, as an error code; undefined where nothing forbids it. */
+/** Why this user may not access a path, as an error code; undefined when it may. */
 function refusal(path: string, mode: number = constants.W_OK): string | undefined {
   try {
     accessSync(path, mode)
@@ -105,7 +105,7 @@ function refusal(path: string, mode: number = constants.W_OK): string | undefine
   }
 }
 
-/** The directory above this one through which this user may not go to it. */
+/** The parent directory that this user may not enter. */
 function closedAbove(path: string): string | undefined {
   const above = dirname(path)
   if (above === path) return undefined
@@ -114,7 +114,7 @@ function closedAbove(path: string): string | undefined {
   return refusal(above, constants.X_OK) === undefined ? undefined : above
 }
 
-/** Whether a directory, or what lies in it, is another user's; root may use what is anybody's. */
+/** Whether a directory, or its contents, belongs to another user; root may use any. */
 function isForeign(folder: string): boolean {
   const me = process.geteuid?.() ?? 0
   if (me === 0 || !existsSync(folder)) return false
@@ -122,7 +122,7 @@ function isForeign(folder: string): boolean {
   return within(folder).some((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me)
 }
 
-/** Whether its own user may not read and write a directory, or what lies in it. */
+/** Whether the owner may not read and write a directory, or its contents. */
 function isShut(folder: string): boolean {
   const { R_OK, W_OK, X_OK } = constants
   if (!existsSync(folder)) return false
@@ -136,7 +136,7 @@ function within(folder: string): string[] {
     : []
 }
 
-/** The mount that a path is on (proc_pid_mountinfo(5)). */
+/** The mount of a path (proc_pid_mountinfo(5)). */
 function mountOf(path: string): string {
   const real = realpathSync(path)
   const points = readFileSync('/proc/self/mountinfo', 'utf8')
@@ -148,17 +148,17 @@ function mountOf(path: string): string {
   return above.toSorted((one, other) => other.length - one.length)[0] ?? '/'
 }
 
-/** Puts a backup in the place of the data of a stopped box, which stays beside it: nothing is lost by it. The command is for root. */
+/** A command for root that replaces the data of a stopped box by a backup and keeps the old data beside it. */
 export function restoring(dataDirectory: string): string {
   const data = quoted(dataDirectory)
-  const aside = quoted(`${dataDirectory}.damaged`)
+  const damagedCopy = quoted(`${dataDirectory}.damaged`)
   const { uid, gid } = statSync(dataDirectory)
   const own = existsSync(join(dataDirectory, 'pillarbox.yaml'))
   const settings = own ? ` --config ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))}` : ''
   const back = own ? ` && cp -a ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))} ${data}` : ''
   return (
     'Stop the box, and with FILE the newest backup that pillarbox verify proves, as root:\n' +
-    `mv ${data} ${aside} && install -d -m 700 -o ${uid} -g ${gid} ${data} && pillarbox restore FILE --data ${data}${settings}${back}\n` +
+    `mv ${data} ${damagedCopy} && install -d -m 700 -o ${uid} -g ${gid} ${data} && pillarbox restore FILE --data ${data}${settings}${back}\n` +
     'Then start it. What came since the backup is only in the directory that was moved: keep it.'
   )
 }

@@ -30,7 +30,7 @@ export function routes(doctor: Doctor): AnyRoute[] {
       description:
         'Runs every check, which may take half a minute, and answers the lines. Who asks meanwhile gets the same answer.',
       reply: DoctorReport,
-      // a full disk is when it is wanted most
+      // also with a full disk, when it is needed most
       stores: false,
       timeout: 60_000,
       handle: () => doctor.run(),

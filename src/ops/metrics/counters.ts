@@ -1,7 +1,7 @@
 import type { Metrics } from '../../core/metrics.ts'
 import type { StatsValues } from './model.ts'
 
-/** What is counted; the rest of the figures is how things stand. */
+/** The counters; all other values are gauges. */
 export const counted = [
   'mail_in',
   'mail_refused',
@@ -15,10 +15,10 @@ export const counted = [
 
 export type Counts = Record<(typeof counted)[number], number>
 
-/** What the receiver of mail has counted since the start. */
+/** The counters of the SMTP receiver since the start. */
 export type Received = Record<'messages' | 'refused_messages' | 'refused_recipients', number>
 
-/** What the box has counted since its start, `events` as told. */
+/** The counters of the box since its start, with the given `events`. */
 export async function countsOf(metrics: Metrics, received: Received | undefined, events: number): Promise<Counts> {
   const ended = (kind: string, outcome: string): Promise<number> =>
     metrics.total('pillarbox_delivery_attempts_total', (labels) => labels['kind'] === kind && labels['outcome'] === outcome)
@@ -34,7 +34,7 @@ export async function countsOf(metrics: Metrics, received: Received | undefined,
   }
 }
 
-/** What was counted between two looks. */
+/** The difference of two readings. */
 export function difference(now: Counts, before: Counts): Counts {
   return Object.fromEntries(counted.map((name) => [name, now[name] - before[name]])) as Counts
 }

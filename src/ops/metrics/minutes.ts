@@ -17,47 +17,47 @@ interface Deps {
 }
 
 /** How long a minute is kept, in milliseconds. */
-const kept = 7 * day
+const retention = 7 * day
 
-/** A look at the queue that takes longer is given up, in milliseconds. */
+/** The timeout of a query of the queue in milliseconds. */
 const deadline = 10_000
 
-/** Writes down, minute by minute, what went on: one row, once. */
+/** Stores one row of metrics for each minute. */
 export class Minutes {
   readonly #deps: Deps
-  /** What is in the rows that were written since the start. */
-  #told: Counts = nothing
+  /** The counts in the rows written since the start. */
+  #stored: Counts = nothing
   #events = 0
 
   constructor(deps: Deps) {
     this.#deps = deps
   }
 
-  /** An event is in the log. */
+  /** Counts an event of the log. */
   happened(): void {
     this.#events += 1
   }
 
-  /** Writes the minute that is just over. */
+  /** Writes the minute that just ended. */
   noteLast(): Promise<void> {
     // a timer may be a little early
     return this.#note(Math.floor((this.#deps.clock.now() + 1000) / minute) * minute - minute)
   }
 
-  /** Writes the minute that is not over, as the box will not see its end. */
+  /** Writes the current minute when the box stops. */
   noteThis(): Promise<void> {
     return this.#note(Math.floor(this.#deps.clock.now() / minute) * minute)
   }
 
-  /** A minute that has its row keeps it: what was counted since is told with the next. */
+  /** A minute that has a row keeps it: later counts go into the next. */
   async #note(began: number): Promise<void> {
     const { metrics, received, log } = this.#deps
     const counts = await countsOf(metrics, received(), this.#events)
     try {
-      if (await this.#write(began, difference(counts, this.#told))) this.#told = counts
+      if (await this.#write(began, difference(counts, this.#stored))) this.#stored = counts
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      // no room, or the store is failing: others say so, and the counts are told with a later minute
+      // disk full or store failing: reported elsewhere, and the counts go into a later minute
       log.debug({ err: error }, 'the figures of a minute could not be written')
     }
   }
@@ -68,7 +68,7 @@ export class Minutes {
     const free = await space.free()
     const size = await databaseSize(directory)
     return database.transaction(async (tx) => {
-      await tx.run(sql`DELETE FROM figures WHERE at < ${iso(began - kept)}`)
+      await tx.run(sql`DELETE FROM figures WHERE at < ${iso(began - retention)}`)
       const { changes } = await tx.run(
         sql`INSERT INTO figures (at, mail_in, mail_refused, mail_delivered, mail_failed, events, webhooks_done, webhooks_failed, api_calls,
             queue_depth, oldest_due, disk_free, database)
@@ -89,7 +89,7 @@ export class Minutes {
     if (row!.some === 0) return { depth: row!.running, late: 0 }
     const now = clock.now()
     try {
-      // what waits may be long: it is looked through beside the event loop
+      // the queue may be long: it is read off the event loop
       const [queue] = await database.slow<{ waiting: number; due: string | null }>(
         sql`SELECT count(*) AS waiting, min(CASE WHEN due_at <= ${iso(now)} THEN due_at END) AS due FROM deliveries_queue
           WHERE state = 'waiting'`,

@@ -3,15 +3,15 @@ import { Timestamp, TimestampInput } from '../../core/shapes.ts'
 
 const Count = (description: string) => z.int().nullable().meta({ description })
 
-/** What is kept of each minute. */
+/** The values of each minute. */
 export const StatsValues = z.object({
   mail_in: Count('messages that were taken by SMTP'),
   mail_refused: Count('messages and recipients that were refused by SMTP'),
   mail_delivered: Count('copies of messages that a server, a relay or this box took'),
-  mail_failed: Count('copies of messages that are given up'),
+  mail_failed: Count('copies of messages that failed for good'),
   events: Count('events in the log'),
   webhooks_done: Count('webhook deliveries that were taken'),
-  webhooks_failed: Count('webhook deliveries that are given up'),
+  webhooks_failed: Count('webhook deliveries that failed for good'),
   api_calls: Count('calls of the API that were answered, whatever the answer'),
   queue_depth: Count('deliveries of all kinds that waited or were under way; of an hour the most'),
   oldest_due: Count('seconds by which the delivery that was longest due was late; of an hour the most'),
@@ -27,7 +27,7 @@ export const StatsFilter = z.strictObject({
 })
 export type StatsFilter = z.output<typeof StatsFilter>
 
-/** What went on, step by step. */
+/** Metrics by step. */
 export const Stats = z
   .object({
     from: Timestamp.meta({ description: 'when the first step began' }),

@@ -20,12 +20,12 @@ interface Deps {
   clock: Clock
   log: Log
   metrics: Metrics
-  /** What the receiver of mail has counted since the start; undefined before. */
+  /** The counters of the SMTP receiver since the start; undefined before. */
   received: () => Received | undefined
   space: Space
 }
 
-/** What went on in the box, minute by minute, for a week. */
+/** Metrics of the box, minute by minute, for a week. */
 export class MetricsModule implements Module {
   readonly name = 'figures'
   readonly routes: AnyRoute[]
@@ -45,7 +45,7 @@ export class MetricsModule implements Module {
     this.#deaf = this.#events.subscribe(() => this.#minutes.happened())
   }
 
-  /** What was counted since the last minute is not lost. */
+  /** Stores the counts since the last minute. */
   async stop(): Promise<void> {
     if (!this.#deaf) return
     this.#deaf()
@@ -62,10 +62,10 @@ export function routes(series: Series): AnyRoute[] {
       scope: 'account:read',
       operator: true,
       tag: 'Operation',
-      summary: 'Get what went on',
+      summary: 'Get metrics',
       description:
         'Mail, events, webhooks, calls, the queue and the disk, minute by minute for a week; at most a day (1440) of minutes, or a week of hours, ' +
-        'at once. The step that holds `from` is the first. What went on is counted in the minute in which it ended.',
+        'at once. The step that holds `from` is the first. Work is counted in the minute in which it ended.',
       query: StatsFilter,
       reply: Stats,
       handle: ({ query }) => series.of(query),

@@ -7,20 +7,20 @@ import { type Stats, type StatsFilter, StatsValues } from './model.ts'
 type Step = StatsFilter['step']
 type Row = StatsValues & { at: string }
 
-/** Each step: how long it is, what is told unless asked, and the most that is told at once, in milliseconds. */
+/** Each step: its length, the default and the longest time span, in milliseconds. */
 const steps: Record<Step, { size: number; usual: number; most: number; words: string }> = {
   minute: { size: minute, usual: hour, most: day, words: 'a day of minutes; ask for step=hour, or for less' },
   hour: { size: hour, usual: day, most: 7 * day, words: 'a week of hours' },
 }
 
-/** A look that takes longer is given up, in milliseconds. */
+/** The timeout of a query in milliseconds. */
 const deadline = 10_000
 
 const names = Object.keys(StatsValues.shape) as (keyof StatsValues)[]
 
 const unknown = Object.fromEntries(names.map((name) => [name, null])) as StatsValues
 
-/** What the minutes add up to. */
+/** Aggregates minutes. */
 export class Series {
   readonly #database: Database
   readonly #clock: Clock
@@ -30,7 +30,7 @@ export class Series {
     this.#clock = clock
   }
 
-  /** Every step from the one that holds `from` to the one before `to`. Throws Fault invalid_request when they do not fit. */
+  /** Every step from the one that contains `from` to the one before `to`. Throws Fault invalid_request for an invalid range. */
   async of({ step, ...filter }: StatsFilter): Promise<Stats> {
     const { size, usual, most, words } = steps[step]
     const to = filter.to === undefined ? this.#clock.now() : Date.parse(filter.to)
@@ -50,7 +50,7 @@ export class Series {
   #rows(step: Step, first: string, end: string): Promise<Row[]> {
     const within = sql`FROM figures WHERE at >= ${first} AND at < ${end}`
     if (step === 'minute') return this.#database.all<Row>(sql`SELECT * ${within}`)
-    // a week is ten thousand rows: those are added up beside the event loop
+    // a week is ten thousand rows, which are aggregated off the event loop
     const sums = join(names.map((name) => raw(`${together(name)}(${name}) AS ${name}`)))
     return this.#database.slow<Row>(
       sql`SELECT substr(at, 1, 13) || ':00:00.000Z' AS at, ${sums} ${within} GROUP BY substr(at, 1, 13)`,
@@ -59,7 +59,7 @@ export class Series {
   }
 }
 
-/** What an hour says of its minutes. */
+/** How an hour aggregates its minutes. */
 function together(name: keyof StatsValues): 'sum' | 'min' | 'max' {
   if ((counted as readonly string[]).includes(name)) return 'sum'
   return name === 'disk_free' ? 'min' : 'max'

@@ -22,7 +22,7 @@ interface Deps {
   config: Config
 }
 
-/** How long things are kept: the trash, what deleted identities leave, the log, and the room that all this gives back. */
+/** Retention: the trash, data of deleted identities, the log, and the disk space these release. */
 export class RetentionModule implements Module {
   readonly name = 'retention'
   readonly routes: AnyRoute[] = []
@@ -43,7 +43,7 @@ export class RetentionModule implements Module {
     this.#remains = new Remains({ ...deps, trash: this.trash })
   }
 
-  /** Before `start`: identities know how much they keep, and are known here. */
+  /** Before `start`: connects identities to their quotas. */
   serve(identities: Identities): void {
     identities.onRemove((tx, id) => this.#remains.leave(tx, id))
     this.routes.push(...routes({ identities, trash: this.trash }))
@@ -51,12 +51,12 @@ export class RetentionModule implements Module {
     this.#remains.add((tx, id) => identities.clear(tx, id))
   }
 
-  /** Before `start`: what else an identity leaves, which goes with its messages. */
+  /** Before `start`: registers further data of an identity, removed with its messages. */
   clears(clearing: Clearing): void {
     this.#remains.add(clearing)
   }
 
-  /** Milliseconds that it is kept how deliveries went. */
+  /** Milliseconds that results of deliveries are kept. */
   readonly deliveries = (): number => this.#times.deliveries
 
   get jobs(): CronJob[] {
@@ -67,7 +67,7 @@ export class RetentionModule implements Module {
     ]
   }
 
-  /** While the disk is short of room, what was deleted gives its room back at once, and not only at night. */
+  /** While the disk is nearly full, deleted data is released at once, and not only at night. */
   async start(): Promise<void> {
     this.#deps.space.whileLow(() => void (this.#reclaiming ??= this.#reclaim().finally(() => (this.#reclaiming = undefined))))
   }

@@ -3,10 +3,10 @@ import { sweep } from '../../core/cron.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 import type { Trash } from './trash.ts'
 
-/** Removes for good a little of what an identity that is gone had. Answers whether there may be more. */
+/** Deletes a batch of the data of a deleted identity. Returns whether there may be more. */
 export type Clearing = (tx: Transaction, identityId: string) => Promise<boolean>
 
-/** What identities leave behind: messages that nobody can reach any more go as late as those in the trash. */
+/** The data of deleted identities: their messages are deleted as late as those in the trash. */
 export class Remains {
   readonly #database: Database
   readonly #clock: Clock
@@ -19,19 +19,19 @@ export class Remains {
     this.#trash = parts.trash
   }
 
-  /** Before `start`: who else has something of it, in the order in which it goes. */
+  /** Registers, before `start`, further data of an identity, in the order of deletion. */
   add(clearing: Clearing): void {
     this.#clearing.push(clearing)
   }
 
-  /** In the transaction in which an identity goes. */
+  /** Called in the transaction of the deletion. */
   async leave(tx: Transaction, identityId: string): Promise<void> {
-    // it takes no room of its account's any more, and has none to make
+    // its bytes no longer count against the account's quota
     await this.#trash.forget(tx, identityId)
     await tx.run(sql`INSERT INTO identity_remains (identity_id, deleted_at) VALUES (${identityId}, ${iso(this.#clock.now())})`)
   }
 
-  /** Removes what was left for long enough. */
+  /** Deletes data older than the retention. */
   async sweep(signal?: AbortSignal): Promise<void> {
     const horizon = iso(this.#clock.now() - this.#trash.time)
     await sweep(() => this.#step(horizon), signal)

@@ -14,7 +14,7 @@ export function routes({ identities, trash }: { identities: Identities; trash: T
       method: 'POST',
       path: '/identities/:id/trash/empty',
       scope: 'messages:write',
-      // it makes room
+      // frees space
       stores: false,
       tag: 'Identities',
       receipt: ['purged'],

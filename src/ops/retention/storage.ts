@@ -3,7 +3,7 @@ import type { Storage } from '../../identities/model.ts'
 import type { Trash } from './trash.ts'
 
 export interface StorageSettings {
-  /** Octets of mail one identity may keep, the operator's own ten times as many; 0 is no limit. */
+  /** The quota of one identity in bytes, ten times as much for the operator's; 0 is no limit. */
   quota: number
   /** The operator's own address. */
   operator: string
@@ -11,7 +11,7 @@ export interface StorageSettings {
 
 type Keeping = Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'media_bytes'>
 
-/** How much identities keep, and may. */
+/** The storage usage and quotas of identities. */
 export class Stores {
   readonly #trash: Trash
   #settings: StorageSettings

@@ -2,34 +2,34 @@ import { type Clock, iso } from '../../core/clock.ts'
 import { sweep } from '../../core/cron.ts'
 import { type Database, sql, type Sql, type Transaction } from '../../store/database.ts'
 
-/** Who keeps what was deleted, by its kind. */
+/** Stores one kind of deleted items. */
 export interface Keeper {
   kind: string
-  /** Removes for good what is in the trash, in the transaction that forgets it there. */
+  /** Deletes an item permanently, in the transaction that removes it from the trash. */
   purge(tx: Transaction, id: string): Promise<void>
-  /** Removes for good a little of what an identity that is gone had, in the trash or not. Answers whether there may be more. */
+  /** Deletes a batch of the items of a deleted identity, in the trash or not. Returns whether there may be more. */
   clear(tx: Transaction, identityId: string): Promise<boolean>
 }
 
-/** What is thrown away. */
-export interface Thrown {
+/** An item in the trash. */
+export interface TrashItem {
   id: string
   kind: string
   account_id: string
   identity_id: string
-  /** Octets of its account's room that it takes until it is purged. */
+  /** Bytes of the account's quota that it uses until it is purged. */
   octets: number
 }
 
-type Entry = Pick<Thrown, 'id' | 'kind' | 'octets'>
+type Entry = Pick<TrashItem, 'id' | 'kind' | 'octets'>
 
 /** Of an identity, or of all identities of an account. */
 type Whose = { identity_id: string } | { account_id: string }
 
-/** Things purged in one transaction, and their octets, at most: it must not hold the event loop. */
-const handful = { things: 16, octets: 4 * 1024 * 1024 }
+/** The most items purged in one transaction, and their bytes, so that it does not block the event loop. */
+const batchLimit = { things: 16, octets: 4 * 1024 * 1024 }
 
-/** What was deleted and can be brought back for a while. It takes room like everything else, and makes way when that is short. */
+/** Deleted items that can be restored for a time. They count against the quota, and are purged when it is exceeded. */
 export class Trash {
   readonly #database: Database
   readonly #clock: Clock
@@ -42,7 +42,7 @@ export class Trash {
     this.#time = parts.time
   }
 
-  /** Before the first call. */
+  /** Registers a kind of items, before the first call. */
   add(keeper: Keeper): void {
     this.#keepers.set(keeper.kind, keeper)
   }
@@ -51,22 +51,22 @@ export class Trash {
     return [...this.#keepers.values()]
   }
 
-  /** Milliseconds that things stay from now on; 0: they are purged as they come. */
+  /** Sets the retention in milliseconds; 0: items are purged at once. */
   reload(time: number): void {
     this.#time = time
   }
 
-  /** Milliseconds that things stay. */
+  /** The retention in milliseconds. */
   get time(): number {
     return this.#time
   }
 
-  /** Now, as it is written on what is thrown away. */
+  /** The current time for a deleted item. */
   now(): string {
     return iso(this.#clock.now())
   }
 
-  async put(tx: Transaction, { id, kind, account_id, identity_id, octets }: Thrown): Promise<void> {
+  async put(tx: Transaction, { id, kind, account_id, identity_id, octets }: TrashItem): Promise<void> {
     await tx.run(
       sql`INSERT INTO trash (id, kind, account_id, identity_id, octets, deleted_at)
         VALUES (${id}, ${kind}, ${account_id}, ${identity_id}, ${octets}, ${this.now()})`,
@@ -74,27 +74,27 @@ export class Trash {
     if (this.#time === 0) await this.#purge(tx, { id, kind, octets })
   }
 
-  /** It takes other room than before, in octets. */
+  /** Changes the size of an item, in bytes. */
   async resize(tx: Transaction, id: string, octets: number): Promise<void> {
     await tx.run(sql`UPDATE trash SET octets = ${octets} WHERE id = ${id}`)
   }
 
-  /** With its identity everything goes that can be brought back: the rest is for the keepers to clear. */
+  /** Removes the restorable items of a deleted identity; their keepers clear the rest. */
   async forget(tx: Transaction, identityId: string): Promise<void> {
     await tx.run(sql`DELETE FROM trash WHERE identity_id = ${identityId}`)
   }
 
-  /** It was brought back. */
+  /** Removes a restored item. */
   async take(tx: Transaction, id: string): Promise<void> {
     await tx.run(sql`DELETE FROM trash WHERE id = ${id}`)
   }
 
-  /** Purges one thing, whatever its age. */
+  /** Purges one item, whatever its age. */
   async purge(tx: Transaction, kind: string, id: string): Promise<void> {
     await this.#purge(tx, { id, kind, octets: 0 })
   }
 
-  /** Octets that the trash of an identity, or of all of its account, takes. */
+  /** Bytes that the trash of an identity, or of all of its account, uses. */
   async octetsOf(of: Whose): Promise<number> {
     const row = await this.#database.get<{ octets: number }>(
       sql`SELECT coalesce(sum(octets), 0) AS octets FROM trash WHERE ${whose(of)}`,
@@ -102,7 +102,7 @@ export class Trash {
     return row!.octets
   }
 
-  /** Purges all that an identity has in the trash. Answers how many things that was. */
+  /** Purges the trash of an identity. Returns the number of items. */
   async empty(identityId: string): Promise<number> {
     let count = 0
     await sweep(async () => {
@@ -113,17 +113,17 @@ export class Trash {
     return count
   }
 
-  /** Purges what has been there for as long as things stay. */
+  /** Purges items older than the retention. */
   async sweep(signal?: AbortSignal): Promise<void> {
     const horizon = iso(this.#clock.now() - this.#time)
     await sweep(async () => (await this.#purgeOldest(sql`deleted_at <= ${horizon}`)).length > 0, signal)
   }
 
   /**
-   * Makes room of so many octets by purging what an identity, or else its account, has had in the trash for longest. Answers false, with
-   * nothing purged, when all of it were not enough.
+   * Frees this many bytes by purging the oldest items of an identity, or else of its account. Returns false, with nothing purged, when all
+   * of them are not enough.
    */
-  async giveWay(of: Whose, octets: number): Promise<boolean> {
+  async freeBytes(of: Whose, octets: number): Promise<boolean> {
     if (octets <= 0) return true
     if ((await this.octetsOf(of)) < octets) return false
     let freed = 0
@@ -135,12 +135,12 @@ export class Trash {
     return freed >= octets
   }
 
-  /** Purges a handful, the oldest first, and not much more than `octets`. */
+  /** Purges a batch, the oldest first, up to about `octets` bytes. */
   async #purgeOldest(where: Sql, octets: number = Infinity): Promise<Entry[]> {
-    const most = Math.min(handful.octets, octets)
+    const most = Math.min(batchLimit.octets, octets)
     return this.#database.transaction(async (tx) => {
       const oldest = await tx.all<Entry>(
-        sql`SELECT id, kind, octets FROM trash WHERE ${where} ORDER BY deleted_at LIMIT ${handful.things}`,
+        sql`SELECT id, kind, octets FROM trash WHERE ${where} ORDER BY deleted_at LIMIT ${batchLimit.things}`,
       )
       const purged: Entry[] = []
       let sum = 0

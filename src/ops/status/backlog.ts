@@ -14,18 +14,18 @@ interface Deps {
   queue: Queue
 }
 
-/** A look at the whole queue that takes longer is given up, in milliseconds. */
+/** The timeout of a query of the whole queue in milliseconds. */
 const deadline = 10_000
 
-/** Destinations that a summary names. */
-const most = 100
+/** The most destinations in a summary. */
+const maxDestinations = 100
 
-/** Of an attempt that came to no mail server. */
+/** Of an attempt that reached no mail server. */
 const nobody: ServerAnswer = { smtp_code: null, enhanced_code: null, response: null, mx: null, ip: null, tls: null }
 
 const why = 'cancelled by the operator'
 
-/** The queue of all accounts, as its operator sees it and interferes. */
+/** The queue of all accounts, for the operator. */
 export class Backlog {
   readonly #deps: Deps
 
@@ -37,7 +37,7 @@ export class Backlog {
     const { database, cursors } = this.#deps
     const { state, kind, destination: lane } = filter
     const listed = await listBacklog(database, cursors, { state, kind, lane }, filter)
-    const data = await Promise.all(listed.data.map((one) => this.#shown(database, one)))
+    const data = await Promise.all(listed.data.map((one) => this.#toEntry(database, one)))
     return { ...listed, data }
   }
 
@@ -49,10 +49,10 @@ export class Backlog {
       answer: this.#words(found.kind, answer),
       ...this.#server(found.kind, answer),
     }))
-    return { ...(await this.#shown(reader, found)), history }
+    return { ...(await this.#toEntry(reader, found)), history }
   }
 
-  /** One that waits is tried now, one that failed once more from the beginning. Throws Fault conflict for any other. */
+  /** Retries a waiting delivery now, or a failed one from the beginning. Throws Fault conflict for any other. */
   async retry(id: string): Promise<QueueEntryWithHistory> {
     const { database, queue } = this.#deps
     return database.transaction(async (tx) => {
@@ -70,7 +70,10 @@ export class Backlog {
     })
   }
 
-  /** Ends one that waits: whoever sent it sees that it failed, and why. Throws Fault conflict for one under way, not_found for one that is over. */
+  /**
+   * Cancels a waiting delivery: its sender gets a failure with the reason. Throws Fault conflict for a running one, not_found for a
+   * finished one.
+   */
   async drop(id: string): Promise<{ id: string; deleted: true }> {
     const { database, queue } = this.#deps
     return database.transaction(async (tx) => {
@@ -82,14 +85,16 @@ export class Backlog {
   }
 
   async summary(): Promise<QueueSummary> {
-    const all = await backlogByLane(this.#patient)
+    const all = await backlogByLane(this.#slowReader)
     const kinds = [...Map.groupBy(all, ({ kind }) => kind)].map(([kind, some]) => ({ kind, ...this.#depth(some) }))
-    const destinations = all.slice(0, most).map((heap) => ({ kind: heap.kind, destination: heap.lane, ...this.#depth([heap]) }))
+    const destinations = all
+      .slice(0, maxDestinations)
+      .map((heap) => ({ kind: heap.kind, destination: heap.lane, ...this.#depth([heap]) }))
     return { kinds: kinds.toSorted((one, other) => one.kind.localeCompare(other.kind, 'en')), destinations }
   }
 
-  /** A long queue is read beside the event loop. */
-  get #patient(): Pick<Reader, 'all'> {
+  /** A long queue is read off the event loop. */
+  get #slowReader(): Pick<Reader, 'all'> {
     return { all: (query) => this.#deps.database.slow(query, deadline) }
   }
 
@@ -100,7 +105,7 @@ export class Backlog {
     return { waiting: sum('waiting'), running: sum('running'), age: this.#age(oldest, null), due_at: dues[0] ?? null }
   }
 
-  async #shown(reader: Reader, one: BacklogDelivery): Promise<QueueEntry> {
+  async #toEntry(reader: Reader, one: BacklogDelivery): Promise<QueueEntry> {
     const { id, kind, lane, state, attempts, reason, due_at, created_at, ended_at, load, answer } = one
     const about = (await this.#deps.queue.courier(kind)?.describe?.(reader, load)) ?? wordsOf(load)
     return {
@@ -139,7 +144,7 @@ function underWay(): ReturnType<typeof conflict> {
   return conflict('An attempt is under way; look again when it is over.', { code: 'delivery_under_way' })
 }
 
-/** What a load says in so many words. */
+/** The text fields of a payload. */
 function wordsOf(load: unknown): Record<string, string> {
   const entries = Object.entries(load as object).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
   return Object.fromEntries(entries)

@@ -3,13 +3,13 @@ import type { Metrics } from '../../core/metrics.ts'
 interface Deps {
   metrics: Metrics
   version: string
-  /** What of the box does not work now. */
+  /** The components that are failing. */
   failing: () => Promise<string[]>
 }
 
 const able = ['http', 'smtp', 'space', 'store']
 
-/** What runs, and whether it can do its work. */
+/** Metrics of versions and health. */
 export function statusMetrics({ metrics, version, failing }: Deps): void {
   metrics.gauge(
     'pillarbox_info',

@@ -14,7 +14,7 @@ export const QueueFilter = z.strictObject({
 })
 export type QueueFilter = z.output<typeof QueueFilter>
 
-/** What a mail server answered to an attempt, and which server that was; nothing for other kinds. */
+/** The answer of a mail server to an attempt, and the server; null for other kinds. */
 const server = {
   smtp_code: z.int().nullable().meta({ description: 'of the reply of the mail server (RFC 5321 4.2)' }),
   enhanced_code: z.string().nullable().meta({ description: 'RFC 3463' }),
@@ -24,7 +24,7 @@ const server = {
   tls: z.string().nullable().meta({ description: 'version, cipher, and whether the certificate was checked' }),
 }
 
-/** A delivery in the queue, of whatever kind. */
+/** A delivery in the queue, of any kind. */
 export const QueueEntry = z
   .object({
     id: Id('dlv'),
@@ -68,7 +68,7 @@ const Depth = z.object({
   due_at: Timestamp.nullable().meta({ description: 'when the next is tried' }),
 })
 
-/** How much waits, and for how long. */
+/** The length and age of the queue. */
 export const QueueSummary = z
   .object({
     kinds: z.array(z.object({ kind: z.string(), ...Depth.shape })),
@@ -79,7 +79,7 @@ export const QueueSummary = z
   .meta({ id: 'QueueSummary' })
 export type QueueSummary = z.output<typeof QueueSummary>
 
-/** What became of settings that were read again. */
+/** The result of a reload of the settings. */
 export const Reloaded = z
   .object({
     reloaded: z.array(z.string()).meta({ description: 'settings that changed and are in effect' }),
@@ -88,7 +88,7 @@ export const Reloaded = z
   .meta({ id: 'Reloaded' })
 export type Reloaded = z.output<typeof Reloaded>
 
-/** How the box is. */
+/** The status of the box. */
 export const Status = z
   .object({
     version: z.string(),

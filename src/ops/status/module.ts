@@ -25,7 +25,7 @@ interface Deps {
   metrics: Metrics
 }
 
-/** What the operator sees of the whole box. */
+/** Status of the whole box, for the operator. */
 export function statusModule(deps: Deps): Module {
   statusMetrics(deps)
   const backlog = new Backlog(deps)

@@ -11,13 +11,13 @@ interface Deps {
   backlog: Backlog
   version: string
   directory: string
-  /** What of the box does not work now. */
+  /** The components that are failing. */
   failing: () => Promise<string[]>
 }
 
 type Counted = Status['last_24_hours']
 
-/** Which event counts for what. */
+/** The counter of each event type. */
 const counted: Record<string, keyof Counted> = {
   'email.received': 'emails_received',
   'email.sent': 'emails_delivered',
@@ -39,10 +39,10 @@ const nothing: Counted = {
   sms_failed: 0,
 }
 
-/** A look that takes longer is given up, in milliseconds. */
+/** The timeout of a query in milliseconds. */
 const deadline = 10_000
 
-/** How the box is, on one screen. */
+/** A summary of the status of the box. */
 export class BoxState {
   readonly #deps: Deps
   readonly #started: number

@@ -3,27 +3,27 @@ import { release } from '../../core/memory.ts'
 import { Turns } from '../../core/paced-work.ts'
 import type { ZipEntry, ZipFile } from '../../core/zip/unzip.ts'
 
-/** One thing that a file brings: an e-mail, a text message, or why there is none. */
+/** One item of an imported file: an e-mail, a text message, or the reason for its absence. */
 export type Incoming =
-  | { email: Buffer; told: unknown }
+  | { email: Buffer; metadata: unknown }
   | { sms: unknown; media: (Buffer | undefined)[] }
   | { flaw: 'too_large' | 'unreadable' | 'ignored' }
 
-/** How far the reading is, in octets: of the file, or of what is packed in it. */
+/** The progress of reading in bytes: of the file, or of its unpacked contents. */
 export interface ReadProgress {
   done: number
   total: number
 }
 
-/** Bounds of what is read. */
+/** The limits of an import. */
 export interface Bounds {
-  /** Octets of one message. */
+  /** Bytes of one message. */
   message: number
-  /** Octets that an archive may hold unpacked. */
+  /** Bytes that an archive may have unpacked. */
   unpacked: number
 }
 
-/** Reads from an archive, and no more than it may hold in all. */
+/** Reads from an archive, within a total limit. */
 export class Budget {
   readonly bounds: Bounds
   readonly #archive: ZipFile
@@ -41,33 +41,33 @@ export class Budget {
     yield* this.#read(entry, Infinity)
   }
 
-  /** A message that is a file; `exact` when its line ends are not ours to mend. */
-  async message(entry: ZipEntry, told: unknown, exact = false): Promise<Incoming> {
+  /** A message in a file of its own; `exact` when its line ends must not be converted. */
+  async message(entry: ZipEntry, metadata: unknown, exact = false): Promise<Incoming> {
     try {
-      const octets = await this.octets(entry, this.bounds.message)
-      const email = exact ? octets : await canonical(octets, this.bounds.message)
-      return email ? { email, told } : { flaw: 'too_large' }
+      const bytes = await this.bytes(entry, this.bounds.message)
+      const email = exact ? bytes : await canonical(bytes, this.bounds.message)
+      return email ? { email, metadata: metadata } : { flaw: 'too_large' }
     } catch (error) {
       return { flaw: flawOf(error) }
     }
   }
 
-  /** Of a file that is not large. */
-  async octets(entry: ZipEntry, most: number): Promise<Buffer> {
-    // as many as the archive says: when there are more or fewer, reading throws in the end
-    const octets = Buffer.allocUnsafeSlow(Math.min(entry.size, most))
+  /** The bytes of a small file. */
+  async bytes(entry: ZipEntry, max: number): Promise<Buffer> {
+    // the size that the archive declares: reading throws at the end when it differs
+    const bytes = Buffer.allocUnsafeSlow(Math.min(entry.size, max))
     let length = 0
-    for await (const chunk of this.#read(entry, most)) {
-      length += chunk.copy(octets, Math.min(length, octets.length))
+    for await (const chunk of this.#read(entry, max)) {
+      length += chunk.copy(bytes, Math.min(length, bytes.length))
       release(chunk)
     }
-    return octets
+    return bytes
   }
 
-  /** What is refused for its own sake counts too: the next that is read finds less. */
-  async *#read(entry: ZipEntry, most: number): AsyncGenerator<Buffer> {
+  /** Refused files count too, and reduce the remaining limit. */
+  async *#read(entry: ZipEntry, max: number): AsyncGenerator<Buffer> {
     this.#require()
-    for await (const chunk of this.#archive.read(entry, most)) {
+    for await (const chunk of this.#archive.read(entry, max)) {
       this.#require()
       yield chunk
     }
@@ -78,7 +78,7 @@ export class Budget {
   }
 }
 
-/** Which flaw of one file a Fault means; what concerns the whole archive is thrown on. */
+/** The flaw that a Fault means for one file; faults of the whole archive are thrown on. */
 export function flawOf(error: unknown): 'too_large' | 'unreadable' {
   const code = error instanceof Fault ? error.code : undefined
   if (code === 'too_large') return code
@@ -86,42 +86,42 @@ export function flawOf(error: unknown): 'too_large' | 'unreadable' {
   throw error
 }
 
-function tooMuch(most: number): Fault {
+function tooMuch(max: number): Fault {
   return new Fault(
     'invalid_request',
-    `The archive holds more than ${most} octets unpacked (8 times transfer.upload_limit). Split it into several.`,
+    `The archive holds more than ${max} octets unpacked (8 times transfer.upload_limit). Split it into several.`,
     { code: 'import_too_large' },
   )
 }
 
-/** Octets that are looked at before others have their turn. */
+/** Bytes processed in one turn of the event loop. */
 const slice = 1024 * 1024
 
 const lf = 0x0a
 
-/** Line ends as mail has them, where the file has only those of Unix; the octets as they were are given back then. Null when there are more than `most`. */
-export async function canonical(octets: Buffer, most: number): Promise<Buffer | null> {
-  if (octets.includes('\r\n')) return octets
+/** Converts Unix line ends to CRLF; bytes with other line ends are returned unchanged. Null above `most` bytes. */
+export async function canonical(bytes: Buffer, max: number): Promise<Buffer | null> {
+  if (bytes.includes('\r\n')) return bytes
   const turns = new Turns()
   let lines = 0
-  for (let at = octets.indexOf(lf), seen = 0; at !== -1; at = octets.indexOf(lf, at + 1)) {
+  for (let at = bytes.indexOf(lf), seen = 0; at !== -1; at = bytes.indexOf(lf, at + 1)) {
     lines += 1
     if (at - seen < slice) continue
     seen = at
     if (turns.due) await turns.yield()
   }
-  if (lines === 0) return octets
-  if (octets.length + lines > most) return null
-  const mail = Buffer.allocUnsafeSlow(octets.length + lines)
+  if (lines === 0) return bytes
+  if (bytes.length + lines > max) return null
+  const mail = Buffer.allocUnsafeSlow(bytes.length + lines)
   let length = 0
-  for (let start = 0; start < octets.length; start += slice) {
-    const end = Math.min(octets.length, start + slice)
+  for (let start = 0; start < bytes.length; start += slice) {
+    const end = Math.min(bytes.length, start + slice)
     for (let at = start; at < end; at += 1) {
-      if (octets[at] === lf) mail[length++] = 0x0d
-      mail[length++] = octets[at]!
+      if (bytes[at] === lf) mail[length++] = 0x0d
+      mail[length++] = bytes[at]!
     }
     if (turns.due) await turns.yield()
   }
-  release(octets)
+  release(bytes)
   return mail
 }

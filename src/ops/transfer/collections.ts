@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type Caller, may } from '../../core/scopes.ts'
 import type { AnyRoute } from '../../http/route.ts'
 
-/** A list of the API that belongs into an export: where it is asked for, and the file it fills. */
+/** A list of the API that an export contains: its route, and its file. */
 interface Collection {
   file: string
   path: string
@@ -21,8 +21,8 @@ const collections: Collection[] = [
 const Listed = z.object({ data: z.array(z.unknown()), next_cursor: z.string().nullable() })
 
 /**
- * What the lists of the API show of an identity, page by page, through the same declarations that answer calls: a caller finds in an
- * export what the key may read, and what the API never shows is in no file either.
+ * Reads the API's lists about an identity page by page, through the same route declarations as calls: an export contains what the key may
+ * read, and nothing that the API does not return.
  */
 export class Collections {
   readonly #routes: () => readonly AnyRoute[]
@@ -31,7 +31,7 @@ export class Collections {
     this.#routes = routes
   }
 
-  /** The lists that there are on this box and that the caller may read. */
+  /** The lists of this box that the caller may read. */
   of(caller: Caller, identityId: string): { file: string; items: () => AsyncGenerator }[] {
     return collections.flatMap(({ file, path, query }) => {
       const route = this.#routes().find((one) => one.method === 'GET' && one.path === path)

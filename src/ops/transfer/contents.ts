@@ -26,26 +26,26 @@ interface Deps {
   clock: Clock
 }
 
-/** A place on disk for the lines about messages, which are known only while the messages are written. */
+/** A temporary file for the lines about messages, which are produced while the messages are written. */
 interface Spool {
   path: string
   /** Of the lines of messages. */
   lines: FileHandle
 }
 
-/** What one export holds, file by file, oldest first; it is never in memory as a whole. */
+/** The files of an export, oldest first; streamed, never in memory as a whole. */
 export class Contents {
   readonly #deps: Deps
   readonly #caller: Caller
   readonly #identity: Identity
   readonly #format: ExportInput['format']
   readonly #step: () => void
-  /** E-mails whose octets an mbox would change, by their place. */
+  /** E-mails whose bytes an mbox would change, by position. */
   #inexact: { row: StoredEmail; file: string }[] = []
   readonly counts = { messages: 0, sms: 0 }
   readonly files: string[] = []
 
-  /** `step` is called for each message, and throws to break off. */
+  /** `step` is called for each message, and throws to abort. */
   constructor(deps: Deps, input: { caller: Caller; identity: Identity; format: ExportInput['format']; step: () => void }) {
     this.#deps = deps
     this.#caller = input.caller
@@ -54,7 +54,7 @@ export class Contents {
     this.#step = input.step
   }
 
-  /** `spool` names a file that may be written meanwhile. */
+  /** `spool` is the path of a temporary file. */
   async *all(spool: string): AsyncGenerator<Packable> {
     const identity = this.#identity
     yield this.#file('identity.json', text(JSON.stringify(identity, null, 2)))
@@ -70,8 +70,8 @@ export class Contents {
       if (this.#format === 'mbox') {
         yield this.#file('messages.mbox', this.#mbox(spool))
         for (const { row, file } of this.#inexact) {
-          const octets = await this.#deps.mail.octets(row)
-          if (octets) yield this.#quietly(file, octets)
+          const bytes = await this.#deps.mail.octets(row)
+          if (bytes) yield this.#quietly(file, bytes)
         }
       } else {
         yield* this.#emls(spool)
@@ -84,7 +84,7 @@ export class Contents {
 
   async *#mbox(spool: Spool): AsyncGenerator<Buffer> {
     let index = 0
-    for await (const { row, archived, octets } of this.#messages()) {
+    for await (const { row, archived, bytes: octets } of this.#messages()) {
       if (!octets) {
         await note(spool, archived, octets, { file: null, mbox_index: null })
         continue
@@ -100,7 +100,7 @@ export class Contents {
 
   async *#emls(spool: Spool): AsyncGenerator<Packable> {
     let index = 0
-    for await (const { archived, octets } of this.#messages()) {
+    for await (const { archived, bytes: octets } of this.#messages()) {
       const file = octets ? name(index) : null
       await note(spool, archived, octets, { file, mbox_index: null })
       index += 1
@@ -108,7 +108,7 @@ export class Contents {
     }
   }
 
-  async *#messages(): AsyncGenerator<{ row: StoredEmail; archived: Archived; octets: Buffer | undefined }> {
+  async *#messages(): AsyncGenerator<{ row: StoredEmail; archived: Archived; bytes: Buffer | undefined }> {
     const { mail } = this.#deps
     for (let seq = 0; ;) {
       const rows = await mail.after(seq, this.#identity.id, batch)
@@ -116,7 +116,7 @@ export class Contents {
         this.#step()
         this.counts.messages += 1
         seq = row.seq
-        yield { row, archived, octets: await mail.octets(row) }
+        yield { row, archived, bytes: await mail.octets(row) }
       }
       if (rows.length < batch) return
     }
@@ -128,9 +128,9 @@ export class Contents {
       for await (const sms of this.#texts()) {
         const files: (string | null)[] = []
         for (const { index } of sms.media) {
-          const octets = await this.#deps.sms.media(sms.id, index)
-          files.push(octets ? `media/${sms.id}-${index}` : null)
-          if (octets) yield this.#quietly(`media/${sms.id}-${index}`, octets)
+          const bytes = await this.#deps.sms.media(sms.id, index)
+          files.push(bytes ? `media/${sms.id}-${index}` : null)
+          if (bytes) yield this.#quietly(`media/${sms.id}-${index}`, bytes)
         }
         await kept.write(`${JSON.stringify({ ...sms, media_files: files })}\n`)
       }
@@ -158,7 +158,7 @@ export class Contents {
     return this.#quietly(file, content)
   }
 
-  /** One of many alike. */
+  /** One of many similar files. */
   #quietly(file: string, content: Packable['content'], modified = this.#deps.clock.now()): Packable {
     return { name: file, modified, content }
   }
@@ -171,11 +171,11 @@ function name(index: number): string {
 async function note(
   { lines: file }: Spool,
   archived: Archived,
-  octets: Buffer | undefined,
+  bytes: Buffer | undefined,
   place: { file: string | null; mbox_index: number | null },
 ): Promise<void> {
-  const sha256 = octets ? createHash('sha256').update(octets).digest('hex') : null
-  await file.write(`${JSON.stringify({ ...archived, ...place, octets: octets?.length ?? null, sha256 })}\n`)
+  const sha256 = bytes ? createHash('sha256').update(bytes).digest('hex') : null
+  await file.write(`${JSON.stringify({ ...archived, ...place, octets: bytes?.length ?? null, sha256 })}\n`)
 }
 
 async function* lines(items: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
@@ -186,7 +186,7 @@ function text(words: string): Buffer {
   return Buffer.from(words)
 }
 
-/** What a person finds first in an export. */
+/** The README of an export. */
 export function readme(address: string, made: string, files: readonly string[]): string {
   return `An export of ${address}, made ${made} by Pillarbox.
 

@@ -5,15 +5,15 @@ import type { ZipEntry } from '../../core/zip/unzip.ts'
 import { type Budget, flawOf, type Incoming, type ReadProgress } from './budget.ts'
 import { type Found, messagesOf } from './mbox.ts'
 
-/** Octets of one line about a message, and what it may cost to read: a message names 1,000 people in each field, and has 1,000 parts. */
+/** The longest line about a message in bytes, and its parse limits: up to 1,000 people in each field, and 1,000 parts. */
 const longestLine = 4 * 1024 * 1024
 const lineBounds: JsonBounds = { depth: 32, tokens: 100_000, key: 65_536 }
 
-/** Files of one text message that are taken, and octets of each. */
+/** The most media files of one text message, and the bytes of each. */
 const maxMedia = 100
 const largestMedia = 16 * 1024 * 1024
 
-/** What an export of ours holds: its lists say what there is, in the order in which it came. */
+/** Reads an export of Pillarbox: its lists name the items in order. */
 export async function* exportedIn(budget: Budget, reading: ReadProgress): AsyncGenerator<Incoming> {
   const files = new Map(budget.entries.map((entry) => [entry.name, entry]))
   yield* emails(budget, files, reading)
@@ -31,10 +31,10 @@ async function* emails(budget: Budget, files: Map<string, ZipEntry>, reading: Re
       const { file, mbox_index } = (told ?? {}) as { file?: unknown; mbox_index?: unknown }
       const entry = typeof file === 'string' ? files.get(file) : undefined
       const found = typeof mbox_index === 'number' ? await mbox?.at(mbox_index) : undefined
-      reading.done += entry?.size ?? found?.octets?.length ?? 0
+      reading.done += entry?.size ?? found?.bytes?.length ?? 0
       if (entry) yield await budget.message(entry, told, true)
-      else if (found?.octets) yield { email: found.octets, told }
-      // what retention had removed when the export was made is listed, and is nowhere
+      else if (found?.bytes) yield { email: found.bytes, metadata: told }
+      // data that retention had removed before the export is listed without content
       else yield { flaw: found ? 'too_large' : file === null && mbox_index === null ? 'ignored' : 'unreadable' }
     }
   } finally {
@@ -49,11 +49,11 @@ async function* texts(budget: Budget, files: Map<string, ZipEntry>, reading: Rea
     reading.done += size
     const named = (told as { media_files?: unknown } | null | undefined)?.media_files
     const media: (Buffer | undefined)[] = []
-    let room = budget.bounds.message
+    let remaining = budget.bounds.message
     for (const file of Array.isArray(named) ? named.slice(0, maxMedia) : []) {
       const entry = typeof file === 'string' ? files.get(file) : undefined
-      const octets = entry && (await budget.octets(entry, Math.min(room, largestMedia)).catch(missing))
-      room -= octets?.length ?? 0
+      const octets = entry && (await budget.bytes(entry, Math.min(remaining, largestMedia)).catch(missing))
+      remaining -= octets?.length ?? 0
       media.push(octets)
     }
     yield { sms: told, media }
@@ -65,7 +65,7 @@ function missing(error: unknown): undefined {
   return undefined
 }
 
-/** The messages of an mbox by their place, each asked for after the one before. */
+/** The messages of an mbox by position, in ascending order. */
 class Mbox {
   readonly #messages: AsyncGenerator<Found>
   #next = 0
@@ -89,7 +89,7 @@ class Mbox {
   }
 }
 
-/** The lines of a list, each read for itself; what is no JSON is undefined. Throws Fault `line_too_long`, or as JsonScan does. */
+/** The lines of a list, each parsed separately; invalid JSON is undefined. Throws Fault `line_too_long`, or as JsonScan does. */
 async function* linesOf(name: string, file: AsyncIterable<Buffer>): AsyncGenerator<{ told: unknown; size: number }> {
   const line = new ByteBuffer(longestLine)
   let number = 1

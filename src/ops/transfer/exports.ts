@@ -30,19 +30,19 @@ interface Deps {
   urls: SignedUrls
   space: Space
   clock: Clock
-  /** Where the files lie: nobody else can read it. */
+  /** The directory of the files, with mode 0700. */
   directory: string
 }
 
-/** How long a file is kept, and its URL opens, in milliseconds. */
-const kept = day
+/** How long a file is kept and its URL is valid, in milliseconds. */
+const lifetime = day
 
-/** Files of one identity that are kept at once: each may be as large as all that it keeps, and none counts for its account. */
-const most = 3
+/** The most files of one identity: each may be as large as all its data, and none counts against the quota. */
+const maxFiles = 3
 
 const reading: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read']
 
-/** Identities written into one file each, for their owner to take away. */
+/** Exports of identities into one file each. */
 export class Exports {
   readonly #deps: Deps
 
@@ -52,14 +52,14 @@ export class Exports {
     deps.jobs.onForgotten((id) => void rm(this.#path(id), { force: true }))
   }
 
-  /** Begins an export of what the caller may read of an identity. */
+  /** Starts an export of what the caller may read of an identity. */
   async start(caller: Caller, identityId: string, { format }: ExportInput): Promise<Job> {
     const { jobs, identities, space, clock } = this.#deps
     await identities.row(caller, identityId)
     if (space.low()) throw storageFull()
-    if ((await jobs.doneSince(exportKind, identityId, clock.now() - kept)) >= most) {
+    if ((await jobs.doneSince(exportKind, identityId, clock.now() - lifetime)) >= maxFiles) {
       throw conflict(
-        `This identity has ${most} exports, which are kept for 24 hours. Use one of them (GET /v1/jobs?kind=export), or delete one (DELETE /v1/jobs/{id}).`,
+        `This identity has ${maxFiles} exports, which are kept for 24 hours. Use one of them (GET /v1/jobs?kind=export), or delete one (DELETE /v1/jobs/{id}).`,
         { code: 'too_many_exports' },
       )
     }
@@ -69,19 +69,19 @@ export class Exports {
     return jobs.start(caller, exportKind, work, { identity_id: identityId, scopes, each: 'account' })
   }
 
-  /** What a signed URL opens. */
+  /** Opens the file of a signed URL. */
   async open(id: string, index: string, query: SignedQuery): Promise<Download> {
     if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of a file, from 0.', 'bad_id')
     await this.#deps.urls.verify(id, Number(index), query)
     const path = this.#path(id)
     const found = await stat(path).catch(() => undefined)
-    // its identity may be gone since, and with it the job
+    // its identity may have been deleted, and with it the job
     if (!found || !(await this.#deps.jobs.knows(id))) throw notFound('export; it is kept for 24 hours')
     const headers = { 'Content-Disposition': `attachment; filename="${id}.zip"`, 'Content-Length': String(found.size) }
     return { type: 'application/zip', bytes: createReadStream(path), headers }
   }
 
-  /** Removes files that are a day old, or whose job is gone or was cut off. */
+  /** Removes files that are a day old, or whose job was deleted or interrupted. */
   async sweep(): Promise<void> {
     const { directory, clock, jobs } = this.#deps
     for (const name of await readdir(directory).catch(() => [])) {
@@ -89,7 +89,7 @@ export class Exports {
       const found = await stat(path).catch(() => undefined)
       const id = /^(job_\w{26})\.zip$/.exec(name)?.[1]
       const left = id === undefined || !(await jobs.knows(id))
-      if (found && (found.mtimeMs < clock.now() - kept || (left && !jobs.runs(name.slice(0, 30)))))
+      if (found && (found.mtimeMs < clock.now() - lifetime || (left && !jobs.runs(name.slice(0, 30)))))
         await rm(path, { force: true })
     }
   }
@@ -129,7 +129,7 @@ export class Exports {
     report({ done: contents.counts.messages, total: contents.counts.messages })
     const { files, counts } = contents
     return {
-      ...urls.sign(caller, id, 0, { place: 'exports', lifetime: kept, by: null }),
+      ...urls.sign(caller, id, 0, { place: 'exports', lifetime: lifetime, by: null }),
       size,
       sha256: hash.digest('hex'),
       ...counts,

@@ -25,28 +25,28 @@ interface Deps {
   mail: MailArchive
   sms: SmsArchive
   space: Space
-  /** Octets that one upload may have. */
+  /** The largest upload in bytes. */
   limit: () => number
-  /** Where uploads lie until they are read. */
+  /** The directory of uploads until they are imported. */
   directory: string
 }
 
-/** Octets of the largest message that is taken. */
+/** The largest imported message in bytes. */
 const largest = 64 * 1024 * 1024
 
-/** How many times its limit an upload may hold unpacked. */
-const swell = 8
+/** The largest unpacked size, as a multiple of the limit. */
+const maxExpansion = 8
 
-/** Messages that one upload may bring. */
+/** The most messages of one upload. */
 const maxMessages = 300_000
 
-/** Messages that are read at once, and the octets they may have together; those that are written may have as many. */
-const abreast = { messages: 8, octets: 32 * 1024 * 1024 }
+/** The most messages being read, and their bytes together; the same bytes apply to those being written. */
+const maxReading = { messages: 8, octets: 32 * 1024 * 1024 }
 
-/** Messages that are written at once: they share a commit. */
-const together = 16
+/** The most messages written concurrently: they share a commit. */
+const writeBatch = 16
 
-/** Files of old mail, put into identities. */
+/** Imports old mail into identities. */
 export class Imports {
   readonly #deps: Deps
   readonly #arriving = new Set<string>()
@@ -56,7 +56,10 @@ export class Imports {
     deps.jobs.endedBy(importKind, ['messages:write', 'emails:write'])
   }
 
-  /** Takes the file, and begins to read it. Throws Fault `body_too_large` above the limit, `job_running` while the account has another in hand. */
+  /**
+   * Stores the file, and starts the import. Throws Fault `body_too_large` above the limit, `job_running` while the account has another
+   * import.
+   */
   async start(caller: Caller, identityId: string, upload: Upload, signal: AbortSignal): Promise<Job> {
     const { jobs, identities } = this.#deps
     await identities.row(caller, identityId)
@@ -84,7 +87,7 @@ export class Imports {
     }
   }
 
-  /** Removes what an earlier run of the box left: no job reads it any more. */
+  /** Removes uploads of an earlier run, which no job reads any more. */
   async sweep(): Promise<void> {
     const { directory } = this.#deps
     for (const name of await readdir(directory).catch(() => [])) await rm(join(directory, name), { force: true })
@@ -92,8 +95,8 @@ export class Imports {
 
   async #receive({ octets, length }: Upload, path: string, signal: AbortSignal): Promise<number> {
     const { limit, directory, space } = this.#deps
-    const most = limit()
-    if (length !== undefined && length > most) throw tooLarge(most)
+    const max = limit()
+    if (length !== undefined && length > max) throw tooLarge(max)
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const file = await open(path, 'wx', 0o600)
     let size = 0
@@ -101,7 +104,7 @@ export class Imports {
       for await (const chunk of octets) {
         signal.throwIfAborted()
         size += chunk.length
-        if (size > most) throw tooLarge(most)
+        if (size > max) throw tooLarge(max)
         if (space.low()) throw storageFull()
         for (let done = 0; done < chunk.length;) done += (await file.write(chunk, done)).bytesWritten
       }
@@ -121,36 +124,36 @@ export class Imports {
   ): Promise<Record<string, unknown>> {
     const reading = { done: 0, total: size }
     report({ done: 0, total: size, unit: 'octets' })
-    const bounds = { message: largest, unpacked: swell * this.#deps.limit() }
-    const intake = new ImportRun(this.#deps, caller, identityId)
+    const bounds = { message: largest, unpacked: maxExpansion * this.#deps.limit() }
+    const run = new ImportRun(this.#deps, caller, identityId)
     const turns = new Turns()
     let messages = 0
     for await (const incoming of incomingFrom(path, bounds, reading)) {
       signal.throwIfAborted()
-      // what is only counted waits for nothing
+      // items that are only counted need no wait
       if (turns.due) await turns.yield()
       messages += 1
       if (messages > maxMessages) throw tooMany()
       if (this.#deps.space.low()) throw storageFull()
-      await intake.take(incoming)
+      await run.take(incoming)
       report({ done: Math.min(reading.done, reading.total), total: reading.total })
     }
-    const tally = await intake.end()
+    const tally = await run.end()
     report({ done: reading.total, total: reading.total })
     return { ...tally }
   }
 }
 
-/** A message on its way into the database, with its octets. */
+/** A message being written to the database, with its bytes. */
 interface Writing {
   sms: boolean
   octets: number
-  /** Given back when it is written. */
+  /** Released when it is written. */
   raw?: Buffer
   kept: Promise<RestoreResult>
 }
 
-/** Puts what comes into one identity: a few messages are read while those before them are written, always in order. */
+/** Imports items into one identity: a few messages are read while earlier ones are written, always in order. */
 class ImportRun {
   readonly #deps: Deps
   readonly #caller: Caller
@@ -181,11 +184,11 @@ class ImportRun {
       this.#tally.header_too_large += 1
       release(incoming.email)
     } else {
-      const message = this.#deps.mail.read(incoming.email, incoming.told, this.#caller.account_id)
-      // looked at in its turn
+      const message = this.#deps.mail.read(incoming.email, incoming.metadata, this.#caller.account_id)
+      // awaited in order
       message.catch(() => undefined)
       this.#reading.push({ octets: incoming.email.length, message })
-      if (this.#reading.length >= abreast.messages || octetsOf(this.#reading) > abreast.octets) await this.#next()
+      if (this.#reading.length >= maxReading.messages || octetsOf(this.#reading) > maxReading.octets) await this.#next()
     }
   }
 
@@ -203,12 +206,12 @@ class ImportRun {
     await this.#write({ sms: false, octets: message.raw.length, raw: message.raw, kept })
   }
 
-  /** Begun at once and settled together: they share a commit. */
+  /** Started at once and settled together: they share a commit. */
   async #write(writing: Writing): Promise<void> {
-    // looked at in its turn
+    // awaited in order
     writing.kept.catch(() => undefined)
     this.#writing.push(writing)
-    if (this.#writing.length >= together || octetsOf(this.#writing) > abreast.octets) await this.#settle()
+    if (this.#writing.length >= writeBatch || octetsOf(this.#writing) > maxReading.octets) await this.#settle()
   }
 
   async #settle(): Promise<void> {
@@ -254,8 +257,8 @@ function tooMany(): Fault {
   })
 }
 
-function tooLarge(most: number): Fault {
-  return new Fault('invalid_request', `The file has more than ${most} octets, the most that is taken (transfer.upload_limit).`, {
+function tooLarge(max: number): Fault {
+  return new Fault('invalid_request', `The file has more than ${max} octets, the most that is taken (transfer.upload_limit).`, {
     code: 'body_too_large',
   })
 }

@@ -6,7 +6,7 @@ import { isMbox, messagesOf, timeOf } from './mbox.ts'
 import { type Bounds, Budget, canonical, type Incoming, type ReadProgress } from './budget.ts'
 import { exportedIn } from './exported.ts'
 
-/** What lies in a file: an mbox, one message, or a ZIP of those, of a maildir, or that we made. */
+/** Reads a file: an mbox, one message, or a ZIP of those, of a maildir, or an export of Pillarbox. */
 export async function* incomingFrom(path: string, bounds: Bounds, reading: ReadProgress): AsyncGenerator<Incoming> {
   const start = await firstOf(path)
   if (start.toString('latin1', 0, 2) === 'PK') yield* fromZip(path, bounds, reading)
@@ -14,7 +14,7 @@ export async function* incomingFrom(path: string, bounds: Bounds, reading: ReadP
   else if (reading.total > bounds.message) yield { flaw: 'too_large' }
   else if (isMessage(start)) {
     const email = await canonical(await wholeOf(createReadStream(path)), bounds.message)
-    yield email ? { email, told: {} } : { flaw: 'too_large' }
+    yield email ? { email, metadata: {} } : { flaw: 'too_large' }
   } else {
     throw new Fault('invalid_request', 'The file is neither an mbox nor a message (.eml) nor a ZIP of such.', {
       code: 'bad_archive',
@@ -24,11 +24,11 @@ export async function* incomingFrom(path: string, bounds: Bounds, reading: ReadP
 
 async function* fromMbox(file: AsyncIterable<Uint8Array>, bounds: Bounds, reading: ReadProgress): AsyncGenerator<Incoming> {
   const before = reading.done
-  for await (const { octets, from_line, end } of messagesOf(file, bounds.message)) {
+  for await (const { bytes: octets, from_line, end } of messagesOf(file, bounds.message)) {
     reading.done = before + end
     const time = timeOf(from_line)
     const told = time === undefined ? {} : { arrived_at: new Date(time).toISOString() }
-    yield octets ? { email: octets, told } : { flaw: 'too_large' }
+    yield octets ? { email: octets, metadata: told } : { flaw: 'too_large' }
   }
 }
 
@@ -44,7 +44,7 @@ async function* fromZip(path: string, bounds: Bounds, reading: ReadProgress): As
   }
 }
 
-/** The files of any archive, in the order of its list. */
+/** The files of any archive, in the order of its directory. */
 async function* loose(budget: Budget, reading: ReadProgress): AsyncGenerator<Incoming> {
   for (const entry of budget.entries) {
     const before = reading.done
@@ -64,25 +64,25 @@ function kindOf(path: string): 'eml' | 'mbox' | undefined {
 
 const flags: Record<string, string> = { R: 'answered', F: 'flagged', D: 'draft', T: 'deleted', P: 'forwarded' }
 
-/** What the name of a message in a maildir says: folder, flags, when it was delivered. */
+/** The metadata in the name of a maildir message: folder, flags, and time of delivery. */
 function toldBy(path: string): unknown {
   const [, folders = '', kind, name = ''] = /^(?:(.*)\/)?(cur|new)\/([^/]+)$/.exec(path) ?? []
   if (kind === undefined) return {}
-  // a colon cannot be in every file system
-  const letters = Array.from(/[:;!]2,([A-Za-z]*)$/.exec(name)?.[1] ?? '')
+  // some file systems do not allow a colon
+  const flagLetters = Array.from(/[:;!]2,([A-Za-z]*)$/.exec(name)?.[1] ?? '')
   const folder = folders
     .split('/')
     .findLast((one) => /^\.[^.]/.test(one))
     ?.slice(1)
   const seconds = Number(/^(\d{9,10})\./.exec(name)?.[1] ?? Number.NaN)
   return {
-    read: kind === 'cur' && letters.includes('S'),
-    labels: [...letters.flatMap((letter) => flags[letter] ?? []), ...(folder === undefined ? [] : [folder.slice(0, 64)])],
+    read: kind === 'cur' && flagLetters.includes('S'),
+    labels: [...flagLetters.flatMap((letter) => flags[letter] ?? []), ...(folder === undefined ? [] : [folder.slice(0, 64)])],
     ...(Number.isNaN(seconds) ? {} : { arrived_at: new Date(seconds * 1000).toISOString() }),
   }
 }
 
-/** Whether it begins with a header field (RFC 5322 2.2). */
+/** Whether it starts with a header field (RFC 5322 2.2). */
 function isMessage(start: Buffer): boolean {
   return /^(?:\ufeff|\xef\xbb\xbf)?[!-9;-~]{1,100}[ \t]*:/.test(start.toString('latin1'))
 }

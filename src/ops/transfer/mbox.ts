@@ -3,11 +3,11 @@ import { Turns } from '../../core/paced-work.ts'
 
 /** One message of an mbox. */
 export interface Found {
-  /** The octets with CRLF line ends; null when there were more than are taken. */
-  octets: Buffer | null
-  /** The line that began it, without its end. */
+  /** The bytes with CRLF line ends; null above the limit. */
+  bytes: Buffer | null
+  /** Its `From ` line without the line end. */
   from_line: string
-  /** Octets of the file up to the end of this message. */
+  /** The position in the file after this message, in bytes. */
   end: number
 }
 
@@ -19,51 +19,50 @@ const cr = 0x0d
 const lf = 0x0a
 const quote = 0x3e
 
-/** Octets that are written before others have their turn. */
+/** Bytes written in one turn of the event loop. */
 const slice = 1024 * 1024
 
-/** Longest line that is held back until its end is there. */
+/** The longest line that is buffered until its end. */
 const longestLine = 64 * 1024
 
 /**
- * The messages of an mbox (RFC 4155), one by one as the file is read; `mboxrd`, whose `>From ` loses one `>`. A message begins at a line
- * `From …` that names a time and a year, at the start or after an empty line. Of a message above `most` octets none are kept, and nothing
- * is allocated for a line.
+ * The messages of an mbox (RFC 4155), streamed; in `mboxrd` a `>From ` loses one `>`. A message starts at a line `From …` with a time and a
+ * year, at the start of the file or after an empty line. A message above `most` bytes is skipped, and nothing is allocated for its lines.
  */
-export async function* messagesOf(file: AsyncIterable<Uint8Array>, most: number): AsyncGenerator<Found> {
-  const gathered = new Gathered(most)
+export async function* messagesOf(file: AsyncIterable<Uint8Array>, max: number): AsyncGenerator<Found> {
+  const gathered = new Gathered(max)
   let fromLine: string | undefined
   let afterEmpty = true
-  /** Whether what comes next begins a line, and does not go on with one that is too long to be held back. */
+  /** Whether the next bytes start a line, and do not continue one that is too long to buffer. */
   let begins = true
-  /** Octets of the file before `octets`. */
+  /** Bytes of the file before `octets`. */
   let before = 0
   let rest: Buffer = nothing
   for await (const chunk of file) {
-    let octets = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
-    if (rest.length > 0) octets = Buffer.concat([rest, octets])
+    let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+    if (rest.length > 0) bytes = Buffer.concat([rest, bytes])
     let start = 0
-    for (let stop = lineEnd(octets, 0); stop !== -1; stop = lineEnd(octets, start)) {
+    for (let stop = lineEnd(bytes, 0); stop !== -1; stop = lineEnd(bytes, start)) {
       const end = stop + 1
-      if (begins && afterEmpty && isFromLine(octets, start, end)) {
+      if (begins && afterEmpty && isFromLine(bytes, start, end)) {
         if (fromLine !== undefined) yield gathered.found(fromLine, before + start)
-        fromLine = octets.toString('latin1', start, end).trimEnd()
+        fromLine = bytes.toString('latin1', start, end).trimEnd()
       } else if (fromLine !== undefined) {
-        gathered.add(octets, start, end, begins ? line : lastPiece)
+        gathered.add(bytes, start, end, begins ? line : lastPiece)
       }
-      afterEmpty = begins && isEmpty(octets, start, end)
+      afterEmpty = begins && isEmpty(bytes, start, end)
       begins = true
       start = end
     }
-    if (octets.length - start > longestLine) {
+    if (bytes.length - start > longestLine) {
       // a CR may belong to the line end that comes next
-      const cut = octets.at(-1) === cr ? octets.length - 1 : octets.length
-      if (fromLine !== undefined) gathered.add(octets, start, cut, begins ? firstPiece : middlePiece)
+      const cut = bytes.at(-1) === cr ? bytes.length - 1 : bytes.length
+      if (fromLine !== undefined) gathered.add(bytes, start, cut, begins ? firstPiece : middlePiece)
       start = cut
       begins = false
       afterEmpty = false
     }
-    rest = octets.subarray(start)
+    rest = bytes.subarray(start)
     before += start
   }
   if (rest.length > 0) {
@@ -77,7 +76,7 @@ export async function* messagesOf(file: AsyncIterable<Uint8Array>, most: number)
   if (fromLine !== undefined) yield gathered.found(fromLine, before + rest.length)
 }
 
-/** Whether a file that begins like this is an mbox. */
+/** Whether a file that starts like this is an mbox. */
 export function isMbox(start: Buffer): boolean {
   const text = start.toString('latin1').replace(/^[\r\n]+/, '')
   const head = Buffer.from(text.slice(0, text.search(/\n|$/)), 'latin1')
@@ -85,38 +84,38 @@ export function isMbox(start: Buffer): boolean {
 }
 
 /**
- * A message as it stands in an mbox (`mboxrd`), with its `From ` line and the empty line behind; line ends are LF. `exact` says whether
- * `messagesOf` gives back what was put in: it knows no line end but CRLF.
+ * A message in an mbox (`mboxrd`), with its `From ` line and the empty line after it; line ends are LF. `exact` says whether `messagesOf`
+ * restores the same bytes, as it only produces CRLF line ends.
  */
-export async function mboxrd(octets: Buffer, sender: string, time: number): Promise<{ entry: Buffer; exact: boolean }> {
+export async function mboxrd(bytes: Buffer, sender: string, time: number): Promise<{ entry: Buffer; exact: boolean }> {
   const date = new Date(time).toUTCString()
   const [, weekday, day, month, year, clock] = /^(\w+), (\d+) (\w+) (\d+) ([\d:]+)/.exec(date)!
   const from = /^[\x21-\x7e]+$/.test(sender) ? sender : 'MAILER-DAEMON'
   const turns = new Turns()
-  // a line grows by two octets at most
-  const entry = new ByteBuffer(2 * octets.length + 1024)
+  // a line grows by at most two bytes
+  const entry = new ByteBuffer(2 * bytes.length + 1024)
   entry.add(Buffer.from(`From ${from} ${weekday} ${month} ${day} ${clock} ${year}\n`, 'latin1'))
-  let exact = octets.length > 0 && octets.at(-1) === lf
+  let exact = bytes.length > 0 && bytes.at(-1) === lf
   let seen = 0
-  for (let start = 0, end = 0; start < octets.length; start = end) {
-    const stop = lineEnd(octets, start)
-    end = stop === -1 ? octets.length : stop + 1
-    const crs = stop > start && octets[stop - 1] === cr ? (stop > start + 1 && octets[stop - 2] === cr ? 2 : 1) : 0
+  for (let start = 0, end = 0; start < bytes.length; start = end) {
+    const stop = lineEnd(bytes, start)
+    end = stop === -1 ? bytes.length : stop + 1
+    const crs = stop > start && bytes[stop - 1] === cr ? (stop > start + 1 && bytes[stop - 2] === cr ? 2 : 1) : 0
     if (crs !== 1) exact = false
-    if (isQuotable(octets, start, end)) entry.add(mark)
-    entry.add(octets, start, stop === -1 ? end : stop - Math.min(crs, 1))
+    if (isQuotable(bytes, start, end)) entry.add(mark)
+    entry.add(bytes, start, stop === -1 ? end : stop - Math.min(crs, 1))
     entry.add(newline)
     if (end - seen > slice) {
       seen = end
       if (turns.due) await turns.yield()
     }
   }
-  if (octets.length === 0) entry.add(newline)
+  if (bytes.length === 0) entry.add(newline)
   entry.add(newline)
   return { entry: entry.take()!, exact }
 }
 
-/** The time that a `From ` line names, in milliseconds since the epoch; undefined when it cannot be read. */
+/** The time in a `From ` line, in milliseconds since the epoch; undefined when it cannot be parsed. */
 export function timeOf(fromLine: string): number | undefined {
   const date = /(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w{0,20}\s+\d.*/s.exec(fromLine)?.[0]
   // without a zone it is UTC (RFC 4155)
@@ -125,7 +124,7 @@ export function timeOf(fromLine: string): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** Of a line: with its end where it is `whole`, the first of it where it `begins`. */
+/** A part of a line: with its end if `whole`, its start if `begins`. */
 interface Piece {
   whole: boolean
   begins: boolean
@@ -136,63 +135,63 @@ const firstPiece: Piece = { whole: false, begins: true }
 const middlePiece: Piece = { whole: false, begins: false }
 const lastPiece: Piece = { whole: true, begins: false }
 
-/** The lines of a message as they come. */
+/** Collects the lines of a message. */
 class Gathered {
   readonly #octets: ByteBuffer
-  /** The empty line that may be the one between two messages. */
+  /** An empty line that may be the separator of two messages. */
   #held = false
 
-  constructor(most: number) {
-    this.#octets = new ByteBuffer(most)
+  constructor(max: number) {
+    this.#octets = new ByteBuffer(max)
   }
 
   /** Adds `octets.subarray(start, end)`. */
-  add(octets: Buffer, start: number, end: number, { whole, begins }: Piece): void {
+  add(bytes: Buffer, start: number, end: number, { whole, begins }: Piece): void {
     if (this.#held) this.#octets.add(crlf)
-    this.#held = whole && begins && isEmpty(octets, start, end)
+    this.#held = whole && begins && isEmpty(bytes, start, end)
     if (this.#held) return
-    const from = begins && isQuoted(octets, start, end) ? start + 1 : start
-    const bare = whole && (end - from < 2 || octets[end - 2] !== cr)
-    this.#octets.add(octets, from, bare ? end - 1 : end)
+    const from = begins && isQuoted(bytes, start, end) ? start + 1 : start
+    const bare = whole && (end - from < 2 || bytes[end - 2] !== cr)
+    this.#octets.add(bytes, from, bare ? end - 1 : end)
     if (bare) this.#octets.add(crlf)
   }
 
-  /** The message, and begins the next. */
+  /** Returns the message, and starts the next. */
   found(fromLine: string, end: number): Found {
-    const octets = this.#octets.take()
+    const bytes = this.#octets.take()
     this.#held = false
-    return { octets, from_line: fromLine, end }
+    return { bytes, from_line: fromLine, end }
   }
 }
 
-/** Octets that are looked at one by one before the end of a line is searched for. */
+/** Bytes that are examined one by one before the end of a line is searched for. */
 const near = 16
 
-/** The place of the next LF, or -1. */
-function lineEnd(octets: Buffer, start: number): number {
-  const stop = Math.min(octets.length, start + near)
-  for (let at = start; at < stop; at += 1) if (octets[at] === lf) return at
-  return stop === octets.length ? -1 : octets.indexOf(lf, stop)
+/** The position of the next LF, or -1. */
+function lineEnd(bytes: Buffer, start: number): number {
+  const stop = Math.min(bytes.length, start + near)
+  for (let at = start; at < stop; at += 1) if (bytes[at] === lf) return at
+  return stop === bytes.length ? -1 : bytes.indexOf(lf, stop)
 }
 
-function isFromLine(octets: Buffer, start: number, end: number): boolean {
-  if (octets[start] !== 0x46 || end - start > 1000 || octets.toString('latin1', start, Math.min(end, start + 5)) !== 'From ')
+function isFromLine(bytes: Buffer, start: number, end: number): boolean {
+  if (bytes[start] !== 0x46 || end - start > 1000 || bytes.toString('latin1', start, Math.min(end, start + 5)) !== 'From ')
     return false
-  const text = octets.toString('latin1', start, end)
+  const text = bytes.toString('latin1', start, end)
   return /\b\d{1,2}:\d{2}\b/.test(text) && /\b(?:19|20)\d{2}\b/.test(text)
 }
 
-function isQuoted(octets: Buffer, start: number, end: number): boolean {
-  return octets[start] === quote && isQuotable(octets, start + 1, end)
+function isQuoted(bytes: Buffer, start: number, end: number): boolean {
+  return bytes[start] === quote && isQuotable(bytes, start + 1, end)
 }
 
-/** Whether it is `From `, behind any number of `>`. */
-function isQuotable(octets: Buffer, start: number, end: number): boolean {
+/** Whether it is `From `, after any number of `>`. */
+function isQuotable(bytes: Buffer, start: number, end: number): boolean {
   let at = start
-  while (at < end && octets[at] === quote) at += 1
-  return octets[at] === 0x46 && octets.toString('latin1', at, Math.min(end, at + 5)) === 'From '
+  while (at < end && bytes[at] === quote) at += 1
+  return bytes[at] === 0x46 && bytes.toString('latin1', at, Math.min(end, at + 5)) === 'From '
 }
 
-function isEmpty(octets: Buffer, start: number, end: number): boolean {
-  return octets[start] === lf || (end - start === 2 && octets[start] === cr)
+function isEmpty(bytes: Buffer, start: number, end: number): boolean {
+  return bytes[start] === lf || (end - start === 2 && bytes[start] === cr)
 }

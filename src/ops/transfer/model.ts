@@ -10,7 +10,7 @@ export const ExportInput = z
   .meta({ id: 'ExportWish' })
 export type ExportInput = z.output<typeof ExportInput>
 
-/** What an export answers when it is done, beside counts by file. */
+/** The result of an export, besides counts by file. */
 export interface Exported {
   url: string
   expires_at: string
@@ -21,21 +21,21 @@ export interface Exported {
   files: string[]
 }
 
-/** What became of what was to be imported. */
+/** The result of an import. */
 export interface Tally {
   imported: number
-  /** Already there: the same Message-ID and octets. */
+  /** Already present: the same Message-ID and bytes. */
   duplicates: number
   sms: number
-  /** More octets than one message may have. */
+  /** Larger than one message may be. */
   too_large: number
-  /** A header of more octets than are taken of mail that comes by SMTP. */
+  /** A larger header than SMTP accepts. */
   header_too_large: number
-  /** Files of an archive that could not be read, or messages that its list names and it lacks. */
+  /** Files of an archive that could not be read, or listed messages that are missing. */
   unreadable: number
-  /** Kept, but what the archive said of them was not understood. */
+  /** Imported, but their metadata in the archive was invalid. */
   not_understood: number
-  /** Files that are neither messages nor of ours. */
+  /** Files that are neither messages nor metadata. */
   ignored: number
 }
 

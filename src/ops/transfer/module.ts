@@ -26,11 +26,11 @@ interface Deps {
   mail: MailArchive
   sms: SmsArchive
   urls: SignedUrls
-  /** Of the whole box, once it is assembled. */
+  /** The routes of the whole box, available once it is assembled. */
   routes: () => readonly AnyRoute[]
 }
 
-/** One identity out of the box, and into it. */
+/** Export and import of identities. */
 export class TransferModule implements Module {
   readonly name = 'transfer'
   readonly routes: AnyRoute[]

@@ -8,7 +8,7 @@ import { ExportInput } from './model.ts'
 
 const tag = 'Export and import'
 
-/** Longest that a file may be on its way to us, in milliseconds. */
+/** The timeout of an upload in milliseconds. */
 const arrival = hour
 
 export function routes(exports: Exports, imports: Imports): AnyRoute[] {

@@ -228,9 +228,9 @@ export class Outbox {
   async #freeQuota({ id, account_id, email, stored_bytes }: IdentityRow, octets: number): Promise<void> {
     const { trash, plan, database } = this.#deps
     const beyond = stored_bytes + octets - maxOf(email, this.#settings)
-    if (beyond > 0) await trash.giveWay({ identity_id: id }, beyond)
+    if (beyond > 0) await trash.freeBytes({ identity_id: id }, beyond)
     const missing = octets - (await plan.available(database, account_id))
-    if (missing > 0) await trash.giveWay({ account_id }, missing)
+    if (missing > 0) await trash.freeBytes({ account_id }, missing)
   }
 
   async #enqueue(

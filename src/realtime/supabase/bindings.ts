@@ -8,30 +8,30 @@ import type { Change } from '../frames.ts'
 import { Channel, type ChannelName, channelNames } from '../model.ts'
 import { maxSteps } from '../pattern.ts'
 
-const Wish = z.looseObject({
+const BindingInput = z.looseObject({
   event: z.string().optional(),
   schema: z.string().optional(),
   table: z.string().optional(),
   filter: z.string().nullish(),
 })
 
-const Config = z.object({ config: z.object({ postgres_changes: z.array(Wish).nullish() }).nullish() })
+const Config = z.object({ config: z.object({ postgres_changes: z.array(BindingInput).nullish() }).nullish() })
 
 /** One `postgres_changes` of a join. */
 export interface Binding {
   id: number
-  /** What the client asked, to be told back exactly so: it compares. */
-  asked: z.output<typeof Wish>
-  /** The one that was named; none for all that the token opens. */
+  /** The client's request, echoed unchanged: the client compares it. */
+  asked: z.output<typeof BindingInput>
+  /** The named table, or all that the token grants. */
   tables: readonly ChannelName[]
-  hears: (change: Change) => boolean
+  matches: (change: Change) => boolean
   filter: Filter | undefined
 }
 
 /**
- * The bindings of a join's payload, beside those its socket holds; who gets them releases their filters. Throws Fault: invalid_request for what
- * cannot be read (`param`: table, schema, filter), forbidden for a table the token does not open, rate_limited for more than a socket, its key
- * or its account may hold.
+ * Parses the bindings of a join's payload, in addition to those of its socket; the holder releases their filters. Throws Fault:
+ * invalid_request for an invalid one (`param`: table, schema, filter), forbidden for a table the token does not grant, rate_limited above
+ * the limits of the socket, its key or its account.
  */
 export async function readBindings(
   payload: unknown,
@@ -57,7 +57,7 @@ export async function readBindings(
   return bindings
 }
 
-/** Their filters are held for them no longer. */
+/** Releases their filters. */
 export function releaseBindings(bindings: readonly Binding[], grant: Grant, filters: Filters): void {
   for (const { filter } of bindings) if (filter) filters.release(grant, filter)
 }
@@ -74,8 +74,8 @@ async function readBinding(asked: Binding['asked'], grant: Grant, filters: Filte
     throw error
   }
   const change = event.toUpperCase()
-  const hears = (heard: Change): boolean => !['INSERT', 'UPDATE', 'DELETE'].includes(change) || change === heard
-  return { id: nextId(), asked, tables, hears, filter }
+  const matches = (heard: Change): boolean => !['INSERT', 'UPDATE', 'DELETE'].includes(change) || change === heard
+  return { id: nextId(), asked, tables, matches: matches, filter }
 }
 
 function tooMany(what: string): Fault {
@@ -93,7 +93,7 @@ function tablesOf(table: string | undefined, grant: Grant): ChannelName[] {
   throw new Fault('forbidden', `The token does not open the table ${table}.`, { code: 'not_permitted' })
 }
 
-/** A mistyped column would be a filter that is silent for ever. */
+/** A mistyped column would be a filter that never matches. */
 function requireColumns(filter: Filter | undefined, tables: readonly ChannelName[]): void {
   if (!filter || tables.length !== 1) return
   const { columns } = channels[tables[0]!]

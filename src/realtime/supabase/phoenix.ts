@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { parseForeign } from '../../core/json-scan.ts'
 import { frameBounds } from '../channels.ts'
 
-/** The two ways Phoenix writes a frame: an object (1.0.0), or an array (2.0.0). */
+/** The two serializations of a Phoenix frame: an object (1.0.0), or an array (2.0.0). */
 export type Version = '1.0.0' | '2.0.0'
 
 const Ref = z.union([z.string(), z.number()]).nullish()
@@ -16,11 +16,11 @@ const Array2 = z
   .tuple([Ref, Ref, z.string(), z.string(), Payload])
   .transform(([join_ref, ref, topic, event, payload]) => ({ join_ref, ref, topic, event, payload }))
 
-/** A frame of a client; some send no `join_ref` at all. */
+/** A frame of a client; some send no `join_ref`. */
 export type PhoenixFrame = z.output<typeof Object1>
 export type Reference = PhoenixFrame['ref']
 
-/** Undefined for what is no frame of this version. */
+/** Undefined for an invalid frame of this version. */
 export function readFrame(version: Version, text: string): PhoenixFrame | undefined {
   try {
     const value = parseForeign(text, 'The frame', frameBounds)
@@ -35,7 +35,7 @@ export interface OutgoingFrame {
   ref?: Reference
   topic: string
   event: string
-  /** JSON, an object: clients fail on null. */
+  /** A JSON object: clients fail on null. */
   payload: string
 }
 

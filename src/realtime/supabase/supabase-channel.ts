@@ -22,14 +22,14 @@ interface Deps {
   patterns: PatternQueue
 }
 
-/** How it reaches its client. */
+/** The connection to its client. */
 interface Client {
   push: (ids: number[], row: string) => void
-  /** It cannot keep up and is to be closed. */
+  /** The channel cannot keep up and must be closed. */
   overrun: () => void
 }
 
-/** A topic somebody joined: which rows it hears, and under which token. */
+/** A joined topic: the rows it receives, and its token. */
 export class SupabaseChannel implements Watcher, Matcher {
   readonly topic: string
   readonly joinRef: Reference
@@ -39,13 +39,13 @@ export class SupabaseChannel implements Watcher, Matcher {
   grant: Grant
   readonly #deps: Deps
   readonly #client: Client
-  /** Its bindings hold their filters for the key or session of this grant. */
+  /** The key or session that holds the filters of its bindings. */
   readonly #holder: Grant
   readonly #hasPatterns: boolean
   #over = false
   #stops: (() => void)[] = []
 
-  /** It has the bindings from now on, and releases their filters. */
+  /** Takes over the bindings, and releases their filters at its end. */
   constructor(deps: Deps, joined: Joined, client: Client) {
     this.topic = joined.topic
     this.joinRef = joined.joinRef
@@ -60,7 +60,7 @@ export class SupabaseChannel implements Watcher, Matcher {
     this.#watch()
   }
 
-  /** Goes on under a fresh token. Throws Fault forbidden when that does not open a table that was asked for by name. */
+  /** Continues with a new token. Throws Fault forbidden when that does not grant a table that was requested by name. */
   renew(token: string, grant: Grant): void {
     const lost = this.bindings.flatMap(({ tables }) => tables).find((table) => !grant.channels.has(table))
     if (lost !== undefined) throw new Fault('forbidden', `The fresh token does not open the table ${lost}.`)
@@ -70,8 +70,8 @@ export class SupabaseChannel implements Watcher, Matcher {
     this.#watch()
   }
 
-  /** Patterns take their time: those are asked later, in the order of events. */
-  hear(frames: Frames): void {
+  /** Filters with patterns are evaluated later, in the order of events. */
+  receive(frames: Frames): void {
     if (this.#hasPatterns) this.#deps.patterns.add(this, frames)
     else this.match(frames)
   }
@@ -83,13 +83,13 @@ export class SupabaseChannel implements Watcher, Matcher {
   match(frames: Frames): void {
     if (this.#over) return
     const { type, identity_id } = frames.event
-    // the token is what counts; filters only narrow it
+    // the token decides; filters only narrow it
     if (this.grant.identity_id !== null && this.grant.identity_id !== identity_id) return
     for (const table of channelNames) {
       if (!this.grant.channels.get(table)?.has(type)) continue
       const change = frames.change(table)
       const heard = this.bindings.filter(
-        ({ tables, hears, filter }) =>
+        ({ tables, matches: hears, filter }) =>
           (tables.length === 0 || tables.includes(table)) && hears(change) && (!filter || frames.passes(table, filter)),
       )
       if (heard.length > 0)
@@ -116,7 +116,7 @@ export class SupabaseChannel implements Watcher, Matcher {
   }
 }
 
-/** Where to listen: at the identities that are asked for, if nothing else is; so others' events cost nothing. */
+/** The places to watch: the requested identities if the bindings name them, so that other events cost nothing. */
 function placesOf(grant: Grant, bindings: readonly Binding[]): string[] {
   if (bindings.length === 0) return []
   const asked = bindings.map(({ filter }) => filter?.identity_id ?? grant.identity_id)

@@ -8,7 +8,7 @@ import type { PatternQueue } from '../pattern-queue.ts'
 import { type PhoenixFrame, readFrame, type Version, writeFrame } from './phoenix.ts'
 import { maxSubscriptions } from '../channels.ts'
 import type { Socket } from '../socket.ts'
-import type { Guest } from '../sockets.ts'
+import type { ManagedSession } from '../sockets.ts'
 import { SupabaseChannel } from './supabase-channel.ts'
 
 export interface SupabaseDeps {
@@ -17,19 +17,19 @@ export interface SupabaseDeps {
   filters: Filters
   patterns: PatternQueue
   clock: Clock
-  /** Counts the socket as one of this key and account. */
+  /** Counts the socket for this key and account. */
   hold: (socket: Socket, grant: Grant) => void
 }
 
-/** The protocol of Supabase's realtime clients: Phoenix channels with `postgres_changes`. There is no resume in it. */
-export class SupabaseSession implements Guest {
+/** The protocol of Supabase's realtime clients: Phoenix channels with `postgres_changes`, without resumption. */
+export class SupabaseSession implements ManagedSession {
   readonly socket: Socket
-  shownAt: number
+  tokenAt: number
   readonly #parts: SupabaseDeps
   readonly #version: Version
   readonly #apikey: string
   readonly #channels = new Map<string, SupabaseChannel>()
-  /** What was granted last: by the `apikey` of the address, by a join, by a refresh. It keeps the socket while no channel does. */
+  /** The latest grant: by the `apikey` of the URL, by a join, or by a refresh. It keeps the socket open without channels. */
   #latest: Grant | undefined
   #lastId = 1000
 
@@ -39,7 +39,7 @@ export class SupabaseSession implements Guest {
     this.#apikey = opened.apikey
     this.#latest = opened.grant
     this.#parts = parts
-    this.shownAt = parts.clock.now()
+    this.tokenAt = parts.clock.now()
   }
 
   get grants(): Grant[] {
@@ -59,7 +59,7 @@ export class SupabaseSession implements Guest {
     else if (frame.ref !== null && frame.ref !== undefined) this.#reply(frame, unsupported(event))
   }
 
-  /** Version 2.0.0 sends broadcasts so, which we have none of. */
+  /** Version 2.0.0 sends broadcasts as binary frames, which are not supported. */
   binary(): void {
     if (this.#version === '1.0.0') this.#malformed('A binary frame means nothing here.')
   }
@@ -75,7 +75,7 @@ export class SupabaseSession implements Guest {
   }
 
   identityDeleted(): void {
-    // a channel of the whole account goes on; those of the identity alone are closed with their socket
+    // a channel of the whole account stays; those of the identity are closed with their socket
   }
 
   async #join(frame: PhoenixFrame): Promise<void> {
@@ -91,14 +91,14 @@ export class SupabaseSession implements Guest {
       const bindings = await readBindings(payload, { grant: opening, held: this.#held(), filters, nextId })
       let grant: Grant
       try {
-        // patterns took their time: the key may have ended meanwhile
+        // the key may have ended while patterns were compiled
         grant = await access.open(token)
         if (this.socket.open) this.#show(grant)
       } catch (error) {
         releaseBindings(bindings, opening, filters)
         throw error
       }
-      // nobody would end what is begun after the end
+      // a channel joined after the end would never be closed
       if (!this.socket.open) return releaseBindings(bindings, opening, filters)
       const joinRef = frame.join_ref ?? frame.ref
       const channel = new SupabaseChannel(
@@ -127,7 +127,7 @@ export class SupabaseSession implements Guest {
     this.#close(frame.topic)
   }
 
-  /** A fresh token is taken over in silence, the one it has is nothing new; a bad one, or one that opens less, ends the channel. */
+  /** Applies a new token silently and ignores the current one; an invalid one, or one with fewer rights, closes the channel. */
   async #refresh({ topic, payload }: PhoenixFrame): Promise<void> {
     const token = tokenOf(payload)
     const channel = this.#channels.get(topic)
@@ -140,7 +140,7 @@ export class SupabaseSession implements Guest {
       channel.renew(token, grant)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      // supabase-js falls back to it with a heartbeat, whatever it was given since: no reason to end what was joined
+      // supabase-js falls back to this token with a heartbeat, whatever it got since: no reason to close channels
       if (token === this.#apikey) return
       this.#system(topic, 'error', 'system', reasonOf(error), channel.joinRef)
       this.#close(topic)
@@ -150,7 +150,7 @@ export class SupabaseSession implements Guest {
   #show(grant: Grant): void {
     this.#parts.hold(this.socket, grant)
     this.#latest = grant
-    this.shownAt = this.#parts.clock.now()
+    this.tokenAt = this.#parts.clock.now()
   }
 
   #close(topic: string): void {

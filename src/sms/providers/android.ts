@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import { mac, sameBytes } from '../../core/seal/seal.ts'
 import type { RawRequest } from '../../http/route.ts'
 import { normalized } from '../phone-codes.ts'
-import type { News, SmsProvider } from '../provider.ts'
+import type { CallbackContent, SmsProvider } from '../provider.ts'
 import { ask } from './inside.ts'
 import { readJson, refused, requireRecent } from './signed-json.ts'
 
@@ -22,12 +22,12 @@ interface Deps {
   settings: AndroidSettings
   clock: Clock
   log: Log
-  /** Where senders that write no country code are from. */
+  /** The country of senders without a country code. */
   country: () => string
   publicUrl: () => string
 }
 
-/** The events we ask the phone for, each as a webhook of its own. */
+/** The events to receive, each as a webhook of its own. */
 const wanted = ['sms:received', 'sms:sent', 'sms:delivered', 'sms:failed'] as const
 
 const Event = z.object({
@@ -42,7 +42,7 @@ const Event = z.object({
   }),
 })
 
-/** A phone with SMS Gateway for Android (capcom6): a real SIM card, which receives the one-time codes that others withhold. */
+/** A phone with SMS Gateway for Android (capcom6): a real SIM card, which receives one-time codes that other providers block. */
 export function android({ settings, clock, log, country, publicUrl }: Deps): SmsProvider {
   const { url, user, password, signing_key, numbers } = settings
   const basic = Buffer.from(`${user}:${password}`).toString('base64')
@@ -51,7 +51,7 @@ export function android({ settings, clock, log, country, publicUrl }: Deps): Sms
   return {
     name: 'android',
     capabilities: { send: true, receive: true, provision: false, receives_otp: true },
-    // what it does with an id it has seen is not promised
+    // the app does not promise what a repeated id does
     idempotent: false,
     pool: numbers,
 
@@ -82,11 +82,13 @@ export function android({ settings, clock, log, country, publicUrl }: Deps): Sms
         log.warn({ slot: simNumber }, 'a message came to a SIM card that sms.android.numbers does not name; it is not kept')
         return null
       }
-      // its id of a message follows from the text alone, so that a code sent twice would be a repeat
+      // the app derives its message id from the text, so a code sent twice would look like a repeat
       const provider_id = createHash('sha256')
         .update(JSON.stringify([messageId, phoneNumber, message, receivedAt, to]))
         .digest('hex')
-      return { sms: { provider_id, from: normalized(phoneNumber, country()), to, body: message, media: [] } } satisfies News
+      return {
+        sms: { provider_id, from: normalized(phoneNumber, country()), to, body: message, media: [] },
+      } satisfies CallbackContent
     },
 
     subscribe: register,
@@ -96,7 +98,7 @@ export function android({ settings, clock, log, country, publicUrl }: Deps): Sms
     },
   }
 
-  /** One webhook for each event, under an id of its own: to register again changes nothing. */
+  /** Registers a webhook for each event under a fixed id, so that repeating it changes nothing. */
   async function register(): Promise<void> {
     for (const event of wanted) {
       const hook = { id: `pillarbox-${event.replace(':', '-')}`, url: `${publicUrl()}/sms/android/events`, event }
@@ -105,7 +107,10 @@ export function android({ settings, clock, log, country, publicUrl }: Deps): Sms
   }
 }
 
-function outcome(event: string, { messageId, reason }: { messageId?: string | undefined; reason?: string | undefined }): News {
+function outcome(
+  event: string,
+  { messageId, reason }: { messageId?: string | undefined; reason?: string | undefined },
+): CallbackContent {
   if (messageId === undefined) return null
   if (event === 'sms:sent') return { update: { provider_id: messageId, status: 'sent' } }
   if (event === 'sms:delivered') return { update: { provider_id: messageId, status: 'delivered' } }
@@ -119,7 +124,7 @@ function outcome(event: string, { messageId, reason }: { messageId?: string | un
   }
 }
 
-/** The app signs the body followed by the time. */
+/** Verifies the app's signature, over the body followed by the time. */
 function requireSigned({ headers, bytes }: RawRequest, key: string, clock: Clock): void {
   const [signature, time] = ['x-signature', 'x-timestamp'].map((name) => [headers[name]].flat()[0])
   if (signature === undefined) throw refused('it bears no signature')

@@ -27,7 +27,7 @@ interface Deps {
   publicUrl: () => string
 }
 
-/** The provider that the settings name; undefined for none. */
+/** Creates the configured provider; undefined for none. */
 export function chosen(deps: Deps): SmsProvider | undefined {
   const settings = deps.settings()
   const mediaLimit = (): number => deps.settings().media_limit

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { mac, sameBytes } from '../../core/seal/seal.ts'
 import type { RawRequest } from '../../http/route.ts'
 import { normalized } from '../phone-codes.ts'
-import { type News, Rejected, type SmsProvider } from '../provider.ts'
+import { type CallbackContent, Rejected, type SmsProvider } from '../provider.ts'
 import { ask } from './inside.ts'
 import { readJson, refused, requireRecent } from './signed-json.ts'
 
@@ -16,7 +16,7 @@ export interface HttpBridgeSettings {
 interface Deps {
   settings: HttpBridgeSettings
   clock: Clock
-  /** Where numbers without a country code are from. */
+  /** The country of numbers without a country code. */
   country: () => string
 }
 
@@ -41,7 +41,7 @@ const StatusBody = z.object({
   error: Failure.optional(),
 })
 
-/** Anything that speaks our own protocol (docs/sms.md): a modem, Kannel, a script. Both directions are signed as Standard Webhooks are. */
+/** A bridge that speaks the protocol of docs/sms.md: a modem, Kannel, a script. Both directions are signed as in Standard Webhooks. */
 export function httpBridge({ settings, clock, country }: Deps): SmsProvider {
   const key = settings.secret.startsWith('whsec_')
     ? Buffer.from(settings.secret.slice(6), 'base64')
@@ -50,7 +50,7 @@ export function httpBridge({ settings, clock, country }: Deps): SmsProvider {
   return {
     name: 'http',
     capabilities: { send: true, receive: true, provision: false, receives_otp: true },
-    // it must leave out what it has sent under the same id
+    // the bridge must skip what it has sent under the same id
     idempotent: true,
     pool: settings.numbers,
 
@@ -77,7 +77,7 @@ export function httpBridge({ settings, clock, country }: Deps): SmsProvider {
     },
 
     async check(signal) {
-      // the protocol has no question for it: whatever it answers, it is there
+      // the protocol has no health request: any answer means it is reachable
       await ask(
         settings.url,
         { method: 'GET', headers: {}, signal },
@@ -96,9 +96,9 @@ export function httpBridge({ settings, clock, country }: Deps): SmsProvider {
       }
       const { id, from, to, body, media } = readJson(InboundBody, request.bytes)
       const files = media.map(({ content_type, content }) => ({ content_type, bytes: Buffer.from(content, 'base64') }))
-      // as a modem has them: a STOP must be that of the number we send to
+      // normalized as modems write numbers: a STOP must match the number that messages are sent to
       const [sender, recipient] = [normalized(from, country()), normalized(to, country())]
-      return { sms: { provider_id: id, from: sender, to: recipient, body, media: files } } satisfies News
+      return { sms: { provider_id: id, from: sender, to: recipient, body, media: files } } satisfies CallbackContent
     },
   }
 }

@@ -4,15 +4,15 @@ import { retryAfter } from '../../queue/backoff.ts'
 import { callInside, Unreachable } from '../../net/outside.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
 
-/** Longest time in milliseconds for one answer. */
+/** The timeout of one request in milliseconds. */
 const timeout = 15_000
 
-/** Octets of the largest answer that is read. */
+/** The largest response in bytes. */
 const largest = 256 * 1024
 
 /**
- * Calls a server that the settings name, with and for JSON. Throws Busy when it did nothing (429, 503, not reached), Lost when it may have
- * (any other 5xx, no answer), Rejected for any other refusal.
+ * Sends a JSON request to a configured server. Throws Busy when it did nothing (429, 503, unreachable), Lost when it may have done it (any
+ * other 5xx, no answer), Rejected for any other error status.
  */
 export async function ask(
   url: string,
@@ -47,7 +47,7 @@ export async function ask(
   return objectOf(text)
 }
 
-/** An answer that is no JSON object says nothing more than its status. */
+/** A response that is no JSON object counts by its status only. */
 function objectOf(text: string): Record<string, unknown> {
   try {
     const value = parseForeign(text, 'The answer')
@@ -57,7 +57,7 @@ function objectOf(text: string): Record<string, unknown> {
   }
 }
 
-/** What the far side said, without the secrets that it may repeat: callers and the log are told its words. */
+/** The remote side's message without the secrets it may repeat: it is shown to callers and logged. */
 export function redact(text: string, secrets: readonly string[]): string {
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
 }

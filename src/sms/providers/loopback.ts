@@ -3,7 +3,7 @@ import type { Inbound } from '../inbound.ts'
 import { noSuchCountry } from '../numbers.ts'
 import { Rejected, type SmsProvider } from '../provider.ts'
 
-/** Ranges that regulators keep for examples: no such number ever rings at anybody's. */
+/** Number ranges that regulators reserve for examples and fiction. */
 const ranges: Record<string, () => string> = {
   US: () => northAmerican(areas.US),
   CA: () => northAmerican(areas.CA),
@@ -18,12 +18,12 @@ interface Deps {
   isTaken: (number: string) => Promise<boolean>
 }
 
-/** Text messages that never leave the box: from identity to identity, and from whoever injects one. */
+/** Text messages that stay inside the box: between identities, and from injected messages. */
 export function loopback({ inbound, isTaken }: Deps): SmsProvider {
   return {
     name: 'loopback',
     capabilities: { send: true, receive: true, provision: true, receives_otp: true },
-    // a message handed over twice is one: it is kept under the id of the one that was sent
+    // stored under the id of the sent message, so that a repeat is stored once
     idempotent: true,
     async send({ id, from, to, body }) {
       const kept = await inbound().receive('loopback', { provider_id: id, from, to, body, media: [] })
@@ -44,7 +44,7 @@ export function loopback({ inbound, isTaken }: Deps): SmsProvider {
   }
 }
 
-// the plan is shared by twenty countries: an area says which it is
+// twenty countries share the numbering plan: the area code tells them apart
 const areas = {
   US: (
     '201 202 203 205 206 207 208 209 210 212 213 214 215 216 217 218 219 224 225 228 229 231 234 239 240 248 251 252 253 254 ' +

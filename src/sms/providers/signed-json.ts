@@ -2,17 +2,17 @@ import * as z from 'zod'
 import { Fault, placeOf } from '../../core/fault.ts'
 import { JsonScan } from '../../core/json-scan.ts'
 
-/** How far the time of a signed call may be from ours, in seconds. */
+/** The largest clock difference of a signed call, in seconds. */
 const drift = 300
 
-/** Throws Fault forbidden for a time (in seconds) that is none, or too far from now (in milliseconds): it may be a replay. */
+/** Throws Fault forbidden for a missing time (in seconds), or one too far from now (in milliseconds), which may be a replay. */
 export function requireRecent(timestamp: string | undefined, now: number): string {
   if (timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) throw refused('it bears no time')
   if (Math.abs(Number(timestamp) - now / 1000) > drift) throw refused('its time is more than 5 minutes from ours')
   return timestamp
 }
 
-/** What a signed body says. Throws Fault invalid_request, naming the parameter, for one of another form. */
+/** Parses a signed body. Throws Fault invalid_request, naming the parameter, for another shape. */
 export function readJson<Shape extends z.ZodType>(shape: Shape, bytes: Buffer): z.output<Shape> {
   let value: unknown
   try {
@@ -32,7 +32,7 @@ export function readJson<Shape extends z.ZodType>(shape: Shape, bytes: Buffer): 
   })
 }
 
-/** What was not signed with the key that both sides know. */
+/** The fault of a call without a valid signature. */
 export function refused(reason: string): Fault {
   return new Fault('forbidden', `This call is not from the SMS provider: ${reason}.`, { code: 'bad_signature' })
 }

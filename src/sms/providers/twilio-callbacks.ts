@@ -1,15 +1,15 @@
 import { Fault } from '../../core/fault.ts'
 import type { RawRequest } from '../../http/route.ts'
-import type { IncomingMedia, News, StatusUpdate } from '../provider.ts'
+import type { IncomingMedia, CallbackContent, StatusUpdate } from '../provider.ts'
 
 /**
- * What Twilio sends. The signature joins names and values without a mark between them, so that `A=1&B=2` and `A=1B2` are signed alike: a
- * name that is not known here could be such a thing, and is refused.
+ * The form fields of Twilio. Its signature joins names and values without a separator, so that `A=1&B=2` and `A=1B2` have the same
+ * signature: an unknown name could be such a forgery, and is refused.
  */
 const known =
   /^(?:MessageSid|SmsSid|SmsMessageSid|AccountSid|MessagingServiceSid|From|To|Body|NumMedia|NumSegments|SmsStatus|MessageStatus|ApiVersion|(?:From|To)(?:City|State|Zip|Country)|Media(?:Url|ContentType)\d{1,2}|ErrorCode|ErrorMessage|OptOutType|ReferralNumMedia|ChannelPrefix|ChannelToAddress|ChannelInstallSid|ChannelStatusMessage|RawDlrDoneDate|MessageType|ProfileName|AddOns|StructuredMessage|EventType|Forwarded|Latitude|Longitude|Address|Label)$/
 
-/** What we subscribe to of what becomes of a message. */
+/** The delivery statuses we subscribe to. */
 const outcomes: Record<string, StatusUpdate['status']> = {
   sent: 'sent',
   delivered: 'delivered',
@@ -20,7 +20,7 @@ const outcomes: Record<string, StatusUpdate['status']> = {
 
 type Verify = (signature: string, url: string, form: Record<string, string>) => boolean
 
-/** The form of a callback that Twilio signed for this URL and account; throws Fault forbidden, and says why, for any other. */
+/** The form of a callback that Twilio signed for this URL and account; throws Fault forbidden with the reason for any other. */
 export function signedForm(request: RawRequest, url: string, accountSid: string, verify: Verify): Record<string, string> {
   const form: Record<string, string> = {}
   for (const [name, value] of new URLSearchParams(request.bytes.toString('utf8'))) {
@@ -39,8 +39,8 @@ export function signedForm(request: RawRequest, url: string, accountSid: string,
   return form
 }
 
-/** A message that came. */
-export function inboundOf(form: Record<string, string>): News {
+/** A received message. */
+export function inboundOf(form: Record<string, string>): CallbackContent {
   const { MessageSid, From, To, Body, NumMedia = '0', OptOutType, ErrorCode, ErrorMessage } = form
   if (From === undefined || To === undefined || Body === undefined) throw refused('From, To or Body is missing')
   const media: IncomingMedia[] = []
@@ -62,8 +62,8 @@ export function inboundOf(form: Record<string, string>): News {
   }
 }
 
-/** What became of a message; null for what changes nothing. */
-export function statusOf(form: Record<string, string>, smsId: string | null): News {
+/** A delivery status; null when it changes nothing. */
+export function statusOf(form: Record<string, string>, smsId: string | null): CallbackContent {
   const status = outcomes[form['MessageStatus'] ?? '']
   if (!status) return null
   const { MessageSid, ErrorCode, ErrorMessage } = form
@@ -88,7 +88,7 @@ const explanations: Record<string, string> = {
   '30038': 'Twilio redacts one-time codes: numbers of Twilio are not allowed to receive them.',
 }
 
-/** Twilio’s own words where it has some. */
+/** Twilio’s own text where it has one. */
 export function explained(code: string, message: string | undefined): string {
   return explanations[code] ?? (message || `Twilio error ${code}`)
 }

@@ -4,7 +4,7 @@ import { callInside, Unreachable } from '../../net/outside.ts'
 import { Busy, Lost } from '../provider.ts'
 import { redact } from './inside.ts'
 
-/** One request of the library's. */
+/** A request of the library. */
 interface Asked {
   method: string
   uri: string
@@ -21,26 +21,29 @@ interface Answered {
   headers: Record<string, string | string[] | undefined>
 }
 
-/** Longest time in milliseconds for one answer of the API. */
+/** The timeout of one API request in milliseconds. */
 const timeout = 15_000
 
-/** Octets of the largest answer that is read: a page of numbers. */
+/** The largest response in bytes: a page of numbers. */
 const largest = 4 * 1024 * 1024
 
-/** The library's requests over our own HTTP: every one has an end, no redirect is followed, and it is known whether one was heard. */
+/**
+ * Sends the library's requests over our HTTP client: with a timeout, without redirects, and with the knowledge whether a request reached
+ * Twilio.
+ */
 export class TwilioTransport {
   readonly #base: string
   readonly #clock: Clock
   readonly #signal: AbortSignal | undefined
 
-  /** What is under way when the signal aborts is lost. */
+  /** Requests under way when the signal aborts are Lost. */
   constructor(base: string, clock: Clock, signal?: AbortSignal) {
     this.#base = base
     this.#clock = clock
     this.#signal = signal
   }
 
-  /** Throws Busy for what Twilio cannot have heard, Lost for what it may have. */
+  /** Throws Busy when the request cannot have reached Twilio, Lost when it may have. */
   async request({ method, uri, username = '', password = '', headers = {}, params, data }: Asked): Promise<Answered> {
     const url = new URL(uri.replace(/^https:\/\/api\.twilio\.com(?=\/)/, this.#base))
     for (const [name, value] of formOf(params)) url.searchParams.append(name, value)
@@ -52,7 +55,7 @@ export class TwilioTransport {
     if (status === 429 || status === 503) {
       throw new Busy(`Twilio answered ${status}`, retryAfter([heads['retry-after']].flat()[0], this.#clock.now()))
     }
-    // the others may have done what was asked
+    // the other errors may come after the request was executed
     if (status >= 500) throw new Lost(`Twilio answered ${status}`)
     return { statusCode: status, body: text, headers: heads }
   }
@@ -81,7 +84,7 @@ export class TwilioTransport {
   }
 }
 
-/** As Twilio takes forms: a list is a field that comes several times. */
+/** Encodes a form as Twilio expects it: a list is a repeated field. */
 function formOf(values: object | undefined): [string, string][] {
   return Object.entries(values ?? {}).flatMap(([name, value]: [string, unknown]) =>
     [value].flat().flatMap((one): [string, string][] => (isPlain(one) ? [[name, String(one)]] : [])),

@@ -16,22 +16,22 @@ export interface TwilioSettings {
 interface Deps {
   settings: TwilioSettings
   clock: Clock
-  /** Where pictures are fetched. */
+  /** The HTTP client that fetches media. */
   outside: Outside
-  /** Octets of the largest picture. */
+  /** The largest media file in bytes. */
   mediaLimit: () => number
   publicUrl: () => string
 }
 
 type Library = typeof import('twilio')
 
-/** Redirects of one picture: the API sends to a store. */
+/** The most redirects of a media file: the API redirects to a store. */
 const hops = 4
 const timeout = 15_000
-/** Octets of any answer that are read: what a redirect or an error says of itself is no picture, and has no limit set. */
+/** The minimum size limit in bytes, so that the bodies of redirects and errors can be read. */
 const leastRead = 64 * 1024
 
-/** Twilio, by its official library; this is the only file that knows it. It is loaded when it is needed: it is large. */
+/** Twilio, by its official library, which only this file uses. The library is large and loaded on first use. */
 export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Deps): SmsProvider {
   const { account_sid, auth_token, base_url } = settings
   let loaded: Promise<{ library: Library; client: Twilio }> | undefined
@@ -67,7 +67,7 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Deps
       if (provider_id === null) return
       const { client } = await load()
       await heard(client.incomingPhoneNumbers(provider_id).remove()).catch((error: unknown) => {
-        // it is ours no more, which is what was wanted
+        // released already, which is the goal
         if (!(error instanceof Rejected) || error.code !== '20404') throw error
       })
     },
@@ -79,7 +79,7 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Deps
       return new Map(
         numbers
           .filter(({ friendlyName }) => friendlyName.startsWith('phone_'))
-          // what follows the mark is how Twilio is to call, not whom
+          // the part after # configures Twilio's retries and is not sent
           .map((one) => [one.friendlyName, { ...held(one), astray: one.smsUrl.split('#')[0] !== ours }]),
       )
     },
@@ -108,7 +108,7 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Deps
     async fetch(source, signal, take) {
       let url = source
       for (let hop = 0; hop < hops; hop += 1) {
-        // the token is for the API alone, not for the store it sends to
+        // the token is for the API only, not for the store it redirects to
         const headers: Record<string, string> = url.startsWith(`${base_url}/2010-04-01/`) ? { Authorization: basic } : {}
         const answer = await outside
           .get(url, { headers, limit: Math.max(mediaLimit(), leastRead), deadline: timeout, signal, take })
@@ -142,7 +142,7 @@ function tooLarge(): Rejected {
   return new Rejected('too_large', 'it is larger than sms.media_limit')
 }
 
-/** What the library answers; its errors become ours. */
+/** Awaits an answer of the library and maps its errors to ours. */
 async function heard<Answer>(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer
@@ -167,11 +167,11 @@ function clientOf(
   signal?: AbortSignal,
 ): Twilio {
   const httpClient = new TwilioTransport(base_url, clock, signal)
-  // of its own HTTP the library uses one method
+  // the library uses one method of its HTTP client
   return library(account_sid, auth_token, { autoRetry: false, httpClient: httpClient as never })
 }
 
-/** A country or kind that Twilio has no numbers of is a 404. */
+/** Twilio answers 404 for a country or kind without numbers. */
 function absent(error: unknown): { phoneNumber: string }[] {
   if (error instanceof Rejected && error.code === '20404') return []
   throw error
@@ -181,7 +181,7 @@ function held({ sid, phoneNumber }: { sid: string; phoneNumber: string }): Provi
   return { provider_id: sid, number: phoneNumber }
 }
 
-/** One of the account's list, which has no more of pictures than their number. */
+/** A message of the account's list, which has only the number of its media. */
 function arrived(
   { sid, from, to, body, dateSent, dateCreated, numMedia, errorCode, errorMessage }: MessageInstance,
   pictures: () => Promise<IncomingMedia[]>,
@@ -199,7 +199,7 @@ function sourceIn(base: string): (media: { uri: string; contentType: string }) =
   return ({ uri, contentType }) => ({ source: `${base}${uri.replace(/\.json$/, '')}`, content_type: contentType })
 }
 
-/** What the library throws for an answer of 4xx; the rest is the transport's. */
+/** Maps the library's errors for 4xx; others come from the transport. */
 function asOurs(error: unknown): unknown {
   if (!(error instanceof Error) || !('status' in error)) return error
   const code = String('code' in error && typeof error.code === 'number' ? error.code : Number(error.status))

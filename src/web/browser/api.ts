@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** What the API said was wrong, or that it could not be asked: then `status` is 0 and `code` is `unreachable`. */
+/** An error of the API, or of the connection: then `status` is 0 and `code` is `unreachable`. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
@@ -15,15 +15,15 @@ export class ApiError extends Error {
   }
 }
 
-/** Whatever went wrong, as a sentence; what nobody expected is reported as well. */
+/** Converts any error to a sentence; unexpected ones are reported as well. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
-  // what the browser refuses, such as a file that is gone, is no bug
+  // errors of the browser, such as for a file that is gone, are no bugs
   if (!(error instanceof DOMException)) reportError(error)
-  return new ApiError(`This did not work: ${(error as Error).message}`, { status: 0, code: 'unexpected' })
+  return new ApiError(`Failed: ${(error as Error).message}`, { status: 0, code: 'unexpected' })
 }
 
-/** A list as the API answers it. */
+/** A page of a list in the API. */
 export interface Page<Row> {
   data: Row[]
   has_more: boolean
@@ -33,18 +33,18 @@ export interface Page<Row> {
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 interface Options {
-  /** A 401 is the caller's to deal with: nobody is asked to sign in. */
+  /** The caller handles a 401; no sign-in dialog. */
   quiet?: boolean
-  /** To do it twice does no harm: the box need not remember it. */
-  harmless?: boolean
+  /** The call is idempotent and needs no idempotency key. */
+  idempotent?: boolean
 }
 
-/** Whether the session has ended, and calls wait until somebody signs in again. */
+/** Whether the session has ended, and calls wait for a new sign-in. */
 export const expired = signal(false)
 
 let waiting: (() => void)[] = []
 
-/** Somebody signed in: the calls that wait are made again. */
+/** Repeats the waiting calls after a sign-in. */
 export function resume(): void {
   const calls = waiting
   waiting = []
@@ -52,17 +52,17 @@ export function resume(): void {
   for (const goOn of calls) goOn()
 }
 
-/** Keys of POSTs of which it is not known whether they arrived: whoever asks the same once more must not have it done twice. */
+/** Idempotency keys of POSTs whose result is unknown: repeating the same request reuses the key. */
 const doubtful = new Map<string, string>()
 
-/** Bodies may be large: those asked long ago are forgotten. */
+/** The most such keys, as bodies may be large; the oldest are dropped. */
 const maxDoubtful = 5
 
-/** One call of the public API, by the browser's own session. Throws ApiError; a call that finds the session ended waits for the next one. */
+/** Calls the public API with the browser's session. Throws ApiError; a call without a valid session waits for the next one. */
 export async function call<Answer>(method: Method, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
   const json = body === undefined ? undefined : JSON.stringify(body)
   const headers: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' }
-  if (method !== 'POST' || options.harmless) return asked(method, path, json, headers, options)
+  if (method !== 'POST' || options.idempotent) return asked(method, path, json, headers, options)
   const same = `${path} ${json}`
   const key = doubtful.get(same) ?? crypto.randomUUID()
   try {
@@ -77,7 +77,7 @@ export async function call<Answer>(method: Method, path: string, body?: unknown,
   }
 }
 
-/** A file as the body of a POST, octet by octet. Throws as `call` does. */
+/** Posts a file as the raw body. Throws as `call` does. */
 export function upload<Answer>(path: string, file: Blob): Promise<Answer> {
   return asked('POST', path, file, { 'Content-Type': 'application/octet-stream' })
 }
@@ -114,7 +114,7 @@ export function remove<Answer>(path: string, body?: unknown): Promise<Answer> {
   return call('DELETE', path, body)
 }
 
-/** An answer that is no JSON, as it is. Throws as `call` does. */
+/** The text of a response that is not JSON. Throws as `call` does. */
 export async function getText(path: string, headers: Record<string, string> = {}): Promise<string> {
   for (;;) {
     const response = await sent('GET', path, undefined, headers)
@@ -155,7 +155,7 @@ function errorOf(status: number, text: string): ApiError {
     const { message, code, param } = JSON.parse(text).error
     return new ApiError(message, { status, code, param })
   } catch {
-    return new ApiError(`The box, or something before it, answered ${status} and did not say why.`, { status, code: 'unknown' })
+    return new ApiError(`The box, or a proxy in front of it, answered ${status} without a reason.`, { status, code: 'unknown' })
   }
 }
 
@@ -164,7 +164,7 @@ function signedInAgain(): Promise<void> {
   return new Promise((resolve) => waiting.push(resolve))
 }
 
-/** A path with its query; what is undefined or empty is left out. */
+/** Appends a query, without undefined and empty values. */
 export function withQuery(path: string, query: Record<string, string | number | boolean | undefined>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()

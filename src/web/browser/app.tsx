@@ -11,7 +11,7 @@ import { SignInAgain, SignInPage } from './sign-in.tsx'
 import { Announcer } from './widgets/announcer.tsx'
 import { Trouble } from './widgets/trouble.tsx'
 
-/** The whole page: the way in, or the view that the address names. */
+/** The page: the sign-in form, or the view of the current path. */
 export function App(): JSX.Element {
   const [error, setError] = useState<ApiError>()
   const find = (): Promise<void> =>
@@ -23,7 +23,7 @@ export function App(): JSX.Element {
       },
     )
   useEffect(() => {
-    // the view comes while it is asked who is there
+    // loads the view while the session is checked
     found(place.value.path)
       ?.view.load()
       .catch(() => {})
@@ -43,16 +43,16 @@ export function App(): JSX.Element {
   if (session.value === undefined) return <main class="door" aria-busy="true" />
   return (
     <>
-      <Shown />
+      <Content />
       {session.value !== null && expired.value && <SignInAgain />}
       <Announcer />
     </>
   )
 }
 
-function Shown(): JSX.Element {
+function Content(): JSX.Element {
   if (place.value.path === setup.path) return <Fetched view={setup} params={{}} />
-  return session.value === null ? <SignInPage /> : <CurrentRoom />
+  return session.value === null ? <SignInPage /> : <CurrentView />
 }
 
 interface Found {
@@ -68,10 +68,10 @@ function found(path: string): Found | undefined {
   return undefined
 }
 
-function CurrentRoom(): JSX.Element {
+function CurrentView(): JSX.Element {
   const here = found(place.value.path)
   useEffect(() => {
-    document.title = `${here?.view.title ?? 'Nothing here'} · Pillarbox`
+    document.title = `${here?.view.title ?? 'Not found'} · Pillarbox`
   }, [here?.view.title])
   return (
     <Layout>
@@ -79,8 +79,8 @@ function CurrentRoom(): JSX.Element {
         <Fetched view={here.view} params={here.params} />
       ) : (
         <>
-          <h1>Nothing here</h1>
-          <p>This page has no such address.</p>
+          <h1>Not found</h1>
+          <p>There is no page at this address.</p>
         </>
       )}
     </Layout>
@@ -89,7 +89,7 @@ function CurrentRoom(): JSX.Element {
 
 const fetched = new Map<View['load'], ComponentType<ViewProps>>()
 
-/** A view whose module comes when it is first needed. */
+/** A view whose module is loaded on first use. */
 function Fetched({ view, params }: Found): JSX.Element {
   const [, setTurn] = useState(0)
   const [failed, setFailed] = useState(false)
@@ -108,10 +108,10 @@ function Fetched({ view, params }: Found): JSX.Element {
     void fetch()
   }, [load])
   if (Inside) return <Inside params={params} />
-  if (!failed) return <p class="waiting">Reading…</p>
+  if (!failed) return <p class="waiting">Loading…</p>
   return (
     <p class="trouble" role="alert">
-      This part of the page could not be fetched. <a href={place.value.path}>Load the page anew</a>
+      This part of the page could not be fetched. <a href={place.value.path}>Reload the page</a>
     </p>
   )
 }

@@ -2,14 +2,14 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join, relative } from 'node:path'
 import { build, type Metafile } from 'esbuild'
 
-/** Builds the page of its sources into dist/page: index.html, and what it names in assets/, each file named by its content. */
+/** Builds the page into dist/page: index.html and its assets in assets/, whose names contain a hash of their content. */
 
 const root = join(import.meta.dirname, '..', '..', '..')
 const place = join(root, 'dist', 'page')
-/** The tree is built beside the last one, which stays until this one is whole. */
+/** The new build is written beside the former one, which stays until the new one is complete. */
 const next = join(root, 'dist', `page.${process.pid}`)
 const html = readFileSync(join(import.meta.dirname, 'index.html'), 'utf8')
-/** The page's own text names its sources as `./start.tsx`. */
+/** index.html refers to its sources as `./start.tsx`. */
 const sources = [...html.matchAll(/(?:href|src)="\.\/([^"]+)"/g)].map(([, name]) => name!)
 
 try {
@@ -43,7 +43,7 @@ try {
   process.exitCode = 1
 }
 
-/** The page with the names of what was built, and what its script needs at once asked for with it. */
+/** index.html with the names of the built files and preload links for the modules needed at once. */
 function pageOf({ outputs }: Metafile): string {
   const built = new Map(
     Object.entries(outputs).map(([output, { entryPoint, inputs }]) => [entryPoint ?? Object.keys(inputs)[0], output]),
@@ -58,7 +58,7 @@ function pageOf({ outputs }: Metafile): string {
     .replace('  </head>', () => `${links}  </head>`)
 }
 
-/** Where the box answers with it. */
+/** Its URL on the box. */
 function url(output: string): string {
   return `/${relative(next, join(root, output))}`
 }

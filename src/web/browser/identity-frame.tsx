@@ -1,21 +1,21 @@
 import { type ComponentChildren, createContext, type JSX } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Identity } from '../../identities/model.ts'
-import { type Loaded, useThing } from './loaded.ts'
+import { type Loaded, useResource } from './loaded.ts'
 import { Link, place } from './router.tsx'
 import { views } from './views.ts'
 import { CopyButton } from './widgets/copy-button.tsx'
-import { Awaited } from './widgets/listing.tsx'
+import { WhenLoaded } from './widgets/listing.tsx'
 import { Mark } from './widgets/mark.tsx'
 
 const Current = createContext<Loaded<Identity> | undefined>(undefined)
 
-/** The identity whose view this is; to be asked inside of IdentityFrame. */
+/** The identity of the current view; used inside of IdentityFrame. */
 export function useIdentity(): Loaded<Identity> {
   return useContext(Current)!
 }
 
-/** What is above every view of one identity: who it is, and its tabs. What is below it can rely on the id to be one that the box gave out. */
+/** The heading and tabs above every view of one identity. Its children can rely on a valid id. */
 export function IdentityFrame({
   id,
   children,
@@ -23,13 +23,13 @@ export function IdentityFrame({
   id: string
   children: (identity: Identity) => ComponentChildren
 }): JSX.Element {
-  const identity = useThing<Identity>(
+  const identity = useResource<Identity>(
     `/v1/identities/${encodeURIComponent(id)}`,
     (event) => event.identity_id === id && event.type.startsWith('identity.'),
   )
   return (
     <Current.Provider value={identity}>
-      <Awaited of={identity}>
+      <WhenLoaded of={identity}>
         {(value) => (
           <>
             <div class="head">
@@ -44,7 +44,7 @@ export function IdentityFrame({
             {children(value)}
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </Current.Provider>
   )
 }

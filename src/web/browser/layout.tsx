@@ -7,13 +7,13 @@ import { session, signOut } from './session.ts'
 import { Action } from './widgets/action.tsx'
 import { effect, signal } from '@preact/signals'
 
-/** What is around every view. */
+/** The frame of every view. */
 export function Layout({ children }: { children: ComponentChildren }): JSX.Element {
   const main = useRef<HTMLElement>(null)
   const here = place.value.path
   const before = useRef(here)
   useEffect(() => {
-    // what was followed may be gone from the page: whoever uses the keyboard goes on where the new begins
+    // the focused link may be gone: the keyboard focus moves to the new content
     if (before.current !== here && document.activeElement === document.body) main.current?.focus()
     before.current = here
   }, [here])
@@ -48,7 +48,7 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
         </div>
       </header>
       <div role="status" class="connection">
-        {connection.value === 'lost' && <p>The connection to the box is lost. Trying again; nothing will be missed.</p>}
+        {connection.value === 'lost' && <p>The connection to the box is lost. Reconnecting; no events will be missed.</p>}
       </div>
       <main id="main" tabIndex={-1} ref={main}>
         {children}
@@ -57,7 +57,7 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
   )
 }
 
-/** Identities are the root, and whatever is below `/identities`. */
+/** The root and all paths below `/identities` are the identities. */
 function isAt(path: string): boolean {
   const { path: now } = place.value
   return path === '/' ? now === '/' || now.startsWith('/identities') : now === path || now.startsWith(`${path}/`)
@@ -66,7 +66,7 @@ function isAt(path: string): boolean {
 function ThemeSwitch(): JSX.Element {
   return (
     <label class="theme">
-      <span>Colours</span>
+      <span>Theme</span>
       <select value={theme.value} onChange={({ currentTarget }) => void (theme.value = currentTarget.value as Theme)}>
         {themes.map((one) => (
           <option key={one} value={one}>
@@ -83,7 +83,7 @@ export type Theme = (typeof themes)[number]
 
 const name = 'pillarbox theme'
 
-/** How the page looks; `auto` is as the machine does. Kept by this browser. */
+/** The theme; `auto` follows the system. Stored by this browser. */
 export const theme = signal<Theme>(kept())
 
 effect(() => {
@@ -91,7 +91,7 @@ effect(() => {
   try {
     localStorage.setItem(name, theme.value)
   } catch {
-    // a browser that keeps nothing forgets it
+    // without local storage the choice is not kept
   }
 })
 

@@ -4,13 +4,13 @@ import type { EventEnvelope } from '../../timeline/model.ts'
 import { ApiError, expired, post } from './api.ts'
 import { confirmSession } from './session.ts'
 
-/** An event of the box, with whatever it carries. */
+/** An event of the box, with any data. */
 export type LiveEvent = Omit<EventEnvelope, 'data'> & { data: Record<string, unknown> }
 
-/** Whether events arrive: `lost` is when they did, or could not yet, and it is tried again. */
+/** The state of the event stream; `lost` while it reconnects. */
 export const connection = signal<'connecting' | 'live' | 'lost'>('connecting')
 
-/** Hears each event; undefined says that some may have been missed, so that what is shown must be read again. */
+/** Receives each event; undefined means that events may have been missed, so that everything must be loaded again. */
 type Listener = (event: LiveEvent | undefined) => void
 
 const listeners = new Set<Listener>()
@@ -25,38 +25,38 @@ let turn = 0
 let socket: WebSocket | undefined
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Answers how to stop listening. */
+/** Returns a function that removes the listener. */
 export function listen(listener: Listener): () => void {
   listeners.add(listener)
   return () => void listeners.delete(listener)
 }
 
-/** Has all that is shown read again: something was changed here of which no event tells. */
+/** Reloads everything shown after a change that emits no event. */
 export function reread(): void {
-  tell(undefined)
+  notify(undefined)
 }
 
-/** Begins to follow the events of the account, for as long as the page is open. */
+/** Follows the events of the account while the page is open. */
 export function follow(): void {
   addEventListener('online', () => again(0))
   addEventListener('offline', () => socket && drop(socket))
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState !== 'visible' || expired.value) return
     if (connection.value === 'lost') again(0)
-    // when it cannot be asked, the connection tells soon
+    // a failing call is followed by an error of the connection
     else confirmSession().catch(() => {})
   })
   void connect()
 }
 
 async function connect(): Promise<void> {
-  // what gets no answer is given up for the next; while somebody is to sign in again, nobody is asked anew
+  // a connection without an answer is replaced; while a sign-in is pending, none is made
   again(timeout)
   if (socket || expired.value) return
   const mine = ++turn
   try {
     if (connection.value !== 'connecting') await confirmSession()
-    const { token } = await post<RealtimeToken>('/v1/realtime/token', {}, { harmless: true })
+    const { token } = await post<RealtimeToken>('/v1/realtime/token', {}, { idempotent: true })
     if (mine === turn) attach(new WebSocket(`${location.origin.replace(/^http/, 'ws')}/v1/realtime`, ['pillarbox.v1', token]))
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
@@ -70,7 +70,7 @@ function attach(opened: WebSocket): void {
   let answered = true
   const pulse = setInterval(() => {
     if (opened.readyState !== WebSocket.OPEN) return
-    // a network that went away says nothing: only the missing answer tells
+    // a dead network sends nothing: only the missing answer shows it
     if (!answered) return drop(opened)
     answered = false
     opened.send('{"type":"ping"}')
@@ -83,7 +83,7 @@ function attach(opened: WebSocket): void {
   })
   opened.addEventListener('message', ({ data }) => {
     answered = true
-    hear(JSON.parse(String(data)), opened)
+    receive(JSON.parse(String(data)), opened)
   })
   opened.addEventListener('close', () => {
     clearInterval(pulse)
@@ -99,17 +99,17 @@ interface Frame {
   event?: LiveEvent
 }
 
-function hear(frame: Frame, from: WebSocket): void {
+function receive(frame: Frame, from: WebSocket): void {
   if (frame.type === 'subscribed') {
-    // what was shown before the first subscription was read when nobody listened yet; of what was read since, some may have failed
-    if (since === undefined || connection.value === 'lost') tell(undefined)
+    // data loaded before the first subscription may have changed since; calls after it may have failed
+    if (since === undefined || connection.value === 'lost') notify(undefined)
     since ??= frame.since ?? undefined
     failures = 0
     connection.value = 'live'
   }
   if (frame.type === 'event' && frame.event) {
     since = frame.event.id
-    tell(frame.event)
+    notify(frame.event)
   }
   if (frame.type === 'error') {
     if (frame.code === 'since_expired') since = undefined
@@ -117,11 +117,11 @@ function hear(frame: Frame, from: WebSocket): void {
   }
 }
 
-function tell(event: LiveEvent | undefined): void {
+function notify(event: LiveEvent | undefined): void {
   for (const listener of listeners) listener(event)
 }
 
-/** Goes on without it: over a network that is gone its end is heard of much later. */
+/** Continues without it: on a dead network the close event comes much later. */
 function drop(opened: WebSocket): void {
   opened.close()
   if (socket === opened) lost()

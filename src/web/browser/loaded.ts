@@ -2,35 +2,35 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, get, type Page, withQuery } from './api.ts'
 import { listen, type LiveEvent } from './live.ts'
 
-/** Something of the box, read when it is first shown and again when an event concerns it. */
+/** Data of the box, loaded when first shown and again when an event concerns it. */
 export interface Loaded<Value> {
-  /** Undefined until it was first read. */
+  /** Undefined until it is loaded. */
   value: Value | undefined
   error: ApiError | undefined
   reload: () => Promise<void>
 }
 
-/** Whether an event may have changed what is shown. */
+/** Whether an event may have changed the data. */
 export type Concerns = (event: LiveEvent) => boolean
 
-/** Events come in bursts: they are answered by one reading, so many milliseconds after the first. */
+/** Events come in bursts: they cause one load, this many milliseconds after the first. */
 const gathering = 120
 
-/** What changes without an event, a mark on somebody else's screen, is found within so many milliseconds. */
-export const glance = 15_000
+/** The polling interval for changes without an event, in milliseconds. */
+export const pollInterval = 15_000
 
-/** One thing by its path; null reads nothing. `keep` reads it again now and then, for what no event tells. */
-export function useThing<Value>(path: string | null, concerns: Concerns = () => false, keep = false): Loaded<Value> {
+/** One object by its path; null loads nothing. `keep` polls for changes without an event. */
+export function useResource<Value>(path: string | null, concerns: Concerns = () => false, keep = false): Loaded<Value> {
   return useReading(path, () => get<Value>(path!), concerns, keep)
 }
 
-/** A list by its path, as far as `more` was asked for. */
+/** A list by its path, with the pages loaded by `more`. */
 export interface Listed<Row> extends Loaded<Row[]> {
   hasMore: boolean
   more: () => Promise<void>
 }
 
-/** A list, read page by page; what was shown stays shown when it is read again. */
+/** A list, loaded page by page; its rows stay visible during a reload. */
 export function useList<Row>(
   path: string | null,
   query: Record<string, string | number | boolean | undefined> = {},
@@ -83,7 +83,7 @@ function useReading<Value>(name: string | null, read: () => Promise<Value>, conc
     )
     // an older answer must not replace a newer one
     if (mine !== turn.current) return
-    setState((shown) => ('error' in outcome && shown.name === name ? { ...shown, ...outcome } : outcome))
+    setState((current) => ('error' in outcome && current.name === name ? { ...current, ...outcome } : outcome))
   }, [name])
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -96,7 +96,7 @@ function useReading<Value>(name: string | null, read: () => Promise<Value>, conc
     const stop = listen((event) => {
       if (event === undefined || latest.current.concerns(event)) soon()
     })
-    const looking = keep ? setInterval(() => document.visibilityState === 'visible' && soon(), glance) : undefined
+    const looking = keep ? setInterval(() => document.visibilityState === 'visible' && soon(), pollInterval) : undefined
     void reload()
     return () => {
       stop()
@@ -105,6 +105,6 @@ function useReading<Value>(name: string | null, read: () => Promise<Value>, conc
       clearInterval(looking)
     }
   }, [name, keep, reload])
-  const shown = state.name === name ? state : undefined
-  return { value: shown?.value, error: shown?.error, reload }
+  const current = state.name === name ? state : undefined
+  return { value: current?.value, error: current?.error, reload }
 }

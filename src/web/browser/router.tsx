@@ -6,7 +6,7 @@ interface Place {
   query: URLSearchParams
 }
 
-/** Where we are. */
+/** The current location. */
 export const place = signal<Place>(here())
 
 addEventListener('popstate', () => {
@@ -17,14 +17,14 @@ function here(): Place {
   return { path: location.pathname, query: new URLSearchParams(location.search) }
 }
 
-/** Goes to a place of this page; `replace` leaves no step to come back to. */
+/** Navigates within the page; `replace` adds no history entry. */
 export function go(href: string, replace = false): void {
   if (replace) history.replaceState(null, '', href)
   else history.pushState(null, '', href)
   place.value = here()
 }
 
-/** What the parameters of `/identities/:id` are in a path; undefined where it is another place. */
+/** The parameters of a path for a pattern such as `/identities/:id`; undefined without a match. */
 export function match(pattern: string, path: string): Record<string, string> | undefined {
   const wanted = pattern.split('/')
   const given = path.replace(/(?<=.)\/$/, '').split('/')
@@ -51,7 +51,7 @@ interface LinkProps extends Omit<PartialAnchorHTMLAttributes<HTMLAnchorElement>,
   children: ComponentChildren
 }
 
-/** A link within the page; with a key held down it opens elsewhere, as links do. */
+/** A link within the page; with a modifier key the browser handles it. */
 export function Link({ href, children, ...rest }: LinkProps): JSX.Element {
   const follow = (event: MouseEvent): void => {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return

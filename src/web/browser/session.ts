@@ -2,10 +2,10 @@ import { signal } from '@preact/signals'
 import type { Session } from '../../accounts/model.ts'
 import { ApiError, get, post, remove, resume } from './api.ts'
 
-/** Who is signed in: null for nobody, undefined while that is not known. */
+/** The current session: null without one, undefined while unknown. */
 export const session = signal<Session | null | undefined>(undefined)
 
-/** Asks the box who is signed in. Throws ApiError when it cannot be asked. */
+/** Loads the current session. Throws ApiError. */
 export async function findSession(): Promise<void> {
   try {
     session.value = await get<Session>('/v1/session', { quiet: true })
@@ -15,18 +15,18 @@ export async function findSession(): Promise<void> {
   }
 }
 
-/** Throws ApiError: `totp_required` and `invalid_totp` ask for a code. Whoever was signed in before goes on where they were. */
+/** Throws ApiError: `totp_required` and `invalid_totp` request a code. The same account continues where it was. */
 export async function signIn(input: Record<string, string>): Promise<void> {
   await take(await post<Session>('/v1/session', input, { quiet: true }))
   resume()
 }
 
-/** Asks whether the cookie is still of who is on the page: another tab may have let in somebody else. Throws ApiError. */
+/** Checks that the cookie still belongs to the session of the page: another tab may have changed it. Throws ApiError. */
 export async function confirmSession(): Promise<void> {
   await take(await get<Session>('/v1/session'))
 }
 
-/** What is on the page belongs to one account: for another it begins anew, and what waits is never asked in the other's name. */
+/** The page shows one account: for another one it reloads, so that waiting calls are not made in its name. */
 async function take(now: Session): Promise<void> {
   const before = session.value
   if (before && before.account.id !== now.account.id) {

@@ -5,7 +5,7 @@ import { session, signIn } from './session.ts'
 import { Dialog } from './widgets/dialog.tsx'
 import { Field, Form, type Typed } from './widgets/form.tsx'
 
-/** E-mail address, password and, once the box asks for it, a code. */
+/** E-mail address, password and, once the API requires it, a code. */
 function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
   const [coded, setCoded] = useState(false)
   const send = async ({ totp, ...typed }: Typed): Promise<void> => {
@@ -14,7 +14,7 @@ function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
       await signIn(input)
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'totp_required') throw error
-      // only asked for now: nothing was wrong so far
+      // the code is requested for the first time, which is no error
       if (coded) throw error
       setCoded(true)
     }
@@ -27,7 +27,7 @@ function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
         <Field
           name="totp"
           label="Code"
-          hint="Of your authenticator app. A recovery code does as well."
+          hint="From your authenticator app. A recovery code works as well."
           autoComplete="one-time-code"
           inputMode="text"
           required
@@ -38,7 +38,7 @@ function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
   )
 }
 
-/** The page for who is not signed in. */
+/** The page without a session. */
 export function SignInPage(): JSX.Element {
   return (
     <main class="door" id="main">
@@ -51,7 +51,7 @@ export function SignInPage(): JSX.Element {
   )
 }
 
-/** Over the page once a session has ended: what was typed below stays, and goes on from there. */
+/** A dialog over the page once a session has ended: typed text stays, and calls continue. */
 export function SignInAgain(): JSX.Element {
   return (
     <Dialog title="Sign in again">
@@ -61,12 +61,12 @@ export function SignInAgain(): JSX.Element {
   )
 }
 
-/** Instead of the page over plain http, where browsers neither keep a session of the box nor give the page what it calls the API with. */
+/** Shown over plain http, where browsers neither store the session cookie nor provide the APIs that the page needs. */
 export function Insecure(): JSX.Element {
   return (
     <main class="door" id="main">
       <h1>This page needs https, or localhost</h1>
-      <p>You came by plain http: whoever is on the way could read your password and your mail. Nobody can sign in like this.</p>
+      <p>This connection is plain http: others on the network could read your password and mail. Signing in is disabled.</p>
       <p class="hint">
         The operator sets <code>http.tls</code>, or puts a proxy with TLS in front, and sets <code>public_url</code> to https.
       </p>

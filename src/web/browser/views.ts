@@ -35,5 +35,5 @@ export const views: View[] = [
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./views/account.tsx') },
 ]
 
-/** For who has no password yet; it stands alone. */
+/** For an account without a password; shown without the layout. */
 export const setup: View = { path: '/setup', title: 'Welcome', load: () => import('./views/setup.tsx') }

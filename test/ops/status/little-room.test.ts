@@ -77,7 +77,7 @@ async function livedIn(disk: string): Promise<{ env: Record<string, string>; ide
 }
 
 async function expectReadOnly(env: Record<string, string>, box: Running, identity: string): Promise<void> {
-  expect(await command(env, 'ready')).toEqual([0, 'The box is up, but takes nothing new: the disk is short of room.\n'])
+  expect(await command(env, 'ready')).toEqual([0, 'The box is up, but refuses new data: the disk is nearly full.\n'])
   const [, answered] = await command(env, 'ready', '--json')
   expect(JSON.parse(answered)).toEqual({ ready: true, failing: ['space'] })
   expect(await box.call('GET', '/readyz')).toEqual({ status: 503, body: { status: 'unavailable', failing: ['space'] } })
@@ -88,7 +88,7 @@ async function expectReadOnly(env: Record<string, string>, box: Running, identit
   const [code, screen] = await command(env, 'status')
   expect([code, screen]).toEqual([
     1,
-    expect.stringMatching(/takes nothing new: the disk is short of room[^]*free, less than min_free \(64.0 MiB\)/),
+    expect.stringMatching(/refuses new data: the disk is nearly full[^]*free, less than min_free \(64.0 MiB\)/),
   ])
   const { status, body } = await box.call('POST', '/v1/identities', { name: 'Bea' })
   expect([status, body.error.code]).toEqual([500, 'storage_full'])

@@ -99,7 +99,7 @@ test('a message of an mbox takes memory for its octets, and none for its lines',
     }
   }
   const found = []
-  for await (const { octets } of messagesOf(watched(), 32 * mebibyte)) found.push(octets?.length)
+  for await (const { bytes: octets } of messagesOf(watched(), 32 * mebibyte)) found.push(octets?.length)
   expect(found).toEqual([3 * 8 * mebibyte])
   expect(most).toBeLessThan(256 * mebibyte)
 })

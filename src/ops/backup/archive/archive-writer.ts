@@ -3,10 +3,10 @@ import { closeSync, fstatSync, fsyncSync, openSync, rmSync, statSync, writeSync 
 import { type Entry, type Manifest, sums } from './manifest.ts'
 import { block, padded, tarHeader } from './tar.ts'
 
-/** What is added to a manifest once everything else is written: the room for it is left at the beginning. */
+/** The manifest without the fields that are known last; space for it is reserved at the beginning. */
 type Unfinished = Omit<Manifest, 'entries'>
 
-/** Writes an archive in one pass, and its first file last: only then are sizes and checksums known. */
+/** Writes an archive in one pass, and its first file last, when sizes and checksums are known. */
 export class ArchiveWriter {
   readonly #handle: number
   readonly #modified: number
@@ -15,7 +15,7 @@ export class ArchiveWriter {
   readonly #entries: Entry[] = []
   #position: number
 
-  /** Makes the file, for its owner only. What is there under this name is given up. */
+  /** Creates the file, readable by its owner only; an existing file is overwritten. */
   constructor(file: string, manifest: Unfinished) {
     rmSync(file, { force: true })
     this.#handle = openSync(file, 'wx', 0o600)
@@ -25,7 +25,7 @@ export class ArchiveWriter {
     this.#position = block + this.#reserved
   }
 
-  /** Octets written up to now. */
+  /** The bytes written so far. */
   get size(): number {
     return this.#position
   }
@@ -48,7 +48,7 @@ export class ArchiveWriter {
   /** Completes the archive and forces it to disk. */
   finish(): Manifest {
     const manifest: Manifest = { ...this.#manifest, entries: this.#entries }
-    // spaces mean nothing in JSON
+    // JSON ignores the padding spaces
     const text = Buffer.from(
       JSON.stringify(manifest, null, 2)
         .padEnd(this.#reserved - 1)
@@ -66,7 +66,7 @@ export class ArchiveWriter {
     return manifest
   }
 
-  /** Whether this archive is what lies there, and not another that was begun since. */
+  /** Whether this archive is the file at the path, and not another that was started since. */
   isAt(file: string): boolean {
     return statSync(file, { throwIfNoEntry: false })?.ino === fstatSync(this.#handle).ino
   }

@@ -8,14 +8,14 @@ import { block, padded, readTarHeader } from './tar.ts'
 /** Larger than any manifest. */
 const longest = 1024 * 1024
 
-/** A backup that is read: its manifest is known from the beginning, its files are found by it. */
+/** Reads a backup: the manifest is loaded on opening, and locates the files. */
 export class BackupArchive {
   readonly file: string
   readonly manifest: Manifest
   readonly size: number
   readonly #manifestText: Buffer
 
-  /** Throws Fault when the file cannot be read, is no backup, or was made by a newer program. */
+  /** Throws Fault when the file cannot be read, is no backup, or was made by a newer version. */
   static async open(file: string): Promise<BackupArchive> {
     const handle = await opened(file)
     try {
@@ -34,8 +34,8 @@ export class BackupArchive {
   }
 
   /**
-   * Reads every octet once: headers as we write them, each file with its checksum, zeros between them, and nothing behind. Throws Fault
-   * `backup_damaged` naming what is wrong first.
+   * Reads every byte once: headers as the writer makes them, each file with its checksum, zeros between them, and nothing after the end.
+   * Throws Fault `backup_damaged` naming the first error.
    */
   async check(signal?: AbortSignal): Promise<void> {
     let position = block + this.#manifestText.length
@@ -61,7 +61,7 @@ export class BackupArchive {
     return this.manifest.entries.some((entry) => entry.name === name)
   }
 
-  /** One of its files, as it lies in the archive. */
+  /** One of its files, as stored. */
   stream(name: Entry['name']): NodeJS.ReadableStream & AsyncIterable<Buffer> {
     const { start, size } = this.#place(name)
     return createReadStream(this.file, { start, end: start + size - 1, highWaterMark: 1 << 18 })

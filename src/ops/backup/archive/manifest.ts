@@ -2,21 +2,21 @@ import * as z from 'zod'
 
 export const formatName = 'pillarbox backup'
 
-/** The newest form of archive this program writes, and the newest it reads. */
+/** The archive format that this program writes, and the newest it reads. */
 export const formatVersion = 1
 
-/** What the archive holds, in this order, between `manifest.json` and `SHA256SUMS`. */
+/** The files of the archive, in this order, between `manifest.json` and `SHA256SUMS`. */
 export const entryNames = { database: 'pillarbox.db.zst', state: 'state.json', keys: 'keys.json' } as const
 
 const Entry = z.strictObject({
   name: z.enum([entryNames.database, entryNames.state, entryNames.keys]),
-  /** Octets as they lie in the archive. */
+  /** Bytes as stored in the archive. */
   size: z.int().min(0),
-  /** Of these octets, in hex. */
+  /** Of these bytes, in hex. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 })
 
-/** The first file of a backup: what it is of, and what must be found in it. */
+/** The first file of a backup: its origin and contents. */
 export const Manifest = z.strictObject({
   format: z.literal(formatName),
   format_version: z.literal(formatVersion),
@@ -25,7 +25,7 @@ export const Manifest = z.strictObject({
   created_at: z.iso.datetime(),
   mail_domain: z.string(),
   database_version: z.int().min(1),
-  /** Octets of the database once it is unpacked. */
+  /** The size of the unpacked database in bytes. */
   database_size: z.int().min(1),
   /** Rows of each table. */
   rows: z.record(z.string(), z.int().min(0)),
@@ -35,7 +35,7 @@ export const Manifest = z.strictObject({
 export type Manifest = z.output<typeof Manifest>
 export type Entry = Manifest['entries'][number]
 
-/** The last file, as `sha256sum -c` reads it. */
+/** The last file, in the format of `sha256sum -c`. */
 export function sums(manifestSha256: string, entries: readonly Entry[]): string {
   const lines = [{ name: 'manifest.json', sha256: manifestSha256 }, ...entries]
   return lines.map(({ sha256, name }) => `${sha256}  ${name}\n`).join('')

@@ -1,12 +1,12 @@
-/** Octets of a header, and what everything is filled up to (POSIX.1-1988, ustar). */
+/** The size of a header, and of padding units, in bytes (POSIX.1-1988, ustar). */
 export const block = 512
 
-/** How many octets a body of this size takes in the archive. */
+/** The padded size of a body in bytes. */
 export function padded(size: number): number {
   return Math.ceil(size / block) * block
 }
 
-/** The header of a file that only its owner may read; `modified` in seconds since 1970. */
+/** The header of a file with mode 0600; `modified` in seconds since 1970. */
 export function tarHeader(name: string, size: number, modified: number): Buffer {
   const header = Buffer.alloc(block)
   header.write(name, 0, 100, 'ascii')
@@ -30,7 +30,7 @@ export function tarHeader(name: string, size: number, modified: number): Buffer 
   return header
 }
 
-/** What a header says; undefined when it is not exactly as `tarHeader` writes it. */
+/** Parses a header; undefined when it is not exactly as `tarHeader` writes it. */
 export function readTarHeader(header: Buffer): { name: string; size: number; modified: number } | undefined {
   const end = header.indexOf(0)
   const name = header.toString('ascii', 0, Math.min(end === -1 ? 100 : end, 100))

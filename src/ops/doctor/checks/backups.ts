@@ -1,27 +1,27 @@
 import { day } from '../../../core/clock.ts'
 import { about, type Check, reasonOf, spell } from '../check.ts'
 
-/** A backup that is there. */
+/** An existing backup. */
 export interface Newest {
   name: string
   created_at: string
-  /** Whether the keys are in it. */
+  /** Whether it contains the keys. */
   keys: boolean
 }
 
 interface Deps {
-  /** Where the box keeps its backups; undefined when it is not said. */
+  /** The backup directory; undefined when it is not configured. */
   directory: string | undefined
-  /** The newest one. Throws a sentence when the directory cannot be read. */
+  /** The newest backup. Throws a sentence when the directory cannot be read. */
   newest: () => Promise<Newest | undefined>
   now: () => number
   /** The file of the master key. */
   masterKey: string
-  /** When the box was made, in milliseconds. */
+  /** When the box was created, in milliseconds. */
   created: number
 }
 
-/** Whether there is a backup, how old it is, and whether a box can be made of it without another file. */
+/** Checks that there is a recent backup, and that it can be restored without another file. */
 export function backups({ directory, newest, now, masterKey, created }: Deps): Check {
   return {
     name: 'backup',
@@ -32,7 +32,7 @@ export function backups({ directory, newest, now, masterKey, created }: Deps): C
       if (directory === undefined) {
         return [
           line.warn(
-            'Nobody told the box where its backups go.',
+            'No backup directory is configured.',
             'Set backup.directory, then: systemctl reload pillarbox && pillarbox backup --auto',
           ),
         ]

@@ -3,7 +3,7 @@ import { about, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 import type { Ask, ExternalView } from '../external-view.ts'
 
-/** Where the large lists take people off. */
+/** The delisting pages of the large lists. */
 const removals: Record<string, (address: string) => string> = {
   'zen.spamhaus.org': (address) => `https://check.spamhaus.org/results/?query=${address}`,
   'bl.spamcop.net': (address) => `https://www.spamcop.net/bl.shtml?${address}`,
@@ -11,7 +11,7 @@ const removals: Record<string, (address: string) => string> = {
   'b.barracudacentral.org': () => 'https://www.barracudacentral.org/rbl/removal-request',
 }
 
-/** Whether lists that others refuse mail by name our addresses (RFC 5782). */
+/** Checks whether DNS block lists name our addresses (RFC 5782). */
 export function blocklists(externalView: ExternalView, lists: readonly string[]): Check {
   return {
     name: 'blocklists',

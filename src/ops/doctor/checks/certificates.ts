@@ -6,37 +6,37 @@ import { type ShownCertificate, spelled } from '../conversation.ts'
 import type { Line } from '../model.ts'
 import { certificateAt, type ListenerEndpoint } from './ports.ts'
 
-/** A pair of files that the settings name. */
+/** A configured pair of files. */
 export interface ConfiguredPair {
   /** The group of settings: `smtp.tls`. */
   setting: string
   cert: string
   key: string
-  /** The name that it must bear. */
+  /** The name that it must contain. */
   name: string
 }
 
 interface Deps {
   pairs: readonly ConfiguredPair[]
-  /** Where the box listens; undefined when it does not run. */
+  /** The current listeners; undefined while the box does not run. */
   present: () => ListenerEndpoint[] | undefined
-  /** The name by which a listener is reached. */
+  /** The public name of a listener. */
   nameOf: (listener: ListenerEndpoint) => string
-  /** Whether other servers are told to refuse mail to us unless they can trust the certificate (MTA-STS in force). */
+  /** Whether MTA-STS enforcement requires a trusted certificate. */
   strict: boolean
-  /** Whether the box obtains by itself what the settings name no files for. */
+  /** Whether ACME provides certificates without configured files. */
   acme: boolean
   now: () => number
 }
 
-/** What is left when it is to be looked at, and when it is late: in milliseconds, and as a part of the life of one that has few days. */
+/** When the remaining lifetime is a warning and when a failure: in milliseconds, and as a fraction for short-lived certificates. */
 const early = { milliseconds: 21 * day, part: 21 / 90 }
 const late = { milliseconds: 7 * day, part: 7 / 90 }
 
 const byFiles = 'Renew it, put the files in place, and: systemctl reload pillarbox'
 const byAcme = 'pillarbox certificate list says what is in its way; then: pillarbox certificate renew'
 
-/** The certificates that the box shows, and those in the files: how long they last, whose they are, whether key and certificate fit. */
+/** Checks the certificates in use, and those in files: their lifetime, names, and whether key and certificate match. */
 export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps): Check {
   const inFile = async (pair: ConfiguredPair): Promise<Line> => {
     const line = about('tls', `${pair.setting} ${pair.cert}`)
@@ -62,11 +62,11 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
     if (!showing) return []
     const line = about('tls', `${listener.speech} ${spelled(listener)}`)
     try {
-      const shown = await showing
+      const presented = await showing
       const own = acme && !pairs.some(({ setting }) => setting === settingOf(listener))
-      const judged = judge(line, shown, { name, now: now(), renew: own ? byAcme : byFiles })
-      if (judged.status !== 'pass' || shown.distrust === null) return [judged]
-      return [untrusted(listener, shown.distrust, { strict, renew: own ? byAcme : undefined })]
+      const judged = judge(line, presented, { name, now: now(), renew: own ? byAcme : byFiles })
+      if (judged.status !== 'pass' || presented.distrust === null) return [judged]
+      return [untrusted(listener, presented.distrust, { strict, renew: own ? byAcme : undefined })]
     } catch (error) {
       return [
         line.fail(
@@ -125,17 +125,17 @@ function untrusted(
   const chain = why.includes('VERIFY_LEAF') || why.includes('ISSUER')
   const message = chain
     ? `Programs that check do not trust it (${why}): the certificates that lead to its root may be missing.`
-    : `Programs that check do not trust it (${why}): nobody they know has signed it.`
+    : `Clients do not trust it (${why}): it is not signed by a CA they know.`
   const fix = chain
     ? `Put the whole chain into ${setting}.cert: the certificate first, then those that signed it.`
     : (renew ?? `Set acme.agree_terms, or ${setting}.cert and ${setting}.key to a certificate of a public authority.`)
   return line.of(listener.speech === 'smtp' && strict ? 'fail' : 'warn', message, fix)
 }
 
-/** Why reports to other domains cannot be sent, and what mends it; null when they can, undefined when they are off. */
+/** Why reports to other domains cannot be sent, and the fix; null when they can, undefined when they are off. */
 export type ReportStatus = () => { why: string; fix: string } | null | undefined
 
-/** Whether the reports to other domains that are on can be sent. */
+/** Checks whether enabled reports to other domains can be sent. */
 export function reports(status: ReportStatus): Check {
   return {
     name: 'reports',

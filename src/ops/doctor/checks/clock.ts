@@ -2,25 +2,25 @@ import { execFile } from 'node:child_process'
 import { about, type Check, reasonOf, spell } from '../check.ts'
 import type { Line } from '../model.ts'
 
-/** Runs a program; answers what it printed, or rejects. */
+/** Runs a program; returns its output, or rejects. */
 export type Run = (program: string, parameters: string[]) => Promise<string>
 
 interface Deps {
   now: () => number
-  /** When the newest thing that the box knows of happened, in milliseconds; undefined when nothing has. */
+  /** The time of the latest known event, in milliseconds; undefined without one. */
   newest?: (() => Promise<number | undefined>) | undefined
-  /** The time that a server says it is, in milliseconds; without one the machine is asked whether it keeps its clock right. */
+  /** The time of a server, in milliseconds; without one the machine is asked whether its clock is synchronized. */
   elsewhere?: (() => Promise<number>) | undefined
-  /** Where that server is. */
+  /** The URL of that server. */
   source: string | undefined
   run?: Run | undefined
 }
 
-/** Codes, signatures and certificates live by the clock; so many milliseconds off they fail. */
+/** The clock error in milliseconds at which codes, signatures and certificates fail. */
 const harmful = 30_000
 const noticeable = 5000
 
-/** Whether it is as late as the box believes. */
+/** Checks the clock of the box. */
 export function clock({ now, newest, elsewhere, source, run = program }: Deps): Check {
   return {
     name: 'clock',

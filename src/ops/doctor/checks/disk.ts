@@ -2,23 +2,23 @@ import { statfs } from 'node:fs/promises'
 import { day, hour } from '../../../core/clock.ts'
 import { about, type Check, quoted, reasonOf, spell } from '../check.ts'
 import type { Line } from '../model.ts'
-import { makingRoom } from '../remedies.ts'
+import { freeingSpace } from '../remedies.ts'
 import { existingPart, formatBytes } from '../../../store/space.ts'
 
-/** What `statfs` tells of a file system. */
+/** The result of `statfs`. */
 export type Measure = (path: string) => Promise<{ bsize: number; bavail: number; blocks: number; files: number; ffree: number }>
 
 interface Deps {
   directory: string
-  /** Octets below which the box takes nothing new. */
+  /** Free bytes below which the box refuses new data. */
   minimum: number
   measure?: Measure | undefined
-  /** Octets that were free before, and when in milliseconds, oldest first; what is free now is kept for the next time. */
+  /** Earlier free bytes with their times in milliseconds, oldest first; stores the current value. */
   history?: ((free: number) => Promise<{ at: number; free: number }[]>) | undefined
   now: () => number
 }
 
-/** Room on the disk of the data: octets, inodes, and how long it will last at the present pace. */
+/** Checks the data disk: bytes, inodes, and when it will be full at the current rate. */
 export function disk({ directory, minimum, measure = statfs, history, now }: Deps): Check {
   return {
     name: 'disk',
@@ -28,7 +28,7 @@ export function disk({ directory, minimum, measure = statfs, history, now }: Dep
         const seen = await measure(existingPart(directory))
         const free = seen.bsize * seen.bavail
         const past = (await history?.(free)) ?? []
-        return [room(directory, free, minimum), ...inodes(directory, seen), ...trend(past, { free, minimum, now: now() })]
+        return [spaceLine(directory, free, minimum), ...inodes(directory, seen), ...trend(past, { free, minimum, now: now() })]
       } catch (error) {
         const line = about('disk', directory)
         return [line.fail(`The disk does not say how full it is: ${reasonOf(error)}`, `Look at it: df ${quoted(directory)}`)]
@@ -37,10 +37,10 @@ export function disk({ directory, minimum, measure = statfs, history, now }: Dep
   }
 }
 
-function room(directory: string, free: number, minimum: number): Line {
+function spaceLine(directory: string, free: number, minimum: number): Line {
   const line = about('disk', directory)
   const much = `${formatBytes(free)} are free`
-  const fix = makingRoom(directory)
+  const fix = freeingSpace(directory)
   if (free < minimum) {
     return line.fail(`${much}, less than min_free (${formatBytes(minimum)}): mail is put off, and nothing new is taken.`, fix)
   }
@@ -49,7 +49,7 @@ function room(directory: string, free: number, minimum: number): Line {
 }
 
 function inodes(directory: string, { files, ffree }: { files: number; ffree: number }): Line[] {
-  // some file systems have as many as they need, and count none
+  // some file systems have unlimited inodes, and report none
   if (files === 0) return []
   const line = about('disk', 'inodes')
   const share = Math.floor((ffree / files) * 100)
@@ -64,7 +64,7 @@ function trend(
   { free, minimum, now }: { free: number; minimum: number; now: number },
 ): Line[] {
   const [oldest] = past
-  // less than half a day says nothing
+  // less than half a day is no trend
   if (!oldest || now - oldest.at < 12 * hour) return []
   const line = about('disk', 'trend')
   const pace = (oldest.free - free) / (now - oldest.at)

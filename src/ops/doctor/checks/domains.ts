@@ -1,39 +1,39 @@
 import { about, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 
-/** A record that a domain of ours asks for, as it was last seen. */
+/** A required DNS record at its last check. */
 export interface SeenRecord {
   purpose: 'mx' | 'spf' | 'dkim' | 'dmarc' | 'mta_sts' | 'tls_rpt'
   required: boolean
   /** Whether it is a DKIM key that signs nothing now. */
   idle: boolean
   status: 'missing' | 'invalid' | 'valid'
-  /** Whether the DNS gave no answer, so that this is from before, or a guess. */
+  /** Whether the DNS gave no answer, so that this result is older or unknown. */
   unanswered: boolean
-  /** When it last did; null when that is not known. */
+  /** When the DNS last answered; null when unknown. */
   seen_at: string | null
   found: string[]
   reason: string | null
-  /** The line of a zone file that should be there. */
+  /** The expected line of a zone file. */
   zone: string
 }
 
 export interface SeenDomain {
   name: string
-  /** Whether mail for it is taken. */
+  /** Whether its mail is accepted. */
   receives: boolean
   records: SeenRecord[]
 }
 
-/** What the DNS says of our domains; `fresh` looks now. */
+/** The DNS status of hosted domains; `fresh` checks now. */
 export type LookUpDomains = (fresh: boolean) => Promise<SeenDomain[]>
 
 /** One line for each kind of record of each domain. */
-export function domains(standing: LookUpDomains): Check {
+export function domains(lookUp: LookUpDomains): Check {
   return {
     name: 'domains',
     pace: 'often',
-    run: async (asked) => (await standing(asked)).flatMap((domain) => linesOf(domain)),
+    run: async (asked) => (await lookUp(asked)).flatMap((domain) => linesOf(domain)),
   }
 }
 
@@ -41,7 +41,7 @@ function linesOf({ name, receives, records }: SeenDomain): Line[] {
   const purposes = [...new Set(records.map(({ purpose }) => purpose))]
   return purposes.map((purpose) => {
     const line = about(purpose, name)
-    // a spare key is for the next rotation, and a retired one for mail of before
+    // a spare key is for the next rotation, and a retired one for older mail
     const counted = records.filter((record) => record.purpose === purpose && !record.idle)
     const wrong = counted.filter(({ status }) => status !== 'valid')
     const [first] = wrong
@@ -55,7 +55,7 @@ function linesOf({ name, receives, records }: SeenDomain): Line[] {
   })
 }
 
-/** What was right when the DNS last answered is not wrong because it does not answer now. */
+/** A record that was correct at the last answer is not reported as wrong for a missing one. */
 function formerly({ seen_at }: SeenRecord): string {
   return `The DNS gave no answer now; ${seen_at === null ? 'before' : `on ${seen_at}`} it was as it should be.`
 }

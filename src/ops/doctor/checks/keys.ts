@@ -1,13 +1,13 @@
 import { about, type Check } from '../check.ts'
 
 interface Deps {
-  /** Whether the settings hold a bootstrap key. */
+  /** Whether the settings contain a bootstrap key. */
   bootstrap: boolean
-  /** The id of the key that it opens, if it still does. */
+  /** The id of the key it is, if that is still valid. */
   opens: () => Promise<string | undefined>
 }
 
-/** The key for the first steps, which lies in the settings and opens everything. */
+/** Checks for a valid bootstrap key in the settings, which has every scope. */
 export function bootstrapKey({ bootstrap, opens }: Deps): Check {
   return {
     name: 'bootstrap_key',

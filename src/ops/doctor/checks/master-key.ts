@@ -10,14 +10,14 @@ interface Deps {
   master_key_file: string | undefined
 }
 
-/** Whether the master key is where the next start of the box takes it from. */
+/** Checks that the master key is where the next start reads it. */
 export function masterKey(places: Deps): Check {
   return {
     name: 'data',
     pace: 'often',
     async run() {
       const file = masterKeySource(places)
-      // a box that never ran has none yet, and what this user may not look into is not known to be empty
+      // a box that never ran has none yet, and an unreadable directory is not known to be empty
       if (!existsSync(join(places.data_dir, 'state.json')) || !existsSync(join(file, '..'))) return []
       const line = about('data', file)
       if (existsSync(file)) return [line.pass('The master key is there.')]

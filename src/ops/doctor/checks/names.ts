@@ -8,7 +8,7 @@ import { type Database, join, sql } from '../../../store/database.ts'
 
 const silent = 'Set dns.servers to a resolver that answers; the line dns says whether this one answers anything.'
 
-/** Whether our name, by which we greet and to which MX records point, leads here (RFC 5321 2.3.5), and the API's name somewhere. */
+/** Checks that our host name, used in HELO and MX records, points here (RFC 5321 2.3.5), and that the API's name resolves. */
 export function helo(externalView: ExternalView, publicUrl: () => string): Check {
   return {
     name: 'helo',
@@ -36,19 +36,19 @@ async function leads(externalView: ExternalView, ask: Ask, name: string): Promis
     return line.fail(`It leads to ${wrong.join(', ')}, which doctor.addresses does not name.`, `Publish: ${record}`)
   }
   if (own === undefined && !found.some((address) => isPublic(address))) {
-    const message = `It leads to ${found.join(', ')}, which nobody on the internet can reach.`
+    const message = `It leads to ${found.join(', ')}, which is not reachable from the internet.`
     return line.warn(message, `Publish: ${record}; or set doctor.addresses when only this machine sees it so.`)
   }
   return line.pass(`It leads to ${found.join(', ')}.`)
 }
 
-/** Whether our addresses go back to our name, and that to them: large receivers refuse mail from others. */
+/** Checks that our addresses have a PTR record to our name, which resolves to them: large receivers refuse mail from others. */
 export function ptr(externalView: ExternalView, direct: boolean): Check {
   return {
     name: 'ptr',
     pace: 'seldom',
     async run() {
-      // whoever passes our mail on is known by an address of theirs
+      // a relay sends from its own addresses
       if (!direct) return []
       return externalView.ask(async (ask) => {
         const addresses = await externalView.addresses(ask)
@@ -80,11 +80,11 @@ interface Deps {
   database: Database
   /** The box's own domain. */
   domain: string
-  /** The account of the operator. */
+  /** The operator's account. */
   account: string
 }
 
-/** Identities of other accounts at whose addresses certificate authorities and strangers believe to reach who runs the box: made before that was refused. */
+/** Checks for identities of other accounts with role names of the operator, created before those were reserved. */
 export function operatorNames({ database, domain, account }: Deps): Check {
   return {
     name: 'operator_names',

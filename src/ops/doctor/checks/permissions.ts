@@ -8,24 +8,24 @@ import { owning } from '../remedies.ts'
 interface Deps {
   dataDirectory: string
   keysDirectory: string
-  /** A key that is handed over. */
+  /** A master key file outside of the key directory. */
   masterKeyFile: string | undefined
-  /** Private keys of certificates that the settings name. */
+  /** Configured private keys of certificates. */
   privateKeys: readonly string[]
-  /** Whether it is the box that asks, and not a command beside it. */
+  /** Whether the box itself runs the check, not a command. */
   running: () => boolean
 }
 
 interface Kept {
   path: string
-  /** Bits that must not be there, and the mode that would be right. */
+  /** The forbidden mode bits, and the right mode. */
   forbidden: number
   right: string
-  /** Who else's it may be. */
+  /** Whether other owners are allowed. */
   foreign?: boolean
 }
 
-/** Who may read the box's files: nobody but the user it runs as. */
+/** Checks that only the box's user can read its files. */
 export function permissions({ dataDirectory, keysDirectory, masterKeyFile, privateKeys, running }: Deps): Check {
   const groups: [subject: string, kept: Kept[]][] = [
     [
@@ -33,7 +33,7 @@ export function permissions({ dataDirectory, keysDirectory, masterKeyFile, priva
       ours(dataDirectory, ['state.json', 'state.json.previous', 'pillarbox.db', 'pillarbox.db-wal', 'tls/key.pem']),
     ],
     [keysDirectory, ours(keysDirectory, masterKeyFile === undefined ? ['master.key', 'master.key.former'] : [])],
-    // systemd lets the service read its credentials by an access list, which shows as bits of the group
+    // systemd grants the service access to credentials by an ACL, which appears as group bits
     ...[...(masterKeyFile === undefined ? [] : [masterKeyFile]), ...privateKeys].map((path): [string, Kept[]] => [
       path,
       [{ path, forbidden: 0o007, right: '640', foreign: true }],

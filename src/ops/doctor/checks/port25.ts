@@ -3,7 +3,7 @@ import { type Database, sql } from '../../../store/database.ts'
 import { about, type Check, reasonOf } from '../check.ts'
 import type { ExternalView } from '../external-view.ts'
 
-/** Opens a conversation with the server that takes mail for a domain, and ends it; answers who greeted, and throws why nobody did. */
+/** Connects to the mail server of a domain; returns its host, and throws why none answered. */
 export type GreetServer = (domain: string, signal: AbortSignal) => Promise<string>
 
 interface Deps {
@@ -12,16 +12,16 @@ interface Deps {
   probe: GreetServer
   mode: 'direct' | 'relay' | 'none'
   port: number
-  /** Whose server is tried while no mail has left of late. */
+  /** The domain whose server is probed while no mail was delivered recently. */
   domain: string
   isOurs: (domain: string) => boolean
   now: () => number
 }
 
-/** Longest time for reaching one server, in milliseconds. */
+/** The timeout of reaching one server in milliseconds. */
 const timeout = 20_000
 
-/** Whether mail can leave: providers often close port 25. */
+/** Checks that mail can leave: providers often block port 25. */
 export function port25({ externalView, database, probe, mode, port, domain, isOurs, now }: Deps): Check {
   return {
     name: 'port25',
@@ -31,7 +31,7 @@ export function port25({ externalView, database, probe, mode, port, domain, isOu
       if (mode === 'none') return []
       const left = mode === 'direct' ? await lately(database, now(), isOurs) : undefined
       if (left !== undefined) return [line.pass(`Mail to ${left} has just left.`)]
-      // a box that nobody can see has no business with others' servers
+      // a box without a public address does not probe other servers
       if (mode === 'direct' && (await externalView.ask((ask) => externalView.addresses(ask))).length === 0) return []
       try {
         return [line.pass(`${await probe(domain, AbortSignal.timeout(timeout))} answers.`)]
@@ -46,7 +46,7 @@ export function port25({ externalView, database, probe, mode, port, domain, isOu
   }
 }
 
-/** A domain of others whose server took mail in the last six hours. */
+/** An outside domain whose server accepted mail in the last six hours. */
 async function lately(database: Database, now: number, isOurs: (domain: string) => boolean): Promise<string | undefined> {
   const rows = await database.all<{ lane: string }>(
     sql`SELECT lane FROM deliveries_queue WHERE ended_at >= ${new Date(now - 6 * hour).toISOString()} AND kind = 'email'

@@ -5,7 +5,7 @@ import { about, type Check, reasonOf } from '../check.ts'
 import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, spelled, within } from '../conversation.ts'
 import type { Line } from '../model.ts'
 
-/** What speaks at a place, and how. */
+/** The protocol of a listener. */
 export type Speech = 'smtp' | 'submission' | 'submissions' | 'http' | 'https'
 
 export interface ListenerEndpoint extends Endpoint {
@@ -13,16 +13,16 @@ export interface ListenerEndpoint extends Endpoint {
 }
 
 interface Deps {
-  /** Our own name. */
+  /** Our host name. */
   hostname: string
-  /** Those that the settings name. */
+  /** The configured listeners. */
   wanted: readonly ListenerEndpoint[]
-  /** Where the box listens; undefined when it does not run. */
+  /** The current listeners; undefined while the box does not run. */
   present: () => ListenerEndpoint[] | undefined
   dataDirectory: string
 }
 
-/** Whether every listener answers as it should; of a box that does not run, whether it could have its ports. */
+/** Checks that every listener answers; of a stopped box, that its ports are available. */
 export function ports({ hostname, wanted, present, dataDirectory }: Deps): Check {
   return {
     name: 'ports',
@@ -70,7 +70,7 @@ async function greeting(listener: ListenerEndpoint, hostname: string): Promise<s
   }
 }
 
-/** Whether the port could be had. */
+/** Whether the port is available. */
 async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: string): Promise<Line> {
   const line = about('ports', `${speech} ${spelled({ host, port })}`)
   const server = createServer()
@@ -78,7 +78,7 @@ async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: str
     const failed = once(server, 'error').then(([error]) => {
       throw error as Error
     })
-    // without a host Node takes every address there is, also where there is no IPv6
+    // without a host Node binds to all addresses, also without IPv6
     server.listen({ host: host === '::' ? undefined : host, port, exclusive: true })
     await Promise.race([once(server, 'listening'), failed])
     return line.pass('The port is free.')
@@ -103,7 +103,7 @@ async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: str
   }
 }
 
-/** Whether a program listens at the port: what this user may not have it cannot try. */
+/** Whether a program listens at the port, where this user may not bind to it. */
 async function isAnswered(host: string, port: number): Promise<boolean> {
   const hosts = host === '::' ? ['::1', '127.0.0.1'] : [within({ host, port }).host]
   const found = await Promise.all(
@@ -123,7 +123,7 @@ async function isAnswered(host: string, port: number): Promise<boolean> {
   return found.includes(true)
 }
 
-/** The certificate that a listener shows to who asks for a name; undefined for one without TLS. */
+/** The certificate of a listener for a name; undefined without TLS. */
 export function certificateAt(listener: ListenerEndpoint, name: string): ReturnType<typeof fetchCertificate> | undefined {
   if (listener.speech === 'http') return undefined
   return listener.speech === 'smtp' || listener.speech === 'submission'

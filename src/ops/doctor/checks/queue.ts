@@ -9,7 +9,7 @@ interface Deps {
   running: () => boolean
 }
 
-/** What waits to leave the box: how much, how long, and whether anything gets through. */
+/** Checks the queue: its length, its age, and whether deliveries succeed. */
 export function queue({ database, now, running }: Deps): Check {
   return {
     name: 'queue',
@@ -25,8 +25,8 @@ export function queue({ database, now, running }: Deps): Check {
   }
 }
 
-/** Where to look when nothing of a kind gets through: to one destination, and to several. */
-interface Way {
+/** The advice when all deliveries of a kind fail: to one destination, and to several. */
+interface Advice {
   one: (destination: string) => string
   all: string
 }
@@ -34,13 +34,13 @@ interface Way {
 const retry = (kind: string): string =>
   `pillarbox queue list --kind ${kind} has the last answer of each; once that is mended: pillarbox queue retry ID`
 
-const mail: Way = {
+const mail: Advice = {
   one: (domain) =>
     `pillarbox queue list --destination ${domain} has its answers: theirs to mend, unless they name this machine (lines port25, helo, ptr, spf).`,
   all: 'Lines port25, dns, helo and ptr say what is in the way; the way out is set by outbound.*',
 }
 
-const routing: Record<string, Way> = {
+const routing: Record<string, Advice> = {
   webhook: {
     one: (id) => `GET /v1/webhooks/${id}/deliveries has what it answers; once it is mended: pillarbox queue retry ID, or wait.`,
     all: retry('webhook'),
@@ -59,7 +59,7 @@ async function judge(database: Database, { kind, waiting, oldest, due }: Kind, n
   const line = about('queue', kind)
   const last = await lately(database, kind, now)
   const overdue = now - Date.parse(due)
-  // many that wait for one dead server are late, and still one after the other is tried
+  // many deliveries to one dead server are overdue, while the next one is still tried
   if (running && overdue > 15 * minute && now - (last?.newest ?? 0) > 15 * minute) {
     const lane = await laneOf(database, kind, due)
     const message = `${waiting} wait, and ${lane} should have been tried ${spell(overdue)} ago: the queue does not move.`
@@ -69,7 +69,7 @@ async function judge(database: Database, { kind, waiting, oldest, due }: Kind, n
     const message = `None of ${last.tried} attempts of the last hour went well; the last one: ${last.answer ?? 'no answer'}`
     const { one, all } = routing[kind] ?? mail
     const [lane] = last.lanes
-    // many destinations that all fail have this machine in common, one has its own trouble
+    // failures to many destinations have a local cause, to one destination a remote one
     if (last.lanes.size === 1) return line.warn(`${message} (all to ${lane})`, one(lane!))
     return line.fail(message, all)
   }
@@ -94,15 +94,15 @@ interface Lately {
   tried: number
   done: number
   answer: string | null
-  /** Where they went. */
+  /** Their destinations. */
   lanes: Set<string>
-  /** When the newest attempt began. */
+  /** When the newest attempt started. */
   newest: number
 }
 
 async function lately(database: Database, kind: string, now: number): Promise<Lately | undefined> {
   const since = new Date(now - hour).toISOString()
-  // the newest attempts have the highest numbers: what is older is not read
+  // attempt ids ascend, so older ones are not read
   const rows = await database.all<{ lane: string; started_at: string; outcome: string | null; answer: string | null }>(
     sql`SELECT lane, started_at, outcome, answer FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
       JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq

@@ -6,11 +6,11 @@ interface Deps {
   externalView: ExternalView
   /** The domain of new addresses. */
   domain: string
-  /** The name servers of the settings; none: those of the system. */
+  /** The configured name servers; empty: those of the system. */
   servers: readonly string[]
 }
 
-/** Whether the DNS can be asked at all: without it mail is neither sent nor checked. */
+/** Checks that the DNS answers, without which mail is neither sent nor verified. */
 export function resolver({ externalView, domain, servers }: Deps): Check {
   return {
     name: 'dns',

@@ -3,14 +3,14 @@ import { about, type Check } from '../check.ts'
 
 interface Deps {
   database: Database
-  /** The ids of the accounts that may be signed in to. */
+  /** The ids of the accounts with a login. */
   accounts: () => readonly string[]
 }
 
-/** Longest list of lines. */
-const most = 50
+/** The most lines. */
+const maxLines = 50
 
-/** People who sign in with a password and nothing else. */
+/** Checks for people who sign in without a second factor. */
 export function secondFactors({ database, accounts }: Deps): Check {
   return {
     name: 'second_factor',
@@ -21,7 +21,7 @@ export function secondFactors({ database, accounts }: Deps): Check {
       )
       const listed = new Set(accounts())
       const people = rows.filter(({ account_id }) => listed.has(account_id))
-      const bare = people.filter(({ confirmed_at }) => confirmed_at === null).slice(0, most)
+      const bare = people.filter(({ confirmed_at }) => confirmed_at === null).slice(0, maxLines)
       const all = about('second_factor', 'all')
       if (people.length === 0) return [all.pass('Nobody signs in with a password.')]
       if (bare.length === 0) return [all.pass('Everybody who signs in has a second factor.')]

@@ -9,13 +9,13 @@ interface Deps {
   publicUrl: () => string
   wanted: readonly ListenerEndpoint[]
   proxies: number
-  /** Whether mail leaves, and whether from our own addresses. */
+  /** How mail leaves: directly, by a relay, or not at all. */
   mode: 'direct' | 'relay' | 'none'
 }
 
 const pretended = /(?:^|\.)(?:test|example|invalid|localhost|local)$/
 
-/** Settings that are not wrong, but hardly meant. */
+/** Checks for settings that are valid but probably unintended. */
 export function settings(deps: Deps): Check {
   return {
     name: 'config',
@@ -31,7 +31,10 @@ function named({ domain, hostname }: Deps): Line[] {
   if (pretended.test(domain)) {
     const line = about('config', 'mail.domain')
     return [
-      line.warn(`${domain} is a name for trying out: nobody elsewhere can write to it.`, 'Set mail.domain to a domain of yours.'),
+      line.warn(
+        `${domain} is a name for testing: other servers cannot send mail to it.`,
+        'Set mail.domain to a domain of yours.',
+      ),
     ]
   }
   if (hostname.includes('.') && !pretended.test(hostname)) return []
@@ -52,13 +55,13 @@ function reached({ publicUrl, wanted, proxies }: Deps): Line[] {
     ]
   }
   if (wanted.some(({ speech }) => speech === 'https') || proxies > 0) return []
-  const message = `${url.origin} is https, but the box serves none and trusts no proxy: whoever calls is taken for one and the same client.`
+  const message = `${url.origin} is https, but the box serves none and trusts no proxy: all callers count as one client.`
   return [line.warn(message, "Set http.trusted_proxies to the proxy's address, such as [127.0.0.1/32], or set http.tls.")]
 }
 
 function inTheClear({ wanted, proxies }: Deps): Line[] {
   const open = wanted.filter(({ speech, host }) => speech === 'http' && !isLoopback(host))
-  // a proxy on another machine, or outside of a container, must reach it
+  // a proxy on another machine, or outside of a container, must be able to connect
   if (proxies > 0) return []
   return open.map(({ host, port }) =>
     about('config', 'http.listen').warn(

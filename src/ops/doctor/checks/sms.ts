@@ -1,17 +1,17 @@
 import { about, type Check, reasonOf } from '../check.ts'
 
-/** What is asked of whoever carries text messages. */
+/** The interface to the SMS provider. */
 export interface Carrier {
   name: string
   capabilities: { receives_otp: boolean }
-  /** Asks whether it is there and takes our credentials. Throws a sentence. */
+  /** Checks the connection and the credentials. Throws a sentence. */
   check?(signal: AbortSignal): Promise<void>
 }
 
-/** Longest time for the provider's answer, in milliseconds. */
+/** The timeout of the provider's answer in milliseconds. */
 const timeout = 20_000
 
-/** Whether whoever carries text messages is there, and knows us. */
+/** Checks that the SMS provider is reachable and accepts our credentials. */
 export function sms(provider: Carrier | undefined): Check {
   return {
     name: 'sms',

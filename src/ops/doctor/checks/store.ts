@@ -9,12 +9,12 @@ interface Deps {
   dataDirectory: string
 }
 
-/** Longest time for reading the whole database, and once more where the first reading found damage, in milliseconds. */
+/** The timeout for reading the whole database, and again after damage was found, in milliseconds. */
 const timeout = 22_000
 
 const copying = `See whether all of it can be copied: ${proof}`
 
-/** Whether the database keeps what it is given. */
+/** Checks that the database accepts writes. */
 export function storeWrites({ database, dataDirectory }: Deps): Check {
   return {
     name: 'store writes',
@@ -31,12 +31,12 @@ export function storeWrites({ database, dataDirectory }: Deps): Check {
   }
 }
 
-/** Whether the database is whole, page by page (`PRAGMA quick_check`). */
+/** Checks the integrity of the database, page by page (`PRAGMA quick_check`). */
 export function storeWhole(deps: Deps): Check {
   return { name: 'store whole', pace: 'seldom', run: async () => [await whole(deps)] }
 }
 
-/** Takes nothing for damaged on one reading: who restores a backup loses what came since. */
+/** Reads twice before reporting damage: restoring a backup loses later data. */
 async function whole({ database, dataDirectory }: Deps): Promise<Line> {
   const line = about('store', 'integrity')
   const end = performance.now() + timeout

@@ -1,17 +1,17 @@
 import { about, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 
-/** The oldest of each line of Node without a hole we know of (the security release of 21 October 2026). */
+/** The oldest version of each Node line without known vulnerabilities (the security release of 21 October 2026). */
 const safeNode: Record<string, string> = { 24: '24.22.1' }
 
 /** Node.js comes with the packages, each version of Pillarbox with its own. */
 const upgrade =
   'Upgrade Pillarbox to its newest version, which brings its own Node.js (docs/upgrade.md), and start it by bin/pillarbox.'
 
-/** Before it a database could be damaged when its log began anew. */
+/** Earlier versions could damage a database when the WAL restarts. */
 const soundSqlite = '3.51.3'
 
-/** What the box runs on, against the newest security releases that this program knows. */
+/** Checks Node.js and SQLite against the newest security releases that this version knows. */
 export function version({
   box,
   versions = process.versions,

@@ -11,13 +11,13 @@ interface Row {
   disabled_reason: string | null
 }
 
-/** Longest list of lines: a flaw of ours shows in the first. */
-const most = 50
+/** The most lines: a general problem shows in the first. */
+const maxLines = 50
 
-/** Milliseconds of nothing but failure that are nobody's fault. */
+/** Milliseconds of failures that are normal. */
 const usual = 10 * minute
 
-/** Webhooks that fail, or were switched off because they did; of everybody's accounts. */
+/** Checks for webhooks of any account that fail, or were disabled for it. */
 export function webhooks({ database, now }: { database: Database; now: () => number }): Check {
   return {
     name: 'webhooks',
@@ -26,10 +26,10 @@ export function webhooks({ database, now }: { database: Database; now: () => num
       const rows = await database.all<Row>(
         sql`SELECT id, url, active, failing_since, disabled_at, disabled_reason FROM webhooks
           WHERE (active = 1 AND failing_since IS NOT NULL AND failing_since <= ${new Date(now() - usual).toISOString()})
-            OR (active = 0 AND disabled_reason IS NOT NULL) ORDER BY seq DESC LIMIT ${most}`,
+            OR (active = 0 AND disabled_reason IS NOT NULL) ORDER BY seq DESC LIMIT ${maxLines}`,
       )
       const lines = rows.map(({ id, url, active, failing_since, disabled_at, disabled_reason }) => {
-        // what follows the host may be a secret of theirs
+        // the path may contain a secret of the receiver
         const line = about('webhooks', `${id} ${new URL(url).host}`)
         if (active === 0) {
           const why = disabled_reason === 'gone' ? 'it answered 410' : 'it failed for days'

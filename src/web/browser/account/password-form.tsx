@@ -9,7 +9,7 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** Another address to sign in with, or another password. */
+/** Changes the address or password for signing in. */
 export function PasswordForm({ account, onChange }: Props): JSX.Element {
   return (
     <section class="sheet" aria-labelledby="password">
@@ -29,7 +29,7 @@ export function PasswordForm({ account, onChange }: Props): JSX.Element {
         <Field
           name="password"
           label="New password"
-          hint="8 to 256 characters. It ends your other sessions."
+          hint="8 to 256 characters. Changing it ends your other sessions."
           type="password"
           autoComplete="new-password"
         />

@@ -30,7 +30,7 @@ function Adding({ onChange }: Pick<Props, 'onChange'>): JSX.Element {
   if (!setup) {
     return (
       <>
-        <p>With one, signing in takes a code of an authenticator app as well.</p>
+        <p>With a second factor, signing in also requires a code of an authenticator app.</p>
         <Form submit="Add a second factor" label="Add a second factor" send={begin}>
           <Field name="password" label="Password" type="password" autoComplete="current-password" />
         </Form>
@@ -51,7 +51,7 @@ function Adding({ onChange }: Pick<Props, 'onChange'>): JSX.Element {
         <strong class="mono">{setup.secret}</strong> <CopyButton text={setup.secret} what="the key" />
       </p>
       <p>
-        Keep these recovery codes, each stands in for a code once. They are shown only now:{' '}
+        Keep these recovery codes: each replaces one code. They are shown only now:{' '}
         <CopyButton text={setup.recovery_codes.join('\n')} what="the recovery codes" />
       </p>
       <ul class="mono">

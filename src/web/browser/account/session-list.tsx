@@ -10,7 +10,7 @@ import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
-/** Where the account is signed in. */
+/** The sessions of the account. */
 export function SessionList(): JSX.Element {
   const list = useList<SessionEntry>('/v1/account/sessions')
   const [asking, setAsking] = useState(false)

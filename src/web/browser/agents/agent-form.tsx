@@ -6,14 +6,14 @@ import { IdentityField } from '../widgets/identity-field.tsx'
 
 interface Props {
   title: string
-  /** What it is now; left out: it is a new one. */
+  /** The current agent; omitted for a new one. */
   agent?: Agent
   submit: string
   send: (input: Record<string, unknown>) => Promise<unknown>
   onClose: () => void
 }
 
-/** What strangers may know of an identity. */
+/** The form of an agent's public profile. */
 export function AgentDialog({ title, agent, submit, send, onClose }: Props): JSX.Element {
   return (
     <Dialog title={title} onClose={onClose} wide>
@@ -78,7 +78,7 @@ function linesOf(text: string | true | undefined): string[] {
     .filter((line) => line !== '')
 }
 
-/** The address is the last word: names may have many. */
+/** The URL is the last word: names may have spaces. */
 function linkOf(line: string): { name: string; url: string } {
   const [, name = '', url = line] = /^(.*)\s(\S+)$/.exec(line) ?? []
   return { name: name.trim(), url }

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Reputation, Tier } from '../../../trust/model.ts'
-import { useThing } from '../loaded.ts'
-import { Awaited } from '../widgets/listing.tsx'
+import { useResource } from '../loaded.ts'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
@@ -19,9 +19,9 @@ const names: Record<string, string> = {
 
 const tones: Record<Tier, 'good' | undefined> = { bronze: undefined, silver: undefined, gold: 'good', platinum: 'good' }
 
-/** How far an agent is to be trusted, and what each component adds or takes. */
+/** The reputation of an agent, and the effect of each component. */
 export function ReputationSheet({ agentId, identityId }: { agentId: string; identityId: string }): JSX.Element {
-  const reputation = useThing<Reputation>(
+  const reputation = useResource<Reputation>(
     `/v1/agents/${agentId}/reputation`,
     ({ type, identity_id }) => identity_id === identityId && type === 'reputation.updated',
     true,
@@ -29,7 +29,7 @@ export function ReputationSheet({ agentId, identityId }: { agentId: string; iden
   return (
     <section class="sheet" aria-labelledby="reputation">
       <h2 id="reputation">Reputation</h2>
-      <Awaited of={reputation}>
+      <WhenLoaded of={reputation}>
         {({ score, tier, components, updated_at }) => (
           <>
             <p>
@@ -45,18 +45,18 @@ export function ReputationSheet({ agentId, identityId }: { agentId: string; iden
             </ul>
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </section>
   )
 }
 
-/** The most that one component adds or takes: a whole side of its bar. */
-const most = 0.5
+/** The largest effect of one component: half the width of its bar. */
+const maxEffect = 0.5
 const side = 50
 
 function ComponentLine({ component }: { component: Reputation['components'][number] }): JSX.Element {
   const { name, effect, explanation } = component
-  const long = (Math.min(most, Math.abs(effect)) / most) * side
+  const long = (Math.min(maxEffect, Math.abs(effect)) / maxEffect) * side
   return (
     <li>
       <div class="bar-words">

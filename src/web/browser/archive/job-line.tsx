@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Job } from '../../../jobs/model.ts'
 import type { Exported, Tally } from '../../../ops/transfer/model.ts'
-import { counted, moment, octets } from '../widgets/format.ts'
+import { counted, moment, bytes } from '../widgets/format.ts'
 import { JobProgress } from '../widgets/job-progress.tsx'
 
 interface Props {
@@ -9,7 +9,7 @@ interface Props {
   onEnd: () => Promise<void>
 }
 
-/** One export or import: how far it is, and what came of it. */
+/** One export or import: its progress, and its result. */
 export function JobLine({ job, onEnd }: Props): JSX.Element {
   const { id, kind, status, result, created_at } = job
   return (
@@ -26,8 +26,8 @@ export function JobLine({ job, onEnd }: Props): JSX.Element {
 }
 
 function Made({ made: { url, expires_at, size, messages, sms } }: { made: Exported }): JSX.Element {
-  if (Date.parse(expires_at) <= Date.now()) return <p class="faint">It was there to be downloaded for 24 hours.</p>
-  // the box may be reached here by another name than its own
+  if (Date.parse(expires_at) <= Date.now()) return <p class="faint">The download expired after 24 hours.</p>
+  // the page may use another host name than the configured one
   const { pathname, search } = new URL(url)
   return (
     <p class="actions middle">
@@ -35,7 +35,7 @@ function Made({ made: { url, expires_at, size, messages, sms } }: { made: Export
         Download
       </a>
       <span class="faint">
-        {counted(messages, 'e-mail')}, {counted(sms, 'text message')}, {octets(size)}; until {moment(expires_at)}
+        {counted(messages, 'e-mail')}, {counted(sms, 'text message')}, {bytes(size)}; until {moment(expires_at)}
       </span>
     </p>
   )
@@ -43,13 +43,13 @@ function Made({ made: { url, expires_at, size, messages, sms } }: { made: Export
 
 function wordsOf({ imported, duplicates, sms, too_large, header_too_large, unreadable, not_understood, ignored }: Tally): string {
   const rest = [
-    [duplicates, 'there already'],
+    [duplicates, 'already present'],
     [too_large, 'too large'],
     [header_too_large, 'with too large a header'],
     [unreadable, 'could not be read'],
-    [not_understood, 'not wholly understood'],
-    [ignored, 'no messages, and passed over'],
+    [not_understood, 'only partly parsed'],
+    [ignored, 'not messages, and skipped'],
   ] as const
   const others = rest.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
-  return `${[`${counted(imported, 'e-mail')} and ${counted(sms, 'text message')} were taken in`, ...others].join('; ')}.`
+  return `${[`${counted(imported, 'e-mail')} and ${counted(sms, 'text message')} were imported`, ...others].join('; ')}.`
 }

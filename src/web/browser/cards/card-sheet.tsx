@@ -18,7 +18,7 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** One card as far as the box knows it: never its number. */
+/** One card, without its number. */
 export function CardSheet({ card, onChange }: Props): JSX.Element {
   const [asking, setAsking] = useState<'cancel' | 'freeze' | 'limits'>()
   const [open, setOpen] = useState(false)
@@ -75,7 +75,7 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
           run={() => change('freeze', `${card_name} is frozen.`)}
           onClose={close}
         >
-          <p>From then on nobody is handed the card, until it is unfrozen.</p>
+          <p>The card cannot be revealed until it is unfrozen.</p>
         </Confirm>
       )}
       {asking === 'cancel' && (
@@ -86,8 +86,8 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
           onClose={close}
         >
           <p>
-            For ever: what is encrypted of {brand} •••• {last4} is destroyed. Its transactions stay. At its bank the card is not
-            cancelled by this.
+            Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its bank
+            the card is not cancelled by this.
           </p>
         </Confirm>
       )}

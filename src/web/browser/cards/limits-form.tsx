@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Card, CardLimits, Period } from '../../../cards/model.ts'
 import { patch } from '../api.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Cancel, Dialog } from '../widgets/dialog.tsx'
 import { Field, Form, Select, Tick } from '../widgets/form.tsx'
@@ -14,11 +14,11 @@ interface Props {
   onClose: () => void
 }
 
-/** What may be spent with a card, and in what time. */
+/** The budget of a card and its period. */
 export function LimitsDialog({ card, onChange, onClose }: Props): JSX.Element {
   const { id, card_name, currency, period, budget_cents } = card
   const path = `/v1/cards/${id}/limits`
-  const limits = useThing<CardLimits>(path)
+  const limits = useResource<CardLimits>(path)
   const left = limits.value
   return (
     <Dialog title={`The budget of ${card_name}`} onClose={onClose}>
@@ -42,7 +42,7 @@ export function LimitsDialog({ card, onChange, onClose }: Props): JSX.Element {
         {left && (
           <p>
             {money(left.remaining_cents, left.currency)} left
-            {left.resets_at !== null && `; it begins again ${moment(left.resets_at)}`}.
+            {left.resets_at !== null && `; resets ${moment(left.resets_at)}`}.
           </p>
         )}
         <Field
@@ -61,13 +61,13 @@ export function LimitsDialog({ card, onChange, onClose }: Props): JSX.Element {
             </option>
           ))}
         </Select>
-        <Tick name="reset_spent" label="What is spent begins again at 0" />
+        <Tick name="reset_spent" label="Reset the amount spent to 0" />
       </Form>
     </Dialog>
   )
 }
 
-/** What a budget is for. */
+/** The periods in words. */
 export const periodWords: Record<Period, string> = {
   one_time: 'in all',
   daily: 'a day',

@@ -7,20 +7,20 @@ import { money } from '../widgets/money.ts'
 import { Time } from '../widgets/time.tsx'
 
 const words: Record<CardTransaction['type'], string> = {
-  reveal: 'handed out',
+  reveal: 'revealed',
   report: 'spent',
-  refund: 'given back',
-  reset: 'set back to 0',
+  refund: 'refunded',
+  reset: 'reset to 0',
 }
 
 const reasons: Record<NonNullable<CardTransaction['reason']>, string> = {
   card_frozen: 'the card was frozen',
   card_cancelled: 'the card was cancelled',
-  budget_exceeded: 'too little was left',
-  repeated: 'the same answer again',
+  budget_exceeded: 'over budget',
+  repeated: 'repeated call',
 }
 
-/** Who asked for a card, for what, and what was spent; newest first. */
+/** The ledger of a card, newest first. */
 export function TransactionList({ card: { id, card_name, currency } }: { card: Card }): JSX.Element {
   const list = useList<CardTransaction>(
     `/v1/cards/${id}/transactions`,

@@ -16,7 +16,7 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** The further addresses of a domain, and who receives mail for unknown ones. */
+/** The aliases of a domain, and its catch-all. */
 export function AliasList({ domain, path, onChange }: Props): JSX.Element {
   const [asking, setAsking] = useState<'add' | 'catch-all' | Alias>()
   const close = (): void => setAsking(undefined)
@@ -76,7 +76,7 @@ export function AliasList({ domain, path, onChange }: Props): JSX.Element {
             }}
           >
             <Field name="local_part" label={`Address, before @${name}`} first autoComplete="off" autoCapitalize="none" />
-            <IdentityField label="Goes to" />
+            <IdentityField label="Delivers to" />
           </Form>
         </Dialog>
       )}
@@ -98,7 +98,7 @@ export function AliasList({ domain, path, onChange }: Props): JSX.Element {
               label="Mail for unknown addresses"
               none="is refused"
               chosen={catch_all}
-              hint="Spammers try many addresses: a catch-all receives what they send to any of them."
+              hint="Spammers try many addresses: a catch-all receives mail to all of them."
             />
           </Form>
         </Dialog>
@@ -114,7 +114,7 @@ export function AliasList({ domain, path, onChange }: Props): JSX.Element {
           }}
           onClose={close}
         >
-          <p>Mail to it is refused from then on. What came stays where it is.</p>
+          <p>Mail to it is refused from then on. Received mail is kept.</p>
         </Confirm>
       )}
     </section>

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import type { Domain } from '../../../domains/model.ts'
 import { Mark } from '../widgets/mark.tsx'
 
-/** Whether the DNS of a domain is as it should be, and how much of it is not. */
+/** The DNS status of a domain, and the number of wrong records. */
 export function DomainState({ domain: { status, dns_records } }: { domain: Domain }): JSX.Element {
   const wrong = dns_records.filter((record) => record.status !== 'valid').length
   return (

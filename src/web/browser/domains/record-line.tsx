@@ -4,12 +4,12 @@ import { CopyButton } from '../widgets/copy-button.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
 const purposes: Record<DnsRecord['purpose'], string> = {
-  mx: 'where mail for it goes',
-  spf: 'who may send for it',
-  dkim: 'a key that its mail is signed with',
-  dmarc: 'what to do with mail that is not its own',
-  mta_sts: 'that senders are to insist on TLS',
-  tls_rpt: 'where failures of TLS are reported',
+  mx: 'the mail servers of the domain',
+  spf: 'servers that may send for the domain',
+  dkim: 'the public key of its signatures',
+  dmarc: 'the policy for unauthenticated mail',
+  mta_sts: 'senders must use TLS',
+  tls_rpt: 'the address of TLS reports',
 }
 
 const states = {
@@ -18,7 +18,7 @@ const states = {
   missing: { tone: 'warn', word: 'missing' },
 } as const
 
-/** One record to put into the DNS, what was found of it, and what would be right. */
+/** One DNS record to publish, and what was found instead. */
 export function RecordLine({ record }: { record: DnsRecord }): JSX.Element {
   const { purpose, required, type, name, value, priority, ttl, status, found, reason } = record
   const { tone, word } = states[status]

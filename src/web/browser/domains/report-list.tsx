@@ -5,7 +5,7 @@ import { counted, moment } from '../widgets/format.ts'
 import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
-/** What other servers reported of mail in the name of a domain, and of TLS to it. */
+/** DMARC and TLS reports of other servers on a domain. */
 export function ReportList({ path }: { path: string }): JSX.Element {
   const list = useList<DomainReport>(`${path}/reports`)
   return (

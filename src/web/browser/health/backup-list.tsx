@@ -6,11 +6,11 @@ import { post } from '../api.ts'
 import { useList } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { moment, octets } from '../widgets/format.ts'
+import { moment, bytes } from '../widgets/format.ts'
 import { JobProgress } from '../widgets/job-progress.tsx'
 import { Listing } from '../widgets/listing.tsx'
 
-/** The backups of the box, and one more. */
+/** The backups of the box, with a button for a new one. */
 export function BackupList(): JSX.Element {
   const list = useList<Backup>('/v1/backups')
   const [making, setMaking] = useState<string>()
@@ -34,7 +34,7 @@ export function BackupList(): JSX.Element {
               <li key={name}>
                 <span class="grow mono">{name}</span>
                 <span class="faint">
-                  {moment(created_at)}, {octets(size)}, of {program_version}
+                  {moment(created_at)}, {bytes(size)}, of {program_version}
                   {!keys && ', without the keys'}
                 </span>
               </li>

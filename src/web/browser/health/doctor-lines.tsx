@@ -1,47 +1,47 @@
 import type { JSX } from 'preact'
 import type { DoctorLine, DoctorReport, Status } from '../../../ops/doctor/model.ts'
 import { post } from '../api.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
 const marks = {
-  pass: { tone: 'good', word: 'well' },
+  pass: { tone: 'good', word: 'passed' },
   warn: { tone: 'warn', word: 'warning' },
-  fail: { tone: 'bad', word: 'failing' },
+  fail: { tone: 'bad', word: 'failed' },
 } as const
 
 const order: Status[] = ['fail', 'warn', 'pass']
 
-/** What the doctor says of the box, the worst first, with what mends it. */
+/** The results of the doctor with their fixes, the worst first. */
 export function DoctorLines(): JSX.Element {
-  const report = useThing<DoctorReport>('/v1/doctor', ({ type }) => type === 'doctor.changed', true)
+  const report = useResource<DoctorReport>('/v1/doctor', ({ type }) => type === 'doctor.changed', true)
   const look = async (): Promise<void> => {
-    const { pass, warn, fail } = await post<DoctorReport>('/v1/doctor', {}, { harmless: true })
+    const { pass, warn, fail } = await post<DoctorReport>('/v1/doctor', {}, { idempotent: true })
     await report.reload()
-    announce(`The doctor looked: ${pass} well, ${warn} warnings, ${fail} failing.`)
+    announce(`Checks done: ${pass} passed, ${warn} warnings, ${fail} failed.`)
   }
   return (
     <section aria-labelledby="doctor">
       <div class="head spaced">
         <h2 id="doctor">Doctor</h2>
         <span class="actions">
-          <Action run={look}>Look now</Action>
+          <Action run={look}>Run checks</Action>
         </span>
       </div>
-      <Awaited of={report}>
+      <WhenLoaded of={report}>
         {({ lines, pass, warn, fail, checked_at }) => (
           <>
             <p class="faint">
               {checked_at === null ? (
-                'It has not looked yet.'
+                'No check has run yet.'
               ) : (
                 <>
-                  {pass} well, {warn} warnings, {fail} failing; looked <Time at={checked_at} />.
+                  {pass} passed, {warn} warnings, {fail} failed; last run <Time at={checked_at} />.
                 </>
               )}
             </p>
@@ -56,7 +56,7 @@ export function DoctorLines(): JSX.Element {
             )}
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </section>
   )
 }
@@ -73,7 +73,7 @@ function CheckLine({ line: { name, subject, status, message, fix, since } }: { l
         {fix !== null && (
           <>
             <br />
-            <code>{fix}</code> <CopyButton text={fix} what={`what mends ${name} ${subject}`} />
+            <code>{fix}</code> <CopyButton text={fix} what={`the fix for ${name} ${subject}`} />
           </>
         )}
       </span>

@@ -1,20 +1,20 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { StatsValues, Stats } from '../../../ops/metrics/model.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { Chart } from '../widgets/chart.tsx'
-import { moment, octets, span } from '../widgets/format.ts'
-import { Awaited } from '../widgets/listing.tsx'
+import { moment, bytes, span } from '../widgets/format.ts'
+import { WhenLoaded } from '../widgets/listing.tsx'
 
-/** What went on in the last hour or day, drawn and as a table. */
-export function FigureCharts(): JSX.Element {
+/** The activity of the last hour or day, as charts and as a table. */
+export function MetricsCharts(): JSX.Element {
   const [step, setStep] = useState<Stats['step']>('minute')
   const [tabled, setTabled] = useState(false)
-  const stats = useThing<Stats>(`/v1/stats?step=${step}`, () => false, true)
+  const stats = useResource<Stats>(`/v1/stats?step=${step}`, () => false, true)
   return (
-    <section aria-labelledby="figures">
+    <section aria-labelledby="activity">
       <div class="head spaced">
-        <h2 id="figures">What went on</h2>
+        <h2 id="activity">Activity</h2>
         <span class="actions">
           <button type="button" aria-pressed={step === 'minute'} onClick={() => setStep('minute')}>
             Last hour
@@ -24,19 +24,19 @@ export function FigureCharts(): JSX.Element {
           </button>
         </span>
       </div>
-      <Awaited of={stats}>
+      <WhenLoaded of={stats}>
         {({ series }) => (
           <>
             <Charts series={series} />
             <p>
               <button type="button" class="plain" aria-expanded={tabled} onClick={() => setTabled(!tabled)}>
-                The same as a table
+                Show as a table
               </button>
             </p>
-            {tabled && <FigureTable series={series} />}
+            {tabled && <MetricsTable series={series} />}
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </section>
   )
 }
@@ -62,7 +62,7 @@ function Charts({ series }: { series: Series }): JSX.Element {
         at={at}
         strands={[
           { name: 'delivered', values: of('mail_delivered') },
-          { name: 'given up', values: of('mail_failed'), tone: 'bad' },
+          { name: 'failed', values: of('mail_failed'), tone: 'bad' },
         ]}
       />
       <Chart title="Events" at={at} strands={[{ name: 'in the log', values: of('events') }]} />
@@ -71,54 +71,54 @@ function Charts({ series }: { series: Series }): JSX.Element {
         at={at}
         strands={[
           { name: 'taken', values: of('webhooks_done') },
-          { name: 'given up', values: of('webhooks_failed'), tone: 'bad' },
+          { name: 'failed', values: of('webhooks_failed'), tone: 'bad' },
         ]}
       />
       <Chart title="API calls" at={at} strands={[{ name: 'answered', values: of('api_calls') }]} />
       <Chart
         title="Queue"
         at={at}
-        strands={[{ name: 'waited or under way', values: of('queue_depth') }]}
+        strands={[{ name: 'waiting or running', values: of('queue_depth') }]}
         summary={now(last('queue_depth'), (count) => `${count.toLocaleString('en')} now`)}
       />
       <Chart
-        title="Longest due"
+        title="Oldest due delivery"
         at={at}
         strands={[{ name: 'late', values: of('oldest_due') }]}
         say={span}
-        summary={now(last('oldest_due'), (seconds) => `${span(seconds)} late now`)}
+        summary={now(last('oldest_due'), (seconds) => `${span(seconds)} overdue`)}
       />
       <Chart
         title="Disk free"
         at={at}
         strands={[{ name: 'free', values: of('disk_free') }]}
-        say={octets}
-        summary={now(last('disk_free'), octets)}
+        say={bytes}
+        summary={now(last('disk_free'), bytes)}
       />
     </div>
   )
 }
 
 function now(value: number | null, say: (value: number) => string): string {
-  return value === null ? 'not known yet' : say(value)
+  return value === null ? 'no data yet' : say(value)
 }
 
 const columns: [keyof StatsValues, string][] = [
   ['mail_in', 'Mail taken'],
   ['mail_refused', 'refused'],
   ['mail_delivered', 'delivered'],
-  ['mail_failed', 'given up'],
+  ['mail_failed', 'failed'],
   ['events', 'Events'],
   ['webhooks_done', 'Webhooks taken'],
-  ['webhooks_failed', 'given up'],
+  ['webhooks_failed', 'failed'],
   ['api_calls', 'API calls'],
   ['queue_depth', 'Queue'],
   ['oldest_due', 'Late, s'],
 ]
 
-function FigureTable({ series }: { series: Series }): JSX.Element {
+function MetricsTable({ series }: { series: Series }): JSX.Element {
   return (
-    <div class="scrolls" tabIndex={0} role="region" aria-label="What went on, as a table">
+    <div class="scrolls" tabIndex={0} role="region" aria-label="Activity as a table">
       <table>
         <thead>
           <tr>

@@ -2,22 +2,22 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { QueueEntry, QueueSummary } from '../../../ops/status/model.ts'
 import { post, remove } from '../api.ts'
-import { useList, useThing } from '../loaded.ts'
+import { useList, useResource } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { counted, span } from '../widgets/format.ts'
-import { Awaited, Listing } from '../widgets/listing.tsx'
+import { WhenLoaded, Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
-const states = { open: 'waiting or under way', failed: 'given up', done: 'done', all: 'all' }
+const states = { open: 'waiting or running', failed: 'failed', done: 'done', all: 'all' }
 
-/** What leaves the box: how much waits, for how long, and each delivery with its last answer. */
+/** The queue: its length and age, and each delivery with its last answer. */
 export function QueueList(): JSX.Element {
   const [state, setState] = useState('open')
   const [dropping, setDropping] = useState<QueueEntry>()
-  const summary = useThing<QueueSummary>('/v1/queue/summary', () => false, true)
+  const summary = useResource<QueueSummary>('/v1/queue/summary', () => false, true)
   const list = useList<QueueEntry>('/v1/queue', { state, limit: 20 }, () => false, true)
   const reload = async (): Promise<void> => {
     await Promise.all([summary.reload(), list.reload()])
@@ -25,7 +25,7 @@ export function QueueList(): JSX.Element {
   const retry = async ({ id }: QueueEntry): Promise<void> => {
     await post(`/v1/queue/${id}/retry`)
     await reload()
-    announce('It is tried now.')
+    announce('Retrying now.')
   }
   return (
     <section aria-labelledby="queue">
@@ -42,7 +42,7 @@ export function QueueList(): JSX.Element {
           </select>
         </label>
       </div>
-      <Awaited of={summary}>{(value) => <p>{wordsOf(value)}</p>}</Awaited>
+      <WhenLoaded of={summary}>{(value) => <p>{wordsOf(value)}</p>}</WhenLoaded>
       <Listing list={list} empty="Nothing.">
         {(rows) => (
           <ul class="rows">
@@ -59,12 +59,12 @@ export function QueueList(): JSX.Element {
           run={async () => {
             await remove(`/v1/queue/${dropping.id}`)
             await reload()
-            announce('It is not tried any more.')
+            announce('The delivery was dropped.')
           }}
           onClose={() => setDropping(undefined)}
         >
           <p>
-            {dropping.kind} to {dropping.destination} is not tried any more. A message then has failed for that recipient.
+            {dropping.kind} to {dropping.destination} will not be retried. A message is marked as failed for that recipient.
           </p>
         </Confirm>
       )}
@@ -74,9 +74,9 @@ export function QueueList(): JSX.Element {
 
 function wordsOf({ kinds }: QueueSummary): string {
   const open = kinds.filter(({ waiting, running }) => waiting + running > 0)
-  if (open.length === 0) return 'Nothing waits.'
+  if (open.length === 0) return 'The queue is empty.'
   return open
-    .map(({ kind, waiting, running, age }) => `${kind}: ${waiting} waiting, ${running} under way, the oldest for ${span(age)}`)
+    .map(({ kind, waiting, running, age }) => `${kind}: ${waiting} waiting, ${running} running, oldest ${span(age)}`)
     .join('; ')
 }
 

@@ -1,15 +1,15 @@
 import type { JSX } from 'preact'
 import type { Identity } from '../../../identities/model.ts'
 import { type Page, remove } from '../api.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { go } from '../router.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
-import { octets } from '../widgets/format.ts'
+import { bytes } from '../widgets/format.ts'
 
-const most = 200
+const pageSize = 200
 
-/** Deletes an identity, once somebody has read what goes with it. */
+/** Deletes an identity after listing what is deleted with it. */
 export function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: () => void }): JSX.Element {
   const { id, name, email, phone_number, storage } = identity
   const threads = useAmount(`/v1/identities/${id}/threads`)
@@ -23,7 +23,7 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
   }
   return (
     <Confirm title={`Delete ${name}?`} action={`Delete ${name}`} run={run} onClose={onClose}>
-      <p>With it go:</p>
+      <p>This also deletes:</p>
       <ul>
         <li>
           its address <strong class="mono">{email}</strong>, which refuses mail from now on and is never given to anybody else
@@ -34,7 +34,7 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
           </li>
         )}
         <li>
-          {threads('conversation')} of e-mail{storage ? ` (${octets(storage.used)})` : ''}, removed for good when the time of the
+          {threads('conversation')} of e-mail{storage ? ` (${bytes(storage.used)})` : ''}, removed for good when the time of the
           trash is over
         </li>
         <li>{texts('text message')}</li>
@@ -45,13 +45,13 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
   )
 }
 
-/** Says how many there are, as far as one page tells. */
+/** Describes the length of a list, as far as one page shows. */
 function useAmount(path: string): (what: string) => string {
-  const { value } = useThing<Page<unknown>>(`${path}?limit=${most}`)
+  const { value } = useResource<Page<unknown>>(`${path}?limit=${pageSize}`)
   return (what) => {
     if (!value) return `all its ${what}s`
     const { length } = value.data
-    if (value.has_more) return `more than ${most} ${what}s`
+    if (value.has_more) return `more than ${pageSize} ${what}s`
     return `${length === 0 ? 'no' : length} ${what}${length === 1 ? '' : 's'}`
   }
 }

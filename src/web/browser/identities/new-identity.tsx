@@ -10,27 +10,27 @@ interface Props {
   onMade: (identity: Identity) => void
 }
 
-/** Asks what the new identity is to be called. */
+/** The form of a new identity. */
 export function NewIdentityDialog({ onClose, onMade }: Props): JSX.Element {
   const send = async (typed: Typed): Promise<void> => {
     const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''))
     const made = await post<Identity>('/v1/identities', given)
-    announce(`${made.name} was made: ${made.email}`)
+    announce(`${made.name} was created: ${made.email}`)
     onClose()
     onMade(made)
   }
   return (
     <Dialog title="New identity" onClose={onClose}>
       <Form send={send} submit="Create" also={<Cancel onClose={onClose} />}>
-        <Field name="name" label="Name" hint="Left empty, the box thinks of one." autoComplete="off" first />
+        <Field name="name" label="Name" hint="Empty: a generated name." autoComplete="off" first />
         <Field
           name="email_username"
           label="Address, before the @"
-          hint="Left empty, it is made of the name. It stays its own for ever."
+          hint="Empty: made from the name. It is never given to another identity."
           autoComplete="off"
           autoCapitalize="none"
         />
-        <Field name="email_domain" label="Domain" hint="Left empty, the box's own." autoComplete="off" autoCapitalize="none" />
+        <Field name="email_domain" label="Domain" hint="Empty: the box's own domain." autoComplete="off" autoCapitalize="none" />
       </Form>
     </Dialog>
   )

@@ -2,10 +2,10 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { AttachmentWithUrl, Email } from '../../../mail/model.ts'
 import { ApiError, get } from '../api.ts'
-import { octets } from '../widgets/format.ts'
+import { bytes } from '../widgets/format.ts'
 import { Trouble } from '../widgets/trouble.tsx'
 
-/** The files of a message; each is fetched by an address that is made for it when it is asked for. */
+/** The attachments of a message; a download URL is created on demand. */
 export function AttachmentList({ email: { id, identity_id, attachments } }: { email: Email }): JSX.Element | null {
   const [error, setError] = useState<ApiError>()
   if (attachments.length === 0) return null
@@ -13,7 +13,7 @@ export function AttachmentList({ email: { id, identity_id, attachments } }: { em
     try {
       const { url } = await get<AttachmentWithUrl>(`/v1/identities/${identity_id}/emails/${id}/attachments/${index}`)
       setError(undefined)
-      // the box may be reached here by another name than its own
+      // the page may use another host name than the configured one
       const { pathname, search } = new URL(url)
       location.assign(pathname + search)
     } catch (thrown) {
@@ -28,7 +28,7 @@ export function AttachmentList({ email: { id, identity_id, attachments } }: { em
         {attachments.map(({ index, filename, size, content_type }) => (
           <li key={index}>
             <button type="button" onClick={() => void download(index)} title={content_type}>
-              {filename} <span class="faint">{octets(size)}</span>
+              {filename} <span class="faint">{bytes(size)}</span>
             </button>
           </li>
         ))}

@@ -4,10 +4,10 @@ import type { Email } from '../../../mail/model.ts'
 import { ApiError, getText } from '../api.ts'
 import { Trouble } from '../widgets/trouble.tsx'
 
-/** What is somewhere else, and would be fetched when shown. Each space can be matched in one way: there may be a million. */
+/** Detects remote content in HTML. Each space can be matched in one way only, as there may be a million. */
 const remoteContent = /(?:src|background|srcset)\s*=[\s"']*https?:|url\s*\([\s"']*https?:/i
 
-/** The message itself: as text, or its HTML in a frame that can do nothing. What is elsewhere is fetched when asked for. */
+/** The body of a message: as text, or its HTML in a sandboxed frame. Remote content is loaded on demand. */
 export function Body({ email }: { email: Email }): JSX.Element {
   const { id, identity_id, body_html, body_text, body_truncated } = email
   const [form, setForm] = useState<'html' | 'text'>(body_html === null ? 'text' : 'html')
@@ -24,7 +24,7 @@ export function Body({ email }: { email: Email }): JSX.Element {
         )}
         {form === 'html' && elsewhere && !remote && (
           <span>
-            Images from elsewhere are not shown: their owner would know that you looked.{' '}
+            Remote images are not loaded: their owner would learn that you opened the message.{' '}
             <button type="button" onClick={() => setRemote(true)}>
               Show images
             </button>
@@ -32,12 +32,12 @@ export function Body({ email }: { email: Email }): JSX.Element {
         )}
       </div>
       {form === 'html' ? <Sheet key={path} path={path} /> : <div class="mail-text">{body_text ?? email.text ?? ''}</div>}
-      {body_truncated && <p class="hint">It is longer than what is shown. The source has all of it.</p>}
+      {body_truncated && <p class="hint">The message is truncated here. The source has all of it.</p>}
     </div>
   )
 }
 
-/** A frame cannot say what is wrong, nor wait until somebody signs in: it is first asked whether there is something to show. */
+/** A frame cannot show errors, nor wait for a sign-in: a first call checks that there is something to show. */
 function Sheet({ path }: { path: string }): JSX.Element {
   const [outcome, setOutcome] = useState<ApiError | 'there'>()
   const ask = async (): Promise<void> => {

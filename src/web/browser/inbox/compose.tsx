@@ -4,7 +4,7 @@ import { post } from '../api.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Cancel, Dialog } from '../widgets/dialog.tsx'
 import { Field, Form, TextArea, Tick, type Typed } from '../widgets/form.tsx'
-import { letterOf } from './letter.ts'
+import { sendRequestOf } from './send-request.ts'
 
 interface Props {
   onClose: () => void
@@ -17,10 +17,10 @@ interface DialogProps extends Props {
   children: JSX.Element
 }
 
-function LetterDialog({ title, path, children, onClose, onSent }: DialogProps): JSX.Element {
+function MessageDialog({ title, path, children, onClose, onSent }: DialogProps): JSX.Element {
   const send = async (typed: Typed, files: FormData): Promise<void> => {
-    const sent = await post<Email>(path, await letterOf(typed, files))
-    announce(sent.status === 'scheduled' ? 'It is kept, and leaves at its time.' : 'It is on its way.')
+    const sent = await post<Email>(path, await sendRequestOf(typed, files))
+    announce(sent.status === 'scheduled' ? 'It is kept, and leaves at its time.' : 'The message was queued.')
     onClose()
     onSent(sent)
   }
@@ -36,58 +36,58 @@ function LetterDialog({ title, path, children, onClose, onSent }: DialogProps): 
 /** A new message. */
 export function ComposeDialog({ id, ...props }: Props & { id: string }): JSX.Element {
   return (
-    <LetterDialog title="New message" path={`/v1/identities/${id}/emails`} {...props}>
+    <MessageDialog title="New message" path={`/v1/identities/${id}/emails`} {...props}>
       <>
         <Recipients first />
         <Field name="subject" label="Subject" autoComplete="off" />
         <Text />
         <Further />
       </>
-    </LetterDialog>
+    </MessageDialog>
   )
 }
 
-/** An answer, in the conversation of what it answers. */
+/** A reply, in the conversation of the original. */
 export function ReplyDialog({ email, ...props }: Props & { email: Email }): JSX.Element {
   const { id, identity_id, from, from_name, recipients, direction, reply_to_verified, verified_domain, authentication } = email
   const others = recipients.to.length + recipients.cc.length > 1
   const bySignature = verified_domain !== null && authentication?.dmarc.aligned_by.join() === 'dkim'
   return (
-    <LetterDialog
+    <MessageDialog
       title={direction === 'inbound' ? `Reply to ${from_name || from}` : 'Write once more'}
       path={`/v1/identities/${identity_id}/emails/${id}/reply`}
       {...props}
     >
       <>
         <Text first />
-        {others && <Tick name="reply_all" label="To everybody who got it" />}
+        {others && <Tick name="reply_all" label="Reply to all" />}
         {bySignature && (others || reply_to_verified === false) && (
           <Tick name="allow_unsigned" label={`Also to addresses that ${verified_domain} did not sign`} />
         )}
         <Further />
       </>
-    </LetterDialog>
+    </MessageDialog>
   )
 }
 
-/** The message, handed on. */
+/** Forwards the message. */
 export function ForwardDialog({ email, ...props }: Props & { email: Email }): JSX.Element {
   const { id, identity_id } = email
   return (
-    <LetterDialog title="Forward" path={`/v1/identities/${identity_id}/emails/${id}/forward`} {...props}>
+    <MessageDialog title="Forward" path={`/v1/identities/${identity_id}/emails/${id}/forward`} {...props}>
       <>
         <Recipients first />
         <Text />
         <Tick name="as_attachment" label="As one attachment, unchanged" />
       </>
-    </LetterDialog>
+    </MessageDialog>
   )
 }
 
 function Recipients({ first = false }: { first?: boolean }): JSX.Element {
   return (
     <>
-      <Field name="to" label="To" hint="Several are parted by commas." autoComplete="off" autoCapitalize="none" first={first} />
+      <Field name="to" label="To" hint="Separate several with commas." autoComplete="off" autoCapitalize="none" first={first} />
       <Field name="cc" label="Copy" autoComplete="off" autoCapitalize="none" />
       <Field name="bcc" label="Blind copy" autoComplete="off" autoCapitalize="none" />
     </>

@@ -3,20 +3,20 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Email, EmailRow, ThreadWithMessages } from '../../../mail/model.ts'
 import { ApiError, get, type Page, patch, withQuery } from '../api.ts'
 import { reread } from '../live.ts'
-import { glance, type Loaded, useThing } from '../loaded.ts'
+import { pollInterval, type Loaded, useResource } from '../loaded.ts'
 import { Link } from '../router.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Message } from './message.tsx'
 
 const none: Email[] = []
 
-/** Messages of a conversation, the newest, that are looked at again and again. */
-const most = 200
+/** The newest messages of a conversation that are polled. */
+const maxMessages = 200
 
-/** One conversation, oldest message first; the last is open, and so is what was not read. */
+/** One conversation, oldest message first; the last and the unread ones are expanded. */
 export function Conversation({ id, threadId }: { id: string; threadId: string }): JSX.Element {
   const path = `/v1/identities/${id}`
-  const thread = useThing<ThreadWithMessages>(
+  const thread = useResource<ThreadWithMessages>(
     `${path}/threads/${encodeURIComponent(threadId)}`,
     (event) => event.identity_id === id && event.type.startsWith('email.') && event.data['thread_id'] === threadId,
   )
@@ -24,13 +24,13 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
   const there = thread.value !== undefined
   useEffect(() => heading.current?.focus(), [there])
   useReadMarks(id, thread.value?.messages ?? none)
-  useGlances(withQuery(`${path}/emails`, { thread_id: threadId, direction: 'all', limit: most }), thread)
+  useGlances(withQuery(`${path}/emails`, { thread_id: threadId, direction: 'all', limit: maxMessages }), thread)
   return (
     <>
       <p class="inbox-back">
         <Link href={`/identities/${id}/inbox`}>All conversations</Link>
       </p>
-      <Awaited of={thread}>
+      <WhenLoaded of={thread}>
         {({ subject, messages, has_more }) => (
           <>
             <h2 ref={heading} tabIndex={-1} class="subject">
@@ -39,15 +39,15 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
             {messages.map((email, index) => (
               <Message key={email.id} email={email} last={index === messages.length - 1} />
             ))}
-            {has_more && <p class="hint">It goes on: what comes after these is in the inbox.</p>}
+            {has_more && <p class="hint">The conversation is longer: later messages are in the inbox.</p>}
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </>
   )
 }
 
-/** Whoever looks at a message has read it; one that is marked unread by hand stays so while it is looked at. */
+/** Marks displayed messages as read, but not one that was marked unread manually, while it is displayed. */
 function useReadMarks(id: string, messages: Email[]): void {
   const seen = useRef(new Set<string>())
   useEffect(() => {
@@ -59,7 +59,7 @@ function useReadMarks(id: string, messages: Email[]): void {
         await Promise.all(fresh.map((email) => patch(`/v1/identities/${id}/emails/${email.id}`, { read: true })))
         reread()
       } catch (error) {
-        // it is read all the same, and marked when somebody looks again
+        // shown as read all the same, and marked at the next display
         if (!(error instanceof ApiError)) throw error
       }
     }
@@ -67,22 +67,22 @@ function useReadMarks(id: string, messages: Email[]): void {
   }, [id, messages])
 }
 
-/** What was marked or deleted on another screen, of which no event tells, is looked for without the bodies: those may be large. */
+/** Polls for changes made elsewhere that emit no event, without the bodies, which may be large. */
 function useGlances(path: string, { value, reload }: Loaded<ThreadWithMessages>): void {
   useEffect(() => {
     const look = async (): Promise<void> => {
       if (!value || document.visibilityState !== 'visible') return
       try {
-        const shown = value.messages.filter(({ spam }) => !spam).slice(-most)
-        // that it was tried once more is told by no event either, and no list shows it
+        const shown = value.messages.filter(({ spam }) => !spam).slice(-maxMessages)
+        // a further attempt emits no event, and is in no list
         const deferred = shown.some(({ status }) => status === 'deferred')
         if (deferred || marksOf((await get<Page<EmailRow>>(path)).data) !== marksOf(shown)) await reload()
       } catch (error) {
-        // the next glance finds it
+        // the next poll finds it
         if (!(error instanceof ApiError)) throw error
       }
     }
-    const timer = setInterval(() => void look(), glance)
+    const timer = setInterval(() => void look(), pollInterval)
     return () => clearInterval(timer)
   }, [path, value, reload])
 }

@@ -1,12 +1,12 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Delivery, Email } from '../../../mail/model.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { moment } from '../widgets/format.ts'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
-/** How the message fares on its way to each recipient, as it changes. */
+/** The delivery status of a message for each recipient, updated live. */
 export function Deliveries({ path, deliveries }: { path: string; deliveries: Delivery[] }): JSX.Element {
   const [whole, setWhole] = useState(false)
   return (
@@ -31,19 +31,20 @@ export function Deliveries({ path, deliveries }: { path: string; deliveries: Del
 
 function wordsOf({ status, response, mx, tls, attempts, next_attempt_at, delivered_at }: Delivery): string {
   const where = mx === null ? '' : ` by ${mx}`
-  const how = mx === null ? '' : tls === null ? ', in the clear' : `, over ${tls}`
-  if (status === 'delivered' || status === 'sent') return `taken${where}${delivered_at ? ` ${moment(delivered_at)}` : ''}${how}`
+  const how = mx === null ? '' : tls === null ? ', without TLS' : `, over ${tls}`
+  if (status === 'delivered' || status === 'sent')
+    return `accepted${where}${delivered_at ? ` ${moment(delivered_at)}` : ''}${how}`
   if (status === 'deferred') {
-    const next = next_attempt_at === null ? '' : `; tried again ${moment(next_attempt_at)}`
-    return `tried ${attempts} times${next}. ${response ?? ''}`
+    const next = next_attempt_at === null ? '' : `; next attempt ${moment(next_attempt_at)}`
+    return `${attempts} attempts${next}. ${response ?? ''}`
   }
   return response ?? ''
 }
 
 function Attempts({ path }: { path: string }): JSX.Element {
-  const email = useThing<Email>(path, ({ data: { id } }) => typeof id === 'string' && path.endsWith(`/${id}`))
+  const email = useResource<Email>(path, ({ data: { id } }) => typeof id === 'string' && path.endsWith(`/${id}`))
   return (
-    <Awaited of={email}>
+    <WhenLoaded of={email}>
       {({ deliveries }) => (
         <div class="scrolls" tabIndex={0} role="region" aria-label="Attempts">
           <table>
@@ -73,7 +74,7 @@ function Attempts({ path }: { path: string }): JSX.Element {
           </table>
         </div>
       )}
-    </Awaited>
+    </WhenLoaded>
   )
 }
 
@@ -86,7 +87,7 @@ const tones: Partial<Record<Email['status'], 'good' | 'warn' | 'bad'>> = {
   cancelled: 'warn',
 }
 
-/** How far an e-mail, or its delivery to one recipient, has come. */
+/** The status of an e-mail, or of its delivery to one recipient. */
 export function StatusMark({ status }: { status: Email['status'] }): JSX.Element {
   return <Mark tone={tones[status]}>{status}</Mark>
 }

@@ -12,17 +12,17 @@ import { StatusMark } from './deliveries.tsx'
 
 interface Props {
   id: string
-  backupDirectory: Mailbox
+  folder: Mailbox
   query: string
   current: string | undefined
 }
 
-/** Single e-mails: what a search finds, or what is on a shelf. */
-export function EmailList({ id, backupDirectory, query, current }: Props): JSX.Element {
+/** Single e-mails: the results of a search, or a folder. */
+export function EmailList({ id, folder: backupDirectory, query, current }: Props): JSX.Element {
   const path = `/v1/identities/${id}/emails${query === '' ? '' : '/search'}`
   const list = useList<EmailRow>(
     path,
-    query === '' ? shelves[backupDirectory].query : { query },
+    query === '' ? folders[backupDirectory].query : { query },
     (event) => event.identity_id === id && event.type.startsWith('email.'),
     true,
   )
@@ -79,8 +79,8 @@ function EmailLine({ email }: { email: EmailRow }): JSX.Element {
   )
 }
 
-/** The ways to look at the mail of an identity, with what the API is asked for each. */
-export const shelves = {
+/** The folders of an identity, with their API filters. */
+export const folders = {
   conversations: { label: 'Conversations', query: {} },
   received: { label: 'Received', query: {} },
   sent: { label: 'Sent', query: { direction: 'outbound' } },
@@ -89,4 +89,4 @@ export const shelves = {
   trash: { label: 'Trash', query: { trash: true } },
 } as const
 
-export type Mailbox = keyof typeof shelves
+export type Mailbox = keyof typeof folders

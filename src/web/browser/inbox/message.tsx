@@ -12,7 +12,7 @@ import { moment } from '../widgets/format.ts'
 import { AttachmentList } from './attachments.tsx'
 import { ForwardDialog, ReplyDialog } from './compose.tsx'
 import { Deliveries, StatusMark } from './deliveries.tsx'
-import { Finds } from './finds.tsx'
+import { CodesAndLinks } from './codes-and-links.tsx'
 import { Source } from './source.tsx'
 import { Body } from './body.tsx'
 import { VerdictLines, VerdictMark } from './verdict.tsx'
@@ -23,7 +23,7 @@ interface Props {
   last: boolean
 }
 
-/** One message; those that were read before are folded up. */
+/** One message; those already read are collapsed. */
 export function Message({ email, last }: Props): JSX.Element {
   const [open, setOpen] = useState(last || !email.read)
   const { direction, from, from_name, status, received_at } = email
@@ -86,7 +86,7 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
         )}
       </dl>
       {direction === 'inbound' && <VerdictLines email={email} />}
-      <Finds codes={email.codes} links={email.links} />
+      <CodesAndLinks codes={email.codes} links={email.links} />
       {email.parse_error !== null && <p class="refusal">It could not be read whole: {email.parse_error}</p>}
       <Body email={email} />
       <AttachmentList email={email} />

@@ -5,10 +5,10 @@ import { CopyButton } from '../widgets/copy-button.tsx'
 import { Dialog } from '../widgets/dialog.tsx'
 import { Trouble } from '../widgets/trouble.tsx'
 
-/** Characters of a source that are shown; the file has all. */
-const most = 200_000
+/** The most characters of a source that are shown; the file has all. */
+const maxCharacters = 200_000
 
-/** The octets of a message as they came, our trace before them. */
+/** The raw message, with our Received fields. */
 export function Source({ path, onClose }: { path: string; onClose: () => void }): JSX.Element {
   const [text, setText] = useState<string>()
   const [error, setError] = useState<ApiError>()
@@ -22,7 +22,7 @@ export function Source({ path, onClose }: { path: string; onClose: () => void })
     <Dialog title="Source" wide onClose={onClose}>
       {error && <Trouble error={error} />}
       {text === undefined ? (
-        !error && <p class="waiting">Reading…</p>
+        !error && <p class="waiting">Loading…</p>
       ) : (
         <>
           <p class="actions">
@@ -32,9 +32,9 @@ export function Source({ path, onClose }: { path: string; onClose: () => void })
             </a>
           </p>
           <pre class="source" tabIndex={0} aria-label="Source">
-            {text.slice(0, most)}
+            {text.slice(0, maxCharacters)}
           </pre>
-          {text.length > most && <p class="hint">There is more: the file has all of it.</p>}
+          {text.length > maxCharacters && <p class="hint">The source is truncated here: download the file for all of it.</p>}
         </>
       )}
     </Dialog>

@@ -6,7 +6,7 @@ import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
-/** The conversations of an identity, the newest first, as they come in. */
+/** The conversations of an identity, newest first, updated live. */
 export function ThreadList({ id, own, current }: { id: string; own: string; current: string | undefined }): JSX.Element {
   const list = useList<Thread>(
     `/v1/identities/${id}/threads`,

@@ -1,61 +1,62 @@
 import type { Authentication } from '../../../mail/model.ts'
 
-/** What SPF says, as a sentence. */
+/** The SPF result as a sentence. */
 export function spfWords({ result, domain, reason }: Authentication['spf']): string {
   const who = domain ?? 'its sender'
   switch (result) {
     case 'pass':
-      return `The server that sent it may send for ${who}.`
+      return `The sending server is authorized by ${who}.`
     case 'fail':
-      return `The server that sent it may not send for ${who}.`
+      return `The sending server is not authorized by ${who}.`
     case 'softfail':
-      return `The server that sent it should not send for ${who}, which is not sure.`
+      return `The sending server is probably not authorized by ${who} (softfail).`
     case 'none':
     case 'neutral':
-      return `${domain ?? 'The sender'} does not say which servers may send for it.`
+      return `${domain ?? 'The sender'} publishes no list of servers that may send for it.`
     default:
-      return `It could not be found out${because(reason)}.`
+      return `The check failed${because(reason)}.`
   }
 }
 
-/** What one DKIM signature is worth. */
+/** The result of one DKIM signature as a sentence. */
 export function dkimWords({ result, domain, selector, aligned, reason }: Authentication['dkim'][number]): string {
   const by = `${domain} (key ${selector})`
   if (result === 'pass') {
-    return `Signed by ${by}, and not changed since${aligned ? '.' : '; that is another domain than the sender it shows.'}`
+    return `Valid signature of ${by}${aligned ? '.' : ', which is not the domain of the sender shown.'}`
   }
-  if (result === 'policy') return `The signature of ${by} does not count${because(reason)}.`
-  if (result === 'fail') return `The signature of ${by} is wrong${because(reason)}.`
+  if (result === 'policy') return `The signature of ${by} is ignored${because(reason)}.`
+  if (result === 'fail') return `The signature of ${by} is invalid${because(reason)}.`
   return `The signature of ${by} could not be checked${because(reason)}.`
 }
 
-const inputs = { none: 'nothing', quarantine: 'to treat such mail as spam', reject: 'to refuse such mail' }
+const policyWords = { none: 'none', quarantine: 'quarantine', reject: 'reject' }
 
-/** Whether the sender that is shown is proved. */
+/** The DMARC result as a sentence. */
 export function dmarcWords({ result, domain, policy, aligned_by, reason }: Authentication['dmarc']): string {
   const who = domain ?? 'the sender'
   switch (result) {
     case 'pass':
-      // an author that is proved, of a message that can be read in two ways
-      if (reason?.startsWith('not verified')) return `${who} has sent it, but perhaps not as it is shown${because(reason)}.`
-      return `It is really from ${who}, by ${aligned_by.map((one) => one.toUpperCase()).join(' and ')}.`
+      // an authenticated author, of a message that can be parsed in two ways
+      if (reason?.startsWith('not verified'))
+        return `It was sent by ${who}, but may display differently than was signed${because(reason)}.`
+      return `Verified: it is from ${who}, by ${aligned_by.map((one) => one.toUpperCase()).join(' and ')}.`
     case 'fail':
-      return `Nothing proves that it is from ${who}, which asks ${policy === null ? 'nothing' : inputs[policy]}.`
+      return `Not verified as from ${who}, whose policy is ${policy === null ? 'none' : policyWords[policy]}.`
     case 'none':
-      return `${domain ?? 'The sender'} does not say how its mail is to be told from forgeries.`
+      return `${domain ?? 'The sender'} publishes no DMARC policy.`
     default:
-      return `It could not be found out${because(reason)}.`
+      return `The check failed${because(reason)}.`
   }
 }
 
-/** How the last server handed it to us, from the first Received field, which is ours (RFC 5321 4.4). */
+/** The transport of the last hop, from the first Received field, which is ours (RFC 5321 4.4). */
 export function tlsWords(source: string): string {
   const field = /^Received:.*\r?\n(?:[ \t].*\r?\n)*/im.exec(source)?.[0]
-  if (field === undefined) return 'It is not known how it came.'
+  if (field === undefined) return 'Its transport is unknown.'
   const [, version, cipher] = /\(using (\S+)\s+with cipher\s+([^\s)]+)\)/.exec(field) ?? []
   return version === undefined
-    ? 'It came in the clear: anybody on the way could read it.'
-    : `It came encrypted (${version}, ${cipher}).`
+    ? 'It was received without TLS: others on the network could read it.'
+    : `It was received over TLS (${version}, ${cipher}).`
 }
 
 function because(reason: string | null): string {

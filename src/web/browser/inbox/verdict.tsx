@@ -5,26 +5,26 @@ import { ApiError, getText } from '../api.ts'
 import { Mark } from '../widgets/mark.tsx'
 import { dkimWords, dmarcWords, spfWords, tlsWords } from './verdict-words.ts'
 
-/** Whether the sender is who it says, in a word. */
+/** The authentication of the sender as a mark. */
 export function VerdictMark({ email: { verified_domain, authentication } }: { email: Email }): JSX.Element | null {
-  if (verified_domain !== null) return <Mark tone="good">really {verified_domain}</Mark>
+  if (verified_domain !== null) return <Mark tone="good">verified: {verified_domain}</Mark>
   if (authentication === null) return null
   return authentication.dmarc.result === 'fail' ? (
-    <Mark tone="bad">forged, perhaps</Mark>
+    <Mark tone="bad">possibly forged</Mark>
   ) : (
-    <Mark tone="warn">sender not proved</Mark>
+    <Mark tone="warn">unverified sender</Mark>
   )
 }
 
-/** What was found out about a message on its arrival, a sentence each. */
+/** The results of authentication, a sentence each. */
 export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
   const { authentication, identity_id, id } = email
   const [open, setOpen] = useState(false)
-  if (authentication === null) return <p class="hint">It was not judged: it came from within the box.</p>
+  if (authentication === null) return <p class="hint">Not checked: it was sent from within the box.</p>
   const { spf, dkim, dmarc } = authentication
   return (
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>Where it is from</summary>
+      <summary>Authentication</summary>
       <dl class="facts">
         <dt>SPF</dt>
         <dd>{spfWords(spf)}</dd>
@@ -43,7 +43,7 @@ export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
   )
 }
 
-/** How it came is in the first lines of the source, which the box wrote itself. */
+/** The transport is in the first lines of the source, which the box wrote itself. */
 function Transport({ path }: { path: string }): JSX.Element {
   const [words, setWords] = useState('…')
   useEffect(() => {

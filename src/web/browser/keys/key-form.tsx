@@ -10,7 +10,7 @@ interface Props {
   onClose: () => void
 }
 
-/** What a new key is to be called, and may do. */
+/** The form of a new key. */
 export function NewKeyDialog({ send, onClose }: Props): JSX.Element {
   return (
     <Dialog title="New API key" onClose={onClose} wide>
@@ -28,12 +28,12 @@ export function NewKeyDialog({ send, onClose }: Props): JSX.Element {
           })
         }
       >
-        <Field name="label" label="Name" first autoComplete="off" hint="To tell it from others, such as mail reader." />
+        <Field name="label" label="Name" first autoComplete="off" hint="A label, such as mail reader." />
         <Choices name="scopes" legend="It may" choices={choices} chosen={['identities:read', 'messages:read']} />
         <IdentityField
           label="Of"
           none="every identity"
-          hint="A key of one identity sees nothing of the others; it ends with its identity."
+          hint="A key of one identity has no access to the others; it is revoked with its identity."
         />
         <Field name="expires_at" label="Ends" type="datetime-local" hint="Empty: never." />
         <Field
@@ -41,7 +41,7 @@ export function NewKeyDialog({ send, onClose }: Props): JSX.Element {
           label="Calls a minute"
           inputMode="numeric"
           autoComplete="off"
-          hint="Empty: as many as the settings say. 0: no limit."
+          hint="Empty: the limit from the settings. 0: no limit."
         />
       </Form>
     </Dialog>

@@ -5,20 +5,20 @@ import { IdentityName } from '../widgets/identity-field.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
-/** What each scope lets a key do. */
+/** What each scope permits. */
 export const scopeWords: Record<ApiKey['scopes'][number], string> = {
-  'identities:read': 'see identities, their events and one-time codes',
-  'identities:write': 'make, change and delete identities',
+  'identities:read': 'read identities, their events and one-time codes',
+  'identities:write': 'create, change and delete identities',
   'messages:read': 'read e-mail and text messages',
   'messages:write': 'send, mark and delete e-mail and text messages',
   'emails:read': 'read e-mail only',
   'emails:write': 'send, mark and delete e-mail only',
   'sms:read': 'read text messages only',
   'sms:write': 'send, mark and delete text messages only',
-  'cards:read': 'see cards, and have them handed out',
+  'cards:read': 'list and reveal cards',
   'cards:write': 'store, freeze and cancel cards, set budgets',
-  'account:read': 'see keys, webhooks, domains and settings',
-  'account:write': 'make and revoke keys, change webhooks and domains',
+  'account:read': 'read keys, webhooks, domains and settings',
+  'account:write': 'create and revoke keys, change webhooks and domains',
 }
 
 interface Props {
@@ -29,19 +29,19 @@ interface Props {
 
 const every = Object.keys(scopeWords).length
 
-/** One key: what it may do, and when it was last used. */
+/** One key: its scopes, and its last use. */
 export function KeyLine({ apiKey, onRotate, onRevoke }: Props): JSX.Element {
   const { label, key_prefix, scopes, identity_id, last_used_at, expires_at, created_at, rate_limit } = apiKey
   const over = expires_at !== null && Date.parse(expires_at) <= Date.now()
   return (
     <li>
       <span class="grow">
-        <strong>{label}</strong> <span class="mono faint">{key_prefix}…</span> {over && <Mark tone="warn">ended</Mark>}
+        <strong>{label}</strong> <span class="mono faint">{key_prefix}…</span> {over && <Mark tone="warn">expired</Mark>}
         <br />
         <span class="faint">
           {scopes.length === every ? 'everything' : scopes.join(', ')}
           {rate_limit > 0 && ` · ${rate_limit.toLocaleString('en')} calls a minute`}
-          {expires_at !== null && ` · ${over ? 'ended' : 'ends'} ${moment(expires_at)}`}
+          {expires_at !== null && ` · ${over ? 'expired' : 'expires'} ${moment(expires_at)}`}
           {identity_id !== null && (
             <>
               {' · of '}
@@ -53,7 +53,7 @@ export function KeyLine({ apiKey, onRotate, onRevoke }: Props): JSX.Element {
       <span class="faint">
         {last_used_at === null ? (
           <>
-            never used, made <Time at={created_at} />
+            never used, created <Time at={created_at} />
           </>
         ) : (
           <>

@@ -7,7 +7,7 @@ import { Listing } from '../widgets/listing.tsx'
 import { Time } from '../widgets/time.tsx'
 import { exchangesOf } from './texts.ts'
 
-/** The numbers that texts are exchanged with, the latest first. */
+/** The conversations by phone number, the latest first. */
 export function ExchangeList({ id, current }: { id: string; current: string | undefined }): JSX.Element {
   const list = useList<Sms>(
     `/v1/identities/${id}/sms`,

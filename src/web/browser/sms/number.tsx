@@ -8,7 +8,7 @@ import { CopyButton } from '../widgets/copy-button.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 
-/** The number of an identity, or the way to one. */
+/** The number of an identity, or a form to get one. */
 export function PhoneNumberLine({ identity: { id, name, phone_number } }: { identity: Identity }): JSX.Element {
   const { reload } = useIdentity()
   const [asking, setAsking] = useState(false)
@@ -30,7 +30,7 @@ export function PhoneNumberLine({ identity: { id, name, phone_number } }: { iden
             label="Country"
             autoComplete="off"
             maxLength={2}
-            hint="Two letters, such as US. Empty: as the settings say."
+            hint="Two letters, such as US. Empty: the country from the settings."
           />
         </Form>
       </section>
@@ -40,20 +40,20 @@ export function PhoneNumberLine({ identity: { id, name, phone_number } }: { iden
     <p class="actions middle">
       <span class="mono">{phone_number}</span> <CopyButton text={phone_number} what="the number" />
       <button type="button" class="plain" onClick={() => setAsking(true)}>
-        Give it back
+        Release
       </button>
       {asking && (
         <Confirm
-          title={`Give ${phone_number} back?`}
+          title={`Release ${phone_number}?`}
           action="Give it back"
           run={async () => {
             await remove(`/v1/identities/${id}/phone`)
             await reload()
-            announce('The number is given back.')
+            announce('The number was released.')
           }}
           onClose={() => setAsking(false)}
         >
-          <p>It goes back to the provider, and may be somebody else’s tomorrow. What was written stays.</p>
+          <p>It returns to the provider, which may assign it to another customer. Stored messages are kept.</p>
         </Confirm>
       )}
     </p>

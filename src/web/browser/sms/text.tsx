@@ -3,7 +3,7 @@ import type { Sms, SmsMediaWithUrl, SmsStatus } from '../../../sms/model.ts'
 import { get } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { octets } from '../widgets/format.ts'
+import { bytes } from '../widgets/format.ts'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
@@ -20,7 +20,7 @@ export function Text({ message }: { message: Sms }): JSX.Element {
   const ours = direction === 'outbound'
   const download = async (index: number): Promise<void> => {
     const { url } = await get<SmsMediaWithUrl>(`/v1/identities/${identity_id}/sms/${id}/media/${index}`)
-    // the box may be reached here by another name than its own
+    // the page may use another host name than the configured one
     const { pathname, search } = new URL(url)
     location.assign(pathname + search)
   }
@@ -40,7 +40,7 @@ export function Text({ message }: { message: Sms }): JSX.Element {
         <p key={index}>
           {state === 'kept' ? (
             <Action run={() => download(index)}>
-              {content_type} {size !== null && octets(size)}
+              {content_type} {size !== null && bytes(size)}
             </Action>
           ) : (
             `${content_type}: ${state === 'pending' ? 'being fetched' : 'could not be fetched'}`
@@ -59,7 +59,7 @@ export function Text({ message }: { message: Sms }): JSX.Element {
         </p>
       )}
       {status === 'unknown' && (
-        <p class="hint">The provider’s answer was lost. It may have arrived; it is not sent again by itself.</p>
+        <p class="hint">The provider’s answer was lost. The message may have been delivered; it is not resent automatically.</p>
       )}
     </li>
   )

@@ -7,17 +7,17 @@ import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Form, TextArea } from '../widgets/form.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Text } from './text.tsx'
 import { woven } from './texts.ts'
 
-/** What was exchanged with one number, oldest first, and what is to be answered. */
+/** The conversation with one number, oldest first, with a reply form. */
 export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element {
   const path = `/v1/identities/${id}/sms`
   const concerns = ({ type, identity_id }: LiveEvent): boolean => identity_id === id && type.startsWith('sms.')
   const came = useList<Sms>(path, { direction: 'inbound', from: peer }, concerns, true)
   const went = useList<Sms>(path, { direction: 'outbound', to: peer }, concerns, true)
-  // the filter finds parts of numbers as well
+  // the filter matches parts of numbers as well
   const theirs = (came.value ?? []).filter(({ from }) => from === peer)
   const ours = (went.value ?? []).filter(({ to }) => to === peer)
   const messages = woven({ rows: theirs, hasMore: came.hasMore }, { rows: ours, hasMore: went.hasMore })
@@ -38,9 +38,9 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
           </button>
         </p>
       )}
-      <Awaited of={came}>
+      <WhenLoaded of={came}>
         {() => (
-          <Awaited of={went}>
+          <WhenLoaded of={went}>
             {() => (
               <ol class="texts" aria-label={`With ${peer}`}>
                 {messages.map((message) => (
@@ -48,9 +48,9 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
                 ))}
               </ol>
             )}
-          </Awaited>
+          </WhenLoaded>
         )}
-      </Awaited>
+      </WhenLoaded>
       {/^\+\d+$/.test(peer) ? (
         <Form
           submit="Send"
@@ -59,19 +59,19 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
           send={async ({ body }) => {
             await post(path, { to: peer, body })
             await went.reload()
-            announce('The text message is on its way.')
+            announce('The text message was queued.')
           }}
         >
           <TextArea name="body" label="Text message" rows={2} />
         </Form>
       ) : (
-        <p class="hint">A sender with a name cannot be answered.</p>
+        <p class="hint">A sender with an alphanumeric name cannot be answered.</p>
       )}
     </>
   )
 }
 
-/** Whoever looks at a message has read it. */
+/** Marks displayed messages as read. */
 function useReadMarks(id: string, messages: readonly Sms[]): void {
   const seen = useRef(new Set<string>())
   useEffect(() => {
@@ -81,7 +81,7 @@ function useReadMarks(id: string, messages: readonly Sms[]): void {
       try {
         await patch(`/v1/identities/${id}/sms/${message.id}`, { read: true })
       } catch (error) {
-        // it is read all the same, and marked when somebody looks again
+        // shown as read all the same, and marked at the next display
         if (!(error instanceof ApiError)) throw error
       }
     }

@@ -1,18 +1,18 @@
 import type { Sms } from '../../../sms/model.ts'
 
-/** Whom a text message is exchanged with. */
+/** The other party of a text message. */
 export function peerOf({ direction, from, to }: Sms): string {
   return direction === 'inbound' ? from : to
 }
 
-/** What was exchanged with one number, as far as it was read. */
+/** The loaded messages with one number. */
 export interface Exchange {
   peer: string
   last: Sms
   unread: number
 }
 
-/** Messages, newest first, by whom they are exchanged with. */
+/** Groups messages, newest first, by the other party. */
 export function exchangesOf(messages: readonly Sms[]): Exchange[] {
   const exchanges = new Map<string, Exchange>()
   for (const message of messages) {
@@ -24,13 +24,13 @@ export function exchangesOf(messages: readonly Sms[]): Exchange[] {
   return [...exchanges.values()]
 }
 
-/** One list of which there may be more, newest first. */
+/** One list that may have more pages, newest first. */
 export interface Half {
   rows: readonly Sms[]
   hasMore: boolean
 }
 
-/** Two lists as one, oldest first, as far back as both were read: beyond that there would be holes. */
+/** Merges two lists, oldest first, as far back as both are loaded: beyond that there would be gaps. */
 export function woven(one: Half, other: Half): Sms[] {
   const from = [one, other].map(({ rows, hasMore }) => (hasMore ? (rows.at(-1)?.created_at ?? '') : ''))
   const begin = from.reduce((latest, at) => (at > latest ? at : latest), '')

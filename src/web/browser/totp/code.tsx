@@ -5,10 +5,10 @@ import { get } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 
-/** How often the ring moves, in milliseconds. */
+/** The update interval of the ring in milliseconds. */
 const pace = 250
 
-/** The code, once somebody asks for it, for as long as it holds: each reading is in the log. */
+/** The code on request, while it is valid: each access is logged. */
 export function Code({ entry: { id, identity_id, service_name } }: { entry: TotpEntry }): JSX.Element {
   const [shown, setShown] = useState<{ code: TotpCode; until: number }>()
   const [now, setNow] = useState(0)
@@ -22,7 +22,7 @@ export function Code({ entry: { id, identity_id, service_name } }: { entry: Totp
   }, [shown, left])
   const read = async (): Promise<void> => {
     const code = await get<TotpCode>(`/v1/identities/${identity_id}/totp/${id}/code`)
-    // the clock of this machine may be wrong: only how long it holds counts
+    // the clock of this machine may be wrong: only the remaining validity counts
     const at = performance.now()
     setNow(at)
     setShown({ code, until: at + code.remaining_seconds * 1000 })
@@ -34,7 +34,7 @@ export function Code({ entry: { id, identity_id, service_name } }: { entry: Totp
       {shown && (
         <>
           <CopyButton text={code} what={`the code of ${service_name}`} />
-          <Ring left={left} of={period} label="Holds for" />
+          <Ring left={left} of={period} label="Expires in" />
         </>
       )}
       <Action run={read} label={`Show the code of ${service_name}`}>
@@ -47,7 +47,7 @@ export function Code({ entry: { id, identity_id, service_name } }: { entry: Totp
 const radius = 16
 const around = 2 * Math.PI * radius
 
-/** A ring that empties: `left` of `of` seconds. */
+/** A countdown ring: `left` of `of` seconds. */
 export function Ring({ left, of, label }: { left: number; of: number; label: string }): JSX.Element {
   const seconds = Math.max(0, Math.ceil(left))
   return (

@@ -10,7 +10,7 @@ interface Props {
   onMade: () => Promise<void>
 }
 
-/** Takes what a service shows when its second factor is switched on. */
+/** The form for the secret of a service's second factor. */
 export function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
   return (
     <Dialog title="New one-time password" onClose={onClose}>
@@ -32,7 +32,7 @@ export function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
           first
           autoComplete="off"
           spellcheck={false}
-          hint="As the service shows it, such as JBSW Y3DP EHPK 3PXP. It is kept sealed, and shown to nobody again."
+          hint="As the service shows it, such as JBSW Y3DP EHPK 3PXP. It is stored encrypted and never shown again."
         />
         <Field
           name="uri"

@@ -3,18 +3,18 @@ import type { Account } from '../../../accounts/model.ts'
 import { PasswordForm } from '../account/password-form.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { SessionList } from '../account/session-list.tsx'
-import { useThing } from '../loaded.ts'
-import { Awaited } from '../widgets/listing.tsx'
+import { useResource } from '../loaded.ts'
+import { WhenLoaded } from '../widgets/listing.tsx'
 
-/** How one signs in, and where one is signed in. */
+/** The login and the sessions of the account. */
 export function View(): JSX.Element {
-  const account = useThing<Account>('/v1/account')
+  const account = useResource<Account>('/v1/account')
   return (
     <>
       <div class="head">
         <h1>Account</h1>
       </div>
-      <Awaited of={account}>
+      <WhenLoaded of={account}>
         {(value) => (
           <>
             <PasswordForm account={value} onChange={account.reload} />
@@ -22,7 +22,7 @@ export function View(): JSX.Element {
             <SessionList />
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </>
   )
 }

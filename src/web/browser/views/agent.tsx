@@ -4,26 +4,26 @@ import type { Agent } from '../../../agents/model.ts'
 import { AgentDialog } from '../agents/agent-form.tsx'
 import { ReputationSheet } from '../agents/reputation.tsx'
 import { patch, remove } from '../api.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { Link, go } from '../router.tsx'
 import type { ViewProps } from '../view.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
-/** One agent: what strangers can read of it, and how far it is to be trusted. */
+/** One agent: its public profile, and its reputation. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/agents/${encodeURIComponent(id)}`
-  const agent = useThing<Agent>(path, ({ type, data }) => type.startsWith('agent.') && data['id'] === id)
+  const agent = useResource<Agent>(path, ({ type, data }) => type.startsWith('agent.') && data['id'] === id)
   return (
     <>
       <p>
         <Link href="/agents">All agents</Link>
       </p>
-      <Awaited of={agent}>
+      <WhenLoaded of={agent}>
         {(value) => (
           <>
             <div class="head">
@@ -34,7 +34,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
             <ReputationSheet agentId={value.id} identityId={value.identity_id} />
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </>
   )
 }

@@ -9,7 +9,7 @@ import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
-/** The public faces of identities. */
+/** The agents of the account. */
 export function View(): JSX.Element {
   const list = useList<Agent>('/v1/agents', {}, ({ type }) => type.startsWith('agent.'))
   const [making, setMaking] = useState(false)

@@ -9,7 +9,7 @@ import { announce } from '../widgets/announcer.tsx'
 import { Field, Form, Select } from '../widgets/form.tsx'
 import { Listing } from '../widgets/listing.tsx'
 
-/** All that one identity has, taken out of the box; and messages taken in. */
+/** Export and import of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{() => <Archive key={id} id={id} />}</IdentityFrame>
 }
@@ -28,7 +28,7 @@ function Archive({ id }: { id: string }): JSX.Element {
             await jobs.reload()
           }}
         >
-          <p>A ZIP with its messages, text messages and events; of cards and one-time passwords nothing that is secret.</p>
+          <p>A ZIP with its messages, text messages and events;no secrets of cards or one-time passwords.</p>
           <Select name="format" label="Messages">
             <option value="mbox">in one file (mbox)</option>
             <option value="eml">each in a file of its own (eml)</option>
@@ -44,18 +44,18 @@ function Archive({ id }: { id: string }): JSX.Element {
           send={async (_, files) => {
             await upload<Job>(`/v1/identities/${id}/import`, files.get('file') as File)
             await jobs.reload()
-            announce('The file is there, and is being read.')
+            announce('The file was uploaded and is being imported.')
           }}
         >
           <Field
             name="file"
             type="file"
             label="File"
-            hint="An mbox, one message, a ZIP of such, of a maildir, or an export. What is there already is left out."
+            hint="An mbox, one message, a ZIP of these or of a maildir, or an export. E-mail that already exists is skipped."
           />
         </Form>
       </section>
-      <h2>Under way, and done</h2>
+      <h2>Jobs</h2>
       <Listing list={jobs} empty="Nothing yet.">
         {(rows) => <JobLines jobs={rows.filter((job) => job.identity_id === id)} reload={jobs.reload} />}
       </Listing>

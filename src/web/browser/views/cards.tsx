@@ -16,7 +16,7 @@ function Cards({ id }: { id: string }): JSX.Element {
     `/v1/identities/${id}/cards`,
     {},
     ({ type, identity_id }) => identity_id === id && type.startsWith('card.'),
-    // what is reported as spent is told by no event
+    // reported spending emits no event
     true,
   )
   return (

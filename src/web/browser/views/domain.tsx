@@ -6,26 +6,26 @@ import { AliasList } from '../domains/alias-list.tsx'
 import { DomainState } from '../domains/domain-state.tsx'
 import { RecordLine } from '../domains/record-line.tsx'
 import { ReportList } from '../domains/report-list.tsx'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { Link, go } from '../router.tsx'
 import type { ViewProps } from '../view.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Time } from '../widgets/time.tsx'
 
-/** One domain: what its DNS is to say, and what it says. */
+/** One domain: its expected DNS records and their status. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/domains/${encodeURIComponent(id)}`
-  // the box looks by itself too, and tells only when that changes something
-  const domain = useThing<Domain>(path, ({ type }) => type.startsWith('domain.'), true)
+  // the box's automatic checks emit an event for changes only
+  const domain = useResource<Domain>(path, ({ type }) => type.startsWith('domain.'), true)
   return (
     <>
       <p>
         <Link href="/domains">All domains</Link>
       </p>
-      <Awaited of={domain}>
+      <WhenLoaded of={domain}>
         {(value) => (
           <>
             <div class="head">
@@ -43,7 +43,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
             <ReportList path={path} />
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </>
   )
 }
@@ -59,11 +59,11 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
   const close = (): void => setAsking(undefined)
   const { name, last_checked_at } = domain
   const check = async (): Promise<void> => {
-    const { status, dns_records } = await post<Domain>(`${path}/verify`, {}, { harmless: true })
+    const { status, dns_records } = await post<Domain>(`${path}/verify`, {}, { idempotent: true })
     await onChange()
     const wrong = dns_records.filter((record) => record.status !== 'valid').length
     announce(
-      `${name} is ${status}; ${wrong === 0 ? 'every record is right' : `${wrong} of ${dns_records.length} records are not`}.`,
+      `${name} is ${status}; ${wrong === 0 ? 'every record is correct' : `${wrong} of ${dns_records.length} records are not`}.`,
     )
   }
   return (
@@ -86,13 +86,13 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
       </div>
       <p class="faint">
         {last_checked_at === null ? (
-          'Not looked up yet.'
+          'Not checked yet.'
         ) : (
           <>
             Looked up <Time at={last_checked_at} />.
           </>
         )}{' '}
-        The box goes on looking by itself.
+        The box keeps checking automatically.
       </p>
       {asking === 'rotate' && (
         <Confirm
@@ -119,7 +119,7 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
           }}
           onClose={close}
         >
-          <p>Mail to it is refused from then on. It can go only when no identity has an address in it.</p>
+          <p>Mail to it is refused from then on. A domain can be deleted only when no identity has an address in it.</p>
         </Confirm>
       )}
     </>

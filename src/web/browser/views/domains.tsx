@@ -10,7 +10,7 @@ import { Field, Form } from '../widgets/form.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { Time } from '../widgets/time.tsx'
 
-/** The domains whose mail the box takes and sends. */
+/** The domains that receive and send mail. */
 export function View(): JSX.Element {
   const list = useList<Domain>('/v1/domains', {}, ({ type }) => type.startsWith('domain.'), true)
   const [adding, setAdding] = useState(false)
@@ -62,7 +62,7 @@ export function View(): JSX.Element {
               label="Name"
               first
               autoComplete="off"
-              hint="Such as agents.example.com. Then you are shown what to put into its DNS."
+              hint="Such as agents.example.com. The next page shows the DNS records to publish."
             />
           </Form>
         </Dialog>

@@ -2,14 +2,14 @@ import type { JSX } from 'preact'
 import type { Status } from '../../../ops/status/model.ts'
 import { BackupList } from '../health/backup-list.tsx'
 import { DoctorLines } from '../health/doctor-lines.tsx'
-import { FigureCharts } from '../health/metrics.tsx'
+import { MetricsCharts } from '../health/metrics.tsx'
 import { QueueList } from '../health/queue-list.tsx'
 import { StatusSheet } from '../health/status-sheet.tsx'
-import { type Loaded, useThing } from '../loaded.ts'
+import { type Loaded, useResource } from '../loaded.ts'
 
-/** How the box is: for its operator. */
+/** The health of the box, for its operator. */
 export function View(): JSX.Element {
-  const status = useThing<Status>('/v1/status', () => false, true)
+  const status = useResource<Status>('/v1/status', () => false, true)
   return (
     <>
       <div class="head">
@@ -20,18 +20,18 @@ export function View(): JSX.Element {
   )
 }
 
-/** The other calls wait for the first: they would all be refused alike. */
+/** Rendered after the first call, as all of them would be forbidden alike. */
 function Inside({ status }: { status: Loaded<Status> }): JSX.Element {
   const { value, error } = status
-  if (error?.code === 'operator_only') return <p class="empty">Only the operator of the box sees how it is.</p>
-  return value || error ? <Everything status={status} /> : <p class="waiting">Reading…</p>
+  if (error?.code === 'operator_only') return <p class="empty">Only the operator of the box can see its health.</p>
+  return value || error ? <Everything status={status} /> : <p class="waiting">Loading…</p>
 }
 
 function Everything({ status }: { status: Loaded<Status> }): JSX.Element {
   return (
     <>
       <StatusSheet status={status} />
-      <FigureCharts />
+      <MetricsCharts />
       <DoctorLines />
       <QueueList />
       <BackupList />

@@ -13,7 +13,7 @@ type Row = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 
 
 const concerns = ({ type }: LiveEvent): boolean => type.startsWith('identity.') || type.startsWith('phone.')
 
-/** Milliseconds of quiet after which what was typed is searched for. */
+/** The debounce of the search in milliseconds. */
 const quiet = 200
 
 /** Every identity of the account. */

@@ -10,9 +10,9 @@ import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
-import { moment, octets } from '../widgets/format.ts'
+import { moment, bytes } from '../widgets/format.ts'
 
-/** What one identity is, and what can be done with it as a whole. */
+/** The settings of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{(identity) => <Settings identity={identity} />}</IdentityFrame>
 }
@@ -35,7 +35,7 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
         <dl class="facts">
           <dt>Id</dt>
           <dd class="mono">{id}</dd>
-          <dt>Made</dt>
+          <dt>Created</dt>
           <dd>{moment(identity.created_at)}</dd>
           <dt>Phone number</dt>
           <dd>{identity.phone_number ?? 'none'}</dd>
@@ -76,9 +76,7 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
           run={() => change({ status: 'suspended' }, `${name} is suspended.`)}
           onClose={close}
         >
-          <p>
-            Mail to it is refused for now, so that senders try again later, and nothing leaves in its name. What is there stays.
-          </p>
+          <p>Mail to it is deferred, so that senders retry later, and it cannot send. Its data is kept.</p>
         </Confirm>
       )}
       {asking === 'empty' && (
@@ -101,14 +99,14 @@ function StorageLines({ storage, onEmpty }: { storage: NonNullable<Identity['sto
   return (
     <>
       {limit === null ? (
-        <p>E-mail takes {octets(used)}.</p>
+        <p>E-mail takes {bytes(used)}.</p>
       ) : (
-        <Bar label="E-mail" value={used} max={limit} text={`${octets(used)} of ${octets(limit)}`} />
+        <Bar label="E-mail" value={used} max={limit} text={`${bytes(used)} of ${bytes(limit)}`} />
       )}
-      {media > 0 && <p>Text messages and what came with them take {octets(media)}.</p>}
+      {media > 0 && <p>Text messages and what came with them take {bytes(media)}.</p>}
       {trash > 0 && (
         <p>
-          {octets(trash)} of it are in the trash.{' '}
+          {bytes(trash)} of it are in the trash.{' '}
           <button type="button" onClick={onEmpty}>
             Empty the trash
           </button>

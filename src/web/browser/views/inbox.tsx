@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Email } from '../../../mail/model.ts'
 import { IdentityFrame } from '../identity-frame.tsx'
 import { ComposeDialog } from '../inbox/compose.tsx'
-import { EmailList, type Mailbox, shelves } from '../inbox/email-list.tsx'
+import { EmailList, type Mailbox, folders } from '../inbox/email-list.tsx'
 import { Conversation } from '../inbox/conversation.tsx'
 import { ThreadList } from '../inbox/thread-list.tsx'
 import { listen } from '../live.ts'
@@ -11,13 +11,13 @@ import { go } from '../router.tsx'
 import type { ViewProps } from '../view.ts'
 import { announce } from '../widgets/announcer.tsx'
 
-/** The mail of one identity: its conversations beside the one that is read. */
+/** The mail of one identity: its conversations, and the selected one. */
 export function View({ params: { id = '', thread_id } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{({ email }) => <Inbox key={id} id={id} own={email} threadId={thread_id} />}</IdentityFrame>
 }
 
 function Inbox({ id, own, threadId }: { id: string; own: string; threadId: string | undefined }): JSX.Element {
-  const [backupDirectory, setBackupDirectory] = useState<Mailbox>('conversations')
+  const [folder, setFolder] = useState<Mailbox>('conversations')
   const [typed, setTyped] = useState('')
   const [query, setQuery] = useState('')
   const [writing, setWriting] = useState(false)
@@ -34,7 +34,7 @@ function Inbox({ id, own, threadId }: { id: string; own: string; threadId: strin
       }),
     [id],
   )
-  const threads = query === '' && backupDirectory === 'conversations'
+  const threads = query === '' && folder === 'conversations'
   return (
     <div class={threadId === undefined ? 'inbox' : 'inbox reading'}>
       <section class="inbox-list" aria-label="Mail">
@@ -53,15 +53,11 @@ function Inbox({ id, own, threadId }: { id: string; own: string; threadId: strin
             value={typed}
             onInput={({ currentTarget }) => setTyped(currentTarget.value)}
           />
-          <label class="unseen" for="shelf">
+          <label class="unseen" for="folder">
             Show
           </label>
-          <select
-            id="shelf"
-            value={backupDirectory}
-            onChange={({ currentTarget }) => setBackupDirectory(currentTarget.value as Mailbox)}
-          >
-            {Object.entries(shelves).map(([name, { label }]) => (
+          <select id="folder" value={folder} onChange={({ currentTarget }) => setFolder(currentTarget.value as Mailbox)}>
+            {Object.entries(folders).map(([name, { label }]) => (
               <option key={name} value={name}>
                 {label}
               </option>
@@ -71,7 +67,7 @@ function Inbox({ id, own, threadId }: { id: string; own: string; threadId: strin
         {threads ? (
           <ThreadList id={id} own={own} current={threadId} />
         ) : (
-          <EmailList id={id} backupDirectory={backupDirectory} query={query} current={threadId} />
+          <EmailList id={id} folder={folder} query={query} current={threadId} />
         )}
       </section>
       <section class="inbox-one" aria-label="Conversation">

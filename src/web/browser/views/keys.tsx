@@ -12,7 +12,7 @@ import { Listing } from '../widgets/listing.tsx'
 
 type Made = ApiKey & { key: string }
 
-/** The keys that programs call the API with. */
+/** The API keys of the account. */
 export function View(): JSX.Element {
   const list = useList<ApiKey>('/v1/api-keys', {}, () => false, true)
   const [making, setMaking] = useState(false)
@@ -86,9 +86,9 @@ function RotateDialog({ apiKey, send, onClose }: RotateProps): JSX.Element {
         also={<Cancel onClose={onClose} />}
         send={({ grace_seconds }) => send({ grace_seconds: Number(grace_seconds) })}
       >
-        <p>It gets a new secret, and stays the same key: with the same scopes and limits.</p>
-        <Select name="grace_seconds" label="The old secret ends">
-          <option value="0">at once</option>
+        <p>The key gets a new secret and keeps its scopes and limits.</p>
+        <Select name="grace_seconds" label="The old secret expires">
+          <option value="0">immediately</option>
           <option value="3600">in an hour</option>
           <option value="86400">in a day</option>
           <option value="604800">in a week</option>
@@ -117,8 +117,8 @@ function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
         <p>The next call with it ({apiKey.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
         <Tick
           name="keep"
-          label="Keep what was made with it: keys, webhooks, exports, scheduled e-mails"
-          hint="Not if somebody else may have had it."
+          label="Keep what was created with it: keys, webhooks, exports, scheduled e-mails"
+          hint="Not if the key may have leaked."
         />
       </Form>
     </Dialog>

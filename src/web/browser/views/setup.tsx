@@ -10,14 +10,14 @@ function tokenHere(): string {
   return new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
 }
 
-/** Where a one-time link leads: the first password of an account. */
+/** The target of a setup link: sets the first password of an account. */
 export function View(): JSX.Element {
   const [token, setToken] = useState(tokenHere)
   useEffect(() => {
     const given = tokenHere()
     if (given === '') return
     setToken(given)
-    // it is good for an account: it stays neither in sight nor in the list of pages visited
+    // the token is a secret: it is removed from the URL and the history
     history.replaceState(null, '', '/setup')
   }, [place.value])
   const send = async (typed: Typed): Promise<void> => {
@@ -31,12 +31,12 @@ export function View(): JSX.Element {
       <h1>Welcome to Pillarbox</h1>
       {token === '' ? (
         <p>
-          This address is only good with what follows it in the link. The operator makes one with{' '}
+          This address works only with the token at the end of the link. The operator creates a link with{' '}
           <code>pillarbox account setup-link</code>.
         </p>
       ) : (
         <>
-          <p>Choose what you sign in with. Nothing is sent to the address.</p>
+          <p>Choose your e-mail address and password for signing in. No mail is sent to the address.</p>
           <Form send={send} submit="Set the password" label="Set the password">
             <Field name="email" label="E-mail address" type="email" autoComplete="username" first />
             <Field name="password" label="Password" hint="8 to 256 characters." type="password" autoComplete="new-password" />

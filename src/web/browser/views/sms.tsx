@@ -14,7 +14,7 @@ import { announce } from '../widgets/announcer.tsx'
 import { Cancel, Dialog } from '../widgets/dialog.tsx'
 import { Field, Form, TextArea } from '../widgets/form.tsx'
 
-/** The text messages of one identity, by the number they are exchanged with. */
+/** The text messages of one identity, by phone number. */
 export function View({ params: { id = '', peer } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{(identity) => <Texts key={id} identity={identity} peer={peer} />}</IdentityFrame>
 }
@@ -59,11 +59,11 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
             send={async ({ to, body }) => {
               const sent = await post<Sms>(`/v1/identities/${id}/sms`, { to, body })
               close()
-              announce('The text message is on its way.')
+              announce('The text message was queued.')
               go(`/identities/${id}/sms/${encodeURIComponent(sent.to)}`)
             }}
           >
-            <Field name="to" label="To" type="tel" first autoComplete="off" hint="With the country, such as +15550100123." />
+            <Field name="to" label="To" type="tel" first autoComplete="off" hint="With the country code, such as +15550100123." />
             <TextArea name="body" label="Text message" rows={3} />
           </Form>
         </Dialog>
@@ -72,8 +72,8 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
   )
 }
 
-/** What is said in passing is short. */
+/** Notifications are short. */
 function shortened(text: string): string {
-  const letters = Array.from(text)
-  return letters.length <= 100 ? text : `${letters.slice(0, 99).join('')}…`
+  const characters = Array.from(text)
+  return characters.length <= 100 ? text : `${characters.slice(0, 99).join('')}…`
 }

@@ -67,7 +67,7 @@ function Entries({ id }: { id: string }): JSX.Element {
           onClose={() => setDeleting(undefined)}
         >
           <p>
-            Its secret is gone. Where it is the only second factor, switch that off at {deleting.service_name} first, or nobody
+            Its secret is deleted. Where it is the only second factor, disable that at {deleting.service_name} first, or nobody
             gets in.
           </p>
         </Confirm>

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Webhook } from '../../../webhooks/model.ts'
 import { patch, post, remove } from '../api.ts'
-import { type Loaded, useThing } from '../loaded.ts'
+import { type Loaded, useResource } from '../loaded.ts'
 import { Link, go } from '../router.tsx'
 import type { ViewProps } from '../view.ts'
 import { DeliveryList } from '../webhooks/delivery-list.tsx'
@@ -13,18 +13,18 @@ import { announce } from '../widgets/announcer.tsx'
 import { Confirm, SecretDialog } from '../widgets/dialog.tsx'
 import { moment } from '../widgets/format.ts'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 
-/** One webhook, and what became of what was sent to it. */
+/** One webhook and its deliveries. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`
-  const webhook = useThing<Webhook>(path, ({ type }) => type === 'webhook.disabled', true)
+  const webhook = useResource<Webhook>(path, ({ type }) => type === 'webhook.disabled', true)
   return (
     <>
       <p>
         <Link href="/webhooks">All webhooks</Link>
       </p>
-      <Awaited of={webhook}>
+      <WhenLoaded of={webhook}>
         {(value) => (
           <>
             <div class="head">
@@ -34,7 +34,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
             <About webhook={value} path={path} loaded={webhook} />
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
       <DeliveryList path={path} />
     </>
   )
@@ -63,7 +63,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
     <section class="sheet" aria-labelledby="about">
       <h2 id="about">About</h2>
       <dl class="facts">
-        <dt>Hears</dt>
+        <dt>Events</dt>
         <dd>{events.includes('*') ? 'every event' : events.join(', ')}</dd>
         <dt>Of</dt>
         <dd>{identity_id === null ? 'every identity' : <IdentityName id={identity_id} />}</dd>
@@ -73,7 +73,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
             <dd>{description}</dd>
           </>
         )}
-        <dt>Made</dt>
+        <dt>Created</dt>
         <dd>{moment(created_at)}</dd>
         {failing_since !== null && (
           <>
@@ -91,10 +91,10 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
         </button>
         {active ? (
           <button type="button" onClick={() => setAsking('off')}>
-            Switch off
+            Disable
           </button>
         ) : (
-          <Action run={() => change({ active: true }, 'The webhook is switched on.')}>Switch on</Action>
+          <Action run={() => change({ active: true }, 'The webhook is enabled.')}>Enable</Action>
         )}
         <button type="button" class="danger" onClick={() => setAsking('delete')}>
           Delete
@@ -116,17 +116,17 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
           run={async () => setSecret((await post<{ secret: string }>(`${path}/secret/rotate`)).secret)}
           onClose={close}
         >
-          <p>For 24 hours what is sent is signed with the present one as well.</p>
+          <p>For 24 hours deliveries are signed with the current secret as well.</p>
         </Confirm>
       )}
       {asking === 'off' && (
         <Confirm
-          title="Switch the webhook off?"
+          title="Disable the webhook?"
           action="Switch off"
-          run={() => change({ active: false }, 'The webhook is switched off.')}
+          run={() => change({ active: false }, 'The webhook is disabled.')}
           onClose={close}
         >
-          <p>Nothing is sent to it until it is switched on. What happens meanwhile it is not told later.</p>
+          <p>Nothing is sent to it until it is enabled. Events in the meantime are not delivered later.</p>
         </Confirm>
       )}
       {asking === 'delete' && (

@@ -9,7 +9,7 @@ import { WebhookState } from '../webhooks/webhook-state.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { SecretDialog } from '../widgets/dialog.tsx'
 
-/** Where events are posted. */
+/** The webhooks of the account. */
 export function View(): JSX.Element {
   const list = useList<Webhook>('/v1/webhooks', {}, ({ type }) => type === 'webhook.disabled', true)
   const [making, setMaking] = useState(false)
@@ -55,7 +55,7 @@ export function View(): JSX.Element {
           what="the secret"
           onClose={() => go(`/webhooks/${made.id}`)}
         >
-          <p>Whoever receives the events checks with it that they are from this box.</p>
+          <p>The receiver verifies with it that events are from this box.</p>
         </SecretDialog>
       )}
     </>

@@ -7,9 +7,9 @@ import { announce } from '../widgets/announcer.tsx'
 import { counted, moment } from '../widgets/format.ts'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 
 const tones = { delivered: 'good', pending: undefined, failed: 'bad', interrupted: 'warn' } as const
 
@@ -19,14 +19,14 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** One event on its way to a webhook: what was sent, what came back, attempt by attempt. */
+/** One delivery: its request, and the response of each attempt. */
 export function DeliveryLine({ path, delivery, onChange }: Props): JSX.Element {
   const [open, setOpen] = useState(false)
   const { id, event, event_id, status, attempts, created_at, next_attempt_at } = delivery
   const again = async (): Promise<void> => {
     await post(`${path}/deliveries/${id}/redeliver`)
     await onChange()
-    announce('It is sent once more.')
+    announce('Redelivery was queued.')
   }
   return (
     <li class="delivery">
@@ -75,11 +75,11 @@ function tookOf(from: string, to: string): string {
   return `${(Date.parse(to) - Date.parse(from)).toLocaleString('en')} ms`
 }
 
-/** What is posted for a delivery. */
+/** The request of a delivery. */
 export function DeliveryRequest({ path }: { path: string }): JSX.Element {
-  const delivery = useThing<WebhookDeliveryWithRequest>(path)
+  const delivery = useResource<WebhookDeliveryWithRequest>(path)
   return (
-    <Awaited of={delivery}>
+    <WhenLoaded of={delivery}>
       {({ request: { url, body } }) => (
         <>
           <p class="breaks">
@@ -94,7 +94,7 @@ export function DeliveryRequest({ path }: { path: string }): JSX.Element {
           )}
         </>
       )}
-    </Awaited>
+    </WhenLoaded>
   )
 }
 

@@ -8,12 +8,12 @@ import { announce } from '../widgets/announcer.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { DeliveryLine } from './delivery-line.tsx'
 
-/** What is under way is looked at again after so many milliseconds. */
+/** The polling interval of running deliveries in milliseconds. */
 const pace = 1500
 
-/** What was sent to a webhook, newest first. */
+/** The deliveries of a webhook, newest first. */
 export function DeliveryList({ path }: { path: string }): JSX.Element {
-  // no event tells of a delivery: what was just sent is asked for until it is over
+  // deliveries emit no events: recent ones are polled until they have ended
   const list = useList<WebhookDelivery>(`${path}/deliveries`, {}, () => true, true)
   const underWay = (list.value ?? []).some(isUnderWay)
   useEffect(() => {
@@ -23,7 +23,7 @@ export function DeliveryList({ path }: { path: string }): JSX.Element {
   const test = async (): Promise<void> => {
     await post(`${path}/test`)
     await list.reload()
-    announce('A test event is on its way.')
+    announce('A test event was queued.')
   }
   return (
     <section aria-labelledby="deliveries">
@@ -46,7 +46,7 @@ export function DeliveryList({ path }: { path: string }): JSX.Element {
   )
 }
 
-/** Whether it ends, or fails, within seconds: one that failed may wait for hours. */
+/** Whether it ends, or fails, within seconds: a failed one may wait for hours. */
 function isUnderWay({ status, attempts }: WebhookDelivery): boolean {
   return status === 'pending' && attempts.every((attempt) => attempt.status === 'pending')
 }

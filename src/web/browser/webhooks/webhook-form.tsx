@@ -9,14 +9,14 @@ import { eventChoices } from './event-choices.ts'
 
 interface Props {
   title: string
-  /** What it is now; left out: it is a new one. */
+  /** The current webhook; omitted for a new one. */
   webhook?: Webhook
   submit: string
   send: (input: Record<string, unknown>) => Promise<unknown>
   onClose: () => void
 }
 
-/** What a webhook is to be: where it posts, and what it hears. */
+/** The form of a webhook: its URL and events. */
 export function WebhookDialog({ title, webhook, submit, send, onClose }: Props): JSX.Element {
   const [all, setAll] = useState(webhook?.events.includes('*') ?? false)
   const { url = '', description, identity_id = null, headers = {} } = webhook ?? {}
@@ -40,7 +40,7 @@ export function WebhookDialog({ title, webhook, submit, send, onClose }: Props):
         <Field name="url" label="URL" type="url" first autoComplete="off" defaultValue={url} hint="https, at a public address." />
         <Tick
           name="all"
-          label="Every event, also of kinds that are yet to come"
+          label="Every event, including future kinds"
           defaultChecked={all}
           onChange={({ currentTarget }) => setAll(currentTarget.checked)}
         />
@@ -49,7 +49,7 @@ export function WebhookDialog({ title, webhook, submit, send, onClose }: Props):
         <Field name="description" label="Description" autoComplete="off" defaultValue={description ?? ''} />
         <TextArea
           name="headers"
-          label="Headers of your own"
+          label="Custom headers"
           rows={2}
           hint="Sent with each delivery, one on a line: Name: value"
           defaultValue={Object.entries(headers)
@@ -67,7 +67,7 @@ const choices = Object.entries(eventChoices).map(([value, hint]) => ({
   hint,
 }))
 
-/** What is no header is given on as it is: the API says what is wrong with it. */
+/** An invalid line is sent unchanged: the API explains the error. */
 function headersIn(text: string): Record<string, string> {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   return Object.fromEntries(

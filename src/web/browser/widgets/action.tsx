@@ -5,16 +5,16 @@ import { announce } from './announcer.tsx'
 
 interface ActionProps {
   run: () => Promise<unknown>
-  /** What is said once it is done. */
+  /** Announced after success. */
   done?: string
   kind?: 'primary' | 'danger' | 'plain' | undefined
   title?: string | undefined
-  /** For the ear, where the words on it do not say of what. */
+  /** The accessible label, where the visible words are ambiguous. */
   label?: string
   children: ComponentChildren
 }
 
-/** A button that does something at once, and says what came of it; what goes wrong stands beside it, in the API's words. */
+/** A button that runs an action and announces its result; an API error is shown beside it. */
 export function Action({ run, done, kind, title, label, children }: ActionProps): JSX.Element {
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<ApiError>()

@@ -10,7 +10,7 @@ const words = signal<Word[]>([])
 
 let number = 0
 
-/** Says something for a few seconds, to the ear as well. */
+/** Shows a message for a few seconds, also for screen readers. */
 export function announce(text: string): void {
   const word = { number: ++number, text }
   words.value = [...words.value.slice(-2), word]
@@ -19,7 +19,7 @@ export function announce(text: string): void {
   }, 6000)
 }
 
-/** Where it is said: once on the page. */
+/** The place of announcements: once on the page. */
 export function Announcer(): JSX.Element {
   return (
     <div class="announcer" role="status" aria-live="polite">

@@ -5,13 +5,13 @@ interface BarProps {
   max: number
   /** What is measured. */
   label: string
-  /** The measure in words, such as `12 of 50 USD`. */
+  /** The value in words, such as `12 of 50 USD`. */
   text: string
-  /** It is how far something has come: being full is what it is for. */
+  /** It shows progress: being full is no warning. */
   progress?: boolean
 }
 
-/** How much of something is used; it changes its colour when little is left. */
+/** A usage bar; it changes its colour when little is left. */
 export function Bar({ value, max, label, text, progress = false }: BarProps): JSX.Element {
   const part = max > 0 ? Math.min(1, Math.max(0, value / max)) : 0
   const state = progress ? 'good' : part >= 1 ? 'full' : part >= 0.8 ? 'high' : 'good'

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact'
 import { moment } from './format.ts'
 
-/** One kind of what is drawn; null is where nothing is known. */
-export interface Strand {
+/** One series of a chart; null where there is no data. */
+export interface ChartSeries {
   name: string
   values: (number | null)[]
   tone?: 'bad'
@@ -10,23 +10,23 @@ export interface Strand {
 
 interface Props {
   title: string
-  /** When each step began. */
+  /** The start of each step. */
   at: string[]
-  /** One upon the other, the first at the bottom. */
-  strands: Strand[]
-  /** How an amount is said. */
+  /** Stacked, the first at the bottom. */
+  strands: ChartSeries[]
+  /** Formats an amount. */
   say?: (amount: number) => string
-  /** What stands beside the title: the sum, unless said. */
+  /** The text beside the title; by default the sum. */
   summary?: string
 }
 
 const width = 300
 const height = 60
 
-/** Bars over time, small; each says its moment and amount, and the title what they come to. */
+/** A small stacked bar chart over time; each bar has its time and amounts as a title. */
 export function Chart({ title, at, strands, say = plain, summary }: Props): JSX.Element {
   const heights = at.map((_, index) => strands.reduce((sum, { values }) => sum + (values[index] ?? 0), 0))
-  const most = Math.max(0, ...heights)
+  const peak = Math.max(0, ...heights)
   const words = summary ?? strands.map(({ name, values }) => `${say(sumOf(values))} ${name}`).join(', ')
   const step = width / Math.max(1, at.length)
   return (
@@ -38,16 +38,16 @@ export function Chart({ title, at, strands, say = plain, summary }: Props): JSX.
         viewBox={`0 0 ${width} ${height}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${title}: ${words}; at most ${say(most)} at a time`}
+        aria-label={`${title}: ${words}; peak ${say(peak)}`}
       >
         <line class="chart-ground" x1="0" x2={width} y1={height - 0.5} y2={height - 0.5} />
         {at.map((moment_, index) => (
-          <Bars key={moment_} x={index * step} step={step} index={index} at={moment_} strands={strands} most={most} say={say} />
+          <Bars key={moment_} x={index * step} step={step} index={index} at={moment_} strands={strands} peak={peak} say={say} />
         ))}
       </svg>
       <div class="chart-ends faint" aria-hidden="true">
         <span>{at.length > 0 && clock(at[0]!)}</span>
-        <span>at most {say(most)}</span>
+        <span>peak {say(peak)}</span>
         <span>{at.length > 0 && clock(at.at(-1)!)}</span>
       </div>
     </figure>
@@ -59,18 +59,18 @@ interface BarsProps {
   step: number
   index: number
   at: string
-  strands: Strand[]
-  most: number
+  strands: ChartSeries[]
+  peak: number
   say: (amount: number) => string
 }
 
-function Bars({ x, step, index, at, strands, most, say }: BarsProps): JSX.Element {
+function Bars({ x, step, index, at, strands, peak, say }: BarsProps): JSX.Element {
   let top = height
   const bars = strands.map(({ name, values, tone }) => {
     const value = values[index] ?? null
-    if (value === null || value === 0 || most === 0) return null
-    // what is there is seen, however small beside the rest
-    const tall = Math.max(1.5, (value / most) * (height - 4))
+    if (value === null || value === 0 || peak === 0) return null
+    // a non-zero value is visible, however small
+    const tall = Math.max(1.5, (value / peak) * (height - 4))
     top -= tall
     return <rect key={name} class={tone ?? ''} x={x} y={top} width={Math.max(0.5, step * 0.8)} height={tall} />
   })
@@ -78,7 +78,7 @@ function Bars({ x, step, index, at, strands, most, say }: BarsProps): JSX.Elemen
   const words = known.map(({ name, values }) => `${say(values[index]!)} ${name}`).join(', ')
   return (
     <g class={known.length === 0 ? 'unknown' : ''}>
-      <title>{`${moment(at)}: ${known.length === 0 ? 'not known' : words}`}</title>
+      <title>{`${moment(at)}: ${known.length === 0 ? 'no data' : words}`}</title>
       <rect class="chart-hit" x={x} y="0" width={step} height={height} />
       {bars}
     </g>

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { useId } from 'preact/hooks'
 import { useRefusal } from './form.tsx'
 
-/** One thing that can be ticked. */
+/** One checkbox. */
 export interface Choice {
   value: string
   label: ComponentChildren
@@ -11,17 +11,17 @@ export interface Choice {
 }
 
 interface Props {
-  /** Its name among what is typed; FormData.getAll() answers what was ticked. */
+  /** The field name; FormData.getAll() returns the checked values. */
   name: string
-  /** What is to be chosen. */
+  /** The legend of the group. */
   legend: string
   hint?: string
   choices: readonly Choice[]
-  /** What is ticked at first. */
+  /** Initially checked. */
   chosen?: readonly string[]
 }
 
-/** Any of a few, with the API's error once there is one. */
+/** A group of checkboxes, with the API's error. */
 export function Choices({ name, legend, hint, choices, chosen = [] }: Props): JSX.Element {
   const id = useId()
   const refusal = useRefusal(name)

@@ -3,7 +3,9 @@ import { useState } from 'preact/hooks'
 
 const refusal = 'This browser does not let the page copy. Select the text, and copy it yourself.'
 
-/** Copies a text; `what` names it, for the ear and for what is said then: beside it, where a dialog that is open lets it be heard. */
+/**
+ * Copies a text; `what` names it in the label and the announcement, which is shown beside it, as an open dialog would hide the announcer.
+ */
 export function CopyButton({ text, what, label = 'Copy' }: { text: string; what: string; label?: string }): JSX.Element {
   const [said, say] = useState('')
   const copy = async (): Promise<void> => {

@@ -5,20 +5,20 @@ import { CopyButton } from './copy-button.tsx'
 
 interface DialogProps {
   title: string
-  /** It was closed, by Escape too. Left out: it stays until what it asks is done. */
+  /** Called on closing, also by Escape. Omitted: the dialog cannot be closed. */
   onClose?: (() => void) | undefined
   wide?: boolean
   children: ComponentChildren
 }
 
-/** A question over the page; the browser keeps the focus in it and gives it back. */
+/** A modal dialog; the browser manages the focus. */
 export function Dialog({ title, onClose, wide = false, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
   const stays = onClose === undefined
   useLayoutEffect(() => {
     if (!stays) return undefined
-    // browsers close it at the second Escape, whatever is said to `cancel`
+    // browsers close it at the second Escape, whatever the handler of `cancel` does
     const hold = (event: KeyboardEvent): void => {
       if (event.key === 'Escape') event.preventDefault()
     }
@@ -26,25 +26,25 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps):
     return () => document.removeEventListener('keydown', hold, true)
   }, [stays])
   useLayoutEffect(() => {
-    const shown = dialog.current!
+    const element = dialog.current!
     const before = document.activeElement
-    if (!shown.open) shown.showModal()
+    if (!element.open) element.showModal()
     return () => {
-      shown.close()
+      element.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])
   const cancel = (event: Event): void => {
-    // a field for files says it too, when none was chosen
+    // a file field fires `cancel` too, when no file was chosen
     if (event.target !== event.currentTarget) return
     event.preventDefault()
     onClose?.()
   }
   const closed = (): void => {
-    const shown = dialog.current
-    if (!shown || shown.open) return
+    const element = dialog.current
+    if (!element || element.open) return
     if (onClose) onClose()
-    else shown.showModal()
+    else element.showModal()
   }
   return (
     <dialog ref={dialog} class={wide ? 'wide' : ''} aria-labelledby={heading} onCancel={cancel} onClose={closed}>
@@ -63,15 +63,15 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps):
 
 interface ConfirmProps {
   title: string
-  /** What the button that does it says. */
+  /** The label of the confirm button. */
   action: string
-  /** What it means, and what goes. */
+  /** The explanation. */
   children: ComponentChildren
   run: () => Promise<unknown>
   onClose: () => void
 }
 
-/** Asks before something that cannot be taken back; an error of the API stands above the buttons. */
+/** Asks before a destructive action; an API error is shown above the buttons. */
 export function Confirm({ title, action, children, run, onClose }: ConfirmProps): JSX.Element {
   const send = async (): Promise<void> => {
     await run()
@@ -86,7 +86,7 @@ export function Confirm({ title, action, children, run, onClose }: ConfirmProps)
   )
 }
 
-/** The button that does nothing. */
+/** The cancel button. */
 export function Cancel({ onClose }: { onClose: () => void }): JSX.Element {
   return (
     <button type="button" onClick={onClose}>
@@ -97,20 +97,20 @@ export function Cancel({ onClose }: { onClose: () => void }): JSX.Element {
 
 interface Props {
   title: string
-  /** What is shown this once. */
+  /** A secret that is shown only once. */
   secret: string
-  /** What it is called, for the ear: `the key`. */
+  /** The name of the secret for screen readers: `the key`. */
   what: string
-  /** What to do with it. */
+  /** Further instructions. */
   children?: ComponentChildren
   onClose: () => void
 }
 
-/** Shows a secret this once. */
+/** Shows a secret once. */
 export function SecretDialog({ title, secret, what, children, onClose }: Props): JSX.Element {
   return (
     <Dialog title={title} onClose={onClose}>
-      <p>It is shown only now: put it where it is needed before you close this.</p>
+      <p>It is shown only once: copy it before you close this.</p>
       {children}
       <p class="secret">
         <strong class="mono">{secret}</strong> <CopyButton text={secret} what={what} />

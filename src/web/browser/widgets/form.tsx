@@ -10,17 +10,17 @@ import {
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
 import { type ApiError, toApiError } from '../api.ts'
 
-/** What was typed, by the names of the fields; a box that is ticked is `true`. */
+/** The values by field name; a checked checkbox is `true`. */
 export type Typed = Record<string, string | true>
 
 interface FormProps {
-  /** Sends it, files by the second; what it throws is shown at the field it is about. */
+  /** Submits the form, with the files in the second argument; an error is shown at its field. */
   send: (typed: Typed, files: FormData) => Promise<unknown>
-  /** What the button says. */
+  /** The label of the submit button. */
   submit: string
   /** Further buttons. */
   also?: ComponentChildren
-  /** Whether it is emptied once it was sent. */
+  /** Whether it is reset after success. */
   clears?: boolean
   danger?: boolean
   label?: string
@@ -29,7 +29,7 @@ interface FormProps {
 
 const Refusal = createContext<ApiError | undefined>(undefined)
 
-/** A form whose errors are the API's own, each at its field; one that is about no field of it stands above. */
+/** A form that shows API errors at their fields; an error of no field is shown above. */
 export function Form({ send, submit, also, clears, danger, label, children }: FormProps): JSX.Element {
   const [refusal, setRefusal] = useState<ApiError>()
   const [busy, setBusy] = useState(false)
@@ -78,7 +78,7 @@ function typedIn(form: HTMLFormElement): Typed {
   return typed
 }
 
-/** An error may be about a part of what a field holds: `to.0` is the field `to`. */
+/** An error may name a part of a field: `to.0` is the field `to`. */
 function fieldOf(form: HTMLFormElement, param: string): Element | undefined {
   const name = param.split(/[.[]/, 1)[0]
   return [...form.elements].find((field) => 'name' in field && (field.name === param || field.name === name))
@@ -87,9 +87,9 @@ function fieldOf(form: HTMLFormElement, param: string): Element | undefined {
 interface Described {
   name: string
   label: ComponentChildren
-  /** What is worth knowing before one types. */
+  /** A hint below the field. */
   hint?: ComponentChildren
-  /** Whether one types here first. */
+  /** Whether it gets the focus. */
   first?: boolean
 }
 
@@ -97,7 +97,7 @@ interface InputProps extends Described, Omit<PartialInputHTMLAttributes<HTMLInpu
   type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'url' | 'tel' | 'date' | 'datetime-local' | 'file'
 }
 
-/** One line of text with its label, and the API's error once there is one. */
+/** A labelled input, with the API's error. */
 export function Field({ name, label, hint, first, type = 'text', ...rest }: InputProps): JSX.Element {
   const { id, describing, refusal } = useDescribed(name, hint, first)
   // the types of Preact want one kind of input, not any of these
@@ -128,7 +128,7 @@ export function TextArea({ name, label, hint, first, ...rest }: AreaProps): JSX.
 type SelectProps = Described &
   Omit<PartialSelectHTMLAttributes<HTMLSelectElement>, 'name' | 'label' | 'role'> & { children: ComponentChildren }
 
-/** The same for one of a few; its children are options. */
+/** The same for a selection; its children are options. */
 export function Select({ name, label, hint, first, children, ...rest }: SelectProps): JSX.Element {
   const { id, describing, refusal } = useDescribed(name, hint, first)
   return (
@@ -142,7 +142,7 @@ export function Select({ name, label, hint, first, children, ...rest }: SelectPr
   )
 }
 
-/** The same for yes and no. */
+/** The same for a checkbox. */
 export function Tick({ name, label, hint, first, ...rest }: InputProps): JSX.Element {
   const { id, describing, refusal } = useDescribed(name, hint, first)
   return (
@@ -171,7 +171,7 @@ function Below({ id, hint, refusal }: { id: string; hint: ComponentChildren; ref
   )
 }
 
-/** What the API said of the field of this name, for fields that are not made of those above. */
+/** The API's error of this field, for custom fields. */
 export function useRefusal(name: string): ApiError | undefined {
   const error = useContext(Refusal)
   const about = error?.param

@@ -1,7 +1,7 @@
 const units = ['B', 'kB', 'MB', 'GB', 'TB']
 
-/** Octets as people read them: `1.5 MB`. */
-export function octets(count: number): string {
+/** A size for people: `1.5 MB`. */
+export function bytes(count: number): string {
   let value = count
   let unit = 0
   for (; value >= 1000 && unit < units.length - 1; unit++) value /= 1000
@@ -17,7 +17,7 @@ const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-/** How long ago, or the day, whichever says more. */
+/** A relative time, or the date of an older one. */
 export function ago(at: string, now = Date.now()): string {
   const since = now - Date.parse(at)
   if (since < -minute) return moment(at)
@@ -27,12 +27,12 @@ export function ago(at: string, now = Date.now()): string {
   return new Date(at).toLocaleDateString('en', { day: 'numeric', month: 'short', year: 'numeric' })
 }
 
-/** Day and time, as the machine of the reader has them. */
+/** Date and time in the reader's locale. */
 export function moment(at: string): string {
   return new Date(at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' })
 }
 
-/** How long something takes or took: `45 s`, `12 min`, `3 h`, `5 days`. */
+/** A duration: `45 s`, `12 min`, `3 h`, `5 days`. */
 export function span(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`

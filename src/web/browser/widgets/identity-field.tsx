@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Identity } from '../../../identities/model.ts'
-import { useList, useThing } from '../loaded.ts'
+import { useList, useResource } from '../loaded.ts'
 import { Select } from './form.tsx'
 import { Link } from '../router.tsx'
 
@@ -9,18 +9,18 @@ interface Props {
   name?: string
   label: string
   hint?: string
-  /** What the choice of none says; left out: one must be chosen. */
+  /** The label of the empty choice; omitted: an identity is required. */
   none?: string
-  /** The id of the one that is chosen at first. */
+  /** The id of the initial choice. */
   chosen?: string | null
 }
 
-const most = 100
+const pageSize = 100
 const quiet = 200
 
 type Row = Pick<Identity, 'id' | 'name' | 'email'>
 
-/** One of the identities; where there are many, they can be searched. */
+/** Selects an identity, with a search where there are many. */
 export function IdentityField({ name = 'identity_id', label, hint, none, chosen = null }: Props): JSX.Element {
   const [typed, setTyped] = useState('')
   const [query, setQuery] = useState('')
@@ -30,13 +30,13 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
     const timer = setTimeout(() => setQuery(typed.trim()), quiet)
     return () => clearTimeout(timer)
   }, [typed])
-  const list = useList<Row>('/v1/identities', { limit: most, query })
+  const list = useList<Row>('/v1/identities', { limit: pageSize, query })
   useEffect(() => {
     if (list.hasMore) setMany(true)
   }, [list.hasMore])
   const rows = list.value ?? []
   const first = none === undefined ? rows[0]?.id : undefined
-  const shown = value !== '' && (value === chosen || rows.some(({ id }) => id === value)) ? value : (first ?? '')
+  const selected = value !== '' && (value === chosen || rows.some(({ id }) => id === value)) ? value : (first ?? '')
   return (
     <>
       {many && (
@@ -59,7 +59,7 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
         {none !== undefined && <option value="">{none}</option>}
         {chosen !== null && !rows.some(({ id }) => id === chosen) && <option value={chosen}>{chosen}</option>}
         {rows.map(({ id, name: called, email }) => (
-          <option key={id} value={id} selected={id === shown}>
+          <option key={id} value={id} selected={id === selected}>
             {called} · {email}
           </option>
         ))}
@@ -68,8 +68,8 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
   )
 }
 
-/** An identity by its name, once that is known, as a link to it. */
+/** A link to an identity, with its name once loaded. */
 export function IdentityName({ id }: { id: string }): JSX.Element {
-  const { value } = useThing<Identity>(`/v1/identities/${id}`)
+  const { value } = useResource<Identity>(`/v1/identities/${id}`)
   return <Link href={`/identities/${id}/inbox`}>{value?.name ?? id}</Link>
 }

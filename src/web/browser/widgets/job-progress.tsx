@@ -4,12 +4,12 @@ import type { Job } from '../../../jobs/model.ts'
 import { ApiError, get, post } from '../api.ts'
 import { Action } from './action.tsx'
 import { Bar } from './bar.tsx'
-import { octets } from './format.ts'
+import { bytes } from './format.ts'
 import { Trouble } from './trouble.tsx'
 
 const pace = 700
 
-/** How far long work is, until it is over; `onEnd` hears how it ended. */
+/** The progress of a job until its end, when `onEnd` gets its result. */
 export function JobProgress({ id, label, onEnd }: { id: string; label: string; onEnd?: (job: Job) => void }): JSX.Element {
   const [job, setJob] = useState<Job>()
   const [error, setError] = useState<ApiError>()
@@ -36,7 +36,7 @@ export function JobProgress({ id, label, onEnd }: { id: string; label: string; o
       clearTimeout(timer)
     }
   }, [id])
-  if (!job) return error ? <Trouble error={error} /> : <p class="waiting">Beginning…</p>
+  if (!job) return error ? <Trouble error={error} /> : <p class="waiting">Starting…</p>
   return (
     <div class="job">
       <Bar label={label} {...partOf(job)} text={wordsOf(job)} progress />
@@ -46,13 +46,13 @@ export function JobProgress({ id, label, onEnd }: { id: string; label: string; o
   )
 }
 
-/** What is done is whole, also of what nobody counted beforehand. */
+/** A finished job is complete, also without a known total. */
 function partOf({ status, progress: { done, total } }: Job): { value: number; max: number } {
   return status === 'done' ? { value: 1, max: 1 } : { value: done, max: total ?? 0 }
 }
 
 function wordsOf({ status, progress: { done, total, unit } }: Job): string {
   if (status !== 'running') return status
-  const amount = (count: number): string => (unit === 'octets' ? octets(count) : `${count.toLocaleString('en')} ${unit}`)
+  const amount = (count: number): string => (unit === 'octets' ? bytes(count) : `${count.toLocaleString('en')} ${unit}`)
   return total === null ? amount(done) : `${amount(done)} of ${amount(total)}`
 }

@@ -5,13 +5,13 @@ import { Trouble } from './trouble.tsx'
 
 interface ListingProps<Row> {
   list: Listed<Row>
-  /** What is said when there is nothing. */
+  /** The text of an empty list. */
   empty: ComponentChildren
-  /** The rows, once there are some: usually a `<ul>` or a `<table>`. */
+  /** Renders the rows, usually as a `<ul>` or a `<table>`. */
   children: (rows: Row[]) => ComponentChildren
 }
 
-/** A list as it comes: waiting, empty, wrong, or rows with a button for more. */
+/** A list in any state: loading, empty, failed, or rows with a button for more. */
 export function Listing<Row>({ list, empty, children }: ListingProps<Row>): JSX.Element {
   const [busy, setBusy] = useState(false)
   const more = async (): Promise<void> => {
@@ -19,7 +19,7 @@ export function Listing<Row>({ list, empty, children }: ListingProps<Row>): JSX.
     await list.more().finally(() => setBusy(false))
   }
   return (
-    <Awaited of={list}>
+    <WhenLoaded of={list}>
       {(rows) => (
         <>
           {rows.length === 0 ? <div class="empty">{empty}</div> : children(rows)}
@@ -32,12 +32,12 @@ export function Listing<Row>({ list, empty, children }: ListingProps<Row>): JSX.
           )}
         </>
       )}
-    </Awaited>
+    </WhenLoaded>
   )
 }
 
-/** One thing as it comes: waiting, wrong, or there. What was read stays shown when reading it again fails. */
-export function Awaited<Value>({
+/** An object in any state: loading, failed, or loaded. The data stays visible when a reload fails. */
+export function WhenLoaded<Value>({
   of: { value, error, reload },
   children,
 }: {
@@ -47,7 +47,7 @@ export function Awaited<Value>({
   return (
     <>
       {error && <Trouble error={error} again={reload} />}
-      {value === undefined ? !error && <p class="waiting">Reading…</p> : children(value)}
+      {value === undefined ? !error && <p class="waiting">Loading…</p> : children(value)}
     </>
   )
 }

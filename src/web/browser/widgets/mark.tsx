@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 
-/** A word that stands out; the word says it, the colour only helps. */
+/** A status label; its colour is redundant to its text. */
 export function Mark({
   tone,
   children,

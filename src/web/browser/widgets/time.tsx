@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { ago, moment } from './format.ts'
 
-/** When something was, briefly; the exact moment is in its title. */
+/** A relative time, with the exact one as its title. */
 export function Time({ at }: { at: string }): JSX.Element {
   return (
     <time dateTime={at} title={moment(at)}>

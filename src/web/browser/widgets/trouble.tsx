@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { ApiError } from '../api.ts'
 
-/** What went wrong, in the API's words, and a button to try it again. */
+/** An API error, with a retry button. */
 export function Trouble({ error, again }: { error: ApiError; again?: () => Promise<void> }): JSX.Element {
   return (
     <div class="trouble" role="alert">

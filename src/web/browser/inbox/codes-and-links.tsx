@@ -10,10 +10,10 @@ const purposes: Record<Link['kind'], string> = {
   other: 'Link',
 }
 
-const most = 20
+const maxLinks = 20
 
-/** What agents look for in a message, lifted out of it: codes, and links with what they seem to be for. */
-export function Finds({ codes, links }: Pick<Email, 'codes' | 'links'>): JSX.Element | null {
+/** The codes and links of a message, as agents get them. */
+export function CodesAndLinks({ codes, links }: Pick<Email, 'codes' | 'links'>): JSX.Element | null {
   const first = links.toSorted((one, other) => Number(one.kind === 'other') - Number(other.kind === 'other'))
   if (codes.length === 0 && links.length === 0) return null
   return (
@@ -31,7 +31,7 @@ export function Finds({ codes, links }: Pick<Email, 'codes' | 'links'>): JSX.Ele
         <details>
           <summary>{links.length === 1 ? '1 link' : `${links.length} links`}</summary>
           <ul class="links">
-            {first.slice(0, most).map(({ url, text, kind }, index) => (
+            {first.slice(0, maxLinks).map(({ url, text, kind }, index) => (
               <li key={index}>
                 <span class="faint">{purposes[kind]}:</span> {text !== '' && <span>{text} </span>}
                 <a class="mono" href={url} target="_blank" rel="noopener noreferrer">

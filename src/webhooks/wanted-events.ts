@@ -2,27 +2,27 @@ import type { Scope } from '../core/scopes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { EventNames } from './event-names.ts'
 
-/** What some webhooks of an account ask for, as their rows have it, and the types of event that they hear. */
+/** A distinct combination of event names and scopes of an account's webhooks, and the event types it matches. */
 export interface Asked {
   events: string
   scopes: string
-  heard: ReadonlySet<string>
+  types: ReadonlySet<string>
 }
 
 interface Kept {
-  /** The account's number of changes when it was read. */
+  /** The account's change counter when it was read. */
   changes: number
   asked: readonly Asked[]
 }
 
-/** Of so many different wishes at once what they hear is kept, of all accounts together. */
+/** The most distinct combinations whose event types are cached, over all accounts. */
 const maxKept = 2000
 
-/** What the webhooks of each account ask for: kept in memory until one of theirs asks for something else. */
-export class Wishes {
+/** The event types wanted by the webhooks of each account, cached until one of the account's webhooks changes. */
+export class WantedEvents {
   readonly #database: Database
   readonly #names: EventNames
-  readonly #kept = new Map<string, Kept>()
+  readonly #cache = new Map<string, Kept>()
   #size = 0
 
   constructor({ database, names }: { database: Database; names: EventNames }) {
@@ -30,41 +30,41 @@ export class Wishes {
     this.#names = names
   }
 
-  /** Also of those that listen no more, until the next change. */
+  /** Includes disabled webhooks, until the next change. */
   async of(accountId: string, reader: Reader = this.#database): Promise<readonly Asked[]> {
     const changes = await changesOf(reader, accountId)
-    const kept = this.#kept.get(accountId)
+    const kept = this.#cache.get(accountId)
     if (kept?.changes === changes) return kept.asked
-    const rows = await reader.all<Omit<Asked, 'heard'>>(
+    const rows = await reader.all<Omit<Asked, 'types'>>(
       sql`SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = ${accountId} AND active = 1`,
     )
     const asked = rows.map(({ events, scopes }) => {
-      const heard = this.#names.heard(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
-      return { events, scopes, heard }
+      const types = this.#names.typesOf(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
+      return { events, scopes, types }
     })
-    // what a transaction reads may never be on disk
-    if (reader === this.#database) this.#keep(accountId, { changes, asked })
+    // a transaction may read rows that are never committed
+    if (reader === this.#database) this.#store(accountId, { changes, asked })
     return asked
   }
 
-  #keep(accountId: string, kept: Kept): void {
+  #store(accountId: string, kept: Kept): void {
     this.#forget(accountId)
-    this.#kept.set(accountId, kept)
+    this.#cache.set(accountId, kept)
     this.#size += kept.asked.length
-    for (const account of this.#kept.keys()) {
+    for (const account of this.#cache.keys()) {
       if (this.#size <= maxKept || account === accountId) break
       this.#forget(account)
     }
   }
 
   #forget(accountId: string): void {
-    this.#size -= this.#kept.get(accountId)?.asked.length ?? 0
-    this.#kept.delete(accountId)
+    this.#size -= this.#cache.get(accountId)?.asked.length ?? 0
+    this.#cache.delete(accountId)
   }
 }
 
-/** To be said in the transaction in which a webhook begins to ask for something, or stops. */
-export async function changeWishes(tx: Transaction, accountId: string): Promise<void> {
+/** Called in every transaction that changes what a webhook wants. */
+export async function noteWebhookChange(tx: Transaction, accountId: string): Promise<void> {
   await tx.run(
     sql`INSERT INTO webhook_changes (account_id, changes) VALUES (${accountId}, 1) ON CONFLICT DO UPDATE SET changes = changes + 1`,
   )

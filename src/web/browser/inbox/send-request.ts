@@ -6,8 +6,8 @@ interface Attached {
   content: string
 }
 
-/** What was typed as the API takes it: lists of recipients, a time in UTC, files in base64. */
-export async function letterOf(typed: Typed, form: FormData): Promise<Record<string, unknown>> {
+/** The request of a form: lists of recipients, a time in UTC, files in base64. */
+export async function sendRequestOf(typed: Typed, form: FormData): Promise<Record<string, unknown>> {
   const { to, cc, bcc, send_at, ...rest } = typed
   const attachments = await Promise.all(form.getAll('attachments').filter(isFile).map(attached))
   return {
@@ -27,7 +27,7 @@ function addressed(fields: Record<string, string | true | undefined>): Record<st
   return Object.fromEntries(given)
 }
 
-/** Commas part addresses, but not within quotes: `"Lovelace, Ada" <ada@example.com>`. */
+/** Splits addresses at commas outside of quotes: `"Lovelace, Ada" <ada@example.com>`. */
 function addressesIn(text: string): string[] {
   return (text.match(/(?:"(?:\\.|[^"\\])*"?|[^,"])+/g) ?? []).map((one) => one.trim()).filter((one) => one !== '')
 }
@@ -39,7 +39,7 @@ function isFile(value: FormDataEntryValue): value is File {
 async function attached(file: File): Promise<Attached> {
   const octets = new Uint8Array(await file.arrayBuffer())
   let text = ''
-  // as many at once as a call takes arguments
+  // in blocks, as a call takes a limited number of arguments
   for (let at = 0; at < octets.length; at += 32_768) text += String.fromCharCode(...octets.subarray(at, at + 32_768))
   return { filename: file.name, ...(file.type === '' ? {} : { content_type: file.type }), content: btoa(text) }
 }
