@@ -27,7 +27,7 @@ export class ReportHandler implements SystemAddressHandler {
   }
 
   answers({ local }: ParsedAddress): ReturnType<SystemAddressHandler['answers']> {
-    return places.has(local) ? 'taken' : 'not ours'
+    return places.has(local) ? 'accepted' : 'unknown'
   }
 
   async receive(tx: Transaction, { domain }: ParsedAddress, message: ExaminedMessage): Promise<void> {

@@ -276,11 +276,11 @@ export class Inbox implements DeliveryTarget {
   /** Reports on reports would never end. */
   #isForDesks({ recipients }: Envelope): boolean {
     const boxes = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
-    return boxes.every((box) => this.#desks.some((desk) => desk.answers(box) !== 'not ours'))
+    return boxes.every((box) => this.#desks.some((desk) => desk.answers(box) !== 'unknown'))
   }
 
   #deskOf(box: ParsedAddress): SystemAddressHandler | undefined {
-    const desk = this.#desks.find((one) => one.answers(box) !== 'not ours')
+    const desk = this.#desks.find((one) => one.answers(box) !== 'unknown')
     if (desk?.answers(box) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
     return desk
   }

@@ -47,8 +47,8 @@ export class Bounces implements SystemAddressHandler {
 
   /** A token that is none of ours, or too old, is refused at RCPT: backscatter ends here. */
   answers({ local, tag }: ParsedAddress): ReturnType<SystemAddressHandler['answers']> {
-    if (!isReturnPath(local)) return 'not ours'
-    return this.#deps.returnPaths.read(tag ?? '') === undefined ? 'refused' : 'taken'
+    if (!isReturnPath(local)) return 'unknown'
+    return this.#deps.returnPaths.read(tag ?? '') === undefined ? 'refused' : 'accepted'
   }
 
   async receive(tx: Transaction, { tag }: ParsedAddress, { envelope, examined }: ExaminedMessage): Promise<void> {
