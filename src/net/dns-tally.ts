@@ -1,10 +1,10 @@
 import { isAbsent, type Records } from './resolve.ts'
 
-/** What became of a query: an answer, no such record, nothing in time, or trouble of a name server. */
+/** The result of a query: an answer, no such record, a timeout, or a failure of a name server. */
 export const dnsResults = ['found', 'absent', 'timeout', 'trouble'] as const
 export type DnsResult = (typeof dnsResults)[number]
 
-/** Counts queries that went to the DNS; in memory that threads share, as most of them ask in threads of their own. */
+/** Counts DNS queries, in memory shared between threads, as most queries are made in worker threads. */
 export class DnsTally {
   readonly cells: BigUint64Array
 
@@ -16,13 +16,13 @@ export class DnsTally {
     Atomics.add(this.cells, dnsResults.indexOf(result), 1n)
   }
 
-  /** What a query failed with. */
+  /** Counts a failed query by its error. */
   failed(error: unknown): void {
     const late = error instanceof Error && 'code' in error && (error.code === 'ETIMEOUT' || error.code === 'ECANCELLED')
     this.note(isAbsent(error) ? 'absent' : late ? 'timeout' : 'trouble')
   }
 
-  /** Counts what these records are asked for. */
+  /** Wraps lookups of records so that they are counted. */
   counting(records: Records): Records {
     return async (name, type) => {
       try {
