@@ -98,7 +98,7 @@ export class MailModule implements Module {
     this.outgoing = new OutgoingEmails(deps)
     this.inbox = new Inbox({
       ...deps,
-      desks: this.#desks,
+      handlers: this.#handlers,
       examiner: this.examiner,
       screening: this.#screening,
       settings: inboxSettings(config),
