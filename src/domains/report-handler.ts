@@ -26,7 +26,7 @@ export class ReportHandler implements SystemAddressHandler {
     this.#log = log
   }
 
-  answers({ local }: ParsedAddress): ReturnType<SystemAddressHandler['answers']> {
+  classify({ local }: ParsedAddress): ReturnType<SystemAddressHandler['classify']> {
     return places.has(local) ? 'accepted' : 'unknown'
   }
 

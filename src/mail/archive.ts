@@ -5,21 +5,21 @@ import type { Identities, IdentityRow } from '../identities/identities.ts'
 import { insertBlob, insertWhole, readBlob } from '../store/blobs.ts'
 import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
 import { operatorMailboxes } from './address.ts'
-import { type Copy, emailOf, insertEmail, insertSearchable, threadedOf } from './email-store.ts'
+import { type RecipientCopy, emailOf, insertEmail, insertSearchable, threadInputOf } from './email-store.ts'
 import { deliveriesOf } from './deliveries.ts'
-import { type EmailDetail, type StoredEmail, whole } from './email-rows.ts'
+import { type EmailDetail, type StoredEmail, wholeEmail } from './email-rows.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type { Examination } from './types.ts'
 import { Address, Delivery, type Email, EmailStatus, type Envelope, Label } from './model.ts'
 import { addToThread, threadOf } from './threads.ts'
-import { undecided } from '../mailauth/undecided.ts'
+import { uncheckedVerdict } from '../mailauth/unchecked.ts'
 import * as z from 'zod'
 import { TimestampInput } from '../core/shapes.ts'
 import { firstValue, type HeaderField, headersOf } from '../message/headers.ts'
 import { decodeWords } from '../message/mime.ts'
 
 /** The record of a message in an archive, without its raw content and bodies. */
-export type Archived = Omit<Email, 'body_text' | 'body_html' | 'text' | 'body_truncated'> & { mail_from: string }
+export type ArchivedEmail = Omit<Email, 'body_text' | 'body_html' | 'text' | 'body_truncated'> & { mail_from: string }
 
 /** A message of an archive that was parsed and not yet stored. */
 export interface Restorable {
@@ -67,7 +67,7 @@ export class MailArchive {
   }
 
   /** The messages after a sequence number, in order of arrival, including spam and duplicates. */
-  async after(seq: number, identityId: string, limit: number): Promise<{ row: StoredEmail; archived: Archived }[]> {
+  async after(seq: number, identityId: string, limit: number): Promise<{ row: StoredEmail; archived: ArchivedEmail }[]> {
     const rows = await this.#database.all<StoredEmail>(
       sql`SELECT * FROM emails WHERE identity_id = ${identityId} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`,
     )
@@ -77,7 +77,7 @@ export class MailArchive {
   }
 
   /** The raw message as received, or as sent with date and signatures prepended. Undefined when retention has removed it. */
-  async octets({ raw_id, direction, trace }: StoredEmail): Promise<Buffer | undefined> {
+  async rawMessage({ raw_id, direction, trace }: StoredEmail): Promise<Buffer | undefined> {
     const raw = await readBlob(this.#database, raw_id)
     return raw && direction === 'outbound' ? Buffer.concat([Buffer.from(trace), raw]) : raw
   }
@@ -87,7 +87,7 @@ export class MailArchive {
     const parsed = EmailState.safeParse(state ?? {})
     const envelope = envelopeOf(raw, '')
     const examined = await this.#examiner.examine(raw, envelope, accountId)
-    const verdict = undecided(envelope, this.#hostname, 'imported', 'none')
+    const verdict = uncheckedVerdict(envelope, this.#hostname, 'imported', 'none')
     return {
       raw,
       examined: { ...examined, verdict },
@@ -115,8 +115,17 @@ export class MailArchive {
     const bodyId = await insertWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const sender = state.mail_from ?? hints.sender ?? examined.parsed.from?.address ?? ''
     const envelope = envelopeOf(raw, sender)
-    const copy: Copy = { envelope, raw, examined, spam: state.spam ?? false, rawId, bodyId, owner, recipient: owner.email }
-    const threaded = threadedOf(copy)
+    const copy: RecipientCopy = {
+      envelope,
+      raw,
+      examined,
+      spam: state.spam ?? false,
+      rawId,
+      bodyId,
+      owner,
+      recipient: owner.email,
+    }
+    const threaded = threadInputOf(copy)
     const original = state.duplicate_of ? same.original : undefined
     const thread = original ? undefined : await threadOf(tx, threaded, at)
     const email = this.#emailOf(copy, message, {
@@ -156,7 +165,7 @@ export class MailArchive {
     at: number,
   ): Promise<{ known: boolean; original: { id: string; thread_id: string } | undefined }> {
     const { state } = message
-    const rows = await tx.all<DuplicateCandidate>(twinsOf(owner.id, message))
+    const rows = await tx.all<DuplicateCandidate>(duplicateCandidates(owner.id, message))
     // an archive of this program identifies one of several copies
     const exact = state.received_at !== undefined && state.to !== undefined
     const known = rows.some((row) => !exact || (row.to_text === state.to && row.received_at === iso(at)))
@@ -171,7 +180,7 @@ export class MailArchive {
   }
 
   #emailOf(
-    copy: Copy,
+    copy: RecipientCopy,
     { state, hints }: Restorable,
     place: { at: string; thread_id: string; duplicate_of: string | null },
   ): Email {
@@ -222,7 +231,7 @@ const maxCandidates = 500
  * Selects the messages that an archived one may duplicate, oldest first: with the same Message-ID and content. The number is limited, as an
  * archive could be crafted with many; beyond it a message may be stored twice.
  */
-export function twinsOf(identityId: string, { raw, examined, state }: Restorable): Sql {
+export function duplicateCandidates(identityId: string, { raw, examined, state }: Restorable): Sql {
   const { message_id } = examined.parsed
   const named = message_id === null ? sql`message_id IS NULL AND size = ${raw.length}` : sql`message_id = ${message_id}`
   // sent messages are stored without the date and signatures that were added when sent
@@ -251,8 +260,8 @@ async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
   }
 }
 
-function archivedOf(row: StoredEmail, deliveries: Delivery[]): Archived {
-  const { body_text: _text, body_html: _html, text: _new, ...shown } = whole({ ...row, deflated: null, bytes: null })
+function archivedOf(row: StoredEmail, deliveries: Delivery[]): ArchivedEmail {
+  const { body_text: _text, body_html: _html, text: _new, ...shown } = wholeEmail({ ...row, deflated: null, bytes: null })
   return { ...shown, deliveries, mail_from: (JSON.parse(row.detail) as EmailDetail).mail_from }
 }
 

@@ -59,7 +59,7 @@ export class Attachments {
     const row = await this.#emails.signedRow(emailId)
     const record = recordsOf(row.detail)[parseIndex(index)]
     if (!record) throw notFound('attachment')
-    const found = await this.#examiner.attachment(await this.#emails.octets(row), record.index, row.account_id)
+    const found = await this.#examiner.attachment(await this.#emails.rawMessage(row), record.index, row.account_id)
     if (!found) throw notFound('attachment')
     return {
       type: servedTypes.test(record.content_type) ? record.content_type : 'application/octet-stream',

@@ -53,7 +53,7 @@ export function deliveryOf(row: RecipientRow): Delivery {
 }
 
 /** The status of a message: the worst of its recipients, unfinished ones first. */
-export function worstOf(statuses: Delivery['status'][]): Delivery['status'] {
+export function overallStatus(statuses: Delivery['status'][]): Delivery['status'] {
   return order.find((status) => statuses.includes(status)) ?? 'queued'
 }
 

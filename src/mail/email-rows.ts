@@ -34,7 +34,7 @@ export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated
 }
 
 /** A row of `emails` with its compressed bodies. */
-export interface WithBody extends StoredEmail {
+export interface StoredEmailWithBody extends StoredEmail {
   deflated: number | null
   bytes: Uint8Array | null
 }
@@ -89,7 +89,7 @@ export const selectWithBody = sql`SELECT emails.*, blobs.deflated, blobs.bytes F
 const deliveryBytes = 250
 
 /** The approximate size of a whole e-mail with its deliveries in JSON, computed without reading the texts. */
-export const octetsOfWhole = sql`octet_length(from_name) + octet_length(to_text) + octet_length(subject) + octet_length(snippet)
+export const wholeEmailSize = sql`octet_length(from_name) + octet_length(to_text) + octet_length(subject) + octet_length(snippet)
   + octet_length(labels) + octet_length(codes) + coalesce(octet_length(message_id), 0) + coalesce(octet_length(in_reply_to), 0)
   + octet_length(detail) + coalesce((SELECT size FROM blobs WHERE blobs.id = emails.body_id), 0)
   + CASE direction WHEN 'outbound' THEN coalesce((SELECT sum(${deliveryBytes} + octet_length(address) + coalesce(octet_length(response), 0))
@@ -132,7 +132,7 @@ function texts(json: string): string[] {
 }
 
 /** The whole e-mail of a row, without the deliveries of an outbound message. */
-export function whole(row: WithBody): Email {
+export function wholeEmail(row: StoredEmailWithBody): Email {
   const { mail_from: _, send_at = null, created_by = null, ...detail } = JSON.parse(row.detail) as EmailDetail
   const none: StoredBodies = { body_text: null, body_html: null, text: '' }
   const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as StoredBodies) : none

@@ -7,7 +7,7 @@ import type { StoredBodies } from '../message/parsed.ts'
 import type { ExaminedMessage } from './types.ts'
 import { type Email, replyToVerified } from './model.ts'
 import { indexable, ownerToken } from './search.ts'
-import { othersAmong, type Threaded } from './threads.ts'
+import { othersAmong, type ThreadInput } from './threads.ts'
 
 /** Characters of a message that are indexed for search. */
 const maxSearchable = 256 * 1024
@@ -21,7 +21,7 @@ const day = 86_400_000
 const maxCandidates = 200
 
 /** One recipient's copy. */
-export interface Copy extends ExaminedMessage {
+export interface RecipientCopy extends ExaminedMessage {
   rawId: number
   bodyId: number
   owner: IdentityRow
@@ -34,7 +34,7 @@ export interface Copy extends ExaminedMessage {
  */
 export async function duplicateOf(
   tx: Transaction,
-  copy: Copy,
+  copy: RecipientCopy,
   now: number,
 ): Promise<{ id: string; thread_id: string } | undefined> {
   const { owner, examined, rawId, recipient, envelope } = copy
@@ -50,7 +50,7 @@ export async function duplicateOf(
 }
 
 /** The fields of a copy that determine its thread. */
-export function threadedOf(copy: Copy): Threaded {
+export function threadInputOf(copy: RecipientCopy): ThreadInput {
   const {
     envelope,
     examined: { parsed },
@@ -65,7 +65,7 @@ export function threadedOf(copy: Copy): Threaded {
 
 /** The e-mail of a copy. */
 export function emailOf(
-  copy: Copy,
+  copy: RecipientCopy,
   place: { to: string; tag: string | null; at: string; thread_id: string; duplicate_of: string | null },
 ): Email {
   const { envelope, raw, examined, spam, owner } = copy
@@ -109,7 +109,7 @@ export function emailOf(
     send_at: null,
     created_by: null,
     deliveries: [],
-    ...cut(parsed),
+    ...truncateBodies(parsed),
   }
 }
 
@@ -168,7 +168,7 @@ export async function insertSearchable(
 }
 
 /** The bodies as in an event, truncated if necessary. */
-export function cut(parsed: StoredBodies): StoredBodies & { body_truncated?: true } {
+export function truncateBodies(parsed: StoredBodies): StoredBodies & { body_truncated?: true } {
   const { body_text, body_html, text } = parsed
   const long = [body_text, body_html, text].some((body) => body !== null && Buffer.byteLength(body) > maxEventBody)
   if (!long) return { body_text, body_html, text }

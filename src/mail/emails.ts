@@ -12,7 +12,15 @@ import { fitting, page } from '../store/page.ts'
 import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { type EmailFilter, selection } from './queries.ts'
-import { emailRow, octetsOfWhole, rowColumns, selectWithBody, type StoredEmail, whole, type WithBody } from './email-rows.ts'
+import {
+  emailRow,
+  wholeEmailSize,
+  rowColumns,
+  selectWithBody,
+  type StoredEmail,
+  wholeEmail,
+  type StoredEmailWithBody,
+} from './email-rows.ts'
 import type { Dispatcher } from './types.ts'
 import type { Email, EmailChange, EmailRow } from './model.ts'
 import { withTrace } from '../smtp/trace.ts'
@@ -58,7 +66,7 @@ export class Emails {
   }
 
   /** Called before the first request. */
-  attach(dispatcher: Dispatcher): void {
+  setDispatcher(dispatcher: Dispatcher): void {
     this.#dispatcher = dispatcher
   }
 
@@ -83,7 +91,7 @@ export class Emails {
     await this.#identities.row(caller, identityId)
     const row = await this.#withBody(identityId, id)
     const deliveries = row.direction === 'outbound' ? await deliveriesWithHistory(this.#database, id) : []
-    return { ...whole(row), deliveries }
+    return { ...wholeEmail(row), deliveries }
   }
 
   /** The whole messages of one thread after a sequence number, oldest first, as many as fit into one answer. The caller has checked the thread. */
@@ -93,7 +101,7 @@ export class Emails {
     after: number,
     limit: number,
   ): Promise<{ emails: Email[]; next: number | null }> {
-    const columns = sql`seq, ${octetsOfWhole} AS octets`
+    const columns = sql`seq, ${wholeEmailSize} AS octets`
     const where = sql`thread_id = ${threadId}`
     const list = {
       columns,
@@ -104,39 +112,43 @@ export class Emails {
       ascending: true,
       after,
     } as const
-    const heads = await readRows<Pick<TimelineEntry, 'seq' | 'octets'>>(this.#database, { ...list, account: account_id }, limit + 1)
+    const heads = await readRows<Pick<TimelineEntry, 'seq' | 'octets'>>(
+      this.#database,
+      { ...list, account: account_id },
+      limit + 1,
+    )
     const count = fitting(
       heads.map(({ octets }) => octets),
       limit,
     )
     const seqs = heads.slice(0, count).map(({ seq }) => seq)
-    const found = await this.at(seqs)
+    const found = await this.bySeq(seqs)
     return { emails: seqs.flatMap((seq) => found.get(seq) ?? []), next: heads.length > count ? seqs.at(-1)! : null }
   }
 
   /** A SELECT, without ORDER BY, of the rows of one identity in the timeline. */
-  shown(identityId: string): Sql {
+  timelineRows(identityId: string): Sql {
     return sql`SELECT seq, created_at FROM emails WHERE identity_id = ${identityId} AND ${inTimeline}`
   }
 
   /** Position and size of the timeline messages after a sequence number, in order of arrival. */
-  heads({ account_id }: Caller, identityId: string, after: number, limit: number): Promise<TimelineEntry[]> {
-    const columns = sql`seq, created_at, ${octetsOfWhole} AS octets`
+  timelineEntries({ account_id }: Caller, identityId: string, after: number, limit: number): Promise<TimelineEntry[]> {
+    const columns = sql`seq, created_at, ${wholeEmailSize} AS octets`
     const where = sql`identity_id = ${identityId}`
     const list = { columns, from: sql`emails`, where, filters: [inTimeline], order: 'seq', ascending: true, after } as const
     return readRows<TimelineEntry>(this.#database, { ...list, account: account_id }, limit)
   }
 
   /** The whole messages with these sequence numbers. */
-  async at(seqs: readonly number[]): Promise<Map<number, Email>> {
+  async bySeq(seqs: readonly number[]): Promise<Map<number, Email>> {
     if (seqs.length === 0) return new Map()
-    const rows = await this.#database.all<WithBody>(sql`${selectWithBody} WHERE seq IN (${join([...seqs])})`)
+    const rows = await this.#database.all<StoredEmailWithBody>(sql`${selectWithBody} WHERE seq IN (${join([...seqs])})`)
     const emails = await this.#whole(rows)
     return new Map(rows.map(({ seq }, index) => [seq, emails[index]!]))
   }
 
   /** Whether the message still exists. */
-  async lives(id: string): Promise<boolean> {
+  async exists(id: string): Promise<boolean> {
     return (await this.#database.get(sql`SELECT 1 FROM emails WHERE id = ${id}`)) !== undefined
   }
 
@@ -185,11 +197,11 @@ export class Emails {
   async raw(caller: Caller, identityId: string, id: string): Promise<Buffer> {
     await this.#identities.row(caller, identityId)
     const row = await find(this.#database, identityId, id)
-    return withTrace(await this.octets(row), row.trace, this.#hostname)
+    return withTrace(await this.rawMessage(row), row.trace, this.#hostname)
   }
 
   /** The raw message exactly as received. Throws Fault not_found, code `raw_expired`, when it is no longer stored. */
-  async octets(row: Pick<StoredEmail, 'raw_id' | 'raw_expired_at'>): Promise<Buffer> {
+  async rawMessage(row: Pick<StoredEmail, 'raw_id' | 'raw_expired_at'>): Promise<Buffer> {
     requireRaw(row)
     const found = await readBlob(this.#database, row.raw_id)
     if (!found) throw rawExpired()
@@ -211,21 +223,23 @@ export class Emails {
     return row
   }
 
-  async #whole(rows: WithBody[]): Promise<Email[]> {
+  async #whole(rows: StoredEmailWithBody[]): Promise<Email[]> {
     const outbound = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
     const deliveries = await deliveriesOf(this.#database, outbound)
     const turns = new Turns()
     const emails: Email[] = []
     for (const row of rows) {
-      emails.push({ ...whole(row), deliveries: deliveries.get(row.id) ?? [] })
+      emails.push({ ...wholeEmail(row), deliveries: deliveries.get(row.id) ?? [] })
       // decompressing long bodies takes time
       if (turns.due) await turns.yield()
     }
     return emails
   }
 
-  async #withBody(identityId: string, id: string): Promise<WithBody> {
-    const row = await this.#database.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${id} AND identity_id = ${identityId}`)
+  async #withBody(identityId: string, id: string): Promise<StoredEmailWithBody> {
+    const row = await this.#database.get<StoredEmailWithBody>(
+      sql`${selectWithBody} WHERE emails.id = ${id} AND identity_id = ${identityId}`,
+    )
     if (!row) throw notFound('e-mail')
     return row
   }

@@ -34,7 +34,7 @@ function policy(remote: boolean): string {
 
 /** Renders the HTML of a message as a page. */
 export class HtmlView {
-  readonly #emails: Pick<Emails, 'get' | 'row' | 'octets'>
+  readonly #emails: Pick<Emails, 'get' | 'row' | 'rawMessage'>
   readonly #examiner: Examiner
 
   constructor(deps: { emails: Emails; examiner: Examiner }) {
@@ -89,7 +89,7 @@ export class HtmlView {
       wanted.push({ ...one, content_id })
     }
     if (wanted.length === 0 || row.raw_expired_at !== null) return new Map()
-    const raw = await this.#emails.octets(row)
+    const raw = await this.#emails.rawMessage(row)
     const found = new Map<string, string>()
     for (const { content_id, content_type, index } of wanted) {
       const part = await this.#examiner.attachment(raw, index, caller.account_id)

@@ -9,8 +9,8 @@ import { insertBlob, insertWhole } from '../store/blobs.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
-import { isAnswer, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
-import { type Copy, duplicateOf, emailOf, insertEmail, insertSearchable, threadedOf } from './email-store.ts'
+import { isReply, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
+import { type RecipientCopy, duplicateOf, emailOf, insertEmail, insertSearchable, threadInputOf } from './email-store.ts'
 import type { ExaminedMessage } from './types.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type {
@@ -27,7 +27,7 @@ import { isFull, Quota, type Recipient, requireQuota } from './quota.ts'
 import type { Screening } from '../mailauth/screening.ts'
 import { addToThread, threadOf } from './threads.ts'
 import { traceHeader } from '../smtp/trace.ts'
-import { vouched } from '../mailauth/undecided.ts'
+import { internalVerdict } from '../mailauth/unchecked.ts'
 
 export interface InboxSettings {
   hostname: string
@@ -151,11 +151,11 @@ export class Inbox implements DeliveryTarget {
    * Stores a message between identities of this box as if it had been received. Its sender is known, so no checks are made. The envelope is
    * `own`. Returns the ids of the e-mails. Throws the Refusal for RCPT or DATA.
    */
-  async deliverOwn(envelope: Envelope, raw: Buffer): Promise<string[]> {
+  async deliverInternal(envelope: Envelope, raw: Buffer): Promise<string[]> {
     const accounts: string[] = []
     for (const recipient of envelope.recipients) accounts.push(await this.checkRecipient(recipient, raw.length))
     const examined = await this.#examiner.examine(raw, envelope, accounts[0])
-    const verdict = vouched(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
+    const verdict = internalVerdict(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
     return this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
   }
 
@@ -173,7 +173,7 @@ export class Inbox implements DeliveryTarget {
 
   async #freeSpace(recipient: string, bytes: number): Promise<void> {
     const { operator, owner } = await this.#findOwner(mailbox(recipient, this.#settings.domain))
-    if (owner) await this.#quota.make(owner, operator, bytes)
+    if (owner) await this.#quota.freeSpace(owner, operator, bytes)
   }
 
   /** The owner of a local mailbox, deleted or not. */
@@ -219,17 +219,17 @@ export class Inbox implements DeliveryTarget {
     for (const { owner, recipient } of owners) {
       ids.push(await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient }))
     }
-    if (examined.parsed.report) for (const handler of this.#handlers) await handler.hears?.(tx, message)
+    if (examined.parsed.report) for (const handler of this.#handlers) await handler.receiveReport?.(tx, message)
     return ids
   }
 
-  async #deliver(tx: Transaction, copy: Copy): Promise<string> {
+  async #deliver(tx: Transaction, copy: RecipientCopy): Promise<string> {
     const { examined, owner, envelope } = copy
     const now = this.#clock.now()
     const to = copy.recipient.includes('@') ? copy.recipient : `${copy.recipient}@${this.#settings.domain}`
     const { tag } = mailbox(to, this.#settings.domain)
     const earlier = await duplicateOf(tx, { ...copy, recipient: to }, now)
-    const threaded = threadedOf(copy)
+    const threaded = threadInputOf(copy)
     const thread = earlier ? undefined : await threadOf(tx, threaded, now)
     const email = emailOf(copy, {
       to,
@@ -265,7 +265,7 @@ export class Inbox implements DeliveryTarget {
       account_id: owner.account_id,
       identity_id: owner.id,
       data: email,
-      remark: (await isAnswer(tx, owner.account_id, email)) ? 'answer' : null,
+      remark: (await isReply(tx, owner.account_id, email)) ? 'answer' : null,
       // the event is delivered once, and its bytes count
       uncounted: littleOfMessages + email.size,
       ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
@@ -276,12 +276,12 @@ export class Inbox implements DeliveryTarget {
   /** Whether all recipients are system addresses: reports on reports would never end. */
   #isForHandlers({ recipients }: Envelope): boolean {
     const boxes = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
-    return boxes.every((box) => this.#handlers.some((handler) => handler.answers(box) !== 'unknown'))
+    return boxes.every((box) => this.#handlers.some((handler) => handler.classify(box) !== 'unknown'))
   }
 
   #handlerOf(box: ParsedAddress): SystemAddressHandler | undefined {
-    const handler = this.#handlers.find((one) => one.answers(box) !== 'unknown')
-    if (handler?.answers(box) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    const handler = this.#handlers.find((one) => one.classify(box) !== 'unknown')
+    if (handler?.classify(box) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
     return handler
   }
 
@@ -291,7 +291,7 @@ export class Inbox implements DeliveryTarget {
     const operator = operatorMailboxes.has(local) || this.#isOperators({ local, domain }, named)
     const owner = operator ? await this.#identities.operator(tx, this.#operatorAccount) : named
     if (!owner || owner.status === 'deleted') return undefined
-    return { owner, ...(await this.#quota.of(owner, operator, tx)) }
+    return { owner, ...(await this.#quota.limitsOf(owner, operator, tx)) }
   }
 }
 

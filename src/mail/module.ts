@@ -17,7 +17,7 @@ import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { MailArchive } from './archive.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
-import { sureAuthorOf } from '../mailauth/author.ts'
+import { strictAuthorOf } from '../mailauth/author.ts'
 import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
 import { Emails } from './emails.ts'
 import { Examiner, type ExaminerOptions } from './workers/examiner.ts'
@@ -138,14 +138,14 @@ export class MailModule implements Module {
   }
 
   /** The single author of a message, or none if it is ambiguous (RFC 5322 3.6.2). */
-  readonly authorOf = sureAuthorOf
+  readonly authorOf = strictAuthorOf
 
   get jobs(): CronJob[] {
     return [{ name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#sweepRaw(signal) }]
   }
 
   /** Called before `start`. */
-  addDesk(handler: SystemAddressHandler): void {
+  addSystemAddressHandler(handler: SystemAddressHandler): void {
     this.#handlers.push(handler)
   }
 
@@ -161,14 +161,14 @@ export class MailModule implements Module {
 
   async start(): Promise<void> {
     const { clock, log, submissionLog } = this.#deps
-    this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log, { figures: this.#metrics.of('smtp') })
+    this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log, { metrics: this.#metrics.of('smtp') })
     await this.#receiver.start()
     if (!this.#submissionAuth) return
     this.#submission = new SubmissionListeners(this.#submissionAuth, this.#submissionSettings(), {
       clock,
       log: submissionLog,
       budget: this.#receiver.budget,
-      figures: this.#metrics.of('submission'),
+      metrics: this.#metrics.of('submission'),
     })
     await this.#submission.start()
   }

@@ -6,13 +6,13 @@ import type { EventLog } from '../events/log.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { insertBlob, insertWhole, readBlob } from '../store/blobs.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { cut, insertEmail, insertSearchable } from './email-store.ts'
-import { deliveriesOf, deliveryOf, type RecipientRow, worstOf } from './deliveries.ts'
-import { type EmailDetail, selectWithBody, type StoredEmail, whole, type WithBody } from './email-rows.ts'
+import { truncateBodies, insertEmail, insertSearchable } from './email-store.ts'
+import { deliveriesOf, deliveryOf, type RecipientRow, overallStatus } from './deliveries.ts'
+import { type EmailDetail, selectWithBody, type StoredEmail, wholeEmail, type StoredEmailWithBody } from './email-rows.ts'
 import type { Examination } from './types.ts'
 import type { Address, Delivery, Email } from './model.ts'
-import { isOutside } from './address.ts'
-import { addToThread, othersAmong, threadNamed, threadOf } from './threads.ts'
+import { isExternal } from './address.ts'
+import { addToThread, othersAmong, threadById, threadOf } from './threads.ts'
 
 /** A composed message of an identity, examined. */
 export interface OutgoingMessage {
@@ -35,7 +35,7 @@ export interface OutgoingMessage {
 }
 
 /** A message that was stored. */
-export interface Kept {
+export interface StoredMessage {
   email: Email
   recipients: RecipientRow[]
   /** Appends an event of this type, in the same transaction. */
@@ -65,7 +65,7 @@ export class OutgoingEmails {
   }
 
   /** Stores a message with a row for each recipient, queued or scheduled. */
-  async insert(tx: Transaction, message: OutgoingMessage): Promise<Kept> {
+  async insert(tx: Transaction, message: OutgoingMessage): Promise<StoredMessage> {
     const { owner, from, raw, examined, trace, send_at } = message
     const { parsed } = examined
     const at = iso(this.#clock.now())
@@ -83,7 +83,7 @@ export class OutgoingEmails {
       own: owner.email,
     }
     const thread =
-      (await threadNamed(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, threaded, this.#clock.now()))
+      (await threadById(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, threaded, this.#clock.now()))
     const email = outboundEmail(message, { at, thread_id: thread.id })
     const rawId = await insertBlob(tx, {
       size: raw.length,
@@ -135,7 +135,7 @@ export class OutgoingEmails {
   }
 
   /** The raw message with signatures prepended; undefined when it was deleted. */
-  async octets({
+  async rawMessage({
     raw_id,
     raw_expired_at,
     trace,
@@ -145,7 +145,7 @@ export class OutgoingEmails {
   }
 
   /** Sets the prepended header fields, and the time of a scheduled message (ISO 8601). */
-  async stamp(tx: Transaction, emailId: string, { trace, send_at }: { trace: string; send_at?: string }): Promise<void> {
+  async setTrace(tx: Transaction, emailId: string, { trace, send_at }: { trace: string; send_at?: string }): Promise<void> {
     const row = await tx.get<Pick<StoredEmail, 'detail'>>(sql`SELECT detail FROM emails WHERE id = ${emailId}`)
     if (!row) return
     const before = JSON.parse(row.detail) as EmailDetail
@@ -157,7 +157,7 @@ export class OutgoingEmails {
    * Updates the state of the delivery to one recipient, and the status of the message. Returns that delivery. A bounce is final: later updates
    * change neither status nor response. `recipient` is a sequence number, or a row read in the same transaction.
    */
-  async note(
+  async updateDelivery(
     tx: Transaction,
     recipient: number | RecipientRow,
     change: Partial<Omit<RecipientRow, 'seq'>>,
@@ -176,22 +176,22 @@ export class OutgoingEmails {
   }
 
   /** Whether this recipient is outside of the sending account. */
-  async goesOutside(reader: Reader, { email_id, address }: RecipientRow): Promise<boolean> {
+  async isExternalRecipient(reader: Reader, { email_id, address }: RecipientRow): Promise<boolean> {
     const sender = await reader.get<{ account_id: string }>(
       sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}`,
     )
-    return sender !== undefined && isOutside(reader, sender.account_id, address)
+    return sender !== undefined && isExternal(reader, sender.account_id, address)
   }
 
   /** Appends an event for a message, with further fields. */
-  async tell<Data extends Email>(
+  async appendEvent<Data extends Email>(
     tx: Transaction,
     type: EventType<Data>,
     emailId: string,
     more: Omit<Data, keyof Email>,
     remark: string | null = null,
   ): Promise<void> {
-    const row = await tx.get<WithBody & { account_id: string }>(
+    const row = await tx.get<StoredEmailWithBody & { account_id: string }>(
       sql`SELECT emails.*, blobs.size AS body_size, blobs.deflated, blobs.bytes, identities.account_id FROM emails
         JOIN identities ON identities.id = emails.identity_id LEFT JOIN blobs ON blobs.id = emails.body_id WHERE emails.id = ${emailId}`,
     )
@@ -200,16 +200,16 @@ export class OutgoingEmails {
     await this.#append(
       tx,
       type,
-      { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries }, remark },
+      { account_id: row.account_id, body_id: row.body_id, email: { ...wholeEmail(row), deliveries }, remark },
       more,
     )
   }
 
   /** A message as in the API. It must exist. */
   async show(reader: Reader, emailId: string): Promise<Email> {
-    const row = await reader.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${emailId}`)
+    const row = await reader.get<StoredEmailWithBody>(sql`${selectWithBody} WHERE emails.id = ${emailId}`)
     const deliveries = (await deliveriesOf(reader, [emailId])).get(emailId) ?? []
-    return { ...whole(row!), deliveries }
+    return { ...wholeEmail(row!), deliveries }
   }
 
   async #append<Data extends Email>(
@@ -218,7 +218,7 @@ export class OutgoingEmails {
     { account_id, body_id, email, remark = null }: { account_id: string; body_id: number; email: Email; remark?: string | null },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
-    const bodies = cut(email)
+    const bodies = truncateBodies(email)
     const blob = { id: body_id, fields: ['body_text', 'body_html', 'text'] as const }
     await this.#events.append(tx, type, {
       account_id,
@@ -232,7 +232,7 @@ export class OutgoingEmails {
 
   async #updateStatus(tx: Transaction, emailId: string): Promise<void> {
     const rows = await tx.all<Pick<RecipientRow, 'status'>>(sql`SELECT status FROM email_recipients WHERE email_id = ${emailId}`)
-    const status = worstOf(rows.map((row) => row.status))
+    const status = overallStatus(rows.map((row) => row.status))
     const sent_at = status === 'delivered' || status === 'sent' ? iso(this.#clock.now()) : null
     await tx.run(
       sql`UPDATE emails SET status = ${status}, sent_at = coalesce(sent_at, ${sent_at}) WHERE id = ${emailId} AND status <> ${status}`,

@@ -42,7 +42,7 @@ export class Quota {
   }
 
   /** The limits of a mailbox and its account in bytes. */
-  async of(owner: IdentityRow, operator: boolean, reader: Reader): Promise<Pick<Recipient, 'limit' | 'available'>> {
+  async limitsOf(owner: IdentityRow, operator: boolean, reader: Reader): Promise<Pick<Recipient, 'limit' | 'available'>> {
     return { limit: this.#limitOf(operator), available: await this.#availableBytes(owner, operator, reader) }
   }
 
@@ -54,7 +54,7 @@ export class Quota {
   }
 
   /** Purges the trash to free so many bytes, as far as possible. */
-  async make(owner: Owner, operator: boolean, bytes: number): Promise<void> {
+  async freeSpace(owner: Owner, operator: boolean, bytes: number): Promise<void> {
     const { identity, account } = await this.#missing(owner, operator, bytes)
     if (identity > 0) await this.#trash.giveWay({ identity_id: owner.id }, identity)
     if (account > 0) await this.#trash.giveWay({ account_id: owner.account_id }, account - Math.max(0, identity))

@@ -3,7 +3,7 @@ import { sweep } from '../core/cron.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { emptyBlob } from '../store/blobs.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
-import { leaveRoom } from './trash.ts'
+import { releaseStorage } from './trash.ts'
 
 interface Deps {
   database: Database
@@ -51,7 +51,7 @@ export class RawMail {
     const trashed = await tx.all<{ id: string; identity_id: string; size: number; extra_octets: number }>(
       sql`UPDATE emails_trash SET raw_expired_at = ${now} WHERE raw_id = ${rawId} AND raw_expired_at IS NULL RETURNING id, identity_id, size, extra_octets`,
     )
-    for (const { identity_id, size } of [...kept, ...trashed]) await leaveRoom(tx, plan, identity_id, size)
+    for (const { identity_id, size } of [...kept, ...trashed]) await releaseStorage(tx, plan, identity_id, size)
     for (const { id, extra_octets } of trashed) await trash.resize(tx, id, extra_octets)
     await emptyBlob(tx, rawId)
   }

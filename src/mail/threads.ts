@@ -8,7 +8,7 @@ import type { Paging } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { mailbox, oneOfEach } from './address.ts'
+import { mailbox, firstOrLastById } from './address.ts'
 import type { Email, Thread, ThreadWithMessages } from './model.ts'
 import type { ThreadPaging } from './queries.ts'
 
@@ -28,7 +28,7 @@ interface ThreadRow {
 }
 
 /** The fields of a message that determine its thread. */
-export interface Threaded {
+export interface ThreadInput {
   identity_id: string
   subject: string
   references: string[]
@@ -39,7 +39,7 @@ export interface Threaded {
 }
 
 /** The thread of a message; `fresh` when this is its first message. */
-export interface Joined {
+export interface ThreadMatch {
   id: string
   participants: string[]
   fresh: boolean
@@ -61,23 +61,25 @@ function untagged(address: string): string {
  * Finds the thread of a message, within one identity: by References and In-Reply-To (RFC 5322 3.6.4), else by subject and
  * participants within 30 days; else it is a new thread.
  */
-export async function threadOf(tx: Transaction, message: Threaded, now: number): Promise<Joined> {
+export async function threadOf(tx: Transaction, message: ThreadInput, now: number): Promise<ThreadMatch> {
   const existing = (await byReferences(tx, message)) ?? (await bySubject(tx, message, now))
   if (existing === undefined) return { id: newId('thread'), participants: [], fresh: true }
   return { id: existing.id, participants: JSON.parse(existing.participants) as string[], fresh: false }
 }
 
 /** The thread with this id, if it belongs to the identity. */
-export async function threadNamed(tx: Transaction, id: string | null, identityId: string): Promise<Joined | undefined> {
-  const existing = await tx.get<ThreadRef>(sql`SELECT id, participants FROM threads WHERE id = ${id} AND identity_id = ${identityId}`)
+export async function threadById(tx: Transaction, id: string | null, identityId: string): Promise<ThreadMatch | undefined> {
+  const existing = await tx.get<ThreadRef>(
+    sql`SELECT id, participants FROM threads WHERE id = ${id} AND identity_id = ${identityId}`,
+  )
   return existing && { id: existing.id, participants: JSON.parse(existing.participants) as string[], fresh: false }
 }
 
 /** Adds a new message to the thread that `threadOf` returned. */
 export async function addToThread(
   tx: Transaction,
-  thread: Joined,
-  message: Threaded & { seq: number; at: string; snippet: string; participants: string[]; unread: boolean },
+  thread: ThreadMatch,
+  message: ThreadInput & { seq: number; at: string; snippet: string; participants: string[]; unread: boolean },
 ): Promise<void> {
   const { seq, at, snippet, subject, identity_id } = message
   const unread = message.unread ? 1 : 0
@@ -94,15 +96,15 @@ export async function addToThread(
 }
 
 /** Removes a deleted message from its thread, and an empty thread altogether. */
-export async function takeFromThread(tx: Transaction, id: string, unread: boolean): Promise<void> {
+export async function removeFromThread(tx: Transaction, id: string, unread: boolean): Promise<void> {
   await recount(tx, id, { messages: -1, unread: unread ? -1 : 0 })
 }
 
 /** Adds a restored message to its former thread, which is created again if necessary. */
-export async function returnToThread(
+export async function restoreToThread(
   tx: Transaction,
   id: string,
-  message: Pick<Threaded, 'identity_id' | 'subject' | 'others' | 'own'> & { unread: boolean },
+  message: Pick<ThreadInput, 'identity_id' | 'subject' | 'others' | 'own'> & { unread: boolean },
 ): Promise<void> {
   const { identity_id, subject } = message
   await tx.run(
@@ -190,16 +192,16 @@ function uniqueAddresses(addresses: string[]): string[] {
 
 type ThreadRef = { id: string; participants: string }
 
-async function byReferences(tx: Transaction, message: Threaded): Promise<ThreadRef | undefined> {
+async function byReferences(tx: Transaction, message: ThreadInput): Promise<ThreadRef | undefined> {
   const ids = [...new Set([...message.references.slice(-50), ...(message.in_reply_to ? [message.in_reply_to] : [])])]
   if (ids.length === 0) return undefined
   return tx.get<ThreadRef>(
-    sql`SELECT threads.id, threads.participants FROM ${oneOfEach(message.identity_id, ids, 'last')} JOIN emails ON emails.seq = named.seq
+    sql`SELECT threads.id, threads.participants FROM ${firstOrLastById(message.identity_id, ids, 'last')} JOIN emails ON emails.seq = named.seq
       JOIN threads ON threads.id = emails.thread_id ORDER BY emails.seq DESC LIMIT 1`,
   )
 }
 
-async function bySubject(tx: Transaction, message: Threaded, now: number): Promise<ThreadRef | undefined> {
+async function bySubject(tx: Transaction, message: ThreadInput, now: number): Promise<ThreadRef | undefined> {
   const key = subjectKey(message.subject)
   if (key === '') return undefined
   return tx.get<ThreadRef>(
@@ -221,7 +223,7 @@ function subjectKey(subject: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-function participantsKey(message: Pick<Threaded, 'own' | 'others'>): string {
+function participantsKey(message: Pick<ThreadInput, 'own' | 'others'>): string {
   const all = [...new Set([message.own, ...message.others].map((address) => address.toLowerCase()))].toSorted()
   const text = all.join(' ')
   return text.length <= 200 ? text : createHash('sha256').update(text).digest('base64url')

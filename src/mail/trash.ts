@@ -3,9 +3,9 @@ import type { EventLog } from '../events/log.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { join, raw, sql, type Sql, type Transaction } from '../store/database.ts'
 import { insertSearchable } from './email-store.ts'
-import { deliveriesOf, worstOf } from './deliveries.ts'
-import { selectWithBody, storedColumns, type StoredEmail, whole, type WithBody } from './email-rows.ts'
-import { othersAmong, returnToThread, takeFromThread } from './threads.ts'
+import { deliveriesOf, overallStatus } from './deliveries.ts'
+import { selectWithBody, storedColumns, type StoredEmail, wholeEmail, type StoredEmailWithBody } from './email-rows.ts'
+import { othersAmong, restoreToThread, removeFromThread } from './threads.ts'
 
 interface Deps {
   events: EventLog
@@ -32,10 +32,10 @@ export class MailTrash {
   async put(tx: Transaction, row: StoredEmail, accountId: string): Promise<void> {
     const { events, trash } = this.#deps
     await this.#move(tx, row.id)
-    if (row.duplicate_of === null) await takeFromThread(tx, row.thread_id, row.read === 0)
+    if (row.duplicate_of === null) await removeFromThread(tx, row.thread_id, row.read === 0)
     await events.hide(tx, row.id)
     const { id, identity_id } = row
-    await trash.put(tx, { id, kind: this.kind, account_id: accountId, identity_id, octets: octetsOf(row) })
+    await trash.put(tx, { id, kind: this.kind, account_id: accountId, identity_id, octets: storedBytesOf(row) })
   }
 
   /** The row of a message in the trash of this identity. */
@@ -51,13 +51,13 @@ export class MailTrash {
     await trash.take(tx, id)
     await events.reveal(tx, id)
     if (direction === 'outbound') await this.#updateStatus(tx, id)
-    const row = await tx.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${id}`)
+    const row = await tx.get<StoredEmailWithBody>(sql`${selectWithBody} WHERE emails.id = ${id}`)
     if (!row || row.duplicate_of !== null) return
-    const email = whole(row)
+    const email = wholeEmail(row)
     await insertSearchable(tx, row.seq, email, email)
     const { to, cc } = email.recipients
     const addresses = [...(direction === 'inbound' ? [email.from] : []), ...[...to, ...cc].map(({ address }) => address)]
-    await returnToThread(tx, row.thread_id, {
+    await restoreToThread(tx, row.thread_id, {
       identity_id: row.identity_id,
       subject: row.subject,
       others: othersAmong(addresses, own, direction === 'inbound' ? email.to : email.from),
@@ -71,7 +71,7 @@ export class MailTrash {
     const row = await tx.get<StoredEmail>(sql`DELETE FROM emails_trash WHERE id = ${id} RETURNING *`)
     if (!row) return
     await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)
-    await leaveRoom(tx, plan, row.identity_id, octetsOf(row))
+    await releaseStorage(tx, plan, row.identity_id, storedBytesOf(row))
     await events.redact(tx, id)
     // the copies of one message share its raw content
     const shared = await tx.get(
@@ -109,17 +109,21 @@ export class MailTrash {
   async #updateStatus(tx: Transaction, id: string): Promise<void> {
     const deliveries = (await deliveriesOf(tx, [id])).get(id) ?? []
     if (deliveries.length === 0) return
-    await tx.run(sql`UPDATE emails SET status = ${worstOf(deliveries.map(({ status }) => status))} WHERE id = ${id}`)
+    await tx.run(sql`UPDATE emails SET status = ${overallStatus(deliveries.map(({ status }) => status))} WHERE id = ${id}`)
   }
 }
 
 /** Bytes that a message counts: its size while the raw message is stored, and the additional bytes of an import. */
-function octetsOf({ size, raw_expired_at, extra_octets }: Pick<StoredEmail, 'size' | 'raw_expired_at' | 'extra_octets'>): number {
+function storedBytesOf({
+  size,
+  raw_expired_at,
+  extra_octets,
+}: Pick<StoredEmail, 'size' | 'raw_expired_at' | 'extra_octets'>): number {
   return extra_octets + (raw_expired_at === null ? size : 0)
 }
 
 /** Releases storage of an identity and its account. The storage of a deleted identity was released when it was deleted. */
-export async function leaveRoom(tx: Transaction, plan: Plan, identityId: string, bytes: number): Promise<void> {
+export async function releaseStorage(tx: Transaction, plan: Plan, identityId: string, bytes: number): Promise<void> {
   const owner = await tx.get<{ account_id: string }>(
     sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${bytes}) WHERE id = ${identityId} AND status <> 'deleted'
       RETURNING account_id`,

@@ -19,7 +19,7 @@ export interface Author {
 }
 
 /** The author by the strict rules of `sureAuthorOf`. */
-export interface SureAuthor {
+export interface StrictAuthor {
   address: string | null
   reason: Author['reason'] | 'malformed-header'
 }
@@ -66,7 +66,7 @@ export function authorOf({ fields }: Header): Author {
  * As `authorOf`, for messages of our own. There is no author when other software might read a different one, because of the form of From or of
  * header lines that are not fields.
  */
-export function sureAuthorOf(raw: Buffer): SureAuthor {
+export function strictAuthorOf(raw: Buffer): StrictAuthor {
   const header = readHeader(raw)
   const { fields, complete } = header
   const fromFields = fields.filter(({ name }) => name === 'from')

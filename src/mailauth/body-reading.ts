@@ -5,7 +5,11 @@ import { firstValue, headEnd, type HeaderField } from '../message/headers.ts'
  * been changed, or null when they match the signed body. `isSigned` tells whether the signature covers all instances of a field. A body of one
  * text is compared up to 1 MiB.
  */
-export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isSigned: (name: string) => boolean): string | null {
+export function unsignedAmbiguity(
+  raw: Buffer,
+  fields: readonly HeaderField[],
+  isSigned: (name: string) => boolean,
+): string | null {
   const disposition = firstValue(fields, 'content-disposition')
   if (disposition !== undefined && !isSigned('content-disposition') && disposition.toLowerCase() !== 'inline')
     return 'Content-Disposition is not signed, and is not plainly inline'
@@ -38,12 +42,12 @@ export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isS
  * of it. Spaces can turn a delimiter into text, and the empty line after the header of a part into a header line; a space in a boundary may be
  * two; a trailing space joins lines of format=flowed. Null when there are no such lines. Linear in the message.
  */
-export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): string | null {
+export function whitespaceAmbiguity(raw: Buffer, fields: readonly HeaderField[]): string | null {
   const type = firstValue(fields, 'content-type') ?? ''
   const start = headEnd(raw)
   let flowing = flowingFrom(type, start)
   if (!/multipart/i.test(type)) return flowing && isJoined(raw, flowing, raw.length) ? joinedLines : null
-  if (hasSpacedBoundary(type)) return spacedBoundary
+  if (hasSpacedBoundary(type)) return boundaryWhitespace
   let declared: ReadonlySet<string> | null | undefined
   let lines = 0
   for (let at = raw.indexOf('\n--', start - 1); at !== -1; at = raw.indexOf('\n--', at)) {
@@ -65,7 +69,7 @@ export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): stri
     const name = relaxed(line)
     if (!declared.has(name) && !declared.has(name.replace(/--$/, ''))) continue
     if (isSpaced) return twoWays
-    if (hasSpace) return spacedBoundary
+    if (hasSpace) return boundaryWhitespace
     if (flowing && isJoined(raw, flowing, next)) return joinedLines
     flowing = flows
   }
@@ -74,7 +78,7 @@ export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): stri
 
 const twoWays = 'the parts of the body can be read in two ways: there are spaces at the end of a delimiter or of a header'
 
-export const spacedBoundary = 'the parts of the body can be read in two ways: there is white space in a boundary'
+export const boundaryWhitespace = 'the parts of the body can be read in two ways: there is white space in a boundary'
 
 /** Whether a boundary declared in these fields has white space, whose amount and kind a relaxed signature does not cover. */
 export function hasSpacedBoundary(text: string): boolean {
@@ -85,8 +89,7 @@ export function hasSpacedBoundary(text: string): boolean {
   return false
 }
 
-const joinedLines =
-  'the text can be read in two ways: a space at the end of a line may join it with the next (format=flowed)'
+const joinedLines = 'the text can be read in two ways: a space at the end of a line may join it with the next (format=flowed)'
 
 /** A format=flowed text (RFC 3676). */
 interface Flowing {
@@ -151,7 +154,8 @@ function isEncodedSo(encoding: string, charset: string, raw: Buffer, start: numb
   const escapes = escapesIn(body)
   const letters = base64In(body)
   // a short word may be either
-  if (identityEncoding.test(encoding)) return escapes !== 'sure' && (letters === null || (letters.length < 16 && !letters.endsWith('=')))
+  if (identityEncoding.test(encoding))
+    return escapes !== 'sure' && (letters === null || (letters.length < 16 && !letters.endsWith('=')))
   if (!isWhole) return false
   if (encoding === 'base64') return letters !== null
   if (encoding !== 'quoted-printable') return false

@@ -14,11 +14,11 @@ import { SignedHeader } from './signed-fields.ts'
 export type Spf = Authentication['spf']
 /** A DKIM signature. One that is valid but does not cover what is displayed has the result `policy` (RFC 8601 2.7.1). */
 export type Signature = Authentication['dkim'][number]
-/** The ARC chain. `vouched` is the trusted sealer that reported a DMARC pass at the first hop. */
-export type Arc = Authentication['arc'] & { vouched: string | null }
+/** The ARC chain. `trustedSealer` is the trusted sealer that reported a DMARC pass at the first hop. */
+export type Arc = Authentication['arc'] & { trustedSealer: string | null }
 
 /** The results of the signatures of a message. */
-export interface Signed {
+export interface SignatureResults {
   dkim: Signature[]
   /** Valid signatures whose result is `policy` because the signed content is ambiguous. They prove the author, but not what is displayed. */
   ambiguous: ReadonlySet<Signature>
@@ -63,7 +63,7 @@ const longestAddress = 1000
 /** How far the clock of a signer may be ahead, in milliseconds; the value of OpenDKIM. */
 const clockDrift = 300_000
 const strictOptions = { strict: true, minBitLength: 1024 }
-const noArc: Arc = { result: 'none', chain: 0, reason: null, vouched: null }
+const noArc: Arc = { result: 'none', chain: 0, reason: null, trustedSealer: null }
 const noPolicy: DmarcPolicy = {
   result: 'fail',
   domain: null,
@@ -101,7 +101,7 @@ export async function checkSpf(
 }
 
 /** Starts the lookups of the keys of the first ten signatures in parallel. The inquiry caches the answers. */
-export function askForKeys(header: Header, inquiry: Inquiry) {
+export function prefetchKeys(header: Header, inquiry: Inquiry) {
   for (const { value } of named(header, 'dkim-signature').slice(0, maxSignatures)) {
     const domain = domainNameOf(/(?:^|;)\s*d\s*=\s*([^;\s]+)/.exec(value)?.[1] ?? '')
     const selector = /(?:^|;)\s*s\s*=\s*([^;\s]+)/.exec(value)?.[1]
@@ -114,16 +114,19 @@ export function askForKeys(header: Header, inquiry: Inquiry) {
  * runs of blanks and dots, and on the fields listed in a signature. A header with too many lines is not complete; in one with long runs no
  * signature is checked; a signature that lists too many fields is skipped.
  */
-export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inquiry, trusted: string[]): Promise<Signed> {
+export async function checkSignatures(
+  raw: Buffer,
+  header: Header,
+  inquiry: Inquiry,
+  trusted: string[],
+): Promise<SignatureResults> {
   const sealed = header.fields.some(({ name }) => name.startsWith('arc-'))
   const signed = sealed || header.fields.some(({ name }) => name === 'dkim-signature')
   // Nearly all of the work is hashing the body, which an unsigned message does not need.
-  const nothing: Signed = { dkim: [], ambiguous: new Set(), arc: noArc, authors: null }
+  const nothing: SignatureResults = { dkim: [], ambiguous: new Set(), arc: noArc, authors: null }
   if (!signed || !header.complete) return nothing
   if (hasLongRuns(raw)) {
-    const arc: Arc = sealed
-      ? { ...noArc, result: 'fail', reason: 'the header has too long runs of blanks or dots' }
-      : noArc
+    const arc: Arc = sealed ? { ...noArc, result: 'fail', reason: 'the header has too long runs of blanks or dots' } : noArc
     return { ...nothing, arc }
   }
   const excess = excessOf(header)
@@ -225,7 +228,7 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
   // The newest seal covers the message as its sealer sent it.
   const newest = verified.arc.lastEntry ? verified.arc.lastEntry.messageSignature : undefined
   const { flaw, ambiguity } = status.result === 'pass' && newest ? flawOf(newest, header) : { flaw: null, ambiguity: null }
-  if (flaw !== null) return { result: 'fail', chain: chain.length, reason: flaw, vouched: null }
+  if (flaw !== null) return { result: 'fail', chain: chain.length, reason: flaw, trustedSealer: null }
   const believed =
     status.result === 'pass' &&
     first === 'pass' &&
@@ -235,7 +238,7 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
     chain: chain.length,
     // an ambiguous chain counts for acceptance only, never as verification
     reason: ambiguity ?? (status.comment ? oneLine(status.comment) : unknown ? 'DNS failure' : null),
-    vouched: believed ? (sealers[0] ?? null) : null,
+    trustedSealer: believed ? (sealers[0] ?? null) : null,
   }
 }
 

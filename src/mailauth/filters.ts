@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type JsonBounds, parseForeign } from '../core/json-scan.ts'
 import type { Log } from '../core/log.ts'
 import { reverseName } from '../net/networks.ts'
-import { callInside } from '../net/outside.ts'
+import { callConfigured } from '../net/outside.ts'
 import { oneLine } from './authentication-results.ts'
 import type { Lookup } from '../net/dns.ts'
 import type { Envelope } from '../mail/model.ts'
@@ -47,7 +47,7 @@ export async function blocklisted(address: string, lists: string[], lookup: Look
 /** Asks rspamd (`/checkv2`). Greylisting is ignored: the message is accepted. Without an answer in time it is accepted too, and that is logged. */
 export async function rspamd(raw: Buffer, envelope: Envelope, settings: RspamdSettings, log?: Log): Promise<FilterResult> {
   try {
-    const { status, text } = await callInside(new URL('/checkv2', settings.url), {
+    const { status, text } = await callConfigured(new URL('/checkv2', settings.url), {
       method: 'POST',
       headers: headersOf(envelope, settings.password),
       body: raw,
@@ -69,7 +69,11 @@ function filterResultOf({ action, score, symbols }: z.output<typeof Answer>): Fi
   const rspamdResult = { score, symbols: Object.keys(symbols) }
   switch (action) {
     case 'reject':
-      return { ...rspamdResult, action: 'reject', reply: { code: 550, enhanced: '5.7.1', text: 'This message was refused as spam' } }
+      return {
+        ...rspamdResult,
+        action: 'reject',
+        reply: { code: 550, enhanced: '5.7.1', text: 'This message was refused as spam' },
+      }
     case 'soft reject':
       return { ...rspamdResult, action: 'defer', reply: { code: 451, enhanced: '4.7.1', text: 'Try again later' } }
     case 'add header':

@@ -1,4 +1,4 @@
-import { hasSpacedBoundary, spacedBoundary, spacedReading, unsignedReading } from './body-reading.ts'
+import { hasSpacedBoundary, boundaryWhitespace, whitespaceAmbiguity, unsignedAmbiguity } from './body-reading.ts'
 import { firstValue, type HeaderField, isFieldsThroughout } from '../message/headers.ts'
 
 /** Compares the fields of a header as displayed with those that a signature covers. */
@@ -48,10 +48,11 @@ export class SignedHeader {
       // instances are signed from last to first (RFC 6376 5.4.2)
       const isEqual = present.length === texts.length && present.every((text, index) => text === texts.at(-1 - index))
       if (count === texts.length && isEqual) fields.push(name)
-      else if (singleFields.has(name)) flaw ??= count > texts.length ? severalOf(name) : `${displayName(name)} can be read in two ways`
+      else if (singleFields.has(name))
+        flaw ??= count > texts.length ? duplicateReason(name) : `${displayName(name)} can be read in two ways`
     }
     const duplicate = bodyFields.find((name) => !fields.includes(name) && this.#countOf(name) > 1)
-    if (duplicate !== undefined) flaw ??= severalOf(duplicate)
+    if (duplicate !== undefined) flaw ??= duplicateReason(duplicate)
     if (!fields.includes('subject') && firstValue(this.#fields, 'subject') !== undefined) flaw ??= 'Subject is not signed'
     const ambiguity = this.#isPlain
       ? this.#readingUnder(bodyFields.filter((name) => fields.includes(name)))
@@ -64,7 +65,7 @@ export class SignedHeader {
     const names = signed.join()
     const known = this.#readings.get(names)
     if (known) return known.flaw
-    const flaw = unsignedReading(this.#raw, this.#fields, (name) => signed.includes(name))
+    const flaw = unsignedAmbiguity(this.#raw, this.#fields, (name) => signed.includes(name))
     this.#readings.set(names, { flaw })
     return flaw
   }
@@ -79,10 +80,10 @@ export class SignedHeader {
   spacing(canonicalization: string): string | null {
     const [ofHeader, ofBody] = canonicalization.split('/').map((one) => one.trim().toLowerCase() === 'relaxed')
     if (ofBody) {
-      this.#spacing ??= { flaw: spacedReading(this.#raw, this.#fields) }
+      this.#spacing ??= { flaw: whitespaceAmbiguity(this.#raw, this.#fields) }
       return this.#spacing.flaw
     }
-    return ofHeader && hasSpacedBoundary(firstValue(this.#fields, 'content-type') ?? '') ? spacedBoundary : null
+    return ofHeader && hasSpacedBoundary(firstValue(this.#fields, 'content-type') ?? '') ? boundaryWhitespace : null
   }
 
   #textOf({ start, end }: HeaderField): string {
@@ -94,12 +95,12 @@ export class SignedHeader {
 }
 
 /** The first field that determines how the body is decoded (RFC 2045 3) and that occurs more than once; null when there is none. */
-export function doubledIn(fields: readonly HeaderField[]): string | null {
+export function duplicateBodyField(fields: readonly HeaderField[]): string | null {
   return bodyFields.find((name) => fields.filter((field) => field.name === name).length > 1) ?? null
 }
 
 /** The reason for a field that occurs more than once. */
-export function severalOf(name: string): string {
+export function duplicateReason(name: string): string {
   return `there is more than one ${displayName(name)}`
 }
 

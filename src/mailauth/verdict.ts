@@ -2,20 +2,20 @@ import { domainOf } from '../message/addresses.ts'
 import { authenticationResults, oneLine } from './authentication-results.ts'
 import {
   type Arc,
-  askForKeys,
+  prefetchKeys,
   checkPolicy,
   checkSignatures,
   checkSpf,
   type DmarcPolicy,
   type Signature,
-  type Signed,
+  type SignatureResults,
   type Spf,
 } from './checks.ts'
 import { Inquiry, type Lookup } from '../net/dns.ts'
 import { type Author, authorOf, type Header, readHeader } from './author.ts'
 import type { Address, Authentication, AuthResult, Envelope, PublishedPolicy, Verdict } from '../mail/model.ts'
-import { doubledIn, severalOf } from './signed-fields.ts'
-import { undecided } from './undecided.ts'
+import { duplicateBodyField, duplicateReason } from './signed-fields.ts'
+import { uncheckedVerdict } from './unchecked.ts'
 
 export interface VerdictSettings {
   /** Our name in Authentication-Results (RFC 8601 2.5). */
@@ -34,12 +34,12 @@ const noAuthor = 'no author: From is missing or cannot be read'
 const ambiguous = 'the From field can be read in two ways'
 
 /** Checks SPF, DKIM, DMARC and ARC of a message, and decides on an action. Never rejects: internal errors become temperror. */
-export async function judge(raw: Buffer, envelope: Envelope, lookup: Lookup, settings: VerdictSettings): Promise<Verdict> {
+export async function checkMessage(raw: Buffer, envelope: Envelope, lookup: Lookup, settings: VerdictSettings): Promise<Verdict> {
   const inquiry = new Inquiry(lookup, settings)
   try {
     return await runChecks(raw, envelope, inquiry, settings)
   } catch (error) {
-    return undecided(
+    return uncheckedVerdict(
       envelope,
       settings.hostname,
       `the checks did not finish: ${error instanceof Error ? error.message : 'unknown'}`,
@@ -53,14 +53,19 @@ export async function judge(raw: Buffer, envelope: Envelope, lookup: Lookup, set
  * Revokes the DMARC result when the displayed author has another domain than the checked one: both parsers of From must agree. Without an author
  * the envelope sender is displayed.
  */
-export function confirm(verdict: Verdict, shown: Address | null, envelope: Envelope, settings: VerdictSettings): Verdict {
+export function confirmAuthor(verdict: Verdict, shown: Address | null, envelope: Envelope, settings: VerdictSettings): Verdict {
   const checked = verdict.authentication.dmarc
   if (checked.domain === null) return verdict
   const displayed = shown?.address ?? (checked.result === 'pass' ? '' : envelope.mail_from)
   if (displayed !== '' && domainOf(displayed) === checked.domain) return verdict
   const dmarc: Dmarc = { ...checked, result: 'fail', aligned_by: [], reason: ambiguous }
   const { published } = verdict
-  return decide({ ...verdict.authentication, dmarc }, { vouched: null, published, duplicateField: null }, envelope, settings)
+  return decide(
+    { ...verdict.authentication, dmarc },
+    { trustedSealer: null, published, duplicateField: null },
+    envelope,
+    settings,
+  )
 }
 
 async function runChecks(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings: VerdictSettings): Promise<Verdict> {
@@ -69,31 +74,40 @@ async function runChecks(raw: Buffer, envelope: Envelope, inquiry: Inquiry, sett
   // The policy of the author and the keys are looked up first, so that slow SPF lookups cannot delay them beyond the deadline.
   const policyAddress = author.address ?? fallbackAddress(author, envelope)
   const policy = policyAddress === null ? null : checkPolicy(policyAddress, [], [], inquiry)
-  askForKeys(header, inquiry)
+  prefetchKeys(header, inquiry)
   const [spf, signed, authorPolicy] = await Promise.all([
     checkSpf(envelope, inquiry, settings.hostname),
     checkSignatures(raw, header, inquiry, settings.trusted_sealers),
     policy,
   ])
   const dmarc = await checkDmarc(author, header, authorPolicy, spf, signed, inquiry)
-  const { result, chain, reason, vouched } = signed.arc
+  const { result, chain, reason, trustedSealer } = signed.arc
   const published = authorPolicy?.published ?? null
   const authentication: Authentication = { spf, dkim: signed.dkim, dmarc, arc: { result, chain, reason } }
-  return decide(authentication, { vouched, published, duplicateField: doubledIn(header.fields) }, envelope, settings)
+  return decide(
+    authentication,
+    { trustedSealer, published, duplicateField: duplicateBodyField(header.fields) },
+    envelope,
+    settings,
+  )
 }
 
 function decide(
   authentication: Authentication,
-  { vouched, published, duplicateField }: { vouched: Arc['vouched']; published: PublishedPolicy | null; duplicateField: string | null },
+  {
+    trustedSealer,
+    published,
+    duplicateField,
+  }: { trustedSealer: Arc['trustedSealer']; published: PublishedPolicy | null; duplicateField: string | null },
   envelope: Envelope,
   settings: VerdictSettings,
 ): Verdict {
   const { dmarc } = authentication
-  if (dmarc.result === 'fail' && vouched !== null) dmarc.reason = `overridden: ${vouched} saw a pass (ARC)`
+  if (dmarc.result === 'fail' && trustedSealer !== null) dmarc.reason = `overridden: ${trustedSealer} saw a pass (ARC)`
   // The author is proved, but the content is ambiguous: the domain is not verified, and the message is not refused.
-  const ambiguity = duplicateField === null ? ambiguityOf(authentication) : severalOf(duplicateField)
+  const ambiguity = duplicateField === null ? ambiguityOf(authentication) : duplicateReason(duplicateField)
   if (dmarc.result === 'pass' && ambiguity !== null) dmarc.reason = oneLine(`not verified: ${ambiguity}`)
-  const action = dmarc.result === 'fail' && vouched === null ? actionOn(dmarc, settings.dmarc) : 'keep'
+  const action = dmarc.result === 'fail' && trustedSealer === null ? actionOn(dmarc, settings.dmarc) : 'keep'
   const text = `This message fails DMARC, and ${oneLine(dmarc.domain ?? '')} asks receivers to reject such mail (RFC 9989)`
   return {
     authentication,
@@ -102,7 +116,7 @@ function decide(
     reply: action === 'reject' ? { code: 550, enhanced: '5.7.26', text } : null,
     authentication_results: authenticationResults(settings.hostname, authentication, envelope),
     published,
-    forwarder: dmarc.result === 'fail' ? vouched : null,
+    forwarder: dmarc.result === 'fail' ? trustedSealer : null,
   }
 }
 
@@ -126,7 +140,7 @@ async function checkDmarc(
   header: Header,
   authorPolicy: DmarcPolicy | null,
   spf: Spf,
-  signed: Signed,
+  signed: SignatureResults,
   inquiry: Inquiry,
 ): Promise<Dmarc> {
   const failed: Dmarc = { result: 'fail', domain: null, policy: null, aligned_by: [], reason: null }
@@ -155,7 +169,13 @@ async function checkDmarc(
 }
 
 /** Combines the result of the policy lookup with the domains that passed SPF and DKIM. */
-async function align(address: string, authorPolicy: DmarcPolicy, spf: string[], dkim: string[], inquiry: Inquiry): Promise<DmarcPolicy> {
+async function align(
+  address: string,
+  authorPolicy: DmarcPolicy,
+  spf: string[],
+  dkim: string[],
+  inquiry: Inquiry,
+): Promise<DmarcPolicy> {
   if (spf.length === 0 && dkim.length === 0) return authorPolicy
   const same = (domain: string) => domain === authorPolicy.domain
   if (authorPolicy.result === 'none') return { ...authorPolicy, spf: spf.some(same), aligned: new Set(dkim.filter(same)) }
@@ -179,7 +199,11 @@ function fallbackAddress({ reason, resembles }: Author, { mail_from }: Envelope)
   return reason === 'no-author' && mail_from !== '' ? mail_from : null
 }
 
-function withoutAuthor({ reason }: Author, authorPolicy: DmarcPolicy | null, spf: Spf): Pick<Dmarc, 'domain' | 'policy' | 'reason'> {
+function withoutAuthor(
+  { reason }: Author,
+  authorPolicy: DmarcPolicy | null,
+  spf: Spf,
+): Pick<Dmarc, 'domain' | 'policy' | 'reason'> {
   const { domain, policy } = authorPolicy ?? { domain: null, policy: null }
   if (reason === 'ambiguous-from') return { domain, policy, reason: ambiguous }
   if (reason !== 'no-author') return { domain: null, policy: null, reason }

@@ -1,7 +1,7 @@
 import addressparser from 'nodemailer/lib/addressparser'
 import { domainNameOf, isLiteral } from '../core/domain-names.ts'
 import type { Address } from '../mail/model.ts'
-import { isTurned, shownLine } from './shown-line.ts'
+import { hasDirectionControls, displayLine } from './display-line.ts'
 
 const maxMailboxes = 1000
 
@@ -45,7 +45,7 @@ export function upTo(length: number, value: string): string {
 
 function addressOf(address: string): string | undefined {
   const at = address.lastIndexOf('@')
-  if (at < 1 || at === address.length - 1 || address.includes('=?') || /[\s<>]/.test(address) || isTurned(address))
+  if (at < 1 || at === address.length - 1 || address.includes('=?') || /[\s<>]/.test(address) || hasDirectionControls(address))
     return undefined
   const domain = domainOf(address)
   return domain === undefined ? undefined : `${address.slice(0, at)}@${domain}`
@@ -53,5 +53,5 @@ function addressOf(address: string): string | undefined {
 
 function nameOf(name: string, decode: (words: string) => string): string {
   const decoded = name.includes('=?') ? decode(name) : name
-  return shownLine(decoded)
+  return displayLine(decoded)
 }

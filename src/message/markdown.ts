@@ -92,7 +92,9 @@ const anchor: FormatCallback = (element, walk, builder) => {
 }
 
 const row: FormatCallback = (element, walk, builder) => {
-  const cells = element.children.filter((child) => (child.name === 'td' || child.name === 'th') && visibleText(child).trim() !== '')
+  const cells = element.children.filter(
+    (child) => (child.name === 'td' || child.name === 'th') && visibleText(child).trim() !== '',
+  )
   const isData = cells.length > 1 && cells.every((cell) => !hasBlocks(cell, 0) && visibleText(cell).length <= 200)
   builder.openBlock({ leadingLineBreaks: 1 })
   if (isData) {

@@ -13,11 +13,11 @@ export interface Mime {
   html: string | undefined
   files: File[]
   /** Whether HTML and text are not alternatives of each other (RFC 2046 5.1.4), such as a footer added by a mailing list. Then both are the message. */
-  beside: boolean
+  areSeparateBodies: boolean
 }
 
 /** The message up to the maximum number of lines, as parsing time grows with lines. Attachments of 50 MB have fewer. */
-export function readable(raw: Buffer): Buffer {
+export function upToLineLimit(raw: Buffer): Buffer {
   let at = 0
   for (let lines = 0; lines < maxLines; lines++) {
     at = raw.indexOf(0x0a, at) + 1
@@ -30,7 +30,7 @@ export function readable(raw: Buffer): Buffer {
  * Parses the MIME structure of a message; rejects when that fails. `fields` is its header. The library is given only the first of each field that
  * it needs, so that it cannot interpret other lines as fields. It does not parse addresses.
  */
-export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = headersOf(raw)): Promise<Mime> {
+export async function parseMime(raw: Buffer, fields: readonly HeaderField[] = headersOf(raw)): Promise<Mime> {
   const parser = new MailParser({
     skipHtmlToText: true,
     skipTextToHtml: true,
@@ -43,7 +43,7 @@ export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = he
   })
   withPlainHeaders(parser)
   const bodies = bodiesOf(parser)
-  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], beside: false }
+  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], areSeparateBodies: false }
   const body = raw.subarray(Math.min(headEnd(raw), raw.length))
   // On an error the library does not end the stream of the current attachment, so it is destroyed here.
   let failure: Error | undefined
@@ -70,7 +70,7 @@ export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = he
     }
   }
   mime.subject = parser.subject
-  mime.beside = mime.text !== undefined && mime.html !== undefined && !areAlternatives(bodies)
+  mime.areSeparateBodies = mime.text !== undefined && mime.html !== undefined && !areAlternatives(bodies)
   return mime
 }
 

@@ -42,7 +42,9 @@ export class Nesting {
   }
 }
 
-const empty = nameSet('area base basefont br col command embed frame hr img input isindex keygen link meta param source track wbr')
+const empty = nameSet(
+  'area base basefont br col command embed frame hr img input isindex keygen link meta param source track wbr',
+)
 
 const formFields = 'input option optgroup select button datalist textarea'
 

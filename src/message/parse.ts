@@ -5,12 +5,12 @@ import { codesIn } from './codes.ts'
 import { firstValue, headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
 import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
-import { decodeWords, type File, type Mime, readable, takeApart } from './mime.ts'
+import { decodeWords, type File, type Mime, upToLineLimit, parseMime } from './mime.ts'
 import type { Attachment } from '../mail/model.ts'
 import type { Parsed } from './parsed.ts'
-import { newPart, snippetOf, unmarked } from './reply-text.ts'
+import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
-import { shownLine } from './shown-line.ts'
+import { displayLine } from './display-line.ts'
 
 /** Characters that are kept of each body. */
 export const textLimit = 5 * 1024 * 1024
@@ -24,10 +24,10 @@ export async function parse(raw: Buffer): Promise<Parsed> {
   const fields = headersOf(raw)
   if (headEnd(raw) === Infinity)
     return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} octets.`)
-  const start = readable(raw)
+  const start = upToLineLimit(raw)
   let mail: Mime
   try {
-    mail = await takeApart(start, fields)
+    mail = await parseMime(start, fields)
   } catch (error) {
     return headersOnly(fields, raw, reasonOf(error))
   }
@@ -35,13 +35,17 @@ export async function parse(raw: Buffer): Promise<Parsed> {
     mail.text = unixText(raw.subarray(headEnd(raw), headEnd(raw) + textLimit))
     return buildParsed(fields, mail, 'no_parts: None of the parts that the header announces is there.')
   }
-  return buildParsed(fields, mail, start.length < raw.length ? 'too_many_lines: The message is read up to its line 1200000.' : null)
+  return buildParsed(
+    fields,
+    mail,
+    start.length < raw.length ? 'too_many_lines: The message is read up to its line 1200000.' : null,
+  )
 }
 
 /** An attachment with its decoded octets, by its index in `parse()`; undefined when there is none. */
 export async function attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
   if (headEnd(raw) === Infinity) return undefined
-  const mail = await takeApart(readable(raw)).catch(() => undefined)
+  const mail = await parseMime(upToLineLimit(raw)).catch(() => undefined)
   const part = mail?.files[index]
   return part === undefined ? undefined : { attachment: describe(part, index), content: part.content }
 }
@@ -50,7 +54,7 @@ export async function attachment(raw: Buffer, index: number): Promise<{ attachme
 async function headersOnly(fields: readonly HeaderField[], raw: Buffer, reason: string): Promise<Parsed> {
   const subject = fields.find(({ name }) => name === 'subject')
   const lines = subject === undefined ? [] : [raw.subarray(subject.start, Math.min(subject.end, subject.start + 32_768))]
-  const mail = await takeApart(Buffer.concat([...lines, Buffer.from('\r\n\r\n')])).catch(() => undefined)
+  const mail = await parseMime(Buffer.concat([...lines, Buffer.from('\r\n\r\n')])).catch(() => undefined)
   return buildParsed(fields, mail, reason)
 }
 
@@ -61,9 +65,10 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
   const [bodyText, bodyHtml] = [capped(plain), capped(html)]
   const { links, depth, tags } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
   let markdown: string | undefined
-  const toMarkdown = (markup: string) => (markdown ??= depth > maxDepth || tags > maxTags ? strippedOf(markup) : markdownOf(markup))
-  const whole = wholeText(bodyText, bodyHtml, toMarkdown, mail?.beside ?? false)
-  const text = newPart(whole, subject)
+  const toMarkdown = (markup: string) =>
+    (markdown ??= depth > maxDepth || tags > maxTags ? strippedOf(markup) : markdownOf(markup))
+  const whole = wholeText(bodyText, bodyHtml, toMarkdown, mail?.areSeparateBodies ?? false)
+  const text = stripReply(whole, subject)
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
   const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
   // Codes in the quoted part of a reply belong to another message.
@@ -83,7 +88,7 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
     body_text: bodyText,
     body_html: bodyHtml,
     text,
-    snippet: snippetOf(bodyText === null ? unmarked(text) : text),
+    snippet: snippetOf(bodyText === null ? stripMarkdown(text) : text),
     automated: isAutomated(fields, from?.address),
     codes,
     links,
@@ -94,7 +99,12 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
   }
 }
 
-function wholeText(text: string | null, html: string | null, toMarkdown: (markup: string) => string, isBesideHtml: boolean): string {
+function wholeText(
+  text: string | null,
+  html: string | null,
+  toMarkdown: (markup: string) => string,
+  isBesideHtml: boolean,
+): string {
   if (html === null) return text ?? ''
   if (text === null) return toMarkdown(html)
   if (!isBesideHtml) return text
@@ -136,7 +146,7 @@ function subjectOf(fields: readonly HeaderField[], mail: Mime | undefined): stri
   const asWritten = firstValue(fields, 'subject') ?? ''
   // The library loses raw octets that are not valid UTF-8.
   const subject = decoded.includes('\uFFFD') && !asWritten.includes('=?') ? asWritten : decoded
-  return shownLine(subject.slice(0, 4096).toWellFormed())
+  return displayLine(subject.slice(0, 4096).toWellFormed())
 }
 
 function first(fields: readonly HeaderField[], name: string): string[] {

@@ -3,10 +3,10 @@
  * `-----Original Message-----`) and the signature (RFC 3676 4.3). A forwarded message is kept. The whole text is kept when
  * nothing else would be left, or when nothing is quoted in the first 512 Ki characters. Linear in the text.
  */
-export function newPart(text: string, subject = ''): string {
+export function stripReply(text: string, subject = ''): string {
   if (text.length > maxSearched) {
     const start = text.slice(0, maxSearched)
-    const part = newPart(start, subject)
+    const part = stripReply(start, subject)
     return part === collapseBlankLines(start) ? collapseBlankLines(text) : part
   }
   if (!mayQuote(text)) return collapseBlankLines(text)
@@ -179,7 +179,7 @@ export function snippetOf(text: string): string {
 }
 
 /** Markdown without its markup, for one line of plain text. */
-export function unmarked(markdown: string): string {
+export function stripMarkdown(markdown: string): string {
   return markdown
     .slice(0, 8000)
     .replace(/\[([^[\]\n]{0,200})\]\(https?:[^()\s]{0,8192}\)/g, '$1')

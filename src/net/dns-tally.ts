@@ -12,14 +12,14 @@ export class DnsTally {
     this.cells = cells
   }
 
-  note(result: DnsResult): void {
+  count(result: DnsResult): void {
     Atomics.add(this.cells, dnsResults.indexOf(result), 1n)
   }
 
   /** Counts a failed query by its error. */
-  failed(error: unknown): void {
+  countFailure(error: unknown): void {
     const late = error instanceof Error && 'code' in error && (error.code === 'ETIMEOUT' || error.code === 'ECANCELLED')
-    this.note(isAbsent(error) ? 'absent' : late ? 'timeout' : 'trouble')
+    this.count(isAbsent(error) ? 'absent' : late ? 'timeout' : 'trouble')
   }
 
   /** Wraps lookups of records so that they are counted. */
@@ -27,10 +27,10 @@ export class DnsTally {
     return async (name, type) => {
       try {
         const found = await records(name, type)
-        this.note('found')
+        this.count('found')
         return found
       } catch (error) {
-        this.failed(error)
+        this.countFailure(error)
         throw error
       }
     }

@@ -75,11 +75,11 @@ export class Dns {
   async #query(key: string, name: string, type: string): Promise<Outcome> {
     const outcome = await this.#attempt(name, type)
     if ('error' in outcome) {
-      this.#tally?.failed(outcome.error)
+      this.#tally?.countFailure(outcome.error)
       if (isAbsent(outcome.error)) this.#cache.set(key, outcome, missing, 64)
       return outcome
     }
-    this.#tally?.note('found')
+    this.#tally?.count('found')
     const size = sizeOf(outcome.answer)
     // No legitimate name has that much text.
     if (size > maxTextBytes || outcome.answer.some((entry) => sizeOf([entry] as DnsAnswer) > maxRecordBytes))

@@ -13,13 +13,13 @@ export interface OutsideDocument {
  * Bytes of a response that are read, and those that are kept. Beyond `read`, or with too many chunks, `tooMuch` or `tooMany` is thrown if given;
  * else the rest is discarded.
  */
-export interface Appetite {
+export interface ReadLimits {
   read: number
   kept: number
   tooMuch?: Error
   tooMany?: Error
   /** Called with a number of bytes before they are kept. An error that it throws ends the exchange. */
-  take?: ((octets: number) => void) | undefined
+  onBytes?: ((octets: number) => void) | undefined
 }
 
 /** Aborts a request that has begun. */
@@ -30,7 +30,7 @@ interface Controller {
 /** Handler of one undici request. It needs no stream for a response of which little is read. */
 export class Exchange {
   readonly #settled = Promise.withResolvers<OutsideDocument>()
-  readonly #limits: Appetite
+  readonly #limits: ReadLimits
   readonly #kept = new Octets()
   readonly #chunks = new Chunks()
   #size = 0
@@ -40,7 +40,7 @@ export class Exchange {
   /** Whether no more is read; chunks may still arrive. */
   #isDone = false
 
-  constructor(limits: Appetite) {
+  constructor(limits: ReadLimits) {
     this.#limits = limits
   }
 
@@ -88,7 +88,7 @@ export class Exchange {
 
   #keep(octets: Buffer): void {
     try {
-      this.#limits.take?.(octets.length)
+      this.#limits.onBytes?.(octets.length)
       this.#kept.add(octets)
     } catch (error) {
       this.cut(error as Error)
@@ -104,7 +104,7 @@ export class Exchange {
  * Closes a connection with this error once more than `maxBytes` were received since the last write. This also limits headers, interim responses
  * and chunk extensions, which an HTTP client reads without limit.
  */
-export function allow(socket: Socket, maxBytes: number, tooMuch: () => Error): void {
+export function limitResponseBytes(socket: Socket, maxBytes: number, tooMuch: () => Error): void {
   let sent = socket.bytesWritten
   let received = socket.bytesRead
   let before = received

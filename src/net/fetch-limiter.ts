@@ -11,11 +11,11 @@ const maxConcurrent = { all: 16, one: 4 }
 /** The share of one message or picture. */
 export interface FetchShare {
   /** Runs the work when it is the account's turn, unless the signal aborts before. */
-  inTurn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
+  run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
   /** Reserves memory for received bytes. Throws Fault rate_limited, code `too_much_at_once`, at the limit. */
-  take(this: void, bytes: number): void
+  reserve(this: void, bytes: number): void
   /** Releases all memory of this share. */
-  giveBack(): void
+  release(): void
 }
 
 /** Limits fetches of attachments by URL and of pictures of text messages: a few at a time, accounts in turn. Their bytes count until they are stored. */
@@ -28,7 +28,7 @@ export class FetchLimiter {
   share(account: string): FetchShare {
     let taken = 0
     return {
-      inTurn: async (signal, work) => {
+      run: async (signal, work) => {
         await this.#waitForTurn(account, signal)
         try {
           return await work()
@@ -37,11 +37,11 @@ export class FetchLimiter {
           this.#next()
         }
       },
-      take: (bytes) => {
+      reserve: (bytes) => {
         if (!this.#memory.take(account, bytes)) throw tooMuch()
         taken += bytes
       },
-      giveBack: () => {
+      release: () => {
         this.#memory.give(account, taken)
         taken = 0
       },

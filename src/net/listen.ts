@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from 'node:net'
 
 /** Parses `host:port` or `[IPv6]:port`; throws on anything else. */
-export function placeOf(text: string): { host: string; port: number } {
+export function parseEndpoint(text: string): { host: string; port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
   const host = match?.[1] ?? match?.[2]
   const port = Number(match?.[3])
@@ -18,7 +18,7 @@ export async function listenOn(
   accept: (socket: Socket) => void,
   failed: (error: Error) => void,
 ): Promise<Server[]> {
-  const endpoints = addresses.map(placeOf)
+  const endpoints = addresses.map(parseEndpoint)
   const servers: Server[] = []
   try {
     for (const endpoint of endpoints) {

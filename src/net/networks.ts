@@ -29,7 +29,7 @@ export function canonicalAddress(text: string): string | undefined {
 }
 
 /** The network by which an address is counted: itself for IPv4, its /64 for IPv6, which belongs to one household or server. */
-export function neighbourhood(address: string): string {
+export function networkOf(address: string): string {
   if (!address.includes(':') || !ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
   if (parsed.kind() === 'ipv4') return parsed.toString()
@@ -43,8 +43,8 @@ export function neighbourhood(address: string): string {
 export const networkShares = [1, 4, 16] as const
 
 /** The networks by which an address is counted, narrowest first: itself for IPv4; for IPv6 its /64, /56 and /48, each of which one customer may have. */
-export function neighbourhoods(address: string): string[] {
-  const narrow = neighbourhood(address)
+export function networksOf(address: string): string[] {
+  const narrow = networkOf(address)
   if (!narrow.endsWith('::/64')) return [narrow]
   const [first = '0', second = '0', third = '0', fourth = '0'] = narrow.slice(0, -'::/64'.length).split(':')
   const site = `${first}:${second}:${third}`
@@ -92,16 +92,16 @@ export class NetworkCounts {
   readonly #open = new Map<string, number>()
 
   /** Adds one, unless a network of the address is at its limit: `max` for an IPv4 address or IPv6 /64, 4 times as many for a /56, 16 times for a /48. Returns whether it was added. */
-  enter(address: string, max: number): boolean {
-    const networks = neighbourhoods(address)
+  add(address: string, max: number): boolean {
+    const networks = networksOf(address)
     if (networks.some((network, index) => this.#of(network) >= max * networkShares[index]!)) return false
     for (const network of networks) this.#open.set(network, this.#of(network) + 1)
     return true
   }
 
   /** Removes one that was added. */
-  leave(address: string): void {
-    for (const network of neighbourhoods(address)) {
+  remove(address: string): void {
+    for (const network of networksOf(address)) {
       const left = this.#of(network) - 1
       if (left > 0) this.#open.set(network, left)
       else this.#open.delete(network)

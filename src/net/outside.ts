@@ -7,7 +7,7 @@ import { Agent, buildConnector, request } from 'undici'
 import { Octets, tooManyChunks } from '../core/octets.ts'
 import { Fault } from '../core/fault.ts'
 import { Networks } from './networks.ts'
-import { allow, Exchange, type OutsideDocument } from './exchange.ts'
+import { limitResponseBytes, Exchange, type OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
 
@@ -132,7 +132,7 @@ export class Outside {
     const allHeaders = { accept: '*/*', 'accept-encoding': 'identity', ...headers }
     const tooMuch = new Unreachable(`it has more than ${limit} bytes`, undefined, true)
     const tooMany = new Unreachable(`its answer came in ${tooManyChunks}`, undefined, true)
-    const exchange = new Exchange({ read: limit, kept: limit, tooMuch, tooMany, take })
+    const exchange = new Exchange({ read: limit, kept: limit, tooMuch, tooMany, onBytes: take })
     return this.#send(text, { method: 'GET', headers: allHeaders }, limits, exchange)
   }
 
@@ -209,7 +209,7 @@ export class Outside {
       socket.destroy()
       throw error
     }
-    allow(socket, this.#settings.largest ?? defaultMaxBytes, () => new Unreachable('its answer is too large'))
+    limitResponseBytes(socket, this.#settings.largest ?? defaultMaxBytes, () => new Unreachable('its answer is too large'))
     return socket
   }
 
@@ -248,7 +248,7 @@ const notSent =
  * error when it may have been, also for a response above `limit` bytes. `alone` uses a new connection: a kept one may be closed while it is
  * reused, and then it is unknown whether the server received the request.
  */
-export async function callInside(
+export async function callConfigured(
   url: URL,
   input: {
     method: 'GET' | 'POST' | 'DELETE'

@@ -36,13 +36,13 @@ export class SecureDns {
     for (const server of [...servers, ...servers].slice(0, 3)) {
       try {
         const answer = await this.#askServer(endpointOf(server), name, recordTypes[type])
-        this.#tally?.note(answer.found.length > 0 ? 'found' : 'absent')
+        this.#tally?.count(answer.found.length > 0 ? 'found' : 'absent')
         return answer
       } catch (error) {
         failure = error
       }
     }
-    this.#tally?.note('trouble')
+    this.#tally?.count('trouble')
     throw failure
   }
 

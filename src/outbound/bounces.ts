@@ -46,7 +46,7 @@ export class Bounces implements SystemAddressHandler {
   }
 
   /** A token that is none of ours, or too old, is refused at RCPT: backscatter ends here. */
-  answers({ local, tag }: ParsedAddress): ReturnType<SystemAddressHandler['answers']> {
+  classify({ local, tag }: ParsedAddress): ReturnType<SystemAddressHandler['classify']> {
     if (!isReturnPath(local)) return 'unknown'
     return this.#deps.returnPaths.read(tag ?? '') === undefined ? 'refused' : 'accepted'
   }
@@ -71,7 +71,7 @@ export class Bounces implements SystemAddressHandler {
   }
 
   /** A feedback report that came to a mailbox (`abuse`, or the sender's own) counts when it brings back one of our return paths. */
-  async hears(tx: Transaction, { envelope, examined }: ExaminedMessage): Promise<void> {
+  async receiveReport(tx: Transaction, { envelope, examined }: ExaminedMessage): Promise<void> {
     const { report } = examined.parsed
     if (report?.kind !== 'feedback') return
     const { outgoing, returnPaths } = this.#deps
@@ -106,24 +106,24 @@ export class Bounces implements SystemAddressHandler {
     const { seq, email_id, address: email, delivery_id } = recipient
     if (['bounced', 'failed', 'cancelled'].includes(recipient.status)) return 'idle'
     const change = { ...said, status: 'bounced', bounced_at: iso(clock.now()), next_attempt_at: null } as const
-    const delivery = await outgoing.note(tx, seq, change)
+    const delivery = await outgoing.updateDelivery(tx, seq, change)
     if (delivery_id !== null) await queue.abandon(tx, delivery_id)
     if (hard) await suppressions.add(tx, account_id, { email, reason: said.response, source: 'bounce', email_id })
-    const remark = hard && (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'nobody' : null
-    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, remark)
+    const remark = hard && (await outgoing.isExternalRecipient(tx, queuedEmail.recipient)) ? 'nobody' : null
+    if (delivery) await outgoing.appendEvent(tx, emailBounced, email_id, { delivery }, remark)
     return 'bounced'
   }
 
   async #delivered(tx: Transaction, { recipient }: QueuedEmail, said: Said): Promise<Outcome> {
     const { outgoing, clock } = this.#deps
     const change = { ...said, status: 'delivered', delivered_at: iso(clock.now()) } as const
-    const delivery = await outgoing.note(tx, recipient.seq, change)
-    if (delivery) await outgoing.tell(tx, emailDelivered, recipient.email_id, { delivery })
+    const delivery = await outgoing.updateDelivery(tx, recipient.seq, change)
+    if (delivery) await outgoing.appendEvent(tx, emailDelivered, recipient.email_id, { delivery })
     return 'delivered'
   }
 
   async #remarked(tx: Transaction, { recipient }: QueuedEmail, said: Said, outcome: Outcome): Promise<Outcome> {
-    await this.#deps.outgoing.note(tx, recipient.seq, said)
+    await this.#deps.outgoing.updateDelivery(tx, recipient.seq, said)
     return outcome
   }
 
@@ -131,12 +131,12 @@ export class Bounces implements SystemAddressHandler {
     const { outgoing, suppressions, clock } = this.#deps
     const { recipient, account_id } = queuedEmail
     if (!isComplaint(report) || recipient.complained_at !== null) return 'idle'
-    const delivery = await outgoing.note(tx, recipient.seq, { complained_at: iso(clock.now()) })
+    const delivery = await outgoing.updateDelivery(tx, recipient.seq, { complained_at: iso(clock.now()) })
     const { email_id, address: email } = recipient
     const reason = `${report.feedback_type}, reported by ${report.reporter ?? 'the receiver'}`
     await suppressions.add(tx, account_id, { email, reason, source: 'complaint', email_id })
-    const remark = (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'outside' : null
-    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, remark)
+    const remark = (await outgoing.isExternalRecipient(tx, queuedEmail.recipient)) ? 'outside' : null
+    if (delivery) await outgoing.appendEvent(tx, emailComplained, email_id, { delivery }, remark)
     return 'complained'
   }
 

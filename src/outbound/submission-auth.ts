@@ -55,7 +55,7 @@ export class SubmissionLogin implements DeliveryTarget {
   }
 
   /** Throws Fault: `sender_not_allowed` for an address that is another's, unauthorized when the login is no longer good. */
-  async welcomes(sender: string): Promise<void> {
+  async checkSender(sender: string): Promise<void> {
     if (this.#parts.space.low()) throw storageFull()
     await this.#requireStanding()
     if (!(await maySendFrom(this.#parts.identities, this.#login.owner, sender))) {

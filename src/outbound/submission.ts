@@ -20,7 +20,7 @@ export class Submission implements SubmissionAuth {
     this.#parts = parts
   }
 
-  async enter(user: string, password: string, address: string): Promise<LoginResult> {
+  async authenticate(user: string, password: string, address: string): Promise<LoginResult> {
     const { keys, identities } = this.#parts
     // before it is known whether there is such a name, so that the time tells nothing
     const holder = await keys.authenticate(password)

@@ -45,7 +45,7 @@ export class MessageOctets {
     this.#size += chunk.length
     if (this.#flaw) return
     this.#flaw = this.#size > this.#limit ? 'size' : this.#check(chunk)
-    if (!this.#flaw && !this.#share.take(chunk.length)) this.#flaw = 'memory'
+    if (!this.#flaw && !this.#share.reserve(chunk.length)) this.#flaw = 'memory'
     if (!this.#flaw) return this.#octets.add(chunk)
     this.#octets.add(chunk, 0, Math.min(chunk.length, maxFlawedHead))
     this.#head = this.#octets.beginning(maxFlawedHead)
@@ -60,7 +60,7 @@ export class MessageOctets {
   /** Drops the octets held and releases their share. */
   drop(): void {
     this.#octets.drop()
-    this.#share.giveBack()
+    this.#share.release()
   }
 
   /** The whole message, in memory that can be transferred to a worker. Only once, and only without a flaw. */

@@ -12,11 +12,11 @@ export interface Hosted {
 /** Accepts mail for addresses of our domains that are not mailboxes: return paths and report addresses. */
 export interface SystemAddressHandler {
   /** `accepted` for an address of this handler, `refused` for one that is invalid or has expired (550 5.1.1), `unknown` for any other. */
-  answers(mailbox: ParsedAddress): 'accepted' | 'refused' | 'unknown'
+  classify(mailbox: ParsedAddress): 'accepted' | 'refused' | 'unknown'
   /** Called in the transaction that stores the message, once for each recipient of this handler. */
   receive(tx: Transaction, mailbox: ParsedAddress, message: ExaminedMessage): Promise<void>
   /** Called in the same transaction for a report that is stored for a mailbox, once for each message. */
-  hears?(tx: Transaction, message: ExaminedMessage): Promise<void>
+  receiveReport?(tx: Transaction, message: ExaminedMessage): Promise<void>
 }
 
 /** Results of the checks of a message (RFC 8601), for the log. `dkim` has the result and domain of each signature. */
@@ -42,7 +42,7 @@ export interface MessageFindings {
 /** Checks the recipients of a receiver, and stores the messages that it accepted. */
 export interface DeliveryTarget {
   /** MAIL: resolves when mail from this sender (empty for the null sender) is accepted. Absent where every sender is. */
-  welcomes?(sender: string): Promise<void>
+  checkSender?(sender: string): Promise<void>
   /**
    * Resolves with the account of the mailbox ('' for an address without one) when mail to this address is accepted, else throws a `Refusal`.
    * The domain is in lower-case A-labels, the local part without needless quotes. The bare `postmaster` of RFC 5321 4.1.1.3 is passed as
@@ -72,5 +72,5 @@ export interface SubmissionAuth {
   readonly size: number
   readonly max_recipients: number
   /** Never rejects for a wrong name or password. The delivery target may throw a `Fault`. */
-  enter(user: string, password: string, address: string): Promise<LoginResult>
+  authenticate(user: string, password: string, address: string): Promise<LoginResult>
 }

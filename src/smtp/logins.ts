@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { type SessionLog, spoken } from './session-log.ts'
+import { type SessionLog, replyText } from './session-log.ts'
 import type { SubmissionAuth } from './delivery-target.ts'
 import { Refusal, replyError } from './replies.ts'
 import type { SmtpSession } from './session.ts'
 import { createHmac, randomBytes } from 'node:crypto'
-import { neighbourhoods, networkShares } from '../net/networks.ts'
+import { networksOf, networkShares } from '../net/networks.ts'
 
 export interface LoginLimits {
   /** Failed logins from one network within fifteen minutes. */
@@ -44,7 +44,7 @@ export class LoginAttempts {
   }
 
   /** Sets the delivery target of the session and returns the identity; throws the Refusal for AUTH otherwise. */
-  async enter(smtpSession: SmtpSession, session: string, credentials: SmtpCredentials): Promise<string> {
+  async authenticate(smtpSession: SmtpSession, session: string, credentials: SmtpCredentials): Promise<string> {
     const { max_failed_logins, failed_login_delay } = this.#limits()
     const { username = '', password, authcid, authzid } = credentials
     const client = { session, ip: smtpSession.address, helo: smtpSession.helo, tls: smtpSession.tls }
@@ -52,11 +52,11 @@ export class LoginAttempts {
     if (this.#failed.tooMany(smtpSession.address, max_failed_logins)) {
       this.stats.blocked_logins++
       const blocked = new Refusal(454, '4.7.0', 'Too many failed logins from your network, try again later')
-      smtpSession.explain(spoken(replyError(blocked)), (reply) => this.#sessionLog.blocked(client, reply))
+      smtpSession.logNextRefusal(replyText(replyError(blocked)), (reply) => this.#sessionLog.blocked(client, reply))
       throw blocked
     }
     const delay = sleep(failed_login_delay, undefined, { ref: false })
-    const entry = await this.submissionAuth.enter(username, password ?? '', smtpSession.address)
+    const entry = await this.submissionAuth.authenticate(username, password ?? '', smtpSession.address)
     // acting on behalf of another identity is not supported (RFC 4616 2)
     const isProxy = authcid && authzid && authcid.toLowerCase() !== authzid.toLowerCase()
     if (entry.deliveryTarget && !isProxy) {
@@ -72,7 +72,7 @@ export class LoginAttempts {
     const reason = { identity: entry.who, why: entry.deliveryTarget ? 'on behalf of another' : entry.why }
     const wrong = new Refusal(535, '5.7.8', 'Name or password is wrong')
     await delay
-    smtpSession.explain(spoken(replyError(wrong)), (reply) => this.#sessionLog.login(client, reason, reply))
+    smtpSession.logNextRefusal(replyText(replyError(wrong)), (reply) => this.#sessionLog.login(client, reason, reply))
     throw wrong
   }
 }
@@ -99,7 +99,7 @@ export class FailedLogins {
   /** Whether logins from this address are blocked after too many recent failures. */
   tooMany(address: string, max: number): boolean {
     const now = this.#clock.now()
-    return neighbourhoods(address).some((network, index) => {
+    return networksOf(address).some((network, index) => {
       const record = this.#from.get(network)
       return record !== undefined && record.since + window > now && record.tried.size >= max * networkShares[index]!
     })
@@ -108,7 +108,7 @@ export class FailedLogins {
   note(address: string, user: string, password: string): void {
     const now = this.#clock.now()
     const tried = createHmac('sha256', this.#key).update(`${user}\0${password}`).digest('base64url')
-    for (const network of neighbourhoods(address)) {
+    for (const network of networksOf(address)) {
       const before = this.#from.get(network)
       const record = before && before.since + window > now ? before : { since: now, tried: new Set<string>() }
       record.tried.add(tried)

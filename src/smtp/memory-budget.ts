@@ -1,12 +1,12 @@
 /** One message's share of a memory budget. `take` returns whether the budget allowed that many more octets. */
 export interface MemoryShare {
-  take(octets: number): boolean
+  reserve(octets: number): boolean
   /** Releases all octets of this message. May be called again. */
-  giveBack(): void
+  release(): void
 }
 
 /** Limits the octets of messages held in memory over all connections. */
-export class Budget {
+export class MemoryBudget {
   readonly #limit: () => number
   #used = 0
 
@@ -27,13 +27,13 @@ export class Budget {
   share(): MemoryShare {
     let taken = 0
     return {
-      take: (octets) => {
+      reserve: (octets) => {
         if (this.#used + octets > this.#limit()) return false
         this.#used += octets
         taken += octets
         return true
       },
-      giveBack: () => {
+      release: () => {
         this.#used -= taken
         taken = 0
       },

@@ -7,19 +7,19 @@ export interface Profile {
   /** Parameters of MAIL. */
   parameters: readonly string[]
   /** Whether a message that was already delivered to the recipient counts as a loop (RFC 9228). Submitted messages may be resent by hand. */
-  once: boolean
+  checksDeliveredTo: boolean
   /** The address of a RCPT command; throws a `Refusal`. */
   recipientOf(path: string, smtputf8: boolean): string
   /** The refusal sent to the client for an error. */
   refusalFor(error: unknown): Refusal
 }
 
-export const receiving: Profile = { parameters: ['SIZE', 'BODY', 'SMTPUTF8'], once: true, recipientOf, refusalFor }
+export const receiving: Profile = { parameters: ['SIZE', 'BODY', 'SMTPUTF8'], checksDeliveredTo: true, recipientOf, refusalFor }
 
 /** The AUTH= parameter is accepted and ignored (RFC 4954 5). */
 export const submitting: Profile = {
   parameters: [...receiving.parameters, 'AUTH', 'REQUIRETLS'],
-  once: false,
+  checksDeliveredTo: false,
   recipientOf: destinationOf,
   refusalFor: (error) => (error instanceof Fault ? ofFault(error) : refusalFor(error)),
 }

@@ -4,7 +4,7 @@ import { createSecureContext, TLSSocket } from 'node:tls'
 import { SMTPServer } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection'
 import type { Log } from '../core/log.ts'
-import type { Budget } from './memory-budget.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import { preserveALabels } from './a-labels.ts'
 import { dialogueLogger } from './dialogue-log.ts'
 import type { ListenerMetrics } from './counters.ts'
@@ -14,7 +14,7 @@ import type { Client } from './session-log.ts'
 import { addressesOf, listenOn } from '../net/listen.ts'
 import { LoginAttempts, type SmtpCredentials } from './logins.ts'
 import type { DeliveryTarget } from './delivery-target.ts'
-import { isTrouble, refusalFor, replyError } from './replies.ts'
+import { isLocalError, refusalFor, replyError } from './replies.ts'
 import { SmtpSession, type SmtpSessionLimits } from './session.ts'
 
 /** Durations in milliseconds, sizes in octets. */
@@ -59,12 +59,17 @@ export class Receiver {
   constructor(settings: ReceiverSettings, target: DeliveryTarget | LoginAttempts, log: Log, options: TransactionOptions = {}) {
     this.#settings = settings
     this.#log = log
-    this.#metrics = options.figures
+    this.#metrics = options.metrics
     this.#logins = target instanceof LoginAttempts ? target : null
-    this.#transactions = new TransactionHandler(() => this.#settings, target instanceof LoginAttempts ? null : target, log, options)
+    this.#transactions = new TransactionHandler(
+      () => this.#settings,
+      target instanceof LoginAttempts ? null : target,
+      log,
+      options,
+    )
   }
 
-  get budget(): Budget {
+  get budget(): MemoryBudget {
     return this.#transactions.budget
   }
 
@@ -94,7 +99,7 @@ export class Receiver {
   async stop(): Promise<void> {
     for (const server of this.#servers) server.close()
     this.#servers = []
-    for (const smtpSession of this.#sessions.values()) smtpSession.leave()
+    for (const smtpSession of this.#sessions.values()) smtpSession.shutDown()
     if (this.#sessions.size > 0) {
       await new Promise<void>((resolve) => {
         this.#onEmpty = resolve
@@ -193,7 +198,7 @@ export class Receiver {
     this.#sessions.set(connection.id, smtpSession)
     const { sessionLog } = this.#transactions
     const client = (): Client => ({ session: connection.id, ip: address, helo: smtpSession.helo, tls: smtpSession.tls })
-    smtpSession.refused = (reply, command) => sessionLog.command(client(), command, reply)
+    smtpSession.onRefused = (reply, command) => sessionLog.command(client(), command, reply)
     let unsecured = false
     connection.on('error', (error) => {
       // `meta` is how the library marks handshake errors, which it emits twice
@@ -208,7 +213,7 @@ export class Receiver {
     const greet = connection.connectionReady.bind(connection)
     connection.connectionReady = () => undefined
     connection.init()
-    if (this.#settings.implicit_tls) smtpSession.greet = () => this.#greet(greet)
+    if (this.#settings.implicit_tls) smtpSession.onSecured = () => this.#greet(greet)
     else this.#greet(greet)
   }
 
@@ -220,10 +225,10 @@ export class Receiver {
   #login(credentials: SmtpCredentials, id: string, answer: (error: Error | null, entry?: { user: string }) => void): void {
     const smtpSession = this.#sessions.get(id)
     if (!this.#logins || !smtpSession) return answer(replyError(refusalFor(null)))
-    this.#logins.enter(smtpSession, id, credentials).then(
+    this.#logins.authenticate(smtpSession, id, credentials).then(
       (user) => setImmediate(answer, null, { user }),
       (error: unknown) => {
-        if (isTrouble(refusalFor(error))) this.#log.error({ err: error, session: id }, 'A login could not be tried')
+        if (isLocalError(refusalFor(error))) this.#log.error({ err: error, session: id }, 'A login could not be tried')
         setImmediate(answer, replyError(refusalFor(error)))
       },
     )

@@ -1,4 +1,4 @@
-import { neighbourhood } from '../net/networks.ts'
+import { networkOf } from '../net/networks.ts'
 
 /** Refusals of one kind from one network within a window, of which only the first were logged. */
 export interface Unlogged {
@@ -34,7 +34,7 @@ export class RepeatedRefusals {
   /** Whether this refusal is to be logged; otherwise it is counted. `what` must have few distinct values. */
   admits(ip: string, what: string): boolean {
     this.#timer ??= setTimeout(() => this.flush(), window).unref()
-    const key = `${neighbourhood(ip)} ${what}`
+    const key = `${networkOf(ip)} ${what}`
     const count = this.#counts.get(key) ?? { ip, what, occurrences: 0, more: 0 }
     if (count.occurrences === 0) {
       if (this.#counts.size >= maxCounts) {

@@ -26,7 +26,7 @@ export function refusalFor(error: unknown): Refusal {
 }
 
 /** Whether a refusal stands for an internal error, which is logged as such. */
-export function isTrouble(refusal: Refusal): boolean {
+export function isLocalError(refusal: Refusal): boolean {
   return refusal === localError
 }
 
@@ -40,7 +40,7 @@ export function replyError(refusal: Refusal): ReplyError {
 }
 
 /** The refusal of a message with this flaw. */
-export function refusalOf(flaw: DataFlaw): Refusal {
+export function refusalForFlaw(flaw: DataFlaw): Refusal {
   if (flaw === 'size') return new Refusal(552, '5.3.4', 'The message is too large')
   if (flaw === 'memory') return new Refusal(452, '4.3.1', 'Too many messages in progress, try again later')
   if (flaw === 'line') return new Refusal(554, '5.6.0', 'A line of the message is too long')
@@ -48,7 +48,7 @@ export function refusalOf(flaw: DataFlaw): Refusal {
 }
 
 /** Rejects after this timeout in milliseconds. The work itself is not cancelled. */
-export function within<Value>(milliseconds: number, work: Promise<Value>): Promise<Value> {
+export function withTimeout<Value>(milliseconds: number, work: Promise<Value>): Promise<Value> {
   const { promise, resolve, reject } = Promise.withResolvers<Value>()
   const timer = setTimeout(() => reject(new Error(`No answer in ${milliseconds} ms`)), milliseconds)
   // Work that hangs does not delay a shutdown.

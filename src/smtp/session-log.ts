@@ -7,12 +7,12 @@ import type { ReplyError } from './replies.ts'
 import { enhancedCodeIn } from '../message/reports/field-groups.ts'
 
 /** How one message ended. */
-export interface Ending {
+export interface MessageResult {
   /** Its queue id; null when it was not accepted. */
   id: string | null
   size: number
   /** What is known of it so far. */
-  found: Partial<MessageFindings>
+  findings: Partial<MessageFindings>
   /** As sent to the client: code, enhanced code and text. */
   reply: string
   /** From the end of DATA to the reply, in milliseconds. */
@@ -52,8 +52,8 @@ export class SessionLog {
   }
 
   /** Logs a message that was received whole, or was aborted by us. */
-  message(envelope: Envelope, { id, size, found, reply, ms }: Ending): void {
-    const { results, message_id, from_domain, email_ids } = found
+  message(envelope: Envelope, { id, size, findings, reply, ms }: MessageResult): void {
+    const { results, message_id, from_domain, email_ids } = findings
     if (results) this.#metrics?.checked(results)
     // an aborted message has no end to measure from
     if (ms > 0) this.#metrics?.answered(ms / 1000)
@@ -148,7 +148,7 @@ export class SessionLog {
 }
 
 /** A reply as sent to the client. */
-export function spoken({ responseCode, message }: ReplyError): string {
+export function replyText({ responseCode, message }: ReplyError): string {
   return `${responseCode} ${message}`
 }
 

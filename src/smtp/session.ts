@@ -47,9 +47,9 @@ export class SmtpSession {
   deliveryTarget: DeliveryTarget | null = null
   failedLogins = 0
   /** Called with each reply of 400 or above, as sent, and the command it answers unless that may hold a secret. */
-  refused: (reply: string, command: string | null) => void = () => undefined
+  onRefused: (reply: string, command: string | null) => void = () => undefined
   /** Called once the session is under TLS. */
-  greet: () => void = () => undefined
+  onSecured: () => void = () => undefined
   /** `receiving` a message: only its pace is checked. `storing` it: only the timeout of the delivery target applies. */
   phase: 'commands' | 'receiving' | 'storing' = 'commands'
   #socket: Socket
@@ -106,7 +106,7 @@ export class SmtpSession {
   }
 
   /** Logs the next refusal by `write` in place of `onRefused`; with `reply` itself if the client disconnects before it is sent. */
-  explain(reply: string, write: (reply: string) => void): void {
+  logNextRefusal(reply: string, write: (reply: string) => void): void {
     if (this.#ended) return write(reply)
     this.#logRefusal = write
     this.#pendingReply = reply
@@ -116,11 +116,11 @@ export class SmtpSession {
   secured(socket: Socket, tls: { version: string; cipher: string }): void {
     this.#socket = socket
     this.tls = tls
-    this.greet()
+    this.onSecured()
   }
 
   /** Begins to receive a message. */
-  receive(): void {
+  beginData(): void {
     this.phase = 'receiving'
     const { _parser: parser } = this.#connection
     if (parser) feedMessage(parser)
@@ -129,24 +129,24 @@ export class SmtpSession {
   }
 
   /** Counts octets of the message that were received. */
-  received(octets: number): void {
+  countData(octets: number): void {
     this.#received += octets
   }
 
   /** The message was received whole; the client waits for the reply. */
-  keep(): void {
+  endData(): void {
     this.phase = 'storing'
     clearInterval(this.#pace)
   }
 
   /** Runs the callback that makes the library answer a message. `close` ends the session, discarding pipelined commands. */
-  settle(then: 'message' | 'close', answer: () => void): void {
+  answerData(then: 'message' | 'close', answer: () => void): void {
     this.#answering = then
     answer()
   }
 
   /** Ends the session of a client that keeps sending beyond the size limit: sends the refusal, and reads no more. */
-  cut(refusal: Refusal): void {
+  abortData(refusal: Refusal): void {
     this.#sendReply(refusal.code, refusal.enhanced, refusal.text)
     this.#isClosing = true
     clearInterval(this.#pace)
@@ -156,7 +156,7 @@ export class SmtpSession {
   }
 
   /** Closes the session with 421: at once, or after the message being received. */
-  leave(): void {
+  shutDown(): void {
     this.#shuttingDown = true
     if (this.phase === 'commands') this.#sendReply(421, '4.3.2', 'Server shutting down, try again later')
   }
@@ -196,7 +196,7 @@ export class SmtpSession {
     const closing = this.#answering === 'close'
     this.#answering = null
     if (closing) this.#connection.close()
-    else if (this.#shuttingDown) this.leave()
+    else if (this.#shuttingDown) this.shutDown()
   }
 
   /** Whether the client has exceeded its errors or commands. The recipients of a transaction do not count as commands. */
@@ -235,7 +235,7 @@ export class SmtpSession {
     const { error = '' } = this.#connection.session
     if (this.#logRefusal) this.#log(error)
     // a shutdown is not an error of the client
-    else if (!this.#shuttingDown) this.refused(error, this.#command === null ? null : redactCommand(this.#command))
+    else if (!this.#shuttingDown) this.onRefused(error, this.#command === null ? null : redactCommand(this.#command))
   }
 
   #log(reply: string): void {

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Budget } from './memory-budget.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import type { ListenerMetrics } from './counters.ts'
 import { SessionLog } from './session-log.ts'
 import { LoginAttempts, type LoginLimits } from './logins.ts'
@@ -12,11 +12,11 @@ export interface SubmissionListenerSettings extends ReceiverSettings, LoginLimit
   listen_tls: string[]
 }
 
-interface Beside {
+interface Deps {
   clock: Clock
   log: Log
-  budget: Budget
-  figures: ListenerMetrics
+  budget: MemoryBudget
+  metrics: ListenerMetrics
 }
 
 type Endpoint = { host: string; port: number }
@@ -29,10 +29,10 @@ export class SubmissionListeners {
   readonly #tls: Receiver | null
   #settings: SubmissionListenerSettings
 
-  constructor(submissionAuth: SubmissionAuth, settings: SubmissionListenerSettings, { clock, log, ...beside }: Beside) {
+  constructor(submissionAuth: SubmissionAuth, settings: SubmissionListenerSettings, { clock, log, ...beside }: Deps) {
     this.#submissionAuth = submissionAuth
     this.#settings = settings
-    const sessionLog = new SessionLog(log, beside.figures)
+    const sessionLog = new SessionLog(log, beside.metrics)
     this.#logins = new LoginAttempts(submissionAuth, () => this.#settings, clock, log, sessionLog)
     const create = (receiverSettings: ReceiverSettings): Receiver | null =>
       receiverSettings.listen.length === 0 ? null : new Receiver(receiverSettings, this.#logins, log, { ...beside, sessionLog })

@@ -1,17 +1,17 @@
 import type { Readable } from 'node:stream'
 import type { Log } from '../core/log.ts'
 import { release } from '../core/memory.ts'
-import { Budget } from './memory-budget.ts'
+import { MemoryBudget } from './memory-budget.ts'
 import { MessageOctets } from './data.ts'
 import type { ListenerMetrics } from './counters.ts'
-import { SessionLog, spoken } from './session-log.ts'
+import { SessionLog, replyText } from './session-log.ts'
 import { deliveredBefore, headerLength, receivedHops } from './trace.ts'
 import { senderOf } from './paths.ts'
 import type { MessageFindings, DeliveryTarget } from './delivery-target.ts'
 import { type Profile, receiving, submitting } from './profile.ts'
 import type { Envelope } from '../mail/model.ts'
-import { isTrouble, Refusal, refusalOf, replyError, type ReplyError, within } from './replies.ts'
-import { glance } from '../message/unread.ts'
+import { isLocalError, Refusal, refusalForFlaw, replyError, type ReplyError, withTimeout } from './replies.ts'
+import { headerSummary } from '../message/header-only.ts'
 import type { SmtpSession } from './session.ts'
 
 export interface TransactionLimits {
@@ -27,9 +27,9 @@ export interface TransactionLimits {
 
 /** What several transaction handlers may share. */
 export interface TransactionOptions {
-  budget?: Budget
-  journal?: SessionLog
-  figures?: ListenerMetrics
+  budget?: MemoryBudget
+  sessionLog?: SessionLog
+  metrics?: ListenerMetrics
 }
 
 /** A path of a MAIL or RCPT command with its parameters, as smtp-server reads it. */
@@ -65,27 +65,27 @@ const sizeTolerance = 65_536
 
 /** Handles MAIL, RCPT and DATA: checks their form, and passes them to the delivery target. */
 export class TransactionHandler {
-  readonly #budget: Budget
+  readonly #budget: MemoryBudget
   readonly #counts = { refused_recipients: 0, refused_messages: 0, failed_messages: 0, messages: 0, octets: 0 }
   readonly #limits: () => TransactionLimits
   readonly #deliveryTarget: DeliveryTarget | null
   readonly #profile: Profile
   readonly #log: Log
-  readonly journal: SessionLog
+  readonly sessionLog: SessionLog
 
   /** Without a delivery target, mail is accepted only from authenticated clients, for the target of their session. */
   constructor(
     limits: () => TransactionLimits,
     deliveryTarget: DeliveryTarget | null,
     log: Log,
-    { budget, figures, journal }: TransactionOptions = {},
+    { budget, metrics, sessionLog }: TransactionOptions = {},
   ) {
     this.#limits = limits
-    this.#budget = budget ?? new Budget(() => Math.max(limits().max_memory, 3 * limits().size))
+    this.#budget = budget ?? new MemoryBudget(() => Math.max(limits().max_memory, 3 * limits().size))
     this.#deliveryTarget = deliveryTarget
     this.#profile = deliveryTarget ? receiving : submitting
     this.#log = log
-    this.journal = journal ?? new SessionLog(log, figures)
+    this.sessionLog = sessionLog ?? new SessionLog(log, metrics)
   }
 
   /** Counts since the start. `octets_held` is the current memory use. */
@@ -94,7 +94,7 @@ export class TransactionHandler {
   }
 
   /** The memory budget of all messages being received, to be shared with other receivers. */
-  get budget(): Budget {
+  get budget(): MemoryBudget {
     return this.#budget
   }
 
@@ -109,14 +109,14 @@ export class TransactionHandler {
       envelope.bodyType = String(parameter(path, 'BODY') ?? '7bit').toLowerCase()
       envelope.requireTLS = parameter(path, 'REQUIRETLS') === true
       path.address = senderOf(path.address, envelope.smtpUtf8)
-      if (deliveryTarget.welcomes) await within(this.#limits().data_timeout, deliveryTarget.welcomes(path.address))
+      if (deliveryTarget.checkSender) await withTimeout(this.#limits().data_timeout, deliveryTarget.checkSender(path.address))
       return null
     } catch (error) {
       const refused = this.#reply(error, session.id)
-      this.journal.refused('sender', refused)
+      this.sessionLog.refused('sender', refused)
       const { remoteAddress: ip, hostNameAppearsAs: helo } = session
       const client = { session: session.id, ip, helo, tls: smtpSession?.tls ?? null }
-      smtpSession?.explain(spoken(refused), (reply) => this.journal.sender(client, path.address, reply))
+      smtpSession?.logNextRefusal(replyText(refused), (reply) => this.sessionLog.sender(client, path.address, reply))
       return refused
     }
   }
@@ -126,7 +126,7 @@ export class TransactionHandler {
     try {
       checkParameters(path, [])
       const mailbox = this.#profile.recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
-      path.account = await within(
+      path.account = await withTimeout(
         this.#limits().data_timeout,
         this.#targetFor(smtpSession).checkRecipient(mailbox, declaredSize(session)),
       )
@@ -136,8 +136,8 @@ export class TransactionHandler {
       this.#counts.refused_recipients++
       const refused = this.#reply(error, session.id)
       const envelope = envelopeOf(smtpSession, session)
-      this.journal.refused('recipient', refused)
-      smtpSession?.explain(spoken(refused), (reply) => this.journal.recipient(envelope, path.address, reply))
+      this.sessionLog.refused('recipient', refused)
+      smtpSession?.logNextRefusal(replyText(refused), (reply) => this.sessionLog.recipient(envelope, path.address, reply))
       return refused
     }
   }
@@ -146,29 +146,29 @@ export class TransactionHandler {
   message(smtpSession: SmtpSession, stream: Readable, session: Session, answer: Answer): void {
     const { size } = this.#limits()
     const octets = new MessageOctets(size, this.#budget.share())
-    smtpSession.receive()
+    smtpSession.beginData()
     stream.on('data', (chunk: Buffer) => {
       octets.add(chunk)
-      smtpSession.received(chunk.length)
+      smtpSession.countData(chunk.length)
       if (octets.size <= size + sizeTolerance) return
       stream.removeAllListeners('data')
       octets.drop()
       this.#counts.refused_messages++
-      const refusal = refusalOf('size')
+      const refusal = refusalForFlaw('size')
       const refused = replyError(refusal)
       const envelope = envelopeOf(smtpSession, session)
-      const cut = { id: null, size: octets.size, found: glance(octets.head), ms: 0 }
-      this.journal.refused('message', refused)
-      smtpSession.explain(spoken(refused), (reply) => this.journal.message(envelope, { ...cut, reply }))
-      smtpSession.cut(refusal)
+      const cut = { id: null, size: octets.size, findings: headerSummary(octets.head), ms: 0 }
+      this.sessionLog.refused('message', refused)
+      smtpSession.logNextRefusal(replyText(refused), (reply) => this.sessionLog.message(envelope, { ...cut, reply }))
+      smtpSession.abortData(refusal)
     })
     // The client disconnected during the message.
     stream.on('error', () => {
-      if (!smtpSession.closing) this.journal.lost(envelopeOf(smtpSession, session), octets.size)
+      if (!smtpSession.closing) this.sessionLog.lost(envelopeOf(smtpSession, session), octets.size)
       octets.drop()
     })
     stream.on('end', () => {
-      smtpSession.keep()
+      smtpSession.endData()
       this.#answer(smtpSession, session, octets, answer).catch((error: unknown) => {
         this.#log.error({ err: error, session: session.id }, 'An SMTP session broke')
       })
@@ -180,24 +180,24 @@ export class TransactionHandler {
     const envelope = envelopeOf(smtpSession, session)
     const account = session.envelope.rcptTo[0]?.account ?? ''
     const began = performance.now()
-    const found: Partial<MessageFindings> = {}
-    const note = (findings: Partial<MessageFindings>): void => void Object.assign(found, findings)
+    const findings: Partial<MessageFindings> = {}
+    const note = (more: Partial<MessageFindings>): void => void Object.assign(findings, more)
     const { size } = octets
     try {
       const id = await this.#store(this.#targetFor(smtpSession), envelope, octets, note, account)
       this.#counts.messages++
       this.#counts.octets += size
       const text = `2.0.0 Ok: queued as ${id}`
-      this.journal.message(envelope, { id, size, found, reply: `250 ${text}`, ms: performance.now() - began })
-      smtpSession.settle('message', () => answer(null, text))
+      this.sessionLog.message(envelope, { id, size, findings, reply: `250 ${text}`, ms: performance.now() - began })
+      smtpSession.answerData('message', () => answer(null, text))
     } catch (error) {
-      this.#counts[isTrouble(this.#profile.refusalFor(error)) ? 'failed_messages' : 'refused_messages']++
+      this.#counts[isLocalError(this.#profile.refusalFor(error)) ? 'failed_messages' : 'refused_messages']++
       const reply = this.#reply(error, session.id)
-      const ending = { id: null, size, found: { ...glance(octets.head), ...found }, ms: performance.now() - began }
-      this.journal.refused('message', reply)
-      smtpSession.explain(spoken(reply), (sent) => this.journal.message(envelope, { ...ending, reply: sent }))
+      const ending = { id: null, size, findings: { ...headerSummary(octets.head), ...findings }, ms: performance.now() - began }
+      this.sessionLog.refused('message', reply)
+      smtpSession.logNextRefusal(replyText(reply), (sent) => this.sessionLog.message(envelope, { ...ending, reply: sent }))
       // What follows such a message may be smuggled commands.
-      smtpSession.settle(octets.flaw === 'bare' ? 'close' : 'message', () => answer(reply))
+      smtpSession.answerData(octets.flaw === 'bare' ? 'close' : 'message', () => answer(reply))
     }
   }
 
@@ -207,12 +207,18 @@ export class TransactionHandler {
     throw new Refusal(530, '5.7.0', smtpSession?.tls ? 'Log in first' : 'Must issue a STARTTLS command first')
   }
 
-  #store(deliveryTarget: DeliveryTarget, envelope: Envelope, octets: MessageOctets, note: Note, account: string): Promise<string> {
+  #store(
+    deliveryTarget: DeliveryTarget,
+    envelope: Envelope,
+    octets: MessageOctets,
+    note: Note,
+    account: string,
+  ): Promise<string> {
     const work = this.#deliver(deliveryTarget, envelope, octets, note, account)
     // After the work, not the answer: work that exceeds the timeout still uses the message.
     const end = (): void => octets.drop()
     work.then(end, end)
-    return within(this.#limits().data_timeout, work)
+    return withTimeout(this.#limits().data_timeout, work)
   }
 
   async #deliver(
@@ -222,11 +228,11 @@ export class TransactionHandler {
     note: Note,
     account: string,
   ): Promise<string> {
-    if (octets.flaw) throw refusalOf(octets.flaw)
+    if (octets.flaw) throw refusalForFlaw(octets.flaw)
     const raw = octets.whole()
     const flaw = this.#flawOf(raw, envelope)
     // mail that will be examined gets its findings there
-    if (flaw || !this.#profile.once) note(glance(raw))
+    if (flaw || !this.#profile.checksDeliveredTo) note(headerSummary(raw))
     if (flaw) throw flaw
     const id = await deliveryTarget.deliver(envelope, raw, note, account)
     release(raw)
@@ -237,13 +243,13 @@ export class TransactionHandler {
     const { max_received } = this.#limits()
     if (headerLength(raw) === Infinity) return new Refusal(552, '5.3.4', 'The header of the message is too large')
     if (receivedHops(raw) > max_received) return new Refusal(554, '5.4.6', 'Too many hops, this looks like a mail loop')
-    if (!this.#profile.once || !deliveredBefore(raw, recipients)) return null
+    if (!this.#profile.checksDeliveredTo || !deliveredBefore(raw, recipients)) return null
     return new Refusal(554, '5.4.6', 'Already delivered here, this looks like a mail loop')
   }
 
   #reply(error: unknown, session: string): ReplyError {
     const refusal = this.#profile.refusalFor(error)
-    if (isTrouble(refusal)) this.#log.error({ err: error, session }, 'Mail could not be taken')
+    if (isLocalError(refusal)) this.#log.error({ err: error, session }, 'Mail could not be taken')
     return replyError(refusal)
   }
 }

@@ -29,8 +29,8 @@ export class AddressLimiter {
     const address = socket.remoteAddress
     // a peer that has left already has no address
     if (address === undefined || this.#limit.trusted.has(address)) return
-    if (this.#from.enter(address, this.#limit.perAddress)) {
-      socket.once('close', () => this.#from.leave(address))
+    if (this.#from.add(address, this.#limit.perAddress)) {
+      socket.once('close', () => this.#from.remove(address))
       return
     }
     this.#refused()

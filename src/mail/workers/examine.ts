@@ -9,9 +9,9 @@ import { DnsTally } from '../../net/dns-tally.ts'
 import { linksOf } from '../../message/links.ts'
 import { type Attachment, type Envelope, isVouchedFor, type Verdict } from '../model.ts'
 import type { Parsed, StoredBodies } from '../../message/parsed.ts'
-import { unread } from '../../message/unread.ts'
-import { undecided } from '../../mailauth/undecided.ts'
-import { confirm, judge, type VerdictSettings } from '../../mailauth/verdict.ts'
+import { headerOnly } from '../../message/header-only.ts'
+import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
+import { confirmAuthor, checkMessage, type VerdictSettings } from '../../mailauth/verdict.ts'
 
 export interface ExamineSettings extends VerdictSettings {
   dns: DnsSettings
@@ -26,7 +26,7 @@ export interface Readers {
 }
 
 /** The start parameters of a worker. `heartbeat` is the interval of its heartbeats in milliseconds. */
-export interface Start {
+export interface WorkerStart {
   settings: ExamineSettings
   heartbeat: number
   /** Shared counters of DNS queries. */
@@ -97,7 +97,7 @@ const large = 1024 * 1024
 const smallOctets = 16 * 1024
 
 /** Processes tasks of the parent thread, or of the other end of a port until it is closed. */
-export function serve(readers: Readers, port: MessagePort | null = parentPort, start: Start = workerData) {
+export function serve(readers: Readers, port: MessagePort | null = parentPort, start: WorkerStart = workerData) {
   if (!port) throw new Error('this runs in a worker thread')
   let settings = start.settings
   const tally = new DnsTally(start.queries)
@@ -177,22 +177,22 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     // Authentication starts first: the parser works while it waits for the DNS.
     const judged =
       current.verify && !envelope.own
-        ? judge(raw, envelope, dns.lookup, current).then((verdict) => {
+        ? checkMessage(raw, envelope, dns.lookup, current).then((verdict) => {
             // Posted at once, as the parser may crash this thread.
-            if (!isRead) post({ id, verdict: confirm(verdict, unread(raw, '').from, envelope, current) })
+            if (!isRead) post({ id, verdict: confirmAuthor(verdict, headerOnly(raw, '').from, envelope, current) })
             return verdict
           })
-        : Promise.resolve(undecided(envelope, current.hostname, 'not checked', 'none'))
+        : Promise.resolve(uncheckedVerdict(envelope, current.hostname, 'not checked', 'none'))
     const isRefused = suspect && (await judged).action === 'reject'
     const mark: { stalled?: true } = {}
     const read = isRefused
-      ? Promise.resolve(unread(raw, 'refused unread'))
+      ? Promise.resolve(headerOnly(raw, 'refused unread'))
       : withStallCheck(readers.parse(raw)).catch((error: unknown) => {
           Object.assign(mark, stalledFlag(error))
-          return unread(raw, reasonOf(error))
+          return headerOnly(raw, reasonOf(error))
         })
     const [found, judgement] = await Promise.all([read.finally(() => (isRead = true)), judged])
-    const verdict = confirm(judgement, found.from, envelope, current)
+    const verdict = confirmAuthor(judgement, found.from, envelope, current)
     const parsed = vouchedLinks(found, verdict)
     const compressed = raw.length <= deflatable ? deflated(raw) : raw
     const { body_text, body_html, text } = parsed
@@ -204,7 +204,10 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       sha256: hash('sha256', raw),
       body_size: json.length,
     }
-    return { result: { id, spans: [], message, ...mark }, octets: [compressed.length < raw.length ? compressed : nothing, bodies] }
+    return {
+      result: { id, spans: [], message, ...mark },
+      octets: [compressed.length < raw.length ? compressed : nothing, bodies],
+    }
   }
 
   async function extract(id: number, raw: Buffer, index: number): Promise<Finished> {

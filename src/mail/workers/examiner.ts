@@ -5,12 +5,12 @@ import { FairQueue } from '../../core/fair-queue.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
-import type { ExamineSettings, Result, Start } from './examine.ts'
+import type { ExamineSettings, Result, WorkerStart } from './examine.ts'
 import type { StoredBodies } from '../../message/parsed.ts'
 import type { Attachment, Envelope, Verdict } from '../model.ts'
-import { type End, type ExamineJob, startThread, WorkerSlot, type WorkerThread } from './worker-slot.ts'
-import { unread } from '../../message/unread.ts'
-import { undecided } from '../../mailauth/undecided.ts'
+import { type EndReason, type ExamineJob, startThread, WorkerSlot, type WorkerThread } from './worker-slot.ts'
+import { headerOnly } from '../../message/header-only.ts'
+import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
 import type { Examination } from '../types.ts'
 
 export interface ExaminerOptions {
@@ -19,13 +19,13 @@ export interface ExaminerOptions {
   /** Messages of one account in one worker at a time; 1.5 times as many of all accounts together. */
   depth?: number
   /** Timeout of a worker without a report while it has work, in milliseconds. */
-  parseDeadline?: number
+  parseTimeout?: number
   /** Megabytes of heap for one worker. */
   memory?: number
   /** How long `stop` waits for messages in progress, in milliseconds. */
   timeout?: number
   /** Starts a worker thread. Tests reuse one of another box, as loading the parsers is slow. */
-  thread?: (start: Start, memory: number) => WorkerThread
+  thread?: (start: WorkerStart, memory: number) => WorkerThread
 }
 
 const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies StoredBodies)
@@ -69,13 +69,13 @@ export class Examiner {
     this.#options = {
       workers: Math.min(4, Math.max(1, availableParallelism() - 1)),
       depth: 32,
-      parseDeadline: 10_000,
+      parseTimeout: 10_000,
       memory: 512,
       timeout: 5000,
       thread: (start, megabytes) => startThread(new URL('./examine-worker.ts', import.meta.url), start, megabytes),
       ...options,
     }
-    this.#watch = setInterval(() => this.#inspect(), Math.min(1000, this.#options.parseDeadline / 4))
+    this.#watch = setInterval(() => this.#inspect(), Math.min(1000, this.#options.parseTimeout / 4))
   }
 
   /** Messages waiting for a worker. */
@@ -151,7 +151,7 @@ export class Examiner {
     task: Pick<ExamineJob, 'raw' | 'envelope' | 'attachment' | 'account'>,
     answer: {
       done(result: Result, octets: Uint8Array[], verdict: Verdict | null): Answer
-      killed(why: End, verdict: Verdict | null): Answer
+      killed(why: EndReason, verdict: Verdict | null): Answer
     },
   ): Promise<Answer> {
     if (this.#stopping) return Promise.reject(stopping())
@@ -264,13 +264,15 @@ export class Examiner {
     const [account, sender] = key.split(' ')
     const quarantined = [...this.#quarantine].flatMap(({ jobs }) => jobs.map((job) => suspectKey(job).split(' ')))
     const max = maxQuarantined - 1
-    return quarantined.filter((own) => own[0] === account).length < max && quarantined.filter((own) => own[1] === sender).length < max
+    return (
+      quarantined.filter((own) => own[0] === account).length < max && quarantined.filter((own) => own[1] === sender).length < max
+    )
   }
 
   #open(): WorkerSlot {
-    const { thread, memory, parseDeadline } = this.#options
+    const { thread, memory, parseTimeout } = this.#options
     const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-    const heartbeat = Math.min(1000, parseDeadline / 4)
+    const heartbeat = Math.min(1000, parseTimeout / 4)
     const start = { settings: this.#settings, heartbeat, queries: this.queries.cells, begun }
     return new WorkerSlot({
       begun,
@@ -283,7 +285,7 @@ export class Examiner {
     })
   }
 
-  #replace(slot: WorkerSlot, why: End, started: boolean) {
+  #replace(slot: WorkerSlot, why: EndReason, started: boolean) {
     const wasQuarantined = this.#quarantine.delete(slot)
     this.#slots.delete(slot)
     const begun = slot.begun
@@ -318,22 +320,22 @@ export class Examiner {
   }
 
   /** When no worker starts, mail is still accepted, unparsed and marked as such. */
-  #failAll(why: End) {
+  #failAll(why: EndReason) {
     this.#log?.error({ why, messages: this.waiting }, 'No worker starts; messages are kept unread')
     for (const job of [...this.#queue.clear(), ...this.#suspects.clear()]) job.killed(why)
   }
 
   #inspect() {
-    const { parseDeadline } = this.#options
-    const life = this.#settings.deadline + 2 * parseDeadline
-    for (const slot of [...this.#slots, ...this.#quarantine]) slot.check(parseDeadline, life)
+    const { parseTimeout } = this.#options
+    const life = this.#settings.deadline + 2 * parseTimeout
+    for (const slot of [...this.#slots, ...this.#quarantine]) slot.check(parseTimeout, life)
     if (this.#failedStarts >= 3) this.#failAll('crash')
   }
 
   #unparsed(raw: Buffer, envelope: Envelope, why: string, verdict: Verdict | null): Examination {
     return {
-      parsed: unread(raw, why),
-      verdict: verdict ?? undecided(envelope, this.#settings.hostname, why),
+      parsed: headerOnly(raw, why),
+      verdict: verdict ?? uncheckedVerdict(envelope, this.#settings.hostname, why),
       sha256: hash('sha256', raw),
       deflated: null,
       bodies: deflateRawSync(noBodies),
@@ -343,7 +345,7 @@ export class Examiner {
 }
 
 // No retry for a message that is rejected anyway, nor for one that alone made a worker exceed its deadline.
-function isSettled({ verdict }: ExamineJob, why: End, count: number): boolean {
+function isSettled({ verdict }: ExamineJob, why: EndReason, count: number): boolean {
   return verdict !== null && (verdict.action === 'reject' || (why === 'deadline' && count === 1))
 }
 

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
-import type { ExamineSettings, ExamineOrder, WorkerReport, Result, Start, Task } from './examine.ts'
+import type { ExamineSettings, ExamineOrder, WorkerReport, Result, WorkerStart, Task } from './examine.ts'
 import type { Envelope, Verdict } from '../model.ts'
 
 /** A message to be examined, or, without an envelope, an attachment to be extracted. */
@@ -16,13 +16,13 @@ export interface ExamineJob {
   verdict: Verdict | null
   done(result: Result, octets: Uint8Array[]): void
   /** Called when a worker died while processing it, and it is not retried. */
-  killed(why: End): void
+  killed(why: EndReason): void
   /** Called when it is abandoned without a result. */
   abandoned(): void
 }
 
 /** Why a worker ended. */
-export type End = 'deadline' | 'memory' | 'crash'
+export type EndReason = 'deadline' | 'memory' | 'crash'
 
 /** The part of a worker thread that a slot uses. */
 export interface WorkerThread {
@@ -34,7 +34,7 @@ export interface WorkerThread {
 }
 
 /** Starts a thread of the program at `url`, with `memory` megabytes of heap. */
-export function startThread(url: URL, start: Start, memory: number): WorkerThread {
+export function startThread(url: URL, start: WorkerStart, memory: number): WorkerThread {
   // a small young generation: most objects are short-lived
   return new Worker(url, {
     name: 'examiner',
@@ -50,7 +50,7 @@ export interface WorkerSlotOptions {
   begun: Int32Array
   /** Called when the worker can take more. */
   onFree(): void
-  onEnd(slot: WorkerSlot, why: End, started: boolean): void
+  onEnd(slot: WorkerSlot, why: EndReason, started: boolean): void
 }
 
 /** One worker thread and the jobs in it. */
@@ -132,7 +132,7 @@ export class WorkerSlot {
   }
 
   /** Terminates the worker. Its jobs are left to `onEnd`. */
-  end(why: End) {
+  end(why: EndReason) {
     if (this.#ended) return
     this.#ended = true
     void this.#worker.terminate()

@@ -33,7 +33,7 @@ export async function attachmentsOf(inputs: readonly NewAttachment[], way: Way):
   const room = maxOctets - files.reduce((sum, { file }) => sum + file.content.length, 0)
   if (room < 0) throw tooLarge(files[0]!.place)
   const asked = files.filter(({ input }) => input.url !== undefined)
-  if (asked.length > 0) await way.share.inTurn(way.signal, () => fetchEach(asked, room, way))
+  if (asked.length > 0) await way.share.run(way.signal, () => fetchEach(asked, room, way))
   return files.map(({ file }) => file)
 }
 
@@ -105,7 +105,7 @@ async function fetched(
 ): Promise<{ type: string | undefined; body: Buffer }> {
   if (deadline <= 0) throw invalid(param, `${param} was not fetched: all together took more than ${timeout / 1000} s.`)
   try {
-    const { status, headers, body } = await outside.get(url, { signal, limit: room, deadline, take: share.take })
+    const { status, headers, body } = await outside.get(url, { signal, limit: room, deadline, take: share.reserve })
     if (status !== 200) throw new Unreachable(`it answered ${status}`)
     const [encoding = 'identity'] = [headers['content-encoding']].flat()
     // unpacked by us it could be a thousand times as large

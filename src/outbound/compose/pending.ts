@@ -79,7 +79,7 @@ export class Pending implements Dispatcher {
     for (const { seq, status, delivery_id } of await this.#recipients(tx, emailId)) {
       // of one that is under way its courier says how it ends
       if (!['queued', 'deferred'].includes(status) || delivery_id === null || !(await queue.abandon(tx, delivery_id))) continue
-      await outgoing.note(tx, seq, { status: 'cancelled', next_attempt_at: null })
+      await outgoing.updateDelivery(tx, seq, { status: 'cancelled', next_attempt_at: null })
     }
   }
 
@@ -116,7 +116,7 @@ export class Pending implements Dispatcher {
     )
     for (const { seq, delivery_id } of rows) {
       const hurried = delivery_id !== null && (await queue.hurry(tx, delivery_id))
-      if (hurried) await outgoing.note(tx, seq, { next_attempt_at: iso(clock.now()) })
+      if (hurried) await outgoing.updateDelivery(tx, seq, { next_attempt_at: iso(clock.now()) })
     }
   }
 
@@ -133,8 +133,8 @@ export class Pending implements Dispatcher {
     await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
     await limits.count(tx, outbox.load(email.identity_id, email.from_address, addresses, Date.parse(at)))
     // unsigned until it leaves, so that the date is all there is before the octets
-    await outgoing.stamp(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
-    for (const { seq } of rows) await outgoing.note(tx, seq, { next_attempt_at: at })
+    await outgoing.setTrace(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
+    for (const { seq } of rows) await outgoing.updateDelivery(tx, seq, { next_attempt_at: at })
   }
 
   /** From this moment they do not leave (`Release`); they are taken back one by one, and told of, soon after. */
@@ -159,14 +159,14 @@ export class Pending implements Dispatcher {
       const known = cancelled.get(row.delivery_id) ?? (await this.#stop(tx, row, row.delivery_id))
       cancelled.set(row.delivery_id, known)
       if (!known) continue
-      await outgoing.note(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
+      await outgoing.updateDelivery(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
       taken.push(row)
     }
     if (taken.length === 0) return 0
     const addresses = taken.map(({ address }) => address)
     await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
     if (taken.length === rows.length) await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
-    await outgoing.tell(tx, emailCancelled, email.id, {})
+    await outgoing.appendEvent(tx, emailCancelled, email.id, {})
     return taken.length
   }
 

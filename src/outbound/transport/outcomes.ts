@@ -36,7 +36,7 @@ export class Outcomes {
     const said = readAnswer(answer)
     const status = statusOf(outcome, said)
     const now = iso(clock.now())
-    const delivery = await outgoing.note(tx, before, {
+    const delivery = await outgoing.updateDelivery(tx, before, {
       status,
       smtp_code: said.smtp_code,
       enhanced_code: said.enhanced_code,
@@ -69,12 +69,12 @@ export class Outcomes {
     const { outgoing } = this.#deps
     const { email_id } = recipient
     if (status === 'deferred') {
-      if (await this.#isNews(tx, recipient)) await outgoing.tell(tx, emailDeferred, email_id, { delivery })
+      if (await this.#isNews(tx, recipient)) await outgoing.appendEvent(tx, emailDeferred, email_id, { delivery })
     } else if (status in events) {
       const told = status === 'bounced' ? hard : status !== 'failed'
-      const outside = told && (await outgoing.goesOutside(tx, recipient))
+      const outside = told && (await outgoing.isExternalRecipient(tx, recipient))
       const remark = outside ? (status === 'bounced' ? 'nobody' : 'outside') : null
-      await outgoing.tell(tx, events[status as keyof typeof events], email_id, { delivery }, remark)
+      await outgoing.appendEvent(tx, events[status as keyof typeof events], email_id, { delivery }, remark)
     }
   }
 

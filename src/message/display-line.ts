@@ -2,7 +2,7 @@
  * Untrusted text as one line that is safe to display beside other text: white space and control characters become one space, and explicit
  * direction controls (Unicode TR 9) are removed. Right-to-left letters need no such controls.
  */
-export function shownLine(text: string): string {
+export function displayLine(text: string): string {
   return text
     .replace(new RegExp(directionControls, 'gu'), '')
     .replace(/[\s\p{Cc}]+/gu, ' ')
@@ -10,7 +10,7 @@ export function shownLine(text: string): string {
 }
 
 /** Whether text has an explicit direction control. */
-export function isTurned(text: string): boolean {
+export function hasDirectionControls(text: string): boolean {
   return directionControls.test(text)
 }
 

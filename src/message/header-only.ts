@@ -2,17 +2,17 @@ import { mailboxes, upTo } from './addresses.ts'
 import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
 import type { Parsed } from './parsed.ts'
-import { shownLine } from './shown-line.ts'
+import { displayLine } from './display-line.ts'
 
 /** The result for a message that was not parsed: its undecoded header fields, which are cheap to read whatever they contain. */
-export function unread(raw: Buffer, why: string): Parsed {
+export function headerOnly(raw: Buffer, why: string): Parsed {
   const fields = headersOf(raw.subarray(0, longestHeader))
   const first = (name: string) => firstValue(fields, name)?.slice(0, longestValue)
   const boxes = (name: string) =>
     mailboxes(fields.filter((field) => field.name === name).map(({ value }) => upTo(longestValue, value)))
   const [author, another] = boxes('from')
   return {
-    subject: shownLine(first('subject') ?? ''),
+    subject: displayLine(first('subject') ?? ''),
     // With several authors there is no From.
     from: author && !another ? author : null,
     reply_to: boxes('reply-to')[0]?.address ?? null,
@@ -38,7 +38,7 @@ export function unread(raw: Buffer, why: string): Parsed {
 }
 
 /** Message-ID and From domain of a message that begins with `head`, for the log. Null values without one. */
-export function glance(head: Buffer | null): { message_id: string | null; from_domain: string | null } {
+export function headerSummary(head: Buffer | null): { message_id: string | null; from_domain: string | null } {
   const fields = head === null ? [] : headersOf(head.subarray(0, longestHeader))
   const address = mailboxes(fields.filter(({ name }) => name === 'from').map(({ value }) => upTo(longestValue, value)))[0]
     ?.address
