@@ -18,7 +18,7 @@ export interface Author {
   resembles?: string
 }
 
-/** The author by the strict rules of `sureAuthorOf`. */
+/** The author by the strict rules of `strictAuthorOf`. */
 export interface StrictAuthor {
   address: string | null
   reason: Author['reason'] | 'malformed-header'

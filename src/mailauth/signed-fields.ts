@@ -60,7 +60,7 @@ export class SignedHeader {
     return { fields, flaw, ambiguity }
   }
 
-  /** As `unsignedReading`, cached for each set of covered fields. */
+  /** As `unsignedAmbiguity`, cached for each set of covered fields. */
   #readingUnder(signed: readonly string[]): string | null {
     const names = signed.join()
     const known = this.#readings.get(names)

@@ -39,7 +39,7 @@ export function networkOf(address: string): string {
     .join(':')}::/64`
 }
 
-/** The limits of the `neighbourhoods` of an address, as multiples of that of the narrowest, so that owning many networks gives little more. */
+/** The limits of the `networksOf` of an address, as multiples of that of the narrowest, so that owning many networks gives little more. */
 export const networkShares = [1, 4, 16] as const
 
 /** The networks by which an address is counted, narrowest first: itself for IPv4; for IPv6 its /64, /56 and /48, each of which one customer may have. */

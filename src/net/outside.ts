@@ -209,7 +209,7 @@ export class Outside {
       socket.destroy()
       throw error
     }
-    limitResponseBytes(socket, this.#settings.largest ?? defaultMaxBytes, () => new Unreachable('its answer is too large'))
+    limitResponseBytes(socket, this.#settings.largest ?? defaultMaxBytes, () => new Unreachable('it answered too much'))
     return socket
   }
 

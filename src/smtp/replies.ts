@@ -16,7 +16,7 @@ export class Refusal extends Error {
   }
 }
 
-const localError = new Refusal(451, '4.3.0', 'Local localError, try again later')
+const localError = new Refusal(451, '4.3.0', 'Local error, try again later')
 
 /** The reply for an error: a `Refusal` as it is, 452 for a full disk, and for anything else a fixed 451 without details. */
 export function refusalFor(error: unknown): Refusal {
