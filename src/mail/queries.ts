@@ -7,7 +7,7 @@ import type { Rows } from '../store/rows.ts'
 const shapes = {
   unread: Flag.optional(),
   from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address or name' }),
-  to: z.string().min(1).max(320).optional().meta({ description: 'part of the address it arrived at, or of those it went to' }),
+  to: z.string().min(1).max(320).optional().meta({ description: 'part of a recipient address' }),
   after: TimestampInput.optional().meta({ description: 'received after this time' }),
   before: TimestampInput.optional().meta({ description: 'received before this time' }),
 }
@@ -23,9 +23,9 @@ export const EmailFilter = z.strictObject({
   has_attachments: Flag.optional(),
   spam: Flag.optional().meta({ description: 'false when left out; in the trash both' }),
   duplicates: Flag.optional().meta({
-    description: 'also show repeats of a message that came before: false when left out, in the trash true',
+    description: 'also list duplicates of earlier messages: false by default, in the trash true',
   }),
-  trash: Flag.default(false).meta({ description: 'what was deleted and can be restored, in place of the others' }),
+  trash: Flag.default(false).meta({ description: 'list deleted messages that can be restored, instead of the others' }),
 })
 export type EmailFilter = z.output<typeof EmailFilter>
 

@@ -28,23 +28,20 @@ export class MailMetrics {
     this.#listeners = listeners
     this.#refusals = metrics.counter(
       'pillarbox_smtp_refusals_total',
-      'What clients were refused: a connection, a sender, a recipient or a message, by our reply code and enhanced code (RFC 3463)',
+      'Refused connections, senders, recipients and messages, by reply code and enhanced code (RFC 3463)',
       ['door', 'stage', 'reply', 'code'],
     )
     this.#checks = metrics.counter(
       'pillarbox_mail_checks_total',
-      'What the checks made of messages of strangers: spf, dmarc, arc and each DKIM signature by its result, and spam as yes or no',
+      'Results of the checks of incoming messages: spf, dmarc, arc and each DKIM signature by its result, and spam as yes or no',
       ['check', 'result'],
     )
     this.#seconds = metrics.histogram(
       'pillarbox_smtp_answer_seconds',
-      'Seconds from the end of a message to our answer: examined, checked, kept, and forced to disk',
+      'Seconds from the end of a message to the reply: examined, checked, stored, and flushed to disk',
       ['door'],
     )
-    this.#tls = metrics.counter('pillarbox_smtp_tls_sessions_total', 'Sessions that came to be under TLS, by its version', [
-      'door',
-      'version',
-    ])
+    this.#tls = metrics.counter('pillarbox_smtp_tls_sessions_total', 'Sessions under TLS, by TLS version', ['door', 'version'])
     this.#failures = metrics.counter('pillarbox_smtp_tls_failures_total', 'TLS handshakes that failed', ['door'])
     this.#countAll(metrics)
   }
@@ -70,11 +67,11 @@ export class MailMetrics {
     const door = ['door'] as const
     const each = (of: keyof Stats): Iterable<[{ door: ListenerKind }, number]> =>
       this.#open().map(([listener, stats]) => [{ door: listener }, stats[of] ?? 0])
-    metrics.counted('pillarbox_smtp_sessions_total', 'Connections that were taken', () => each('sessions'), door)
-    metrics.counted('pillarbox_smtp_message_bytes_total', 'Octets of the messages that were taken', () => each('octets'), door)
+    metrics.counted('pillarbox_smtp_sessions_total', 'Connections that were accepted', () => each('sessions'), door)
+    metrics.counted('pillarbox_smtp_message_bytes_total', 'Bytes of the messages that were accepted', () => each('octets'), door)
     metrics.counted(
       'pillarbox_smtp_messages_total',
-      'Messages that came to their end: taken, refused (by a rule), failed (trouble of ours, the client is to try again)',
+      'Messages that were received whole: taken, refused (by a rule), failed (internal error, the client may try again)',
       () =>
         this.#open().flatMap(([listener, { messages = 0, refused_messages = 0, failed_messages = 0 }]) =>
           Object.entries({ taken: messages, refused: refused_messages, failed: failed_messages }).map(
@@ -85,7 +82,7 @@ export class MailMetrics {
     )
     metrics.counted(
       'pillarbox_smtp_logins_total',
-      'Logins to hand in mail: right, wrong, blocked (not tried, as too many from there were wrong)',
+      'Logins for submission: right, wrong, blocked (not tried, after too many failures from that network)',
       () => {
         const { logins, failed_logins = 0, blocked_logins = 0 } = this.#listeners.submission() ?? {}
         const counts = logins === undefined ? {} : { right: logins, wrong: failed_logins, blocked: blocked_logins }
@@ -95,7 +92,7 @@ export class MailMetrics {
     )
     metrics.gauge(
       'pillarbox_smtp_connections',
-      'Connections that are open now',
+      'Connections that are open',
       (gauge) => {
         for (const [listener, { connections = 0 }] of this.#open()) gauge.labels(listener).set(connections)
       },
@@ -103,15 +100,15 @@ export class MailMetrics {
     )
     metrics.gauge(
       'pillarbox_smtp_connections_limit',
-      'Connections that each listener takes at most (smtp.max_connections)',
+      'Maximum number of connections of each listener (smtp.max_connections)',
       (gauge) => gauge.set(this.#listeners.limits().connections),
     )
     metrics.gauge(
       'pillarbox_smtp_held_limit_bytes',
-      'Octets of messages that may be in memory at once (smtp.max_memory)',
+      'Maximum memory for messages being received, in bytes (smtp.max_memory)',
       (gauge) => gauge.set(this.#listeners.limits().octets),
     )
-    metrics.gauge('pillarbox_smtp_held_bytes', 'Octets of messages on their way that are in memory, of all doors', (gauge) =>
+    metrics.gauge('pillarbox_smtp_held_bytes', 'Memory of messages being received, in bytes, of all listeners', (gauge) =>
       gauge.set(this.#listeners.smtp()?.octets_held ?? 0),
     )
   }

@@ -145,7 +145,7 @@ export class Listener {
     this.#server.on('error', () => undefined)
   }
 
-  /** Connections that are open now, those that stopped being HTTP among them. */
+  /** Connections that are open, those that stopped being HTTP among them. */
   get connections(): number {
     return this.#open
   }
