@@ -11,9 +11,13 @@ export function preserveALabels(reader: Reader): void {
     if (!path || nonAscii.test(command.toString())) return path
     // The domain is kept as written: several Unicode spellings map to one ASCII name.
     const domain = /:\s*<[^<>\s]*@([^<>@\s]*)>/.exec(command.toString())?.[1]
-    if (domain !== undefined && nonAscii.test(path.address)) path.address = path.address.replace(/[^@]*$/, () => domain)
+    if (domain !== undefined && nonAscii.test(path.address)) path.address = withDomain(path.address, domain)
     return path
   }
+}
+
+function withDomain(address: string, domain: string): string {
+  return address.slice(0, address.lastIndexOf('@') + 1) + domain
 }
 
 const nonAscii = /[^\0-\x7f]/

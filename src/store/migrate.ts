@@ -14,7 +14,7 @@ export const applicationId = 0x50424f58
 /** Above this size in bytes the page-by-page check is left to the background: the start must not wait for it. */
 export const quickCheckLimit = 64 * 1024 * 1024
 
-const ownMigrations = fileURLToPath(new URL('./migrations', import.meta.url))
+const ownMigrations = fileURLToPath(new URL('./migrations/', import.meta.url))
 
 /** What tests put in place of the migrations of a new database. */
 export interface MigrationTest {

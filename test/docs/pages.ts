@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-export const root = fileURLToPath(new URL('../..', import.meta.url))
+export const root = fileURLToPath(new URL('../../', import.meta.url))
 
 export function read(path: string): string {
   return readFileSync(`${root}${path}`, 'utf8')

@@ -7,7 +7,7 @@ import { prepare } from '../../src/store/migrate.ts'
 import { appliance } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 
-const source = fileURLToPath(new URL('../../src', import.meta.url))
+const source = fileURLToPath(new URL('../../src/', import.meta.url))
 
 /** Columns of octets that are not sealed, and why. */
 const open: Record<string, string> = {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { parse } from '../../src/message/parse.ts'
 
-const folder = new URL('../fixtures/mail', import.meta.url)
+const folder = new URL('../fixtures/mail/', import.meta.url)
 const names = readdirSync(folder)
   .filter((name) => name.endsWith('.eml'))
   .map((name) => name.slice(0, -4))

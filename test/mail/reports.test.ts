@@ -7,7 +7,7 @@ import { parse } from '../../src/message/parse.ts'
 import type { Report } from '../../src/message/reports/reported.ts'
 import { dice } from '../support/dice.ts'
 
-const folder = new URL('../fixtures/reports', import.meta.url)
+const folder = new URL('../fixtures/reports/', import.meta.url)
 const names = readdirSync(folder)
   .filter((name) => name.endsWith('.eml'))
   .map((name) => name.slice(0, -4))

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { attachment, parse } from '../../src/message/parse.ts'
 
-const folder = new URL('../fixtures/mail', import.meta.url)
+const folder = new URL('../fixtures/mail/', import.meta.url)
 const messages = readdirSync(folder)
   .filter((name) => name.endsWith('.eml'))
   .map((name) => readFileSync(new URL(name, folder)))

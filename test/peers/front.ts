@@ -26,7 +26,7 @@ export interface Asked {
   body: ReturnType<typeof JSON.parse>
 }
 
-const config = new URL('../../config', import.meta.url).pathname
+const config = new URL('../../config/', import.meta.url).pathname
 
 /** nginx, by the example that we ship; only ports and paths are others. */
 export async function nginx(program: string, box: number): Promise<Front> {

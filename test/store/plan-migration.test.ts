@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { prepare } from '../../src/store/migrate.ts'
 import { folder } from '../support/folder.ts'
 
-const own = fileURLToPath(new URL('../../src/store/migrations', import.meta.url))
+const own = fileURLToPath(new URL('../../src/store/migrations/', import.meta.url))
 
 test('a box that was there before plans begins with what it keeps and has sent', () => {
   const home = folder()

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { prepare } from '../../src/store/migrate.ts'
 import { folder } from '../support/folder.ts'
 
-const migrations = fileURLToPath(new URL('../../src/store/migrations', import.meta.url))
+const migrations = fileURLToPath(new URL('../../src/store/migrations/', import.meta.url))
 
 test('secrets that were kept beside their entries are kept apart after the migration, each with its own', () => {
   const [before, file] = [folder(), join(folder(), 'box.db')]

@@ -12,7 +12,7 @@ import { WebhookSink } from '../support/webhook-sink.ts'
 import { readingsOf, strangersIn } from './promql.ts'
 import { familiesIn, sampleOf } from './scrape.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
+const root = fileURLToPath(new URL('../../', import.meta.url))
 const token = 'a-token-that-opens-the-metrics'
 
 let box: Appliance

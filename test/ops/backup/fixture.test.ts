@@ -7,7 +7,7 @@ import { HeldClock } from '../../support/held-clock.ts'
 import { passphraseFile, pillarbox, started } from './command.ts'
 import { kept } from './read-back.ts'
 
-const fixtures = fileURLToPath(new URL('../../fixtures/backups', import.meta.url))
+const fixtures = fileURLToPath(new URL('../../fixtures/backups/', import.meta.url))
 
 interface Then {
   passphrase: string

@@ -6,8 +6,8 @@ import { doctor } from '../../../src/config/doctor.ts'
 const page = readFileSync(new URL('../../../docs/doctor.md', import.meta.url), 'utf8')
 
 test('every name that a line can have is explained, and no other', () => {
-  const root = new URL('../../../src', import.meta.url)
-  const files = ['doctor', 'commands'].flatMap((folder) =>
+  const root = new URL('../../../src/', import.meta.url)
+  const files = ['ops/doctor', 'commands'].flatMap((folder) =>
     readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
   )
   const texts = files.filter((file) => file.endsWith('.ts')).map((file) => readFileSync(new URL(file, root), 'utf8'))

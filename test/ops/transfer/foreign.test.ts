@@ -17,7 +17,7 @@ const { box, close } = await openAppliance()
 afterAll(close)
 
 const python = peer('python3')
-const fixtures = new URL('../../fixtures/mail', import.meta.url)
+const fixtures = new URL('../../fixtures/mail/', import.meta.url)
 const letters = readdirSync(fixtures)
   .filter((name) => name.endsWith('.eml'))
   .map((name) => readFileSync(new URL(name, fixtures)))

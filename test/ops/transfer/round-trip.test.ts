@@ -5,7 +5,7 @@ import { appliance, type Appliance, deliver, message } from '../../support/appli
 import { emailsOf, exported, type Fields, imported } from './moving.ts'
 import { HeldClock } from '../../support/held-clock.ts'
 
-const fixtures = new URL('../../fixtures/mail', import.meta.url)
+const fixtures = new URL('../../fixtures/mail/', import.meta.url)
 const letters = readdirSync(fixtures)
   .filter((name) => name.endsWith('.eml'))
   .map((name) => readFileSync(new URL(name, fixtures)))
