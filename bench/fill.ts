@@ -8,7 +8,7 @@ import { Inbox } from '../src/mail/inbox.ts'
 import type { Envelope } from '../src/mail/model.ts'
 import { parse } from '../src/message/parse.ts'
 import type { Screening } from '../src/mailauth/screening.ts'
-import { undecided } from '../src/mailauth/undecided.ts'
+import { uncheckedVerdict } from '../src/mailauth/unchecked.ts'
 import { Trash } from '../src/ops/retention/trash.ts'
 import type { Space } from '../src/store/space.ts'
 import { boxDomain, seedIdentities, type Store } from './seed.ts'
@@ -38,7 +38,7 @@ export async function fill(store: Store, messages: number, identities: number, t
     space: { low: () => false } as unknown as Space,
     trash: new Trash({ database: store.database, clock: systemClock, time: 0 }),
     hosted: { receives: () => true },
-    desks: [],
+    handlers: [],
     operatorAccount: store.caller.account_id,
     settings: { hostname: boxDomain, domain: boxDomain, quota: 0, strict_temperror: false },
   })
@@ -67,7 +67,7 @@ async function template(): Promise<Template> {
     `${head}Date: Fri, 20 Nov 2026 10:00:00 +0000\r\n\r\n${words(0)}\r\n${'The usual small print. '.repeat(30)}\r\n`,
   )
   const parsed = await parse(raw)
-  const verdict = undecided(envelopeTo(`you@${boxDomain}`, 0), boxDomain, 'not checked', 'none')
+  const verdict = uncheckedVerdict(envelopeTo(`you@${boxDomain}`, 0), boxDomain, 'not checked', 'none')
   return { raw, examination: { parsed, verdict, sha256: '', deflated: deflateRawSync(raw, { level: 1 }), ...packed(parsed) } }
 }
 

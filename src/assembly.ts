@@ -144,7 +144,7 @@ export function assemble(basis: Basis): {
     operatorAccount: account,
     urls,
   })
-  mail.addDesk(new ReportHandler({ clock, log: logOf('domains') }))
+  mail.addSystemAddressHandler(new ReportHandler({ clock, log: logOf('domains') }))
   const fetches = new FetchLimiter()
   const sending = new OutboundModule({
     ...common,

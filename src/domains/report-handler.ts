@@ -26,8 +26,8 @@ export class ReportHandler implements SystemAddressHandler {
     this.#log = log
   }
 
-  answers({ local }: ParsedAddress): ReturnType<SystemAddressHandler['answers']> {
-    return places.has(local) ? 'taken' : 'not ours'
+  classify({ local }: ParsedAddress): ReturnType<SystemAddressHandler['classify']> {
+    return places.has(local) ? 'accepted' : 'unknown'
   }
 
   async receive(tx: Transaction, { domain }: ParsedAddress, message: ExaminedMessage): Promise<void> {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
-import { neighbourhoods, networkShares } from '../net/networks.ts'
+import { networksOf, networkShares } from '../net/networks.ts'
 import { type Caller, insufficientScope, may, noLongerAdmitted, scopes } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
 import { crossSiteLink, crossSitePage, isSafe } from './csrf.ts'
@@ -185,7 +185,7 @@ export class Admission {
 /** Takes one call from the bucket of each network of an address. */
 function takeFrom(buckets: Buckets, address: string, perMinute: number): RateLimitState | undefined {
   let rateLimit: RateLimitState | undefined
-  for (const [index, network] of neighbourhoods(address).entries()) {
+  for (const [index, network] of networksOf(address).entries()) {
     rateLimit = lower(rateLimit, buckets.take(network, perMinute * networkShares[index]!))
     if (isUsedUp(rateLimit)) return rateLimit
   }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import Koa, { type Context } from 'koa'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { neighbourhood, neighbourhoods, Networks } from '../net/networks.ts'
+import { networkOf, networksOf, Networks } from '../net/networks.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
 import { jsonAnswer, UnreadAnswers } from './answer.ts'
 import type { Answer } from './response.ts'
@@ -152,9 +152,9 @@ export class Api {
     const { caller } = await this.#admit(state, route)
     if (stores(route) && !this.#deps.hasSpace()) throw storageFull()
     const { requestId, search, abort } = state
-    const holder = caller.account_id || neighbourhood(caller.ip)
+    const holder = caller.account_id || networkOf(caller.ip)
     const turn = (): Promise<void> | undefined => {
-      const waiting = this.#turns.take(caller.account_id || neighbourhoods(caller.ip).at(-1)!, abort)
+      const waiting = this.#turns.take(caller.account_id || networksOf(caller.ip).at(-1)!, abort)
       if (waiting) return waiting.then(() => this.#unread.require(holder))
       this.#unread.require(holder)
       return undefined

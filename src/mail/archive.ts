@@ -5,23 +5,23 @@ import type { Identities, IdentityRow } from '../identities/identities.ts'
 import { insertBlob, insertWhole, readBlob } from '../store/blobs.ts'
 import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
 import { operatorMailboxes } from './address.ts'
-import { type Copy, emailOf, insertEmail, insertSearchable, threadedOf } from './email-store.ts'
+import { type RecipientCopy, emailOf, insertEmail, insertSearchable, threadInputOf } from './email-store.ts'
 import { deliveriesOf } from './deliveries.ts'
-import { type EmailDetail, type StoredEmail, whole } from './email-rows.ts'
+import { type EmailDetail, type StoredEmail, wholeEmail } from './email-rows.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type { Examination } from './types.ts'
 import { Address, Delivery, type Email, EmailStatus, type Envelope, Label } from './model.ts'
 import { addToThread, threadOf } from './threads.ts'
-import { undecided } from '../mailauth/undecided.ts'
+import { uncheckedVerdict } from '../mailauth/unchecked.ts'
 import * as z from 'zod'
 import { TimestampInput } from '../core/shapes.ts'
 import { firstValue, type HeaderField, headersOf } from '../message/headers.ts'
 import { decodeWords } from '../message/mime.ts'
 
-/** A message as an archive holds it, without its octets and bodies. */
-export type Archived = Omit<Email, 'body_text' | 'body_html' | 'text' | 'body_truncated'> & { mail_from: string }
+/** The record of a message in an archive, without its raw content and bodies. */
+export type ArchivedEmail = Omit<Email, 'body_text' | 'body_html' | 'text' | 'body_truncated'> & { mail_from: string }
 
-/** A message of an archive, read and not yet kept. */
+/** A message of an archive that was parsed and not yet stored. */
 export interface Restorable {
   raw: Buffer
   examined: Examination
@@ -29,10 +29,10 @@ export interface Restorable {
   hints: ImportHints
 }
 
-/** What became of it: kept, there already, or without room. */
+/** The result of an import: stored, already present, or above a quota. */
 export type RestoreResult = 'kept' | 'duplicate' | 'full'
 
-/** The messages of an identity, all of them, on their way out of the box and into it. */
+/** Export and import of all messages of an identity. */
 export class MailArchive {
   readonly #database: Database
   readonly #clock: Clock
@@ -40,10 +40,10 @@ export class MailArchive {
   readonly #examiner: Examiner
   readonly #plan: Plan
   readonly #hostname: string
-  /** Octets one identity may keep; 0 is no limit. */
+  /** Storage quota of one identity in bytes; 0 for no limit. */
   readonly #quota: () => number
 
-  constructor(parts: {
+  constructor(deps: {
     database: Database
     clock: Clock
     identities: Identities
@@ -52,13 +52,13 @@ export class MailArchive {
     hostname: string
     quota: () => number
   }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#identities = parts.identities
-    this.#examiner = parts.examiner
-    this.#plan = parts.plan
-    this.#hostname = parts.hostname
-    this.#quota = parts.quota
+    this.#database = deps.database
+    this.#clock = deps.clock
+    this.#identities = deps.identities
+    this.#examiner = deps.examiner
+    this.#plan = deps.plan
+    this.#hostname = deps.hostname
+    this.#quota = deps.quota
   }
 
   async count(identityId: string): Promise<number> {
@@ -66,8 +66,8 @@ export class MailArchive {
     return row!.n
   }
 
-  /** The messages after a place in the order they came, spam and repeats too. */
-  async after(seq: number, identityId: string, limit: number): Promise<{ row: StoredEmail; archived: Archived }[]> {
+  /** The messages after a sequence number, in order of arrival, including spam and duplicates. */
+  async after(seq: number, identityId: string, limit: number): Promise<{ row: StoredEmail; archived: ArchivedEmail }[]> {
     const rows = await this.#database.all<StoredEmail>(
       sql`SELECT * FROM emails WHERE identity_id = ${identityId} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`,
     )
@@ -76,18 +76,18 @@ export class MailArchive {
     return rows.map((row) => ({ row, archived: archivedOf(row, deliveries.get(row.id) ?? []) }))
   }
 
-  /** Exactly what came; of what the identity sent, with date and signatures before it. Undefined when retention has removed it. */
-  async octets({ raw_id, direction, trace }: StoredEmail): Promise<Buffer | undefined> {
+  /** The raw message as received, or as sent with date and signatures prepended. Undefined when retention has removed it. */
+  async rawMessage({ raw_id, direction, trace }: StoredEmail): Promise<Buffer | undefined> {
     const raw = await readBlob(this.#database, raw_id)
     return raw && direction === 'outbound' ? Buffer.concat([Buffer.from(trace), raw]) : raw
   }
 
-  /** Reads a message like each that is received, but judges it not: who brings it can have written anything into it. */
-  async read(raw: Buffer, told: unknown, accountId: string): Promise<Restorable & { understood: boolean }> {
-    const parsed = EmailState.safeParse(told ?? {})
+  /** Parses a message like a received one, but without authentication checks, which are meaningless for an import. */
+  async read(raw: Buffer, state: unknown, accountId: string): Promise<Restorable & { understood: boolean }> {
+    const parsed = EmailState.safeParse(state ?? {})
     const envelope = envelopeOf(raw, '')
     const examined = await this.#examiner.examine(raw, envelope, accountId)
-    const verdict = undecided(envelope, this.#hostname, 'imported', 'none')
+    const verdict = uncheckedVerdict(envelope, this.#hostname, 'imported', 'none')
     return {
       raw,
       examined: { ...examined, verdict },
@@ -97,15 +97,15 @@ export class MailArchive {
     }
   }
 
-  /** Keeps it, unless it is there already: known by Message-ID and octets. It is found and counted like others, but is no news: no event tells of it. */
+  /** Stores it unless it is already present (same Message-ID and content). It is searchable and counted like others, but raises no event. */
   async insert(tx: Transaction, caller: Caller, identityId: string, message: Restorable): Promise<RestoreResult> {
     const owner = await this.#identities.row(caller, identityId, tx)
     const { raw, examined, state, hints } = message
     const at = this.#timeOf(message)
-    const same = await this.#same(tx, owner, message, at)
+    const same = await this.#findDuplicate(tx, owner, message, at)
     if (same.known) return 'duplicate'
     const extra = extraOf(raw, state)
-    if (raw.length + extra > (await this.#roomOf(tx, owner))) return 'full'
+    if (raw.length + extra > (await this.#availableBytes(tx, owner))) return 'full'
     const rawId = await insertBlob(tx, {
       size: raw.length,
       sha256: Buffer.from(examined.sha256, 'hex'),
@@ -115,8 +115,17 @@ export class MailArchive {
     const bodyId = await insertWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const sender = state.mail_from ?? hints.sender ?? examined.parsed.from?.address ?? ''
     const envelope = envelopeOf(raw, sender)
-    const copy: Copy = { envelope, raw, examined, spam: state.spam ?? false, rawId, bodyId, owner, recipient: owner.email }
-    const threaded = threadedOf(copy)
+    const copy: RecipientCopy = {
+      envelope,
+      raw,
+      examined,
+      spam: state.spam ?? false,
+      rawId,
+      bodyId,
+      owner,
+      recipient: owner.email,
+    }
+    const threaded = threadInputOf(copy)
     const original = state.duplicate_of ? same.original : undefined
     const thread = original ? undefined : await threadOf(tx, threaded, at)
     const email = this.#emailOf(copy, message, {
@@ -141,44 +150,44 @@ export class MailArchive {
     return 'kept'
   }
 
-  /** When it came: as the archive says, else as its header does; never later than now. */
+  /** The time of arrival: from the archive, else from the header; never in the future. */
   #timeOf({ state, hints }: Restorable): number {
     const now = this.#clock.now()
-    const told = [state.received_at, hints.received, state.arrived_at, hints.written].find((time) => time !== undefined) ?? now
-    const time = typeof told === 'string' ? Date.parse(told) : told
+    const known = [state.received_at, hints.received, state.arrived_at, hints.written].find((time) => time !== undefined) ?? now
+    const time = typeof known === 'string' ? Date.parse(known) : known
     return Math.min(Math.max(time, 0), now)
   }
 
-  async #same(
+  async #findDuplicate(
     tx: Transaction,
     owner: IdentityRow,
     message: Restorable,
     at: number,
   ): Promise<{ known: boolean; original: { id: string; thread_id: string } | undefined }> {
     const { state } = message
-    const rows = await tx.all<Twin>(twinsOf(owner.id, message))
-    // an archive of ours knows which of several copies it was
+    const rows = await tx.all<DuplicateCandidate>(duplicateCandidates(owner.id, message))
+    // an archive of this program identifies one of several copies
     const exact = state.received_at !== undefined && state.to !== undefined
     const known = rows.some((row) => !exact || (row.to_text === state.to && row.received_at === iso(at)))
     return { known, original: rows.find((row) => row.duplicate_of === null) }
   }
 
-  /** Octets that may yet be kept: as when mail comes, for the operator's mailbox ten times as many and whatever its account has. */
-  async #roomOf(tx: Transaction, { email, stored_bytes, account_id }: IdentityRow): Promise<number> {
+  /** Bytes that may still be stored. As for received mail, the operator's mailbox has ten times the quota, and no limit by its account. */
+  async #availableBytes(tx: Transaction, { email, stored_bytes, account_id }: IdentityRow): Promise<number> {
     const operator = operatorMailboxes.has(email.slice(0, email.lastIndexOf('@')))
     const quota = this.#quota() === 0 ? Infinity : this.#quota() * (operator ? 10 : 1)
     return Math.min(quota - stored_bytes, operator ? Infinity : await this.#plan.available(tx, account_id))
   }
 
   #emailOf(
-    copy: Copy,
+    copy: RecipientCopy,
     { state, hints }: Restorable,
     place: { at: string; thread_id: string; duplicate_of: string | null },
   ): Email {
     const { parsed } = copy.examined
     const email: Email = {
       ...emailOf(copy, { ...place, to: state.to ?? copy.owner.email, tag: state.tag ?? null }),
-      // what nothing is known of lay in an archive, and is not new
+      // without a state a message counts as read, as archived messages are not new
       read: state.read ?? hints.read ?? true,
       labels: [...new Set([...(state.labels ?? []), ...hints.labels])].slice(0, 100),
       created_at: iso(this.#clock.now()),
@@ -188,7 +197,7 @@ export class MailArchive {
     return {
       ...email,
       direction: 'outbound',
-      status: ended(state.status),
+      status: finalStatus(state.status),
       automated: parsed.automated,
       read: true,
       spam: false,
@@ -204,37 +213,37 @@ export class MailArchive {
   }
 }
 
-/** Octets that a message counts for at least: those of its row, its place in the search and its thread. */
-const least = 1024
+/** The minimum number of bytes that a message counts: for its row, its search entry and its thread. */
+const minBytes = 1024
 
-/** Octets of room that a message takes beside its own: what the archive said of it and is kept, and what is missing to the least. */
+/** Bytes that a message counts in addition to its size: its state from the archive, and the difference to the minimum. */
 function extraOf(raw: Buffer, { to, tag, labels, mail_from, bcc, deliveries }: EmailState): number {
   const kept = JSON.stringify({ to, tag, labels, mail_from, bcc, deliveries })
-  return (kept === '{}' ? 0 : Buffer.byteLength(kept)) + Math.max(0, least - raw.length)
+  return (kept === '{}' ? 0 : Buffer.byteLength(kept)) + Math.max(0, minBytes - raw.length)
 }
 
-type Twin = Pick<StoredEmail, 'id' | 'thread_id' | 'to_text' | 'received_at' | 'duplicate_of'>
+type DuplicateCandidate = Pick<StoredEmail, 'id' | 'thread_id' | 'to_text' | 'received_at' | 'duplicate_of'>
 
-/** Messages of one Message-ID, or of one size without any, that are compared with another. */
-const maxTwins = 500
+/** Messages with one Message-ID, or of one size without any, that are compared. */
+const maxCandidates = 500
 
 /**
- * Finds the messages that one of an archive may be, oldest first: of the same Message-ID and octets. Whoever wrote the archive chose what
- * they have in common, so that only so many are looked at: the others would come twice.
+ * Selects the messages that an archived one may duplicate, oldest first: with the same Message-ID and content. The number is limited, as an
+ * archive could be crafted with many; beyond it a message may be stored twice.
  */
-export function twinsOf(identityId: string, { raw, examined, state }: Restorable): Sql {
+export function duplicateCandidates(identityId: string, { raw, examined, state }: Restorable): Sql {
   const { message_id } = examined.parsed
   const named = message_id === null ? sql`message_id IS NULL AND size = ${raw.length}` : sql`message_id = ${message_id}`
-  // what we sent is kept here without the date and signatures that it left with
+  // sent messages are stored without the date and signatures that were added when sent
   const sent = state.direction === 'outbound' && message_id !== null ? sql` OR direction = 'outbound'` : sql``
   return sql`SELECT near.id, near.thread_id, near.to_text, near.received_at, near.duplicate_of FROM (
       SELECT id, seq, thread_id, to_text, received_at, duplicate_of, direction, raw_id FROM emails
-      WHERE identity_id = ${identityId} AND ${named} ORDER BY seq LIMIT ${maxTwins}
+      WHERE identity_id = ${identityId} AND ${named} ORDER BY seq LIMIT ${maxCandidates}
     ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE (blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}${sent}) ORDER BY near.seq`
 }
 
 /** What was still to be sent when the archive was made will not be. */
-function ended(status: Email['status'] | undefined): Email['status'] {
+function finalStatus(status: Email['status'] | undefined): Email['status'] {
   if (status === undefined) return 'sent'
   return (['sent', 'delivered', 'bounced', 'failed'] as Email['status'][]).includes(status) ? status : 'cancelled'
 }
@@ -245,18 +254,18 @@ async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
     const field = bcc.has(one.recipient) ? 'bcc' : cc.has(one.recipient) ? 'cc' : 'to'
     await tx.run(
       sql`INSERT INTO email_recipients (email_id, position, field, address, status, smtp_code, enhanced_code, response, mx, tls, attempts, delivered_at)
-        VALUES (${email.id}, ${position}, ${field}, ${one.recipient}, ${ended(one.status)}, ${one.smtp_code}, ${one.enhanced_code},
+        VALUES (${email.id}, ${position}, ${field}, ${one.recipient}, ${finalStatus(one.status)}, ${one.smtp_code}, ${one.enhanced_code},
         ${one.response}, ${one.mx}, ${one.tls}, ${one.attempts}, ${one.delivered_at})`,
     )
   }
 }
 
-function archivedOf(row: StoredEmail, deliveries: Delivery[]): Archived {
-  const { body_text: _text, body_html: _html, text: _new, ...shown } = whole({ ...row, deflated: null, bytes: null })
+function archivedOf(row: StoredEmail, deliveries: Delivery[]): ArchivedEmail {
+  const { body_text: _text, body_html: _html, text: _new, ...shown } = wholeEmail({ ...row, deflated: null, bytes: null })
   return { ...shown, deliveries, mail_from: (JSON.parse(row.detail) as EmailDetail).mail_from }
 }
 
-/** It never came by SMTP: there is a sender, and nothing else. */
+/** The envelope of an imported message: only a sender. */
 function envelopeOf(raw: Buffer, sender: string): Envelope {
   return {
     remote_address: '',
@@ -271,8 +280,8 @@ function envelopeOf(raw: Buffer, sender: string): Envelope {
   }
 }
 
-/** People that a message has at most, and what one of them is called: nothing of ours has more. */
-const most = 100
+/** The maximum number of addresses of a message, and the shape of one. */
+const maxEntries = 100
 const Named = z.object({ ...Address.shape, address: z.string().max(320), name: z.string().max(1000) })
 
 const Delivered = z.object({
@@ -284,7 +293,7 @@ const Delivered = z.object({
   tls: z.string().max(300).nullable(),
 })
 
-/** What an archive says of a message beside its octets, as far as the box takes it over: never what the checks said. */
+/** The state of a message in an archive, as far as it is imported; results of checks are never imported. */
 export const EmailState = z.object({
   direction: z.enum(['inbound', 'outbound']).optional(),
   status: EmailStatus.optional(),
@@ -298,41 +307,41 @@ export const EmailState = z.object({
   sent_at: TimestampInput.nullish(),
   send_at: TimestampInput.nullish(),
   duplicate_of: z.string().nullish(),
-  bcc: z.array(Named).max(most).optional(),
-  deliveries: z.array(Delivered).max(most).optional(),
-  /** Read from the name of a file or a `From ` line: for messages whose header does not say when they came. */
+  bcc: z.array(Named).max(maxEntries).optional(),
+  deliveries: z.array(Delivered).max(maxEntries).optional(),
+  /** From a file name or a `From ` line, for messages without a time of arrival in the header. */
   arrived_at: TimestampInput.optional(),
 })
 export type EmailState = z.output<typeof EmailState>
 
-/** What the header of an archived message says of it that no parser of mail looks for. */
+/** Import hints in the header of an archived message. */
 export interface ImportHints {
-  /** When it reached the mailbox it was in: of the newest Received field, in milliseconds since the epoch. */
+  /** Time of arrival, from the newest Received field, in milliseconds since the epoch. */
   received: number | undefined
-  /** Of the Date field. */
+  /** From the Date field. */
   written: number | undefined
   read: boolean | undefined
   labels: string[]
-  /** Of the Return-Path field; empty for the null sender. */
+  /** From the Return-Path field; empty for the null sender. */
   sender: string | undefined
 }
 
-/** Reads them: `Status` and `X-Status` of mail programs, `X-Gmail-Labels`, and the fields of transport (RFC 5321 4.4). */
+/** Reads import hints: `Status` and `X-Status` of mail programs, `X-Gmail-Labels`, and the trace fields (RFC 5321 4.4). */
 export function importHintsIn(raw: Buffer): ImportHints {
   const fields = headersOf(raw)
   const received = firstValue(fields, 'received')
   const sender = firstValue(fields, 'return-path')
   return {
-    received: received === undefined ? undefined : timeIn(received.slice(received.lastIndexOf(';') + 1)),
-    written: timeIn(firstValue(fields, 'date') ?? ''),
-    ...marksIn(fields),
+    received: received === undefined ? undefined : parseTime(received.slice(received.lastIndexOf(';') + 1)),
+    written: parseTime(firstValue(fields, 'date') ?? ''),
+    ...flagsIn(fields),
     sender: sender === undefined ? undefined : /<([^<>\s]*)>/.exec(sender)?.[1],
   }
 }
 
 const flags: Record<string, string> = { A: 'answered', F: 'flagged', T: 'draft', D: 'deleted' }
 
-function marksIn(fields: readonly HeaderField[]): { read: boolean | undefined; labels: string[] } {
+function flagsIn(fields: readonly HeaderField[]): { read: boolean | undefined; labels: string[] } {
   const status = firstValue(fields, 'status')
   const words = firstValue(fields, 'x-gmail-labels')
   const given = words === undefined ? [] : decodeWords(words.slice(0, 8000)).split(',')
@@ -346,7 +355,7 @@ function marksIn(fields: readonly HeaderField[]): { read: boolean | undefined; l
   return { read, labels: [...new Set(labels)].slice(0, 100) }
 }
 
-function timeIn(text: string): number | undefined {
+function parseTime(text: string): number | undefined {
   const time = Date.parse(text.slice(0, 200).trim())
   return Number.isNaN(time) ? undefined : time
 }

@@ -11,22 +11,22 @@ import type { Holders } from '../accounts/holders.ts'
 import { type Clock, iso, minute } from '../core/clock.ts'
 import { mac, sameBytes } from '../core/seal/seal.ts'
 
-/** Types that a browser may be told of; everything else is served as octets. Nothing is ever shown inline. */
-const harmless =
+/** Types that are sent to browsers; everything else is served as application/octet-stream. Nothing is displayed inline. */
+const servedTypes =
   /^(?:image\/(?:png|jpeg|gif|webp)|application\/(?:pdf|zip|json)|text\/(?:plain|csv|calendar)|audio\/[\w.+-]+|video\/[\w.+-]+)$/
 
-/** The attachments of kept messages, read from their octets when they are asked for. */
+/** The attachments of stored messages, parsed from the raw message on request. */
 export class Attachments {
   readonly #emails: Emails
   readonly #examiner: Examiner
   readonly #urls: SignedUrls
   readonly #cursors: Cursors
 
-  constructor(parts: { emails: Emails; examiner: Examiner; urls: SignedUrls; cursors: Cursors }) {
-    this.#emails = parts.emails
-    this.#examiner = parts.examiner
-    this.#urls = parts.urls
-    this.#cursors = parts.cursors
+  constructor(deps: { emails: Emails; examiner: Examiner; urls: SignedUrls; cursors: Cursors }) {
+    this.#emails = deps.emails
+    this.#examiner = deps.examiner
+    this.#urls = deps.urls
+    this.#cursors = deps.cursors
   }
 
   async list(
@@ -47,22 +47,22 @@ export class Attachments {
 
   async get(caller: Caller, identityId: string, emailId: string, index: string): Promise<AttachmentWithUrl> {
     const row = await this.#emails.row(caller, identityId, emailId)
-    const record = recordsOf(row.detail)[position(index)]
+    const record = recordsOf(row.detail)[parseIndex(index)]
     if (!record) throw notFound('attachment')
     requireRaw(row)
     return { ...record, ...this.#urls.sign(caller, emailId, record.index) }
   }
 
-  /** What a signed URL opens. */
+  /** Downloads an attachment by its signed URL. */
   async open(emailId: string, index: string, query: SignedQuery): Promise<Download> {
-    await this.#urls.verify(emailId, position(index), query)
+    await this.#urls.verify(emailId, parseIndex(index), query)
     const row = await this.#emails.signedRow(emailId)
-    const record = recordsOf(row.detail)[position(index)]
+    const record = recordsOf(row.detail)[parseIndex(index)]
     if (!record) throw notFound('attachment')
-    const found = await this.#examiner.attachment(await this.#emails.octets(row), record.index, row.account_id)
+    const found = await this.#examiner.attachment(await this.#emails.rawMessage(row), record.index, row.account_id)
     if (!found) throw notFound('attachment')
     return {
-      type: harmless.test(record.content_type) ? record.content_type : 'application/octet-stream',
+      type: servedTypes.test(record.content_type) ? record.content_type : 'application/octet-stream',
       bytes: found.content,
       headers: { 'Content-Disposition': disposition(record.filename) },
     }
@@ -73,12 +73,12 @@ function recordsOf(detail: string): Attachment[] {
   return (JSON.parse(detail) as EmailDetail).attachments
 }
 
-function position(index: string): number {
+function parseIndex(index: string): number {
   if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of an attachment, from 0.', 'bad_id')
   return Number(index)
 }
 
-/** RFC 6266 with the ASCII fall-back; names were cleaned when the message was read. */
+/** Content-Disposition by RFC 6266 with an ASCII fallback. Names were sanitized when the message was parsed. */
 function disposition(filename: string): string {
   const ascii = filename.replace(/[^\x20-\x7e]|["\\%]/g, '_')
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encodeURIComponent(filename).replace(/['()*]/g, escapeCharacter)}`
@@ -88,26 +88,26 @@ function escapeCharacter(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 }
 
-/** How long a URL opens unless said, in milliseconds. */
-const quarter = 15 * minute
+/** Default lifetime of a URL, in milliseconds. */
+const defaultLifetime = 15 * minute
 
-/** URLs that open one attachment, or another file, without a key, for a quarter of an hour or as long as the file is kept. */
+/** Signed URLs of attachments and other files, which need no API key. Valid for 15 minutes, or as long as the file is stored. */
 export class SignedUrls {
   readonly #key: Buffer
   readonly #clock: Clock
   readonly #publicUrl: () => string
   readonly #holders: Pick<Holders, 'holder'>
 
-  constructor(parts: { key: Buffer; clock: Clock; publicUrl: () => string; holders: Pick<Holders, 'holder'> }) {
-    this.#key = parts.key
-    this.#clock = parts.clock
-    this.#publicUrl = parts.publicUrl
-    this.#holders = parts.holders
+  constructor(deps: { key: Buffer; clock: Clock; publicUrl: () => string; holders: Pick<Holders, 'holder'> }) {
+    this.#key = deps.key
+    this.#clock = deps.clock
+    this.#publicUrl = deps.publicUrl
+    this.#holders = deps.holders
   }
 
   /**
-   * `place` is the path below which it is opened. It opens no longer than the caller's key and the secret of it live; with `by` null only no
-   * longer than until they expire, for what is ended otherwise when the key is revoked.
+   * `place` is the path prefix. The URL is valid only as long as the caller's key and its secret. With `by` null it is limited by their expiry
+   * only, for resources that are ended in another way when the key is revoked.
    */
   sign(
     { until, key_id, secret }: Pick<Caller, 'until' | 'key_id' | 'secret'>,
@@ -115,7 +115,7 @@ export class SignedUrls {
     index: number,
     {
       place = 'attachments',
-      lifetime = quarter,
+      lifetime = defaultLifetime,
       by = key_id && `${key_id}.${secret}`,
     }: { place?: string; lifetime?: number; by?: string | null } = {},
   ): { url: string; expires_at: string } {
@@ -126,12 +126,12 @@ export class SignedUrls {
     return { url, expires_at: iso(expires * 1000) }
   }
 
-  /** Throws Fault forbidden for a URL that this box did not sign, was changed, has expired, or was signed for a key, or a secret of one, that has ended. */
+  /** Throws Fault forbidden for a URL that was not signed by this box, was modified, has expired, or belongs to a key or secret that has ended. */
   async verify(emailId: string, index: number, { expires, by, signature }: SignedQuery): Promise<void> {
-    const given = Buffer.from(signature, 'base64url')
-    const same =
-      given.toString('base64url') === signature && sameBytes(given, this.#signature(emailId, index, expires, by ?? null))
-    if (!same) throw new Fault('forbidden', 'This URL was not signed by this box, or was changed.', { code: 'bad_signature' })
+    const received = Buffer.from(signature, 'base64url')
+    const isValid =
+      received.toString('base64url') === signature && sameBytes(received, this.#signature(emailId, index, expires, by ?? null))
+    if (!isValid) throw new Fault('forbidden', 'This URL was not signed by this box, or was changed.', { code: 'bad_signature' })
     if (expires * 1000 <= this.#clock.now()) {
       throw new Fault('forbidden', 'This URL has expired; ask for a new one.', { code: 'url_expired' })
     }

@@ -14,26 +14,26 @@ export interface RecipientRow extends Omit<Delivery, 'recipient'> {
   delivery_id: string | null
 }
 
-/** How an attempt went, as the queue keeps it. */
+/** The result of an attempt, as stored by the queue. */
 export interface AttemptAnswer {
   outcome: 'delivered' | 'sent' | 'deferred' | 'bounced' | 'failed'
   smtp_code: number | null
   enhanced_code: string | null
   response: string
   mx: string | null
-  /** The address of that server; not of attempts that an older version made. */
+  /** The address of that server; absent in attempts of older versions. */
   ip?: string | null
   tls: string | null
 }
 
-/** The deliveries of messages of ours, by the message's id, in the order of the recipients. */
+/** The deliveries of outbound messages by message id, in the order of recipients. */
 export async function deliveriesOf(reader: Reader, emailIds: string[]): Promise<Map<string, Delivery[]>> {
   const rows = await recipientsOf(reader, emailIds)
   const grouped = Map.groupBy(rows, ({ email_id }) => email_id)
   return new Map([...grouped].map(([id, list]) => [id, list.map(deliveryOf)]))
 }
 
-/** The deliveries of one message with every attempt that the queue still knows. */
+/** The deliveries of one message with all attempts that the queue still stores. */
 export async function deliveriesWithHistory(reader: Reader, emailId: string): Promise<Email['deliveries']> {
   const rows = await recipientsOf(reader, [emailId])
   const attempts = await attemptsOf(
@@ -42,18 +42,18 @@ export async function deliveriesWithHistory(reader: Reader, emailId: string): Pr
   )
   return rows.map((row) => ({
     ...deliveryOf(row),
-    history: (attempts.get(row.delivery_id ?? '') ?? []).map(attemptShown),
+    history: (attempts.get(row.delivery_id ?? '') ?? []).map(deliveryAttemptOf),
   }))
 }
 
-/** A recipient's row as it is shown. */
+/** The delivery of a recipient row. */
 export function deliveryOf(row: RecipientRow): Delivery {
   const { address, status, smtp_code, enhanced_code, response, mx, tls, attempts, next_attempt_at, delivered_at } = row
   return { recipient: address, status, smtp_code, enhanced_code, response, mx, tls, attempts, next_attempt_at, delivered_at }
 }
 
-/** How the message as a whole stands: as its worst recipient does, unfinished ones first. */
-export function worstOf(statuses: Delivery['status'][]): Delivery['status'] {
+/** The status of a message: the worst of its recipients, unfinished ones first. */
+export function overallStatus(statuses: Delivery['status'][]): Delivery['status'] {
   return order.find((status) => statuses.includes(status)) ?? 'queued'
 }
 
@@ -69,7 +69,7 @@ const order: Delivery['status'][] = [
   'delivered',
 ]
 
-/** What the queue kept of an attempt; a sentence of the queue's own has no more than that. */
+/** Parses the stored result of an attempt. A sentence of the queue itself becomes the response. */
 export function readAttempt(answer: string | null): Partial<AttemptAnswer> {
   if (answer === null) return {}
   try {
@@ -88,15 +88,15 @@ async function recipientsOf(reader: Reader, emailIds: string[]): Promise<Recipie
 
 const outcomes = { done: 'delivered', failed: 'failed', deferred: 'deferred', interrupted: 'interrupted' } as const
 
-function attemptShown({ number, started_at, ended_at, outcome, answer }: Attempt): DeliveryAttempt {
-  const said = readAttempt(answer)
+function deliveryAttemptOf({ number, started_at, ended_at, outcome, answer }: Attempt): DeliveryAttempt {
+  const result = readAttempt(answer)
   return {
     number,
     started_at,
     ended_at,
-    outcome: said.outcome ?? (outcome === null ? 'pending' : outcomes[outcome]),
-    response: said.response ?? null,
-    mx: said.mx ?? null,
-    tls: said.tls ?? null,
+    outcome: result.outcome ?? (outcome === null ? 'pending' : outcomes[outcome]),
+    response: result.response ?? null,
+    mx: result.mx ?? null,
+    tls: result.tls ?? null,
   }
 }

@@ -3,7 +3,7 @@ import { join, sql, type Sql } from '../store/database.ts'
 import type { StoredBodies } from '../message/parsed.ts'
 import { type Email, type EmailRow, replyToVerified } from './model.ts'
 
-/** The fields of an e-mail that are shown but never looked for. */
+/** The fields of an e-mail that are never searched, stored as JSON. */
 export type EmailDetail = Pick<
   Email,
   'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
@@ -25,16 +25,16 @@ export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated
   duplicate_of: string | null
   raw_id: number
   body_id: number
-  /** When its octets were let go of; null while they are kept. */
+  /** When the raw message was deleted by retention; null while it is stored. */
   raw_expired_at: string | null
-  /** Octets of room that it takes beside its own, of which an import brought it. */
+  /** Bytes that an imported message counts in addition to its size. */
   extra_octets: number
-  /** In the trash only. */
+  /** For e-mails in the trash only. */
   deleted_at?: string
 }
 
-/** A row of `emails` with its packed bodies. */
-export interface WithBody extends StoredEmail {
+/** A row of `emails` with its compressed bodies. */
+export interface StoredEmailWithBody extends StoredEmail {
   deflated: number | null
   bytes: Uint8Array | null
 }
@@ -79,23 +79,23 @@ export const storedColumns: readonly string[] = [
   'extra_octets',
 ]
 
-/** The columns that a list shows. */
+/** The columns of a list. */
 export const rowColumns: Sql = join(columns.map((name) => sql([`emails.${name}`])))
 
-/** E-mails with all of their bodies. */
+/** Selects e-mails with their bodies. */
 export const selectWithBody = sql`SELECT emails.*, blobs.deflated, blobs.bytes FROM emails LEFT JOIN blobs ON blobs.id = emails.body_id`
 
-/** Octets of one delivery beside its texts. */
-const ofDelivery = 250
+/** Bytes of one delivery in JSON, apart from its texts. */
+const deliveryBytes = 250
 
-/** Octets that an e-mail has when it is shown whole, as far as who wrote it chose them, and its deliveries; without reading what they are. */
-export const octetsOfWhole = sql`octet_length(from_name) + octet_length(to_text) + octet_length(subject) + octet_length(snippet)
+/** The approximate size of a whole e-mail with its deliveries in JSON, computed without reading the texts. */
+export const wholeEmailSize = sql`octet_length(from_name) + octet_length(to_text) + octet_length(subject) + octet_length(snippet)
   + octet_length(labels) + octet_length(codes) + coalesce(octet_length(message_id), 0) + coalesce(octet_length(in_reply_to), 0)
   + octet_length(detail) + coalesce((SELECT size FROM blobs WHERE blobs.id = emails.body_id), 0)
-  + CASE direction WHEN 'outbound' THEN coalesce((SELECT sum(${ofDelivery} + octet_length(address) + coalesce(octet_length(response), 0))
+  + CASE direction WHEN 'outbound' THEN coalesce((SELECT sum(${deliveryBytes} + octet_length(address) + coalesce(octet_length(response), 0))
     FROM email_recipients WHERE email_id = emails.id), 0) ELSE 0 END`
 
-/** A row as lists show it. */
+/** The list entry of a row. */
 export function emailRow(row: StoredEmail): EmailRow {
   return {
     id: row.id,
@@ -126,17 +126,17 @@ export function emailRow(row: StoredEmail): EmailRow {
   }
 }
 
-/** Most rows have none, and a list has many rows. */
+/** Parses a JSON list; a shortcut for the empty list, as in most rows. */
 function texts(json: string): string[] {
   return json === '[]' ? [] : (JSON.parse(json) as string[])
 }
 
-/** A row as it is shown alone, yet without the deliveries of a message of ours. */
-export function whole(row: WithBody): Email {
+/** The whole e-mail of a row, without the deliveries of an outbound message. */
+export function wholeEmail(row: StoredEmailWithBody): Email {
   const { mail_from: _, send_at = null, created_by = null, ...detail } = JSON.parse(row.detail) as EmailDetail
   const none: StoredBodies = { body_text: null, body_html: null, text: '' }
   const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as StoredBodies) : none
   const reply_to_verified = replyToVerified({ ...detail, verified_domain: row.verified_domain })
-  const shown = { ...emailRow(row), ...detail, ...bodies }
-  return { ...shown, reply_to_verified, send_at, created_by, deliveries: [], duplicate_of: row.duplicate_of }
+  const email = { ...emailRow(row), ...detail, ...bodies }
+  return { ...email, reply_to_verified, send_at, created_by, deliveries: [], duplicate_of: row.duplicate_of }
 }

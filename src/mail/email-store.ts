@@ -7,19 +7,19 @@ import type { StoredBodies } from '../message/parsed.ts'
 import type { ExaminedMessage } from './types.ts'
 import { type Email, replyToVerified } from './model.ts'
 import { indexable, ownerToken } from './search.ts'
-import { othersAmong, type Threaded } from './threads.ts'
+import { othersAmong, type ThreadInput } from './threads.ts'
 
-/** Characters of a message that can be found again by search. */
-const searchable = 256 * 1024
+/** Characters of a message that are indexed for search. */
+const maxSearchable = 256 * 1024
 
-/** Octets of a body, as UTF-8, that an event carries; the e-mail itself has all of it. */
-const eventBody = 256 * 1024
+/** Bytes of a body, as UTF-8, in an event; the e-mail itself has the whole body. */
+const maxEventBody = 256 * 1024
 
-/** Messages of one Message-ID, the newest, among which a repeat is looked for: whoever sends them chose what they have in common. */
-const maxNamed = 200
+/** The number of newest messages with one Message-ID that are compared, as senders can choose it freely. */
+const maxCandidates = 200
 
 /** One recipient's copy. */
-export interface Copy extends ExaminedMessage {
+export interface RecipientCopy extends ExaminedMessage {
   rawId: number
   bodyId: number
   owner: IdentityRow
@@ -27,12 +27,12 @@ export interface Copy extends ExaminedMessage {
 }
 
 /**
- * The e-mail that the same envelope and octets made within the last 24 hours, or ever when it is from one of our own: that envelope is of one
- * message and recipient only. Never for mail without a Message-ID.
+ * The e-mail of the same envelope and content within the last 24 hours, or at any time for internal mail, whose envelope belongs to one message
+ * and recipient only. Never for mail without a Message-ID.
  */
 export async function duplicateOf(
   tx: Transaction,
-  copy: Copy,
+  copy: RecipientCopy,
   now: number,
 ): Promise<{ id: string; thread_id: string } | undefined> {
   const { owner, examined, rawId, recipient, envelope } = copy
@@ -40,15 +40,15 @@ export async function duplicateOf(
   const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
     sql`SELECT near.id, near.thread_id, near.to_text, near.detail FROM (
         SELECT id, thread_id, to_text, detail, raw_id, duplicate_of, received_at FROM emails
-        WHERE identity_id = ${owner.id} AND message_id = ${examined.parsed.message_id} ORDER BY seq DESC LIMIT ${maxNamed}
+        WHERE identity_id = ${owner.id} AND message_id = ${examined.parsed.message_id} ORDER BY seq DESC LIMIT ${maxCandidates}
       ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE near.raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}
       AND near.duplicate_of IS NULL AND near.received_at > ${envelope.own ? '' : iso(now - day)} LIMIT 20`,
   )
   return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)
 }
 
-/** What decides on the thread of a copy. */
-export function threadedOf(copy: Copy): Threaded {
+/** The fields of a copy that determine its thread. */
+export function threadInputOf(copy: RecipientCopy): ThreadInput {
   const {
     envelope,
     examined: { parsed },
@@ -61,9 +61,9 @@ export function threadedOf(copy: Copy): Threaded {
   return { identity_id: owner.id, subject, references, in_reply_to, others, own: owner.email }
 }
 
-/** The e-mail that a copy makes. */
+/** The e-mail of a copy. */
 export function emailOf(
-  copy: Copy,
+  copy: RecipientCopy,
   place: { to: string; tag: string | null; at: string; thread_id: string; duplicate_of: string | null },
 ): Email {
   const { envelope, raw, examined, spam, owner } = copy
@@ -82,7 +82,7 @@ export function emailOf(
     snippet: parsed.snippet,
     read: false,
     spam,
-    // nobody may answer the null sender (RFC 3834 2)
+    // no replies to the null sender (RFC 3834 2)
     automated: parsed.automated || envelope.mail_from === '',
     labels: [],
     size: raw.length,
@@ -107,11 +107,11 @@ export function emailOf(
     send_at: null,
     created_by: null,
     deliveries: [],
-    ...cut(parsed),
+    ...truncateBodies(parsed),
   }
 }
 
-/** Writes the row of an e-mail; answers its place in the order. */
+/** Inserts the row of an e-mail and returns its sequence number. */
 export async function insertEmail(
   tx: Transaction,
   email: Email,
@@ -151,39 +151,39 @@ export async function insertEmail(
   return row!.seq
 }
 
-/** Makes an e-mail found by its words. */
+/** Adds an e-mail to the search index. */
 export async function insertSearchable(
   tx: Transaction,
   seq: number,
   email: Email,
   { body_text, text }: StoredBodies,
 ): Promise<void> {
-  const body = (body_text ?? text).slice(0, searchable)
+  const body = (body_text ?? text).slice(0, maxSearchable)
   await tx.run(
     sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${ownerToken(email.identity_id)},
       ${indexable(`${email.from_name} ${email.from}`)}, ${indexable(email.subject)}, ${indexable(body)})`,
   )
 }
 
-/** The bodies as an event carries them. */
-export function cut(parsed: StoredBodies): StoredBodies & { body_truncated?: true } {
+/** The bodies as in an event, truncated if necessary. */
+export function truncateBodies(parsed: StoredBodies): StoredBodies & { body_truncated?: true } {
   const { body_text, body_html, text } = parsed
-  const long = [body_text, body_html, text].some((body) => body !== null && Buffer.byteLength(body) > eventBody)
+  const long = [body_text, body_html, text].some((body) => body !== null && Buffer.byteLength(body) > maxEventBody)
   if (!long) return { body_text, body_html, text }
   return {
-    body_text: body_text && short(body_text),
-    body_html: body_html && short(body_html),
-    text: short(text),
+    body_text: body_text && truncated(body_text),
+    body_html: body_html && truncated(body_html),
+    text: truncated(text),
     body_truncated: true,
   }
 }
 
-/** As many whole characters as an event carries. */
-function short(body: string): string {
-  const octets = Buffer.from(body)
-  if (octets.length <= eventBody) return body
-  let end = eventBody
-  // not in the middle of one: the octets that go on with a character are 10xxxxxx
-  while ((octets[end]! & 0xc0) === 0x80) end -= 1
-  return octets.toString('utf8', 0, end)
+/** Truncates a body to the limit, at a character boundary. */
+function truncated(body: string): string {
+  const bytes = Buffer.from(body)
+  if (bytes.length <= maxEventBody) return body
+  let end = maxEventBody
+  // continuation bytes of UTF-8 are 10xxxxxx
+  while ((bytes[end]! & 0xc0) === 0x80) end -= 1
+  return bytes.toString('utf8', 0, end)
 }

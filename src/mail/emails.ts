@@ -12,17 +12,25 @@ import { fitting, page } from '../store/page.ts'
 import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { type EmailFilter, selection } from './queries.ts'
-import { emailRow, octetsOfWhole, rowColumns, selectWithBody, type StoredEmail, whole, type WithBody } from './email-rows.ts'
+import {
+  emailRow,
+  wholeEmailSize,
+  rowColumns,
+  selectWithBody,
+  type StoredEmail,
+  wholeEmail,
+  type StoredEmailWithBody,
+} from './email-rows.ts'
 import type { Dispatcher } from './types.ts'
 import type { Email, EmailChange, EmailRow } from './model.ts'
 import { withTrace } from '../smtp/trace.ts'
 import { MailTrash } from './trash.ts'
 
-/** The timeline leaves out spam, and repeats of a message. */
+/** The timeline leaves out spam and duplicates. */
 const inTimeline = sql`duplicate_of IS NULL AND spam = 0`
 
-/** Where a message stands in time, and its octets when it is shown. */
-interface Head {
+/** Position and size of a message in the timeline. */
+interface TimelineEntry {
   seq: number
   created_at: string
   octets: number
@@ -38,13 +46,13 @@ interface Deps {
   hostname: string
 }
 
-/** The e-mails of the living identities, for callers. */
+/** The e-mails of identities that are not deleted, for API callers. */
 export class Emails {
   readonly #database: Database
   readonly #cursors: Cursors
   readonly #identities: Identities
   readonly #trash: Trash
-  readonly #thrown: MailTrash
+  readonly #mailTrash: MailTrash
   readonly #hostname: string
   #dispatcher: Dispatcher | undefined
 
@@ -53,12 +61,12 @@ export class Emails {
     this.#cursors = deps.cursors
     this.#identities = deps.identities
     this.#trash = deps.trash
-    this.#thrown = new MailTrash(deps)
+    this.#mailTrash = new MailTrash(deps)
     this.#hostname = deps.hostname
   }
 
-  /** Before the first call. */
-  attach(dispatcher: Dispatcher): void {
+  /** Called before the first request. */
+  setDispatcher(dispatcher: Dispatcher): void {
     this.#dispatcher = dispatcher
   }
 
@@ -83,17 +91,17 @@ export class Emails {
     await this.#identities.row(caller, identityId)
     const row = await this.#withBody(identityId, id)
     const deliveries = row.direction === 'outbound' ? await deliveriesWithHistory(this.#database, id) : []
-    return { ...whole(row), deliveries }
+    return { ...wholeEmail(row), deliveries }
   }
 
-  /** The messages of one thread after a place, oldest first, whole, as many as one answer carries; the thread was checked before. */
+  /** The whole messages of one thread after a sequence number, oldest first, as many as fit into one answer. The caller has checked the thread. */
   async ofThread(
     { account_id }: Caller,
     threadId: string,
     after: number,
     limit: number,
   ): Promise<{ emails: Email[]; next: number | null }> {
-    const columns = sql`seq, ${octetsOfWhole} AS octets`
+    const columns = sql`seq, ${wholeEmailSize} AS octets`
     const where = sql`thread_id = ${threadId}`
     const list = {
       columns,
@@ -104,44 +112,48 @@ export class Emails {
       ascending: true,
       after,
     } as const
-    const heads = await readRows<Pick<Head, 'seq' | 'octets'>>(this.#database, { ...list, account: account_id }, limit + 1)
-    const carried = fitting(
+    const heads = await readRows<Pick<TimelineEntry, 'seq' | 'octets'>>(
+      this.#database,
+      { ...list, account: account_id },
+      limit + 1,
+    )
+    const count = fitting(
       heads.map(({ octets }) => octets),
       limit,
     )
-    const seqs = heads.slice(0, carried).map(({ seq }) => seq)
-    const found = await this.at(seqs)
-    return { emails: seqs.flatMap((seq) => found.get(seq) ?? []), next: heads.length > carried ? seqs.at(-1)! : null }
+    const seqs = heads.slice(0, count).map(({ seq }) => seq)
+    const found = await this.bySeq(seqs)
+    return { emails: seqs.flatMap((seq) => found.get(seq) ?? []), next: heads.length > count ? seqs.at(-1)! : null }
   }
 
-  /** Of one identity's messages, as the timeline shows them, which rows there are: a SELECT without ORDER BY. */
-  shown(identityId: string): Sql {
+  /** A SELECT, without ORDER BY, of the rows of one identity in the timeline. */
+  timelineRows(identityId: string): Sql {
     return sql`SELECT seq, created_at FROM emails WHERE identity_id = ${identityId} AND ${inTimeline}`
   }
 
-  /** Where those after a place stand in time, in the order they came, and how large each is when it is shown whole. */
-  heads({ account_id }: Caller, identityId: string, after: number, limit: number): Promise<Head[]> {
-    const columns = sql`seq, created_at, ${octetsOfWhole} AS octets`
+  /** Position and size of the timeline messages after a sequence number, in order of arrival. */
+  timelineEntries({ account_id }: Caller, identityId: string, after: number, limit: number): Promise<TimelineEntry[]> {
+    const columns = sql`seq, created_at, ${wholeEmailSize} AS octets`
     const where = sql`identity_id = ${identityId}`
     const list = { columns, from: sql`emails`, where, filters: [inTimeline], order: 'seq', ascending: true, after } as const
-    return readRows<Head>(this.#database, { ...list, account: account_id }, limit)
+    return readRows<TimelineEntry>(this.#database, { ...list, account: account_id }, limit)
   }
 
-  /** The messages in these rows, whole. */
-  async at(seqs: readonly number[]): Promise<Map<number, Email>> {
+  /** The whole messages with these sequence numbers. */
+  async bySeq(seqs: readonly number[]): Promise<Map<number, Email>> {
     if (seqs.length === 0) return new Map()
-    const rows = await this.#database.all<WithBody>(sql`${selectWithBody} WHERE seq IN (${join([...seqs])})`)
+    const rows = await this.#database.all<StoredEmailWithBody>(sql`${selectWithBody} WHERE seq IN (${join([...seqs])})`)
     const emails = await this.#whole(rows)
     return new Map(rows.map(({ seq }, index) => [seq, emails[index]!]))
   }
 
-  /** Whether the message is still there to be shown. */
-  async lives(id: string): Promise<boolean> {
+  /** Whether the message still exists. */
+  async exists(id: string): Promise<boolean> {
     return (await this.#database.get(sql`SELECT 1 FROM emails WHERE id = ${id}`)) !== undefined
   }
 
   async change(caller: Caller, identityId: string, id: string, change: EmailChange): Promise<Email> {
-    const read = wantedRead(change)
+    const read = readFlagOf(change)
     await this.#database.transaction(async (tx) => {
       await this.#identities.row(caller, identityId, tx)
       const row = await find(tx, identityId, id)
@@ -156,53 +168,53 @@ export class Emails {
     return this.get(caller, identityId, id)
   }
 
-  /** The message goes into the trash, or with `purge` for good, from there too: its row, its octets, and what the log tells of it. */
+  /** Moves the message to the trash, or deletes it permanently with `purge`, also from the trash: its row, its raw content, and its event data. */
   async remove(caller: Caller, identityId: string, id: string, purge: boolean): Promise<{ id: string; deleted: true }> {
     return this.#database.transaction(async (tx) => {
       const { account_id } = await this.#identities.row(caller, identityId, tx)
       const row = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${id} AND identity_id = ${identityId}`)
       if (row) {
         if (row.direction === 'outbound') await this.#dispatcher?.withdraw(tx, id)
-        await this.#thrown.put(tx, row, account_id)
-      } else if (!purge || !(await this.#thrown.find(tx, identityId, id))) throw notFound('e-mail')
-      if (purge) await this.#trash.purge(tx, this.#thrown.kind, id)
+        await this.#mailTrash.put(tx, row, account_id)
+      } else if (!purge || !(await this.#mailTrash.find(tx, identityId, id))) throw notFound('e-mail')
+      if (purge) await this.#trash.purge(tx, this.#mailTrash.kind, id)
       return { id, deleted: true }
     })
   }
 
-  /** Out of the trash. */
+  /** Restores a message from the trash. */
   async restore(caller: Caller, identityId: string, id: string): Promise<Email> {
     await this.#database.transaction(async (tx) => {
       const { email } = await this.#identities.row(caller, identityId, tx)
-      const row = await this.#thrown.find(tx, identityId, id)
+      const row = await this.#mailTrash.find(tx, identityId, id)
       if (!row) throw notFound('e-mail in the trash')
-      await this.#thrown.restore(tx, row, email)
+      await this.#mailTrash.restore(tx, row, email)
     })
     return this.get(caller, identityId, id)
   }
 
-  /** The octets as they came, our trace header before them (RFC 5321 4.4) and without forged fields that bear our name. */
+  /** The raw message with our trace header prepended (RFC 5321 4.4), and without forged fields that bear our name. */
   async raw(caller: Caller, identityId: string, id: string): Promise<Buffer> {
     await this.#identities.row(caller, identityId)
     const row = await find(this.#database, identityId, id)
-    return withTrace(await this.octets(row), row.trace, this.#hostname)
+    return withTrace(await this.rawMessage(row), row.trace, this.#hostname)
   }
 
-  /** Exactly what came, nothing before it. Throws Fault not_found, code `raw_expired`, when it is not kept any more. */
-  async octets(row: Pick<StoredEmail, 'raw_id' | 'raw_expired_at'>): Promise<Buffer> {
+  /** The raw message exactly as received. Throws Fault not_found, code `raw_expired`, when it is no longer stored. */
+  async rawMessage(row: Pick<StoredEmail, 'raw_id' | 'raw_expired_at'>): Promise<Buffer> {
     requireRaw(row)
     const found = await readBlob(this.#database, row.raw_id)
     if (!found) throw rawExpired()
     return found
   }
 
-  /** The row of an e-mail the caller may see. */
+  /** The row of an e-mail that the caller may read. */
   async row(caller: Caller, identityId: string, id: string): Promise<StoredEmail> {
     await this.#identities.row(caller, identityId)
     return find(this.#database, identityId, id)
   }
 
-  /** The row behind a signed URL: there while the e-mail and its identity are. */
+  /** The row for a signed URL, while the e-mail and its identity exist. */
   async signedRow(id: string): Promise<StoredEmail & { account_id: string }> {
     const row = await this.#database.get<StoredEmail & { account_id: string }>(
       sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND identities.status <> 'deleted'`,
@@ -211,21 +223,23 @@ export class Emails {
     return row
   }
 
-  async #whole(rows: WithBody[]): Promise<Email[]> {
+  async #whole(rows: StoredEmailWithBody[]): Promise<Email[]> {
     const outbound = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
     const deliveries = await deliveriesOf(this.#database, outbound)
     const turns = new Turns()
     const emails: Email[] = []
     for (const row of rows) {
-      emails.push({ ...whole(row), deliveries: deliveries.get(row.id) ?? [] })
-      // bodies are unpacked, and may be long
+      emails.push({ ...wholeEmail(row), deliveries: deliveries.get(row.id) ?? [] })
+      // decompressing long bodies takes time
       if (turns.due) await turns.yield()
     }
     return emails
   }
 
-  async #withBody(identityId: string, id: string): Promise<WithBody> {
-    const row = await this.#database.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${id} AND identity_id = ${identityId}`)
+  async #withBody(identityId: string, id: string): Promise<StoredEmailWithBody> {
+    const row = await this.#database.get<StoredEmailWithBody>(
+      sql`${selectWithBody} WHERE emails.id = ${id} AND identity_id = ${identityId}`,
+    )
     if (!row) throw notFound('e-mail')
     return row
   }
@@ -237,18 +251,18 @@ async function find(reader: Reader, identityId: string, id: string): Promise<Sto
   return row
 }
 
-/** Throws Fault not_found, code `raw_expired`, when the octets of a message were let go of. */
+/** Throws Fault not_found, code `raw_expired`, when the raw message was deleted by retention. */
 export function requireRaw({ raw_expired_at }: Pick<StoredEmail, 'raw_expired_at'>): void {
   if (raw_expired_at !== null) throw rawExpired()
 }
 
 function rawExpired(): Fault {
-  return new Fault('not_found', 'The octets of this message are not kept any more (retention.raw); what was read of it is.', {
+  return new Fault('not_found', 'The source of this message is no longer stored (retention.raw); its parsed content is.', {
     code: 'raw_expired',
   })
 }
 
-function wantedRead(change: EmailChange): boolean | undefined {
+function readFlagOf(change: EmailChange): boolean | undefined {
   if (change.read !== undefined && change.unread !== undefined && change.read === change.unread) {
     throw invalid('unread', 'read and unread contradict each other; give one of them.')
   }

@@ -7,18 +7,18 @@ import type { Examiner } from './workers/examiner.ts'
 import { sanitize } from '../message/sanitize.ts'
 import type { Attachment } from './model.ts'
 
-/** Images of the message itself that are put into its sheet, and how many octets they may have together. */
-const most = 20
-const maxOctets = 4 * 1024 * 1024
+/** Inline images that are embedded in the page, and their maximum total size in bytes. */
+const maxImages = 20
+const maxImageBytes = 4 * 1024 * 1024
 
-/** Characters of them that are written into one sheet, however often it names them. */
-const maxWritten = 2 * maxOctets
+/** Characters of data URLs in one page, including repeated images. */
+const maxDataUrls = 2 * maxImageBytes
 
-const shownTypes = /^image\/(?:png|jpeg|gif|webp)$/
+const imageTypes = /^image\/(?:png|jpeg|gif|webp)$/
 
 /**
- * Nothing runs, nothing is asked of anybody, and links open apart: even where the HTML was read wrongly. Whoever shows it needs a frame on a
- * page of the box.
+ * A Content-Security-Policy under which nothing runs, nothing is fetched, and links open in a new window, even if sanitizing failed. The page can
+ * only be displayed in a frame on a page of this box.
  */
 function policy(remote: boolean): string {
   return [
@@ -32,39 +32,39 @@ function policy(remote: boolean): string {
   ].join('; ')
 }
 
-/** The HTML of a message as a page of its own, to be looked at. */
+/** Renders the HTML of a message as a page. */
 export class HtmlView {
-  readonly #emails: Pick<Emails, 'get' | 'row' | 'octets'>
+  readonly #emails: Pick<Emails, 'get' | 'row' | 'rawMessage'>
   readonly #examiner: Examiner
 
-  constructor(parts: { emails: Emails; examiner: Examiner }) {
-    this.#emails = parts.emails
-    this.#examiner = parts.examiner
+  constructor(deps: { emails: Emails; examiner: Examiner }) {
+    this.#emails = deps.emails
+    this.#examiner = deps.examiner
   }
 
-  /** `remote` lets images and fonts of others be fetched by whoever looks. Throws Fault 404 for a message without HTML. */
+  /** `remote` allows external images and fonts. Throws Fault 404 for a message without HTML. */
   async of(caller: Caller, identityId: string, id: string, remote: boolean): Promise<Download> {
     const { body_html } = await this.#emails.get(caller, identityId, id)
     if (body_html === null) throw notFound('HTML of this e-mail')
     const inline = await this.#images(caller, identityId, id, body_html)
-    // one image may be named a thousand times, and is written each time
-    let left = maxWritten
+    // an image may be referenced many times, and is embedded each time
+    let remaining = maxDataUrls
     const image = (source: string): string | undefined => {
       const [, cid] = /^cid:(.+)$/i.exec(source) ?? []
       if (cid !== undefined) {
         const found = inline.get(decoded(cid))
-        if (!found || found.length > left) return undefined
-        left -= found.length
+        if (!found || found.length > remaining) return undefined
+        remaining -= found.length
         return found
       }
       if (/^data:image\/(?:png|jpeg|gif|webp);base64,/i.test(source)) return source
       return remote && /^https?:\/\//i.test(source) ? source.replace(/^http:/i, 'https:') : undefined
     }
-    const inner = await sanitize(body_html, image, remote)
+    const body = await sanitize(body_html, image, remote)
     const head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>E-mail</title>'
     return {
       type: 'text/html; charset=utf-8',
-      bytes: Buffer.from(`<!doctype html><html lang="und"><head>${head}</head><body>${inner}</body></html>`),
+      bytes: Buffer.from(`<!doctype html><html lang="und"><head>${head}</head><body>${body}</body></html>`),
       headers: {
         'Content-Disposition': 'inline',
         'Content-Security-Policy': policy(remote),
@@ -74,22 +74,22 @@ export class HtmlView {
     }
   }
 
-  /** By content id, as data: URLs, for a sheet that may fetch nothing. Those that cannot be had any more are left out. */
+  /** Inline images by Content-ID, as data: URLs. Those no longer available are left out. */
   async #images(caller: Caller, identityId: string, id: string, html: string): Promise<Map<string, string>> {
     if (!html.includes('cid:')) return new Map()
     const row = await this.#emails.row(caller, identityId, id)
     const { attachments } = JSON.parse(row.detail) as EmailDetail
     const wanted: (Attachment & { content_id: string })[] = []
-    let octets = 0
+    let bytes = 0
     for (const one of attachments) {
       const { content_id, content_type, size } = one
-      if (content_id === null || !shownTypes.test(content_type)) continue
-      octets += size
-      if (octets > maxOctets || wanted.length === most) break
+      if (content_id === null || !imageTypes.test(content_type)) continue
+      bytes += size
+      if (bytes > maxImageBytes || wanted.length === maxImages) break
       wanted.push({ ...one, content_id })
     }
     if (wanted.length === 0 || row.raw_expired_at !== null) return new Map()
-    const raw = await this.#emails.octets(row)
+    const raw = await this.#emails.rawMessage(row)
     const found = new Map<string, string>()
     for (const { content_id, content_type, index } of wanted) {
       const part = await this.#examiner.attachment(raw, index, caller.account_id)

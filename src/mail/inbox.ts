@@ -9,8 +9,8 @@ import { insertBlob, insertWhole } from '../store/blobs.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
-import { isAnswer, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
-import { type Copy, duplicateOf, emailOf, insertEmail, insertSearchable, threadedOf } from './email-store.ts'
+import { isReply, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
+import { type RecipientCopy, duplicateOf, emailOf, insertEmail, insertSearchable, threadInputOf } from './email-store.ts'
 import type { ExaminedMessage } from './types.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type {
@@ -27,14 +27,14 @@ import { isFull, Quota, type Recipient, requireQuota } from './quota.ts'
 import type { Screening } from '../mailauth/screening.ts'
 import { addToThread, threadOf } from './threads.ts'
 import { traceHeader } from '../smtp/trace.ts'
-import { vouched } from '../mailauth/undecided.ts'
+import { internalVerdict } from '../mailauth/unchecked.ts'
 
 export interface InboxSettings {
   hostname: string
   domain: string
-  /** Octets one identity may keep, the operator's own ten times as many; 0 is no limit. */
+  /** Storage quota of one identity in bytes; the operator's mailbox has ten times as much; 0 for no limit. */
   quota: number
-  /** Whether a DNS failure in the verdict puts the message off. */
+  /** Whether a DNS failure in the DMARC check defers the message (451). */
   strict_temperror: boolean
 }
 
@@ -49,13 +49,13 @@ interface Deps {
   plan: Plan
   trash: Trash
   hosted: Hosted
-  desks: readonly SystemAddressHandler[]
-  /** The account whose operator reads `postmaster`. */
+  handlers: readonly SystemAddressHandler[]
+  /** The account that gets mail for `postmaster`. */
   operatorAccount: string
   settings: InboxSettings
 }
 
-/** Where mail arrives: decides who is a recipient, has the message examined, and keeps it. */
+/** The delivery target for incoming mail: checks recipients, has messages examined, and stores them. */
 export class Inbox implements DeliveryTarget {
   readonly #database: Database
   readonly #events: EventLog
@@ -65,9 +65,9 @@ export class Inbox implements DeliveryTarget {
   readonly #screening: Screening
   readonly #space: Space
   readonly #plan: Plan
-  readonly #room: Quota
+  readonly #quota: Quota
   readonly #hosted: Hosted
-  readonly #desks: readonly SystemAddressHandler[]
+  readonly #handlers: readonly SystemAddressHandler[]
   readonly #operatorAccount: string
   #settings: InboxSettings
   #listener: VerdictListener | undefined
@@ -81,44 +81,44 @@ export class Inbox implements DeliveryTarget {
     this.#screening = deps.screening
     this.#space = deps.space
     this.#plan = deps.plan
-    this.#room = new Quota(deps, deps.settings.quota)
+    this.#quota = new Quota(deps, deps.settings.quota)
     this.#hosted = deps.hosted
-    this.#desks = deps.desks
+    this.#handlers = deps.handlers
     this.#operatorAccount = deps.operatorAccount
     this.#settings = deps.settings
   }
 
-  /** Who hears of the verdict on each message of others', but not of what comes for our return paths and report addresses. */
+  /** Registers a listener for the verdict on each message from outside, except those to return paths and report addresses only. */
   onVerdict(listener: VerdictListener): void {
     this.#listener = listener
   }
 
   reload(settings: InboxSettings): void {
     this.#settings = settings
-    this.#room.reload(settings.quota)
+    this.#quota.reload(settings.quota)
   }
 
   /**
-   * Resolves with the account whose mailbox it is, when mail for the address is taken; throws the Refusal that RCPT answers otherwise. '' for a
-   * desk's and for a mailbox that is made first. `size` is what MAIL declared.
+   * Resolves with the account of the mailbox when mail for the address is accepted; throws the Refusal for RCPT otherwise. '' for a system address,
+   * and for the operator's mailbox before it exists. `size` is the size declared in MAIL.
    */
   async checkRecipient(address: string, size = 0): Promise<string> {
     if (this.#space.low()) throw storageFull()
     const box = mailbox(address, this.#settings.domain)
     const { domain } = box
     if (!this.#hosted.receives(domain)) throw new Refusal(550, '5.7.1', `We do not take mail for ${domain}`)
-    if (this.#deskOf(box)) return ''
-    const { operator, owner } = await this.#found(box)
-    const living = owner && owner.status !== 'deleted'
-    // the operator's is made when the first message comes
-    if (operator && !living) return ''
-    if (!living) throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    if (this.#handlerOf(box)) return ''
+    const { operator, owner } = await this.#findOwner(box)
+    const exists = owner && owner.status !== 'deleted'
+    // the operator's mailbox is created with the first message
+    if (operator && !exists) return ''
+    if (!exists) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox takes no mail for now')
-    await this.#room.require(owner, operator, Math.max(size, 1))
+    await this.#quota.require(owner, operator, Math.max(size, 1))
     return owner.account_id
   }
 
-  /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
+  /** Stores one copy for each recipient, all or none. Resolves with the queue id once that is on disk. */
   async deliver(
     envelope: Envelope,
     raw: Buffer,
@@ -126,14 +126,14 @@ export class Inbox implements DeliveryTarget {
     account: string,
   ): Promise<string> {
     const examining = this.#examiner.examine(raw, envelope, account).then((examination) => {
-      // also of what another filter refuses (RFC 9990 3.1)
-      if (!this.#isForDesks(envelope)) this.#listener?.(envelope, examination.verdict)
+      // also for messages that another filter refuses (RFC 9990 3.1)
+      if (!this.#isForHandlers(envelope)) this.#listener?.(envelope, examination.verdict)
       return examination
     })
-    const [examined, unwanted] = await Promise.all([examining, this.#screening.isSpam(envelope, raw)])
+    const [examined, isSpam] = await Promise.all([examining, this.#screening.isSpam(envelope, raw)])
     const { verdict, parsed } = examined
     const { action, reply, authentication } = verdict
-    const spam = unwanted || action === 'spam'
+    const spam = isSpam || action === 'spam'
     note({
       results: resultsOf(authentication, spam),
       message_id: parsed.message_id,
@@ -148,36 +148,36 @@ export class Inbox implements DeliveryTarget {
   }
 
   /**
-   * Keeps a message that one of our own sends to some of our own, as if it had come: known to be the sender's, so nothing is asked of the
-   * DNS. The envelope is `own`; answers the ids of the e-mails. Throws the Refusal that RCPT or DATA would answer.
+   * Stores a message between identities of this box as if it had been received. Its sender is known, so no checks are made. The envelope is
+   * `own`. Returns the ids of the e-mails. Throws the Refusal for RCPT or DATA.
    */
-  async deliverOwn(envelope: Envelope, raw: Buffer): Promise<string[]> {
+  async deliverInternal(envelope: Envelope, raw: Buffer): Promise<string[]> {
     const accounts: string[] = []
     for (const recipient of envelope.recipients) accounts.push(await this.checkRecipient(recipient, raw.length))
     const examined = await this.#examiner.examine(raw, envelope, accounts[0])
-    const verdict = vouched(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
+    const verdict = internalVerdict(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
     return this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
   }
 
-  /** Stores once more when there was too little room, and what was deleted has made way. Answers the ids of the e-mails. */
+  /** Stores the message; when space was lacking, purges the trash and tries again. Returns the ids of the e-mails. */
   async #storeAll(message: ExaminedMessage): Promise<string[]> {
     const store = (): Promise<string[]> => this.#database.transaction((tx) => this.#store(tx, message))
     try {
       return await store()
     } catch (error) {
       if (!isFull(error)) throw error
-      for (const recipient of message.envelope.recipients) await this.#makeRoom(recipient, message.raw.length)
+      for (const recipient of message.envelope.recipients) await this.#freeSpace(recipient, message.raw.length)
       return store()
     }
   }
 
-  async #makeRoom(recipient: string, octets: number): Promise<void> {
-    const { operator, owner } = await this.#found(mailbox(recipient, this.#settings.domain))
-    if (owner) await this.#room.make(owner, operator, octets)
+  async #freeSpace(recipient: string, bytes: number): Promise<void> {
+    const { operator, owner } = await this.#findOwner(mailbox(recipient, this.#settings.domain))
+    if (owner) await this.#quota.freeSpace(owner, operator, bytes)
   }
 
-  /** Who a mailbox of ours is, living or not. */
-  async #found({ local, domain }: ParsedAddress): Promise<{ operator: boolean; owner: IdentityRow | undefined }> {
+  /** The owner of a local mailbox, deleted or not. */
+  async #findOwner({ local, domain }: ParsedAddress): Promise<{ operator: boolean; owner: IdentityRow | undefined }> {
     const ours = `postmaster@${this.#settings.domain}`
     if (operatorMailboxes.has(local)) return { operator: true, owner: await this.#identities.ownerOf(ours) }
     const owner = await this.#identities.ownerOf(`${local}@${domain}`)
@@ -186,7 +186,7 @@ export class Inbox implements DeliveryTarget {
       : { operator: false, owner }
   }
 
-  /** Whether the operator receives what comes for a name that speaks for the box (RFC 2142): unless an identity has it. */
+  /** Whether mail for a role name of the box (RFC 2142) goes to the operator: unless an identity has that address. */
   #isOperators({ local, domain }: Pick<ParsedAddress, 'local' | 'domain'>, owner: IdentityRow | undefined): boolean {
     return domain === this.#settings.domain && receivingRoles.has(local) && (!owner || owner.status === 'deleted')
   }
@@ -194,17 +194,17 @@ export class Inbox implements DeliveryTarget {
   async #store(tx: Transaction, message: ExaminedMessage): Promise<string[]> {
     const { envelope, raw, examined } = message
     const owners: Recipient[] = []
-    let taken = false
+    let handled = false
     for (const recipient of envelope.recipients) {
       const box = mailbox(recipient, this.#settings.domain)
-      const desk = this.#deskOf(box)
-      taken ||= desk !== undefined
-      await desk?.receive(tx, box, message)
-      const found = desk ? undefined : await this.#owner(tx, recipient)
+      const handler = this.#handlerOf(box)
+      handled ||= handler !== undefined
+      await handler?.receive(tx, box, message)
+      const found = handler ? undefined : await this.#recipientOf(tx, recipient)
       if (found) owners.push({ ...found, recipient })
     }
     // deleted between RCPT and the end of DATA
-    if (owners.length === 0 && taken) return []
+    if (owners.length === 0 && handled) return []
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     requireQuota(owners, raw.length)
     const kept = {
@@ -219,17 +219,17 @@ export class Inbox implements DeliveryTarget {
     for (const { owner, recipient } of owners) {
       ids.push(await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient }))
     }
-    if (examined.parsed.report) for (const desk of this.#desks) await desk.hears?.(tx, message)
+    if (examined.parsed.report) for (const handler of this.#handlers) await handler.receiveReport?.(tx, message)
     return ids
   }
 
-  async #deliver(tx: Transaction, copy: Copy): Promise<string> {
+  async #deliver(tx: Transaction, copy: RecipientCopy): Promise<string> {
     const { examined, owner, envelope } = copy
     const now = this.#clock.now()
     const to = copy.recipient.includes('@') ? copy.recipient : `${copy.recipient}@${this.#settings.domain}`
     const { tag } = mailbox(to, this.#settings.domain)
     const earlier = await duplicateOf(tx, { ...copy, recipient: to }, now)
-    const threaded = threadedOf(copy)
+    const threaded = threadInputOf(copy)
     const thread = earlier ? undefined : await threadOf(tx, threaded, now)
     const email = emailOf(copy, {
       to,
@@ -249,7 +249,7 @@ export class Inbox implements DeliveryTarget {
     const seq = await insertEmail(tx, email, { ...copy, trace, mail_from: envelope.mail_from })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
     await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
-    // the sender came again because our 250 was lost (RFC 1047): kept and marked, but it is no news
+    // a duplicate, sent again as our 250 was lost (RFC 1047): stored and marked, without an event
     if (!thread) return email.id
     await insertSearchable(tx, seq, email, copy.examined.parsed)
     await addToThread(tx, thread, {
@@ -265,33 +265,33 @@ export class Inbox implements DeliveryTarget {
       account_id: owner.account_id,
       identity_id: owner.id,
       data: email,
-      annotation: (await isAnswer(tx, owner.account_id, email)) ? 'answer' : null,
-      // it is told once, and its octets count
+      annotation: (await isReply(tx, owner.account_id, email)) ? 'answer' : null,
+      // the event is delivered once, and its bytes count
       uncounted: uncountedMessageBytes + email.size,
       ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
     })
     return email.id
   }
 
-  /** Reports on reports would never end. */
-  #isForDesks({ recipients }: Envelope): boolean {
+  /** Whether all recipients are system addresses: reports on reports would never end. */
+  #isForHandlers({ recipients }: Envelope): boolean {
     const boxes = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
-    return boxes.every((box) => this.#desks.some((desk) => desk.answers(box) !== 'not ours'))
+    return boxes.every((box) => this.#handlers.some((handler) => handler.classify(box) !== 'unknown'))
   }
 
-  #deskOf(box: ParsedAddress): SystemAddressHandler | undefined {
-    const desk = this.#desks.find((one) => one.answers(box) !== 'not ours')
-    if (desk?.answers(box) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
-    return desk
+  #handlerOf(box: ParsedAddress): SystemAddressHandler | undefined {
+    const handler = this.#handlers.find((one) => one.classify(box) !== 'unknown')
+    if (handler?.classify(box) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    return handler
   }
 
-  async #owner(tx: Transaction, recipient: string): Promise<Omit<Recipient, 'recipient'> | undefined> {
+  async #recipientOf(tx: Transaction, recipient: string): Promise<Omit<Recipient, 'recipient'> | undefined> {
     const { local, domain } = mailbox(recipient, this.#settings.domain)
     const named = operatorMailboxes.has(local) ? undefined : await this.#identities.ownerOf(`${local}@${domain}`, tx)
     const operator = operatorMailboxes.has(local) || this.#isOperators({ local, domain }, named)
     const owner = operator ? await this.#identities.operator(tx, this.#operatorAccount) : named
     if (!owner || owner.status === 'deleted') return undefined
-    return { owner, ...(await this.#room.of(owner, operator, tx)) }
+    return { owner, ...(await this.#quota.limitsOf(owner, operator, tx)) }
   }
 }
 

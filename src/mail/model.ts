@@ -4,7 +4,7 @@ import type { Scope } from '../core/scopes.ts'
 import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
-/** What callers mark e-mails with. */
+/** A label of an e-mail. */
 export const Label = z
   .string()
   .trim()
@@ -12,13 +12,13 @@ export const Label = z
   .max(64)
   .regex(/^[^\p{Cc}]+$/u, { error: 'must be 1 to 64 printable characters' })
 
-/** A mailbox as a header names it; the address is lower case in its domain only. */
+/** A mailbox of a header field. Only the domain of the address is in lower case. */
 export const Address = z.object({ address: z.string(), name: z.string() }).meta({ id: 'Address' })
 export type Address = z.output<typeof Address>
 
 export const Link = z
   .object({ url: z.string(), text: z.string(), kind: z.enum(['verify', 'reset', 'signin', 'unsubscribe', 'other']) })
-  .meta({ id: 'Link', description: 'A link of the message, and what it seems to be for' })
+  .meta({ id: 'Link', description: 'A link of the message and its likely purpose' })
 export type Link = z.output<typeof Link>
 
 export const Attachment = z
@@ -37,7 +37,7 @@ export type Attachment = z.output<typeof Attachment>
 const result = z.enum(['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy'])
 export type AuthResult = z.output<typeof result>
 
-/** What SPF, DKIM, DMARC and ARC said of a message on arrival (RFC 8601). */
+/** The results of SPF, DKIM, DMARC and ARC on arrival (RFC 8601). */
 export const Authentication = z
   .object({
     spf: z.object({ result, domain: z.string().nullable(), reason: z.string().nullable() }),
@@ -50,7 +50,7 @@ export const Authentication = z
         aligned: z.boolean(),
         reason: z.string().nullable(),
         signed_fields: z.array(z.string()).default([]).meta({
-          description: 'header fields that it covers, each of their instances, in lower case; at most 50',
+          description: 'header fields of which it covers all instances, in lower case; at most 50',
         }),
       }),
     ),
@@ -67,20 +67,20 @@ export const Authentication = z
 export type Authentication = z.output<typeof Authentication>
 
 /**
- * Whether the domain that vouches for the author vouches for a header field too, by its name in lower case. What a server of the domain
- * itself handed in, or one of our own sent, is the author's throughout; what a signature alone vouches for is what it covers.
+ * Whether the DMARC pass also covers a header field (name in lower case). With aligned SPF, or for internal mail, it covers every field; with
+ * aligned DKIM only, it covers the signed fields.
  */
 export function isVouchedFor({ dmarc, dkim }: Authentication, field: string): boolean {
   if (dmarc.result !== 'pass') return false
   if (dmarc.aligned_by.includes('spf') || !dmarc.aligned_by.includes('dkim')) return true
-  // of what came before they were kept, the fields are not known
+  // signed_fields is missing in e-mails of older versions
   return dkim.some(
     ({ result: found, aligned, signed_fields }: Partial<Authentication['dkim'][number]>) =>
       found === 'pass' && aligned === true && signed_fields?.includes(field) === true,
   )
 }
 
-/** Who handed us a message, and for whom: the SMTP envelope (RFC 5321 3.3). */
+/** The SMTP envelope of a message (RFC 5321 3.3), and its client. */
 export interface Envelope {
   remote_address: string
   helo: string
@@ -94,15 +94,15 @@ export interface Envelope {
   tls: { version: string; cipher: string } | null
   /** The id in our Received field and in the 250 reply. */
   session: string
-  /** The sender asks for checked TLS all the way (RFC 8689). */
+  /** The sender requires verified TLS on the whole path (RFC 8689). */
   require_tls?: true
-  /** The message is one of ours: it is read, and not judged. */
+  /** An internal message: it is parsed, but not authenticated. */
   own?: true
 }
 
-/** The DMARC policy of a domain that asks for aggregate reports, as a report shows it (RFC 9990 3.1.1.5). */
+/** The DMARC policy of a domain that requests aggregate reports, as in a report (RFC 9990 3.1.1.5). */
 export interface PublishedPolicy {
-  /** Where the record was found. */
+  /** The domain at which the record was found. */
   domain: string
   p: string
   sp: string
@@ -113,20 +113,20 @@ export interface PublishedPolicy {
   testing: boolean
 }
 
-/** What the checks said, and what to do about it. */
+/** The results of the checks, and the resulting action. */
 export interface Verdict {
   authentication: Authentication
-  /** The From domain, set only on a DMARC pass; null all the same when the body can be read in two ways. */
+  /** The From domain, only on a DMARC pass; null when the content is ambiguous. */
   verified_domain: string | null
-  /** `keep`, `spam` (kept and marked) or `reject` (550 5.7.26, or what a filter said). */
+  /** `keep`, `spam` (stored and marked) or `reject` (550 5.7.26, or the reply of a filter). */
   action: 'keep' | 'spam' | 'reject'
   /** The SMTP reply when the action is `reject`. */
   reply: { code: number; enhanced: string; text: string } | null
   /** The value of our Authentication-Results field (RFC 8601), folded, without the field name. */
   authentication_results: string
-  /** The policy that was applied; null where there is none, or its domain asks for no reports. */
+  /** The policy that was applied; null without one, or when its domain requests no reports. */
   published: PublishedPolicy | null
-  /** The trusted ARC sealer whose word overrode a DMARC failure. */
+  /** The trusted ARC sealer whose result overrode a DMARC failure. */
   forwarder: string | null
 }
 
@@ -143,7 +143,7 @@ export const EmailStatus = z.enum([
   'cancelled',
 ])
 
-/** What a list shows of an e-mail: no bodies. */
+/** An e-mail in a list, without bodies. */
 export const EmailRow = z
   .object({
     id: Id('email'),
@@ -158,8 +158,8 @@ export const EmailRow = z
     snippet: z.string(),
     read: z.boolean(),
     spam: z.boolean(),
-    automated: z.boolean().meta({ description: 'a program made it, or so says somebody it came by: no author vouches for this' }),
-    tag: z.string().nullable().meta({ description: 'what followed + in the address it came to' }),
+    automated: z.boolean().meta({ description: 'whether the message claims to be generated by a program; not authenticated' }),
+    tag: z.string().nullable().meta({ description: 'the part after + in the recipient address' }),
     labels: z.array(z.string()),
     size: z.int(),
     has_attachments: z.boolean(),
@@ -175,15 +175,15 @@ export const EmailRow = z
   .meta({ id: 'EmailRow' })
 export type EmailRow = z.output<typeof EmailRow>
 
-/** Where the delivery to one recipient stands. */
+/** The state of the delivery to one recipient. */
 export const Delivery = z
   .object({
     recipient: z.string(),
     status: EmailStatus,
-    smtp_code: z.int().nullable().meta({ description: 'of the last answer (RFC 5321 4.2)' }),
-    enhanced_code: z.string().nullable().meta({ description: 'of the last answer (RFC 3463)' }),
-    response: z.string().nullable().meta({ description: 'the last answer, or why there was none' }),
-    mx: z.string().nullable().meta({ description: 'the server that was last spoken to' }),
+    smtp_code: z.int().nullable().meta({ description: 'of the last reply (RFC 5321 4.2)' }),
+    enhanced_code: z.string().nullable().meta({ description: 'of the last reply (RFC 3463)' }),
+    response: z.string().nullable().meta({ description: 'the last reply, or why there was none' }),
+    mx: z.string().nullable().meta({ description: 'the last server contacted' }),
     tls: z
       .string()
       .nullable()
@@ -209,7 +209,7 @@ export const DeliveryAttempt = z
   .meta({ id: 'DeliveryAttempt' })
 export type DeliveryAttempt = z.output<typeof DeliveryAttempt>
 
-/** An e-mail whole. */
+/** A whole e-mail. */
 export const Email = z
   .object({
     ...EmailRow.shape,
@@ -217,7 +217,7 @@ export const Email = z
     reply_to: z.string().nullable(),
     reply_to_verified: z.boolean().nullable().default(null).meta({
       description:
-        'whether verified_domain vouches for reply_to as it does for from; false: whoever passed the message on may have put it there, and reply goes to from unless told otherwise; null when there is no reply_to, or from is not verified',
+        'whether verified_domain also covers reply_to; false: a forwarder may have added it, and reply goes to from unless specified; null when there is no reply_to, or from is not verified',
     }),
     cc: z.array(Address),
     bcc: z.array(Address),
@@ -230,10 +230,10 @@ export const Email = z
     attachments: z.array(Attachment),
     authentication: Authentication.nullable(),
     parse_error: z.string().nullable(),
-    send_at: Timestamp.nullable().meta({ description: 'when a scheduled message leaves' }),
+    send_at: Timestamp.nullable().meta({ description: 'when a scheduled message is sent' }),
     created_by: Maker.default(null).meta({
       description:
-        'the key or session that an outbound message was sent or scheduled with; null for others, and from before this was kept',
+        'the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions',
       example: 'key_01jd3v8m2ef1pbx9mz5k7q4w6a',
     }),
     deliveries: z.array(z.object({ ...Delivery.shape, history: z.array(DeliveryAttempt).optional() })).meta({
@@ -241,12 +241,12 @@ export const Email = z
     }),
     duplicate_of: Id('email')
       .nullable()
-      .meta({ description: 'the same envelope and octets came before, within 24 h (RFC 1047)' }),
+      .meta({ description: 'the earlier e-mail with the same envelope and content, within 24 h (RFC 1047)' }),
   })
   .meta({ id: 'Email' })
 export type Email = z.output<typeof Email>
 
-/** What `reply_to_verified` of an e-mail is. */
+/** Computes `reply_to_verified` of an e-mail. */
 export function replyToVerified({
   reply_to,
   verified_domain,
@@ -270,12 +270,12 @@ export const EmailChange = z
     read: z.boolean().optional(),
     unread: z.boolean().optional(),
     labels: z.strictObject({ add: z.array(Label).max(50).default([]), remove: z.array(Label).max(50).default([]) }).optional(),
-    send_at: TimestampInput.optional().meta({ description: 'another time to leave, while it is scheduled' }),
+    send_at: TimestampInput.optional().meta({ description: 'a new time to send, while it is scheduled' }),
   })
   .meta({ id: 'EmailChange' })
 export type EmailChange = z.output<typeof EmailChange>
 
-/** A conversation, as lists show it. */
+/** A thread, as in lists. */
 export const Thread = z
   .object({
     id: Id('thread'),
@@ -293,8 +293,8 @@ export type Thread = z.output<typeof Thread>
 export const ThreadWithMessages = z
   .object({
     ...Thread.shape,
-    messages: z.array(Email).meta({ description: 'oldest first, as many as one answer carries (about 1 MiB)' }),
-    has_more: z.boolean().meta({ description: 'whether there are messages after these' }),
+    messages: z.array(Email).meta({ description: 'oldest first, as many as fit into one answer (about 1 MiB)' }),
+    has_more: z.boolean().meta({ description: 'whether there are more messages' }),
     next_cursor: z.string().nullable(),
   })
   .meta({ id: 'ThreadWithMessages' })

@@ -17,7 +17,7 @@ import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { MailArchive } from './archive.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
-import { sureAuthorOf } from '../mailauth/author.ts'
+import { strictAuthorOf } from '../mailauth/author.ts'
 import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
 import { Emails } from './emails.ts'
 import { Examiner, type ExaminerOptions } from './workers/examiner.ts'
@@ -56,13 +56,13 @@ interface Deps {
   testing?: { examiner?: ExaminerOptions | undefined } | undefined
 }
 
-/** Longest time in milliseconds from the end of DATA to our answer. */
+/** Timeout from the end of DATA to our reply, in milliseconds. */
 const dataTimeout = 300_000
 
-/** 500 octets a second, averaged over each minute: slower is nobody's line, but a way to hold ours. */
+/** The minimum rate of message data: 500 bytes a second, averaged over each minute. Slower clients are abusive. */
 const pace = { octets: 30_000, within: 60_000 }
 
-/** Mail in: the receiver, the workers that examine, the inbox that keeps, and what callers may ask of it all. */
+/** Incoming and stored mail: the receiver, the examiner, the inbox, and the routes for e-mails. */
 export class MailModule implements Module {
   readonly name = 'mail'
   readonly events: EventType[] = [emailReceived]
@@ -72,24 +72,24 @@ export class MailModule implements Module {
   readonly archive: MailArchive
   readonly examiner: Examiner
   readonly inbox: Inbox
-  /** Where whoever delivers counts what is asked of the DNS. */
+  /** Counts the DNS queries of outbound delivery. */
   readonly deliveryQueries = new DnsTally()
   readonly #deps: Deps
   readonly #screening: Screening
-  readonly #figures: MailMetrics
-  readonly #desks: SystemAddressHandler[] = []
+  readonly #metrics: MailMetrics
+  readonly #handlers: SystemAddressHandler[] = []
   #receiver: Receiver | undefined
   #submissionAuth: SubmissionAuth | undefined
-  #doors: SubmissionListeners | undefined
+  #submission: SubmissionListeners | undefined
   #config: Config
 
   constructor(deps: Deps) {
     const { config, log } = deps
     this.#deps = deps
     this.#config = config
-    this.#figures = new MailMetrics(deps.metrics, {
+    this.#metrics = new MailMetrics(deps.metrics, {
       smtp: () => this.#receiver?.stats,
-      submission: () => this.#doors?.stats,
+      submission: () => this.#submission?.stats,
       limits: () => ({ connections: this.#config.smtp.max_connections, octets: this.#receiver?.budget.limit ?? 0 }),
     })
     this.examiner = new Examiner(examinerSettings(config), log, deps.testing?.examiner)
@@ -98,7 +98,7 @@ export class MailModule implements Module {
     this.outgoing = new OutgoingEmails(deps)
     this.inbox = new Inbox({
       ...deps,
-      desks: this.#desks,
+      handlers: this.#handlers,
       examiner: this.examiner,
       screening: this.#screening,
       settings: inboxSettings(config),
@@ -122,60 +122,60 @@ export class MailModule implements Module {
     examinerMetrics(deps.metrics, this.examiner, { checks, blocklists, delivery: this.deliveryQueries })
   }
 
-  /** Where mail is received; empty unless started. */
+  /** The addresses of the receiver; empty unless started. */
   get addresses(): { host: string; port: number }[] {
     return this.#receiver?.addresses ?? []
   }
 
-  /** What the receiver has counted since the start; undefined unless started. */
+  /** Counts of the receiver since the start; undefined unless started. */
   get received(): Receiver['stats'] | undefined {
     return this.#receiver?.stats
   }
 
-  /** Where mail of our own is handed in: with STARTTLS, and with TLS from the first octet. */
+  /** The addresses of the submission listeners: with STARTTLS, and with implicit TLS. */
   get submissionAddresses(): SubmissionListeners['addresses'] {
-    return this.#doors?.addresses ?? { starttls: [], tls: [] }
+    return this.#submission?.addresses ?? { starttls: [], tls: [] }
   }
 
-  /** The one author of a message, read so that nobody can read another (RFC 5322 3.6.2). */
-  readonly authorOf = sureAuthorOf
+  /** The single author of a message, or none if it is ambiguous (RFC 5322 3.6.2). */
+  readonly authorOf = strictAuthorOf
 
   get jobs(): CronJob[] {
-    return [{ name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#letGo(signal) }]
+    return [{ name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#sweepRaw(signal) }]
   }
 
-  /** Before `start`. */
-  addDesk(desk: SystemAddressHandler): void {
-    this.#desks.push(desk)
+  /** Called before `start`. */
+  addSystemAddressHandler(handler: SystemAddressHandler): void {
+    this.#handlers.push(handler)
   }
 
-  /** Who hears of the verdict on each message of others'. */
+  /** Registers a listener for the verdict on each message from outside. */
   onVerdict(listener: VerdictListener): void {
     this.inbox.onVerdict(listener)
   }
 
-  /** Who may hand in mail; before `start`. */
+  /** Sets the authentication of message submission. Called before `start`. */
   setSubmissionAuth(submissionAuth: SubmissionAuth): void {
     this.#submissionAuth = submissionAuth
   }
 
   async start(): Promise<void> {
     const { clock, log, submissionLog } = this.#deps
-    this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log, { figures: this.#figures.of('smtp') })
+    this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log, { metrics: this.#metrics.of('smtp') })
     await this.#receiver.start()
     if (!this.#submissionAuth) return
-    this.#doors = new SubmissionListeners(this.#submissionAuth, this.#doorSettings(), {
+    this.#submission = new SubmissionListeners(this.#submissionAuth, this.#submissionSettings(), {
       clock,
       log: submissionLog,
       budget: this.#receiver.budget,
-      figures: this.#figures.of('submission'),
+      metrics: this.#metrics.of('submission'),
     })
-    await this.#doors.start()
+    await this.#submission.start()
   }
 
-  /** The receiver first: what it has taken is kept before the workers go. */
+  /** Stops the receivers first, so that messages being received are stored before the workers end. */
   async stop(): Promise<void> {
-    await Promise.all([this.#receiver?.stop(), this.#doors?.stop()])
+    await Promise.all([this.#receiver?.stop(), this.#submission?.stop()])
     await this.examiner.stop()
   }
 
@@ -189,21 +189,21 @@ export class MailModule implements Module {
 
   #renew(): void {
     this.#receiver?.reload(this.#receiverSettings())
-    this.#doors?.reload(this.#doorSettings())
+    this.#submission?.reload(this.#submissionSettings())
   }
 
   #receiverSettings(): ReceiverSettings {
     const { hostname, smtp } = this.#config
     const tls = this.#deps.certificates.mail
-    return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout, pace }
+    return { ...smtp, hostname, tls, listen: smtp.listen.map(endpointText), data_timeout: dataTimeout, pace }
   }
 
-  #doorSettings(): SubmissionListenerSettings {
+  #submissionSettings(): SubmissionListenerSettings {
     const { listen, listen_tls, ...logins } = this.#config.submission
-    return { ...this.#receiverSettings(), ...logins, listen: listen.map(spelled), listen_tls: listen_tls.map(spelled) }
+    return { ...this.#receiverSettings(), ...logins, listen: listen.map(endpointText), listen_tls: listen_tls.map(endpointText) }
   }
 
-  async #letGo(signal: AbortSignal | undefined): Promise<void> {
+  async #sweepRaw(signal: AbortSignal | undefined): Promise<void> {
     const age = this.#config.retention.raw
     if (age === undefined) return
     await new RawMail(this.#deps).sweep(iso(this.#deps.clock.now() - age), signal)
@@ -229,6 +229,6 @@ function inboxSettings({ hostname, mail }: Config): InboxSettings {
   return { hostname, domain: mail.domain, quota: mail.quota, strict_temperror: mail.strict_temperror }
 }
 
-function spelled({ host, port }: Endpoint): string {
+function endpointText({ host, port }: Endpoint): string {
   return host === undefined ? `[::]:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

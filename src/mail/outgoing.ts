@@ -6,43 +6,43 @@ import type { EventLog } from '../events/log.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { insertBlob, insertWhole, readBlob } from '../store/blobs.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { cut, insertEmail, insertSearchable } from './email-store.ts'
-import { deliveriesOf, deliveryOf, type RecipientRow, worstOf } from './deliveries.ts'
-import { type EmailDetail, selectWithBody, type StoredEmail, whole, type WithBody } from './email-rows.ts'
+import { truncateBodies, insertEmail, insertSearchable } from './email-store.ts'
+import { deliveriesOf, deliveryOf, type RecipientRow, overallStatus } from './deliveries.ts'
+import { type EmailDetail, selectWithBody, type StoredEmail, wholeEmail, type StoredEmailWithBody } from './email-rows.ts'
 import type { Examination } from './types.ts'
 import type { Address, Delivery, Email } from './model.ts'
-import { isOutside } from './address.ts'
-import { addToThread, othersAmong, threadNamed, threadOf } from './threads.ts'
+import { isExternal } from './address.ts'
+import { addToThread, othersAmong, threadById, threadOf } from './threads.ts'
 
-/** A composed message of an identity, read by the examiner. */
+/** A composed message of an identity, examined. */
 export interface OutgoingMessage {
   owner: IdentityRow
-  /** The address it is from: the owner's own, or another of theirs. */
+  /** The sender address: the primary one of the owner, or an alias. */
   from: string
   raw: Buffer
   examined: Examination
-  /** All of them, in the order to, cc, bcc. */
+  /** All recipients, in the order to, cc, bcc. */
   recipients: { field: RecipientRow['field']; address: Address }[]
   labels: string[]
-  /** ISO 8601; null is at once. */
+  /** ISO 8601; null for at once. */
   send_at: string | null
-  /** The key or session it is sent with; null for what the box sends by itself. */
+  /** The key or session that sends it; null for messages of the box itself. */
   created_by: string | null
-  /** The header block that goes before the octets: our signatures, whole lines with CRLF; empty when it is signed later. */
+  /** The header fields that are prepended to the raw message: date and signatures, lines with CRLF; empty when it is signed later. */
   trace: string
-  /** The conversation it belongs to, when that is known better than by its header. */
+  /** Its thread, if given explicitly. */
   thread_id?: string | null
 }
 
-/** A message as it was kept. */
-export interface Kept {
+/** A message that was stored. */
+export interface StoredMessage {
   email: Email
   recipients: RecipientRow[]
-  /** In the same transaction. */
+  /** Appends an event of this type, in the same transaction. */
   tell(type: EventType<Email>): Promise<void>
 }
 
-/** What a courier needs of a message to hand it to one recipient. */
+/** What a courier needs to deliver a message to one recipient. */
 export interface QueuedEmail {
   recipient: RecipientRow
   email: StoredEmail
@@ -50,22 +50,22 @@ export interface QueuedEmail {
   identity_status: IdentityRow['status']
 }
 
-/** The messages that identities send, as the box keeps them: their rows, octets, threads, and where each delivery stands. */
+/** Outbound messages as stored: their rows, raw messages, threads, and the state of each delivery. */
 export class OutgoingEmails {
   readonly #database: Database
   readonly #events: EventLog
   readonly #clock: Clock
   readonly #plan: Plan
 
-  constructor(parts: { database: Database; events: EventLog; clock: Clock; plan: Plan }) {
-    this.#database = parts.database
-    this.#events = parts.events
-    this.#clock = parts.clock
-    this.#plan = parts.plan
+  constructor(deps: { database: Database; events: EventLog; clock: Clock; plan: Plan }) {
+    this.#database = deps.database
+    this.#events = deps.events
+    this.#clock = deps.clock
+    this.#plan = deps.plan
   }
 
-  /** Keeps a message with a row for each recipient, queued or scheduled; answers it, those rows, and what tells the log of it as it is now. */
-  async insert(tx: Transaction, message: OutgoingMessage): Promise<Kept> {
+  /** Stores a message with a row for each recipient, queued or scheduled. */
+  async insert(tx: Transaction, message: OutgoingMessage): Promise<StoredMessage> {
     const { owner, from, raw, examined, trace, send_at } = message
     const { parsed } = examined
     const at = iso(this.#clock.now())
@@ -83,7 +83,7 @@ export class OutgoingEmails {
       own: owner.email,
     }
     const thread =
-      (await threadNamed(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, threaded, this.#clock.now()))
+      (await threadById(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, threaded, this.#clock.now()))
     const email = outboundEmail(message, { at, thread_id: thread.id })
     const rawId = await insertBlob(tx, {
       size: raw.length,
@@ -117,12 +117,12 @@ export class OutgoingEmails {
     return { email: kept, recipients, tell: (type) => this.#append(tx, type, { account_id, body_id: bodyId, email: kept }, {}) }
   }
 
-  /** How the delivery to one recipient stands; undefined when the message was deleted. */
+  /** The state of the delivery to one recipient; undefined when the message was deleted. */
   recipient(seq: number, reader: Reader): Promise<RecipientRow | undefined> {
     return reader.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${seq}`)
   }
 
-  /** What is needed to deliver to one recipient; undefined when the message was deleted. */
+  /** The data for the delivery to one recipient; undefined when the message was deleted. */
   async queuedEmail(recipientSeq: number, reader: Reader = this.#database): Promise<QueuedEmail | undefined> {
     const recipient = await this.recipient(recipientSeq, reader)
     const email =
@@ -134,8 +134,8 @@ export class OutgoingEmails {
     return email && { recipient, email, account_id: email.account_id, identity_status: email.identity_status }
   }
 
-  /** The octets to be sent, signatures before them; undefined when they are gone. */
-  async octets({
+  /** The raw message with signatures prepended; undefined when it was deleted. */
+  async rawMessage({
     raw_id,
     raw_expired_at,
     trace,
@@ -144,8 +144,8 @@ export class OutgoingEmails {
     return raw && Buffer.concat([Buffer.from(trace), raw])
   }
 
-  /** Changes what goes before the octets, and the time a scheduled message leaves (ISO 8601). */
-  async stamp(tx: Transaction, emailId: string, { trace, send_at }: { trace: string; send_at?: string }): Promise<void> {
+  /** Sets the prepended header fields, and the time of a scheduled message (ISO 8601). */
+  async setTrace(tx: Transaction, emailId: string, { trace, send_at }: { trace: string; send_at?: string }): Promise<void> {
     const row = await tx.get<Pick<StoredEmail, 'detail'>>(sql`SELECT detail FROM emails WHERE id = ${emailId}`)
     if (!row) return
     const before = JSON.parse(row.detail) as EmailDetail
@@ -154,44 +154,44 @@ export class OutgoingEmails {
   }
 
   /**
-   * Writes down where the delivery to one recipient stands, and with it the message; answers that delivery. A bounce is the last word: what
-   * is written after it changes neither status nor answer. Who has read the row in this transaction may give that instead of its place.
+   * Updates the state of the delivery to one recipient, and the status of the message. Returns that delivery. A bounce is final: later updates
+   * change neither status nor response. `recipient` is a sequence number, or a row read in the same transaction.
    */
-  async note(
+  async updateDelivery(
     tx: Transaction,
     recipient: number | RecipientRow,
     change: Partial<Omit<RecipientRow, 'seq'>>,
   ): Promise<Delivery | undefined> {
     const before = typeof recipient === 'number' ? await this.recipient(recipient, tx) : recipient
     if (!before) return undefined
-    const row = { ...before, ...change, ...(before.status === 'bounced' ? lastWord(before) : {}) }
+    const row = { ...before, ...change, ...(before.status === 'bounced' ? bounceFields(before) : {}) }
     await tx.run(
       sql`UPDATE email_recipients SET status = ${row.status}, smtp_code = ${row.smtp_code}, enhanced_code = ${row.enhanced_code},
         response = ${row.response}, mx = ${row.mx}, tls = ${row.tls}, attempts = ${row.attempts}, next_attempt_at = ${row.next_attempt_at},
         delivered_at = ${row.delivered_at}, bounced_at = ${row.bounced_at}, complained_at = ${row.complained_at},
         delivery_id = ${row.delivery_id} WHERE seq = ${row.seq}`,
     )
-    if (row.status !== before.status) await this.#noteWhole(tx, row.email_id)
+    if (row.status !== before.status) await this.#updateStatus(tx, row.email_id)
     return deliveryOf(row)
   }
 
-  /** Whether this copy goes to somebody outside of the account that sends it. */
-  async goesOutside(reader: Reader, { email_id, address }: RecipientRow): Promise<boolean> {
+  /** Whether this recipient is outside of the sending account. */
+  async isExternalRecipient(reader: Reader, { email_id, address }: RecipientRow): Promise<boolean> {
     const sender = await reader.get<{ account_id: string }>(
       sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}`,
     )
-    return sender !== undefined && isOutside(reader, sender.account_id, address)
+    return sender !== undefined && isExternal(reader, sender.account_id, address)
   }
 
-  /** Tells the log of a message, with what else its event carries. */
-  async tell<Data extends Email>(
+  /** Appends an event for a message, with further fields. */
+  async appendEvent<Data extends Email>(
     tx: Transaction,
     type: EventType<Data>,
     emailId: string,
     more: Omit<Data, keyof Email>,
     annotation: string | null = null,
   ): Promise<void> {
-    const row = await tx.get<WithBody & { account_id: string }>(
+    const row = await tx.get<StoredEmailWithBody & { account_id: string }>(
       sql`SELECT emails.*, blobs.size AS body_size, blobs.deflated, blobs.bytes, identities.account_id FROM emails
         JOIN identities ON identities.id = emails.identity_id LEFT JOIN blobs ON blobs.id = emails.body_id WHERE emails.id = ${emailId}`,
     )
@@ -200,16 +200,16 @@ export class OutgoingEmails {
     await this.#append(
       tx,
       type,
-      { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries }, annotation },
+      { account_id: row.account_id, body_id: row.body_id, email: { ...wholeEmail(row), deliveries }, annotation },
       more,
     )
   }
 
-  /** A message as callers see it; throws nothing: the caller knows that it is there. */
+  /** A message as in the API. It must exist. */
   async show(reader: Reader, emailId: string): Promise<Email> {
-    const row = await reader.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${emailId}`)
+    const row = await reader.get<StoredEmailWithBody>(sql`${selectWithBody} WHERE emails.id = ${emailId}`)
     const deliveries = (await deliveriesOf(reader, [emailId])).get(emailId) ?? []
-    return { ...whole(row!), deliveries }
+    return { ...wholeEmail(row!), deliveries }
   }
 
   async #append<Data extends Email>(
@@ -223,7 +223,7 @@ export class OutgoingEmails {
     }: { account_id: string; body_id: number; email: Email; annotation?: string | null },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
-    const bodies = cut(email)
+    const bodies = truncateBodies(email)
     const blob = { id: body_id, fields: ['body_text', 'body_html', 'text'] as const }
     await this.#events.append(tx, type, {
       account_id,
@@ -235,9 +235,9 @@ export class OutgoingEmails {
     })
   }
 
-  async #noteWhole(tx: Transaction, emailId: string): Promise<void> {
+  async #updateStatus(tx: Transaction, emailId: string): Promise<void> {
     const rows = await tx.all<Pick<RecipientRow, 'status'>>(sql`SELECT status FROM email_recipients WHERE email_id = ${emailId}`)
-    const status = worstOf(rows.map((row) => row.status))
+    const status = overallStatus(rows.map((row) => row.status))
     const sent_at = status === 'delivered' || status === 'sent' ? iso(this.#clock.now()) : null
     await tx.run(
       sql`UPDATE emails SET status = ${status}, sent_at = coalesce(sent_at, ${sent_at}) WHERE id = ${emailId} AND status <> ${status}`,
@@ -245,8 +245,8 @@ export class OutgoingEmails {
   }
 }
 
-// the receiver's report may be faster than our own record of its 250
-function lastWord({ status, smtp_code, enhanced_code, response, next_attempt_at }: RecipientRow): Partial<RecipientRow> {
+// the bounce report may arrive before the 250 is recorded
+function bounceFields({ status, smtp_code, enhanced_code, response, next_attempt_at }: RecipientRow): Partial<RecipientRow> {
   return { status, smtp_code, enhanced_code, response, next_attempt_at }
 }
 

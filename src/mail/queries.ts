@@ -7,12 +7,12 @@ import type { Rows } from '../store/rows.ts'
 const shapes = {
   unread: Flag.optional(),
   from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address or name' }),
-  to: z.string().min(1).max(320).optional().meta({ description: 'part of the address it arrived at, or of those it went to' }),
+  to: z.string().min(1).max(320).optional().meta({ description: 'part of a recipient address' }),
   after: TimestampInput.optional().meta({ description: 'received after this time' }),
   before: TimestampInput.optional().meta({ description: 'received before this time' }),
 }
 
-/** Which e-mails a list shows. */
+/** The query parameters of a list of e-mails. */
 export const EmailFilter = z.strictObject({
   ...Paging.shape,
   ...shapes,
@@ -23,13 +23,13 @@ export const EmailFilter = z.strictObject({
   has_attachments: Flag.optional(),
   spam: Flag.optional().meta({ description: 'false when left out; in the trash both' }),
   duplicates: Flag.optional().meta({
-    description: 'also show repeats of a message that came before: false when left out, in the trash true',
+    description: 'also list duplicates of earlier messages: false by default, in the trash true',
   }),
-  trash: Flag.default(false).meta({ description: 'what was deleted and can be restored, in place of the others' }),
+  trash: Flag.default(false).meta({ description: 'list deleted messages that can be restored, instead of the others' }),
 })
 export type EmailFilter = z.output<typeof EmailFilter>
 
-/** Which e-mails a search finds. */
+/** The query parameters of a search. */
 export const EmailSearch = z.strictObject({
   ...Paging.shape,
   ...shapes,
@@ -43,35 +43,35 @@ export const EmailSearch = z.strictObject({
 })
 export type EmailSearch = z.output<typeof EmailSearch>
 
-/** Which messages of a thread are answered. */
+/** The paging of the messages of a thread. */
 export const ThreadPaging = z.strictObject({
   limit: Count(1, 1000, 1000),
   cursor: Paging.shape.cursor,
 })
 export type ThreadPaging = z.output<typeof ThreadPaging>
 
-/** Which e-mails a list shows. */
+/** The SQL conditions of a list of e-mails. */
 export function selection(identityId: string, filter: EmailFilter): Pick<Rows, 'from' | 'where' | 'filters' | 'costly'> {
   const { trash, thread_id, unread, from, to, subject, label, has_attachments } = filter
   const own = sql`identity_id = ${identityId}`
   const filters: Sql[] = []
   const costly = [from, to, subject, label].some((one) => one !== undefined)
   const listed = { from: trash ? sql`emails_trash AS emails` : sql`emails`, filters, costly }
-  // in the trash one looks for what is not where it was
-  const usual = trash ? {} : { direction: 'inbound' as const, spam: false, duplicates: false }
-  const { direction = 'all', spam, duplicates = true } = { ...usual, ...given(filter) }
+  // in the trash everything is listed by default
+  const defaults = trash ? {} : { direction: 'inbound' as const, spam: false, duplicates: false }
+  const { direction = 'all', spam, duplicates = true } = { ...defaults, ...given(filter) }
   if (direction !== 'all') filters.push(sql`direction = ${direction}`)
   if (spam !== undefined) filters.push(sql`spam = ${spam ? 1 : 0}`)
   if (has_attachments !== undefined) filters.push(sql`has_attachments = ${has_attachments ? 1 : 0}`)
   if (!duplicates) filters.push(sql`duplicate_of IS NULL`)
   if (label !== undefined) {
-    // a quote inside a label is escaped, so what opens one follows the bracket or a comma only
+    // quotes inside a label are escaped, so an opening quote only follows the bracket or a comma
     const text = JSON.stringify(label)
     filters.push(sql`(instr(labels, ${`[${text}`}) = 1 OR instr(labels, ${`,${text}`}) > 0)`)
   }
   if (subject !== undefined) filters.push(sql`instr(lower(subject), lower(${subject})) > 0`)
   if (thread_id !== undefined && !trash) {
-    // by the plus, so that the thread alone leads to the rows
+    // the unary plus makes SQLite use the index of threads only
     filters.push(sql`+${own}`, ...common(filter))
     return { ...listed, where: sql`thread_id = ${thread_id}` }
   }
@@ -84,7 +84,7 @@ export function selection(identityId: string, filter: EmailFilter): Pick<Rows, '
   return { ...listed, where: sql`${own} AND read = 0` }
 }
 
-/** What of these was asked for. */
+/** The parameters that were given. */
 function given({ direction, spam, duplicates }: EmailFilter): Pick<EmailFilter, 'direction' | 'spam' | 'duplicates'> {
   return {
     ...(direction === undefined ? {} : { direction }),
@@ -104,7 +104,7 @@ export function common(filter: {
   const list: Sql[] = []
   if (filter.unread !== undefined) list.push(filter.unread ? sql`read = 0` : sql`read = 1`)
   if (filter.from !== undefined) {
-    // lowered by the same hand on both sides, for engines differ in what they lower
+    // both sides are lower-cased by SQLite, as JavaScript lower-cases other characters
     list.push(sql`(instr(lower(from_address), lower(${filter.from})) > 0 OR instr(lower(from_name), lower(${filter.from})) > 0)`)
   }
   if (filter.to !== undefined) list.push(sql`instr(lower(to_text), lower(${filter.to})) > 0`)

@@ -10,19 +10,19 @@ interface Deps {
   trash: Trash
 }
 
-/** Somebody's mailbox, and how much more it and its account may keep. */
+/** A recipient's mailbox with the limits of it and of its account. */
 export interface Recipient {
   owner: IdentityRow
   recipient: string
-  /** Octets the owner may keep. */
+  /** Storage quota of the identity in bytes. */
   limit: number
-  /** Octets the account may keep beyond what it does. */
-  room: number
+  /** Bytes that the account may still store. */
+  available: number
 }
 
 type Owner = Pick<IdentityRow, 'id' | 'account_id' | 'stored_bytes'>
 
-/** How much mail fits into mailboxes and accounts; what was deleted makes way for it. */
+/** Storage quotas of mailboxes and accounts. The trash is purged to free space. */
 export class Quota {
   readonly #database: Database
   readonly #plan: Plan
@@ -36,54 +36,54 @@ export class Quota {
     this.#quota = quota
   }
 
-  /** Octets one identity may keep from now on, the operator's own ten times as many; 0 is no limit. */
+  /** Sets the quota of one identity in bytes; the operator's mailbox has ten times as much; 0 for no limit. */
   reload(quota: number): void {
     this.#quota = quota
   }
 
-  /** Octets that a mailbox and its account may keep. */
-  async of(owner: IdentityRow, operator: boolean, reader: Reader): Promise<Pick<Recipient, 'limit' | 'room'>> {
-    return { limit: this.#limitOf(operator), room: await this.#roomOf(owner, operator, reader) }
+  /** The limits of a mailbox and its account in bytes. */
+  async limitsOf(owner: IdentityRow, operator: boolean, reader: Reader): Promise<Pick<Recipient, 'limit' | 'available'>> {
+    return { limit: this.#limitOf(operator), available: await this.#availableBytes(owner, operator, reader) }
   }
 
-  /** Throws the Refusal of a mailbox, or account, in which so many octets have no place even if the trash made way. Purges nothing. */
-  async require(owner: Owner, operator: boolean, octets: number): Promise<void> {
-    const { identity, account } = await this.#lacking(owner, operator, octets)
+  /** Throws a Refusal when so many bytes do not fit into a mailbox or account even if the trash were purged. Purges nothing. */
+  async require(owner: Owner, operator: boolean, bytes: number): Promise<void> {
+    const { identity, account } = await this.#missing(owner, operator, bytes)
     if (identity > 0 && (await this.#trash.octetsOf({ identity_id: owner.id })) < identity) throw mailboxFull()
     if (account > 0 && (await this.#trash.octetsOf({ account_id: owner.account_id })) < account) throw accountFull()
   }
 
-  /** Has the trash make way for so many octets, as far as it can. */
-  async make(owner: Owner, operator: boolean, octets: number): Promise<void> {
-    const { identity, account } = await this.#lacking(owner, operator, octets)
+  /** Purges the trash to free so many bytes, as far as possible. */
+  async freeSpace(owner: Owner, operator: boolean, bytes: number): Promise<void> {
+    const { identity, account } = await this.#missing(owner, operator, bytes)
     if (identity > 0) await this.#trash.freeBytes({ identity_id: owner.id }, identity)
     if (account > 0) await this.#trash.freeBytes({ account_id: owner.account_id }, account - Math.max(0, identity))
   }
 
-  /** Octets that are missing; none when it is not positive. */
-  async #lacking(owner: Owner, operator: boolean, octets: number): Promise<{ identity: number; account: number }> {
+  /** Bytes that are missing; none if not positive. */
+  async #missing(owner: Owner, operator: boolean, bytes: number): Promise<{ identity: number; account: number }> {
     return {
-      identity: owner.stored_bytes + octets - this.#limitOf(operator),
-      account: octets - (await this.#roomOf(owner, operator, this.#database)),
+      identity: owner.stored_bytes + bytes - this.#limitOf(operator),
+      account: bytes - (await this.#availableBytes(owner, operator, this.#database)),
     }
   }
 
-  /** Nobody asks strangers to write to the operator, and they must be able to: yet not without end. */
+  /** The quota of a mailbox. The operator's is larger, as mail to postmaster must be accepted, but not without limit. */
   #limitOf(operator: boolean): number {
     if (this.#quota === 0) return Infinity
     return operator ? 10 * this.#quota : this.#quota
   }
 
-  /** Octets that the account may yet keep; of the operator's, a mailbox for strangers, that is not asked. */
-  async #roomOf({ account_id }: Owner, operator: boolean, reader: Reader): Promise<number> {
+  /** Bytes that the account may still store. The operator's mailbox is not limited by its account. */
+  async #availableBytes({ account_id }: Owner, operator: boolean, reader: Reader): Promise<number> {
     return operator ? Infinity : this.#plan.available(reader, account_id)
   }
 }
 
 /**
- * One reply must do for all recipients. A mailbox that is full puts the message off for all: nothing is lost, and when the sender comes
- * again RCPT refuses that mailbox alone. One with some room, but too little, is overrun by this message if another has room for it: RCPT
- * may let it pass time and again, as not every sender declares a size, and the others would never have their copy. So with an account.
+ * Checks the limits of all recipients, since one reply must do for all. A full mailbox defers the message for all: when the sender tries
+ * again, RCPT refuses that mailbox alone. A mailbox with too little space left is exceeded by this message if it fits into another one:
+ * RCPT may accept it each time, as not every sender declares a size, and the others would never get their copy. Likewise for accounts.
  */
 export function requireQuota(owners: Recipient[], size: number): void {
   const [identities, accounts] = [new Map<string, number>(), new Map<string, number>()]
@@ -92,13 +92,13 @@ export function requireQuota(owners: Recipient[], size: number): void {
     accounts.set(owner.account_id, (accounts.get(owner.account_id) ?? 0) + size)
   }
   if (owners.some(({ owner, limit }) => owner.stored_bytes >= limit)) throw mailboxFull()
-  if (owners.some(({ room }) => room <= 0)) throw accountFull()
-  const roomy = owners.filter(({ owner, limit }) => identities.get(owner.id)! <= limit)
-  if (roomy.length === 0) throw mailboxFull()
-  if (!roomy.some(({ owner, room }) => accounts.get(owner.account_id)! <= room)) throw accountFull()
+  if (owners.some(({ available }) => available <= 0)) throw accountFull()
+  const fitting = owners.filter(({ owner, limit }) => identities.get(owner.id)! <= limit)
+  if (fitting.length === 0) throw mailboxFull()
+  if (!fitting.some(({ owner, available }) => accounts.get(owner.account_id)! <= available)) throw accountFull()
 }
 
-/** Whether it says that a mailbox or account is full. */
+/** Whether an error means that a mailbox or account is full. */
 export function isFull(error: unknown): boolean {
   return error instanceof Refusal && error.code === 452
 }

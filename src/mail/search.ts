@@ -9,7 +9,7 @@ import { common, type EmailSearch } from './queries.ts'
 import { emailRow, rowColumns, type StoredEmail } from './email-rows.ts'
 import type { EmailRow } from './model.ts'
 
-/** A search that takes longer, in milliseconds, is given up. */
+/** Timeout of a search, in milliseconds. */
 const deadline = 2000
 
 const maxTerms = 16
@@ -20,10 +20,10 @@ export class Search {
   readonly #cursors: Cursors
   readonly #identities: Identities
 
-  constructor(parts: { database: Database; cursors: Cursors; identities: Identities }) {
-    this.#database = parts.database
-    this.#cursors = parts.cursors
-    this.#identities = parts.identities
+  constructor(deps: { database: Database; cursors: Cursors; identities: Identities }) {
+    this.#database = deps.database
+    this.#cursors = deps.cursors
+    this.#identities = deps.identities
   }
 
   async find(
@@ -39,14 +39,14 @@ export class Search {
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
     const name = `search ${identityId} ${JSON.stringify(named)}`
     const position = cursor === undefined ? undefined : this.#cursors.read(name, cursor)
-    const terms = input.query === undefined ? undefined : understand(input.query)
+    const terms = input.query === undefined ? undefined : parseQuery(input.query)
     const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(input)]
     if (terms?.attachment) where.push(sql`has_attachments = 1`)
     const text = terms && matchText(identityId, terms)
     const rows = await this.#rows(caller, text, where, position, limit + 1, offset)
-    const carried = fitting(rows.map(lengthOf), limit)
-    const has_more = rows.length > carried
-    rows.length = carried
+    const count = fitting(rows.map(lengthOf), limit)
+    const has_more = rows.length > count
+    rows.length = count
     return { data: rows.map(emailRow), has_more, next_cursor: has_more ? this.#cursors.write(name, rows.at(-1)!.seq) : null }
   }
 
@@ -60,16 +60,16 @@ export class Search {
   ): Promise<StoredEmail[]> {
     const rest = join(where, ' AND ')
     if (text === undefined) {
-      const beyond = position === undefined ? sql`` : sql` AND seq < ${position}`
+      const after = position === undefined ? sql`` : sql` AND seq < ${position}`
       return this.#database.slow<StoredEmail>(
-        sql`SELECT ${rowColumns} FROM emails WHERE ${rest}${beyond} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
+        sql`SELECT ${rowColumns} FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
         deadline,
         account_id,
       )
     }
-    const beyond = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
+    const after = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
     return this.#database.slow<StoredEmail>(
-      sql`SELECT ${rowColumns} FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${beyond}
+      sql`SELECT ${rowColumns} FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
         AND ${rest} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`,
       deadline,
       account_id,
@@ -77,7 +77,7 @@ export class Search {
   }
 }
 
-/** The text to index: CJK characters stand alone, so that any run of them can be found as a phrase. */
+/** The text to index. CJK characters are separated, so that any run of them can be found as a phrase. */
 export function indexable(text: string): string {
   return cjk.test(text) ? text.replace(everyCjk, ' $& ') : text
 }
@@ -102,8 +102,8 @@ interface Terms {
   attachment: boolean
 }
 
-/** Words, "phrases", prefix*, -not, from:, subject: and has:attachment; everything else is taken as words. */
-function understand(query: string): Terms {
+/** Parses words, "phrases", prefix*, -not, from:, subject: and has:attachment; anything else counts as words. */
+function parseQuery(query: string): Terms {
   const terms: Terms = { wanted: [], unwanted: [], attachment: false }
   const pattern = /(-)?(?:(from|subject|has):)?(?:"([^"]*)"?|([^\s"]+))/giu
   for (const [, not, field, phrase, word] of query.matchAll(pattern)) {
@@ -113,7 +113,7 @@ function understand(query: string): Terms {
       continue
     }
     const column = field?.toLowerCase() === 'from' ? 'sender' : field?.toLowerCase() === 'subject' ? 'subject' : undefined
-    // what has no letter or digit has no token: it would match nothing
+    // text without letters or digits has no token and would match nothing
     if (!/[\p{L}\p{N}]/u.test(text)) continue
     const term: Term = { column, text: trimEnd(text, '*'), prefix: phrase === undefined && text.endsWith('*') }
     ;(not ? terms.unwanted : terms.wanted).push(term)

@@ -8,7 +8,7 @@ import type { Paging } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { mailbox, oneOfEach } from './address.ts'
+import { mailbox, firstOrLastById } from './address.ts'
 import type { Email, Thread, ThreadWithMessages } from './model.ts'
 import type { ThreadPaging } from './queries.ts'
 
@@ -27,25 +27,25 @@ interface ThreadRow {
   snippet: string
 }
 
-/** What decides where a message belongs. */
-export interface Threaded {
+/** The fields of a message that determine its thread. */
+export interface ThreadInput {
   identity_id: string
   subject: string
   references: string[]
   in_reply_to: string | null
-  /** Everybody on the message but the identity itself. */
+  /** All addresses of the message except that of the identity. */
   others: string[]
   own: string
 }
 
-/** The thread a message belongs to; `fresh` when it is the first of it. */
-export interface Joined {
+/** The thread of a message; `fresh` when this is its first message. */
+export interface ThreadMatch {
   id: string
   participants: string[]
   fresh: boolean
 }
 
-/** Those of the addresses on a message that are not the identity's: neither its own, nor the alias at which the message arrived, with any tag. */
+/** The addresses of a message without those of the identity: its own address, and the alias at which the message arrived, with any tag. */
 export function othersAmong(addresses: string[], own: string, arrivedAt: string): string[] {
   const alias = untagged(arrivedAt)
   const others = addresses.filter((address) => address !== own)
@@ -58,30 +58,32 @@ function untagged(address: string): string {
 }
 
 /**
- * The conversation a message belongs to, inside one identity: by References and In-Reply-To (RFC 5322 3.6.4), else by subject and
- * participants within 30 days; else a new one.
+ * Finds the thread of a message, within one identity: by References and In-Reply-To (RFC 5322 3.6.4), else by subject and
+ * participants within 30 days; else it is a new thread.
  */
-export async function threadOf(tx: Transaction, message: Threaded, now: number): Promise<Joined> {
-  const known = (await byReferences(tx, message)) ?? (await bySubject(tx, message, now))
-  if (known === undefined) return { id: newId('thread'), participants: [], fresh: true }
-  return { id: known.id, participants: JSON.parse(known.participants) as string[], fresh: false }
+export async function threadOf(tx: Transaction, message: ThreadInput, now: number): Promise<ThreadMatch> {
+  const existing = (await byReferences(tx, message)) ?? (await bySubject(tx, message, now))
+  if (existing === undefined) return { id: newId('thread'), participants: [], fresh: true }
+  return { id: existing.id, participants: JSON.parse(existing.participants) as string[], fresh: false }
 }
 
-/** The conversation of this id, if the identity has it. */
-export async function threadNamed(tx: Transaction, id: string | null, identityId: string): Promise<Joined | undefined> {
-  const known = await tx.get<Known>(sql`SELECT id, participants FROM threads WHERE id = ${id} AND identity_id = ${identityId}`)
-  return known && { id: known.id, participants: JSON.parse(known.participants) as string[], fresh: false }
+/** The thread with this id, if it belongs to the identity. */
+export async function threadById(tx: Transaction, id: string | null, identityId: string): Promise<ThreadMatch | undefined> {
+  const existing = await tx.get<ThreadRef>(
+    sql`SELECT id, participants FROM threads WHERE id = ${id} AND identity_id = ${identityId}`,
+  )
+  return existing && { id: existing.id, participants: JSON.parse(existing.participants) as string[], fresh: false }
 }
 
-/** Counts a new message into the thread that `threadOf` named. */
+/** Adds a new message to the thread that `threadOf` returned. */
 export async function addToThread(
   tx: Transaction,
-  thread: Joined,
-  message: Threaded & { seq: number; at: string; snippet: string; participants: string[]; unread: boolean },
+  thread: ThreadMatch,
+  message: ThreadInput & { seq: number; at: string; snippet: string; participants: string[]; unread: boolean },
 ): Promise<void> {
   const { seq, at, snippet, subject, identity_id } = message
   const unread = message.unread ? 1 : 0
-  const participants = JSON.stringify(together([...thread.participants, ...message.participants]))
+  const participants = JSON.stringify(uniqueAddresses([...thread.participants, ...message.participants]))
   await tx.run(
     thread.fresh
       ? sql`INSERT INTO threads (id, identity_id, subject, subject_key, participants_key, participants, message_count, unread_count,
@@ -93,16 +95,16 @@ export async function addToThread(
   )
 }
 
-/** Takes a message that was just deleted out of its thread, so that nothing of it shows there; an empty thread goes. */
-export async function takeFromThread(tx: Transaction, id: string, unread: boolean): Promise<void> {
+/** Removes a deleted message from its thread, and an empty thread altogether. */
+export async function removeFromThread(tx: Transaction, id: string, unread: boolean): Promise<void> {
   await recount(tx, id, { messages: -1, unread: unread ? -1 : 0 })
 }
 
-/** Counts a message that is back into the thread it was taken from, which may be gone since. */
-export async function returnToThread(
+/** Adds a restored message to its former thread, which is created again if necessary. */
+export async function restoreToThread(
   tx: Transaction,
   id: string,
-  message: Pick<Threaded, 'identity_id' | 'subject' | 'others' | 'own'> & { unread: boolean },
+  message: Pick<ThreadInput, 'identity_id' | 'subject' | 'others' | 'own'> & { unread: boolean },
 ): Promise<void> {
   const { identity_id, subject } = message
   await tx.run(
@@ -123,7 +125,7 @@ async function recount(tx: Transaction, id: string, by: { messages: number; unre
     await tx.run(sql`DELETE FROM threads WHERE id = ${id}`)
     return
   }
-  const participants = together(left.toReversed().flatMap((one) => [one.from_address, one.to_text]))
+  const participants = uniqueAddresses(left.toReversed().flatMap((one) => [one.from_address, one.to_text]))
   await tx.run(
     sql`UPDATE threads SET message_count = message_count + ${by.messages}, unread_count = unread_count + ${by.unread},
       last_message_at = ${newest.received_at}, last_seq = ${newest.seq}, snippet = ${newest.snippet},
@@ -131,23 +133,23 @@ async function recount(tx: Transaction, id: string, by: { messages: number; unre
   )
 }
 
-/** Where the messages of a thread are read. */
+/** Reads the messages of a thread. */
 interface ThreadEmails {
   ofThread(caller: Caller, id: string, after: number, limit: number): Promise<{ emails: Email[]; next: number | null }>
 }
 
-/** Conversations, for callers. */
+/** Threads, for API callers. */
 export class Threads {
   readonly #database: Database
   readonly #cursors: Cursors
   readonly #identities: Identities
   readonly #emails: ThreadEmails
 
-  constructor(parts: { database: Database; cursors: Cursors; identities: Identities; emails: ThreadEmails }) {
-    this.#database = parts.database
-    this.#cursors = parts.cursors
-    this.#identities = parts.identities
-    this.#emails = parts.emails
+  constructor(deps: { database: Database; cursors: Cursors; identities: Identities; emails: ThreadEmails }) {
+    this.#database = deps.database
+    this.#cursors = deps.cursors
+    this.#identities = deps.identities
+    this.#emails = deps.emails
   }
 
   async list(
@@ -183,32 +185,32 @@ export class Threads {
   }
 }
 
-/** Each address once, at most a hundred. */
-function together(addresses: string[]): string[] {
+/** Distinct addresses, at most a hundred. */
+function uniqueAddresses(addresses: string[]): string[] {
   return [...new Set(addresses)].slice(0, 100)
 }
 
-type Known = { id: string; participants: string }
+type ThreadRef = { id: string; participants: string }
 
-async function byReferences(tx: Transaction, message: Threaded): Promise<Known | undefined> {
+async function byReferences(tx: Transaction, message: ThreadInput): Promise<ThreadRef | undefined> {
   const ids = [...new Set([...message.references.slice(-50), ...(message.in_reply_to ? [message.in_reply_to] : [])])]
   if (ids.length === 0) return undefined
-  return tx.get<Known>(
-    sql`SELECT threads.id, threads.participants FROM ${oneOfEach(message.identity_id, ids, 'last')} JOIN emails ON emails.seq = named.seq
+  return tx.get<ThreadRef>(
+    sql`SELECT threads.id, threads.participants FROM ${firstOrLastById(message.identity_id, ids, 'last')} JOIN emails ON emails.seq = named.seq
       JOIN threads ON threads.id = emails.thread_id ORDER BY emails.seq DESC LIMIT 1`,
   )
 }
 
-async function bySubject(tx: Transaction, message: Threaded, now: number): Promise<Known | undefined> {
+async function bySubject(tx: Transaction, message: ThreadInput, now: number): Promise<ThreadRef | undefined> {
   const key = subjectKey(message.subject)
   if (key === '') return undefined
-  return tx.get<Known>(
+  return tx.get<ThreadRef>(
     sql`SELECT id, participants FROM threads WHERE identity_id = ${message.identity_id} AND subject_key = ${key}
       AND participants_key = ${participantsKey(message)} AND last_message_at > ${iso(now - month)} ORDER BY seq DESC LIMIT 1`,
   )
 }
 
-/** The subject without reply and forward prefixes of the usual languages, case and white space (RFC 5256 2.1). */
+/** The subject without reply and forward prefixes of common languages, ignoring case and white space (RFC 5256 2.1). */
 function subjectKey(subject: string): string {
   let text = subject.slice(0, 500).normalize('NFKC').toLowerCase()
   for (let before = ''; before !== text;) {
@@ -221,7 +223,7 @@ function subjectKey(subject: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-function participantsKey(message: Pick<Threaded, 'own' | 'others'>): string {
+function participantsKey(message: Pick<ThreadInput, 'own' | 'others'>): string {
   const all = [...new Set([message.own, ...message.others].map((address) => address.toLowerCase()))].toSorted()
   const text = all.join(' ')
   return text.length <= 200 ? text : createHash('sha256').update(text).digest('base64url')

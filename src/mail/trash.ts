@@ -3,9 +3,9 @@ import type { EventLog } from '../events/log.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { join, raw, sql, type Sql, type Transaction } from '../store/database.ts'
 import { insertSearchable } from './email-store.ts'
-import { deliveriesOf, worstOf } from './deliveries.ts'
-import { selectWithBody, storedColumns, type StoredEmail, whole, type WithBody } from './email-rows.ts'
-import { othersAmong, returnToThread, takeFromThread } from './threads.ts'
+import { deliveriesOf, overallStatus } from './deliveries.ts'
+import { selectWithBody, storedColumns, type StoredEmail, wholeEmail, type StoredEmailWithBody } from './email-rows.ts'
+import { othersAmong, restoreToThread, removeFromThread } from './threads.ts'
 
 interface Deps {
   events: EventLog
@@ -15,10 +15,10 @@ interface Deps {
 
 const columns: Sql = join(storedColumns.map((name) => raw(name)))
 
-/** Messages of an identity that is gone that go in one transaction. */
-const handful = 16
+/** Messages of a deleted identity that are purged in one transaction. */
+const batchSize = 16
 
-/** E-mails that were deleted: out of sight of everything that looks for e-mails, and whole until they are purged. */
+/** The trash for e-mails: deleted messages, in a table of their own, complete until they are purged. */
 export class MailTrash {
   readonly kind = 'email'
   readonly #deps: Deps
@@ -28,36 +28,36 @@ export class MailTrash {
     deps.trash.add(this)
   }
 
-  /** Out of lists, search, threads and what the log tells. */
+  /** Moves a message to the trash: out of lists, search, threads and events. */
   async put(tx: Transaction, row: StoredEmail, accountId: string): Promise<void> {
     const { events, trash } = this.#deps
     await this.#move(tx, row.id)
-    if (row.duplicate_of === null) await takeFromThread(tx, row.thread_id, row.read === 0)
+    if (row.duplicate_of === null) await removeFromThread(tx, row.thread_id, row.read === 0)
     await events.hide(tx, row.id)
     const { id, identity_id } = row
-    await trash.put(tx, { id, kind: this.kind, account_id: accountId, identity_id, octets: octetsOf(row) })
+    await trash.put(tx, { id, kind: this.kind, account_id: accountId, identity_id, octets: storedBytesOf(row) })
   }
 
-  /** The row of one that is in the trash of this identity. */
+  /** The row of a message in the trash of this identity. */
   find(tx: Transaction, identityId: string, id: string): Promise<StoredEmail | undefined> {
     return tx.get<StoredEmail>(sql`SELECT * FROM emails_trash WHERE id = ${id} AND identity_id = ${identityId}`)
   }
 
-  /** Where it was before, and as it was. What had not been sent was taken back, and is not sent now. */
+  /** Restores a message as it was. One that had not been sent was withdrawn, and is not sent. */
   async restore(tx: Transaction, { id, direction }: Pick<StoredEmail, 'id' | 'direction'>, own: string): Promise<void> {
     const { events, trash } = this.#deps
     await tx.run(sql`INSERT INTO emails (${columns}) SELECT ${columns} FROM emails_trash WHERE id = ${id}`)
     await tx.run(sql`DELETE FROM emails_trash WHERE id = ${id}`)
     await trash.take(tx, id)
     await events.reveal(tx, id)
-    if (direction === 'outbound') await this.#settle(tx, id)
-    const row = await tx.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${id}`)
+    if (direction === 'outbound') await this.#updateStatus(tx, id)
+    const row = await tx.get<StoredEmailWithBody>(sql`${selectWithBody} WHERE emails.id = ${id}`)
     if (!row || row.duplicate_of !== null) return
-    const email = whole(row)
+    const email = wholeEmail(row)
     await insertSearchable(tx, row.seq, email, email)
     const { to, cc } = email.recipients
     const addresses = [...(direction === 'inbound' ? [email.from] : []), ...[...to, ...cc].map(({ address }) => address)]
-    await returnToThread(tx, row.thread_id, {
+    await restoreToThread(tx, row.thread_id, {
       identity_id: row.identity_id,
       subject: row.subject,
       others: othersAmong(addresses, own, direction === 'inbound' ? email.to : email.from),
@@ -71,9 +71,9 @@ export class MailTrash {
     const row = await tx.get<StoredEmail>(sql`DELETE FROM emails_trash WHERE id = ${id} RETURNING *`)
     if (!row) return
     await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)
-    await leaveRoom(tx, plan, row.identity_id, octetsOf(row))
+    await releaseStorage(tx, plan, row.identity_id, storedBytesOf(row))
     await events.redact(tx, id)
-    // the copies of one message share its octets
+    // the copies of one message share its raw content
     const shared = await tx.get(
       sql`SELECT 1 FROM emails WHERE raw_id = ${row.raw_id} UNION ALL SELECT 1 FROM emails_trash WHERE raw_id = ${row.raw_id} LIMIT 1`,
     )
@@ -81,17 +81,17 @@ export class MailTrash {
   }
 
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
-    const living = await tx.all<{ id: string }>(
-      sql`SELECT id FROM emails WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${handful}`,
+    const messages = await tx.all<{ id: string }>(
+      sql`SELECT id FROM emails WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${batchSize}`,
     )
-    for (const { id } of living) await this.#move(tx, id)
-    const thrown = await tx.all<{ id: string }>(
-      sql`SELECT id FROM emails_trash WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${handful}`,
+    for (const { id } of messages) await this.#move(tx, id)
+    const trashed = await tx.all<{ id: string }>(
+      sql`SELECT id FROM emails_trash WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${batchSize}`,
     )
-    for (const { id } of thrown) await this.purge(tx, id)
-    if (thrown.length > 0) return true
+    for (const { id } of trashed) await this.purge(tx, id)
+    if (trashed.length > 0) return true
     const { changes } = await tx.run(
-      sql`DELETE FROM threads WHERE seq IN (SELECT seq FROM threads WHERE identity_id = ${identityId} LIMIT ${10 * handful})`,
+      sql`DELETE FROM threads WHERE seq IN (SELECT seq FROM threads WHERE identity_id = ${identityId} LIMIT ${10 * batchSize})`,
     )
     return changes > 0
   }
@@ -105,24 +105,28 @@ export class MailTrash {
     await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${moved!.seq}`)
   }
 
-  /** What became of its deliveries meanwhile. */
-  async #settle(tx: Transaction, id: string): Promise<void> {
+  /** Updates the status by the current state of the deliveries. */
+  async #updateStatus(tx: Transaction, id: string): Promise<void> {
     const deliveries = (await deliveriesOf(tx, [id])).get(id) ?? []
     if (deliveries.length === 0) return
-    await tx.run(sql`UPDATE emails SET status = ${worstOf(deliveries.map(({ status }) => status))} WHERE id = ${id}`)
+    await tx.run(sql`UPDATE emails SET status = ${overallStatus(deliveries.map(({ status }) => status))} WHERE id = ${id}`)
   }
 }
 
-/** Octets that a message takes: its own, as long as they are kept, and what an archive said of it. */
-function octetsOf({ size, raw_expired_at, extra_octets }: Pick<StoredEmail, 'size' | 'raw_expired_at' | 'extra_octets'>): number {
+/** Bytes that a message counts: its size while the raw message is stored, and the additional bytes of an import. */
+function storedBytesOf({
+  size,
+  raw_expired_at,
+  extra_octets,
+}: Pick<StoredEmail, 'size' | 'raw_expired_at' | 'extra_octets'>): number {
   return extra_octets + (raw_expired_at === null ? size : 0)
 }
 
-/** Gives room back; what an identity kept was given back whole when it was deleted. */
-export async function leaveRoom(tx: Transaction, plan: Plan, identityId: string, octets: number): Promise<void> {
+/** Releases storage of an identity and its account. The storage of a deleted identity was released when it was deleted. */
+export async function releaseStorage(tx: Transaction, plan: Plan, identityId: string, bytes: number): Promise<void> {
   const owner = await tx.get<{ account_id: string }>(
-    sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${octets}) WHERE id = ${identityId} AND status <> 'deleted'
+    sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${bytes}) WHERE id = ${identityId} AND status <> 'deleted'
       RETURNING account_id`,
   )
-  if (owner && octets > 0) await plan.add(tx, owner.account_id, 'storage_bytes', -octets)
+  if (owner && bytes > 0) await plan.add(tx, owner.account_id, 'storage_bytes', -bytes)
 }

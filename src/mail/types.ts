@@ -4,21 +4,21 @@ import type { StoredEmail } from './email-rows.ts'
 import type { Transaction } from '../store/database.ts'
 import type { Envelope, Verdict } from './model.ts'
 
-/** All there is to know of a message's octets. */
+/** The result of examining a raw message. */
 export interface Examination {
   parsed: Parsed
   verdict: Verdict
-  /** Of the octets as they came, in hexadecimal. */
+  /** Of the raw message, in hexadecimal. */
   sha256: string
-  /** The octets deflated (RFC 1951, no header); null where that saves nothing. */
+  /** The raw message deflated (RFC 1951, no header); null where that saves nothing. */
   deflated: Uint8Array | null
   /** The bodies as JSON, deflated. */
   bodies: Uint8Array
-  /** Octets of that JSON. */
+  /** Size of that JSON in bytes. */
   body_size: number
 }
 
-/** A message that was examined and is wanted. */
+/** A message that was examined and accepted. */
 export interface ExaminedMessage {
   envelope: Envelope
   raw: Buffer
@@ -26,10 +26,10 @@ export interface ExaminedMessage {
   spam: boolean
 }
 
-/** Who sends what identities write: told of what callers do to messages of theirs, in the transaction that does it. */
+/** Implemented by outbound mail: called when callers change outbound messages, in the same transaction. */
 export interface Dispatcher {
-  /** The message is to leave at another time (ISO 8601). Throws Fault conflict when it is not scheduled, forbidden when the caller's secret works no longer then. */
+  /** Changes the time of a scheduled message (ISO 8601). Throws Fault conflict when it is not scheduled, forbidden when the caller's secret expires before. */
   reschedule(tx: Transaction, caller: Caller, email: StoredEmail, sendAt: string): Promise<void>
-  /** The message is about to be deleted. */
+  /** Called before the message is deleted. */
   withdraw(tx: Transaction, emailId: string): Promise<void>
 }

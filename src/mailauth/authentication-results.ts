@@ -2,8 +2,8 @@ import { domainNameOf } from '../core/domain-names.ts'
 import type { Authentication, Envelope } from '../mail/model.ts'
 
 /**
- * The value of our Authentication-Results field (RFC 8601 2.2) without its name: folded below 78 columns where a single value allows it.
- * Whatever a sender wrote is a token or a quoted string of printable ASCII, so nothing in it ends the field or adds a result.
+ * The value of our Authentication-Results field (RFC 8601 2.2), without the field name, folded below 78 columns where a single value allows it.
+ * Values from the sender become tokens or quoted strings of printable ASCII, so that they cannot end the field or add a result.
  */
 export function authenticationResults(hostname: string, authentication: Authentication, envelope: Envelope): string {
   const { spf, dkim, dmarc, arc } = authentication
@@ -27,7 +27,7 @@ export function authenticationResults(hostname: string, authentication: Authenti
   return [hostname, ...results.map(fold)].join(';\r\n ')
 }
 
-/** Third-party text fit for a log line or a JSON answer: printable, one line, at most 200 characters. To be shown: what is cut is another name. */
+/** Third-party text for a log line or a JSON answer: printable, one line, at most 200 characters. For display only, as a truncated name is a different name. */
 export function oneLine(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')

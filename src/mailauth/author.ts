@@ -5,26 +5,26 @@ import { headEnd, type HeaderField, headersOf, isFieldsThroughout } from '../mes
 
 export interface Header {
   fields: HeaderField[]
-  /** False when the header is longer, or has more lines, than what is read of it; or its From does. */
+  /** False when the header or its From exceed the limits of what is read. */
   complete: boolean
 }
 
-/** The one author of a message, or why there is none (RFC 5322 3.6.2). */
+/** The single author of a message, or the reason why there is none (RFC 5322 3.6.2). */
 export interface Author {
-  /** The domain is as `domainOf` has it. */
+  /** The domain is normalized by `domainOf`. */
   address: string | null
   reason: 'no-author' | 'multiple-from-fields' | 'multiple-mailboxes' | 'ambiguous-from' | null
-  /** Of an `ambiguous-from` the domain that people and other programs may take it for. */
+  /** For `ambiguous-from`: the domain that people and other software may read. */
   resembles?: string
 }
 
-/** The same, where every doubt is a reason. */
-export interface SureAuthor {
+/** The author by the strict rules of `strictAuthorOf`. */
+export interface StrictAuthor {
   address: string | null
   reason: Author['reason'] | 'malformed-header'
 }
 
-/** The header, as far as it is read. */
+/** Reads the header, up to its limits. */
 export function readHeader(raw: Buffer): Header {
   const fields = headersOf(raw)
   const end = headEnd(raw)
@@ -32,7 +32,7 @@ export function readHeader(raw: Buffer): Header {
   return { fields, complete: end !== Infinity && authors <= longestList && isOfFewLines(raw, end) }
 }
 
-/** Lines of a header that is verified: the verifier's time grows with their square. People's mail has a few hundred. */
+/** Lines of a header that is verified: the verifier takes quadratic time. Ordinary mail has a few hundred. */
 const maxLines = 5000
 
 function isOfFewLines(raw: Buffer, end: number): boolean {
@@ -44,7 +44,7 @@ function isOfFewLines(raw: Buffer, end: number): boolean {
   return false
 }
 
-/** Reads From: exactly one field with exactly one mailbox, whose domain is one, is an author; anything else is none. */
+/** Reads From. An author is exactly one field with exactly one mailbox, whose domain is valid. */
 export function authorOf({ fields }: Header): Author {
   const [first, second] = fields.filter(({ name }) => name === 'from')
   if (!first) return { address: null, reason: 'no-author' }
@@ -57,30 +57,30 @@ export function authorOf({ fields }: Header): Author {
   const domain = domainOf(written)
   if (domain !== undefined) return { address: `${written.slice(0, at)}@${domain}`, reason: null }
   const text = written.slice(at + 1, at + longestFrom).replace(/\p{Default_Ignorable_Code_Point}+/gu, '')
-  // takes what looks like other characters for those, and stops where the host of a URL does
+  // maps lookalike characters, and stops where the host of a URL ends
   const resembles = domainNameOf(domainToASCII(text).replace(/\.$/, ''))
   return { address: null, reason: 'ambiguous-from', ...(resembles === undefined ? {} : { resembles }) }
 }
 
 /**
- * As `authorOf`, of a message of our own: one that another program might read differently has none, be it for its From or for a header
- * that is not fields throughout.
+ * As `authorOf`, for messages of our own. There is no author when other software might read a different one, because of the form of From or of
+ * header lines that are not fields.
  */
-export function sureAuthorOf(raw: Buffer): SureAuthor {
+export function strictAuthorOf(raw: Buffer): StrictAuthor {
   const header = readHeader(raw)
   const { fields, complete } = header
-  const froms = fields.filter(({ name }) => name === 'from')
-  if (froms.length === 0) return { address: null, reason: 'no-author' }
+  const fromFields = fields.filter(({ name }) => name === 'from')
+  if (fromFields.length === 0) return { address: null, reason: 'no-author' }
   if (!complete || !isFieldsThroughout(raw, fields)) return { address: null, reason: 'malformed-header' }
-  if (froms.some(({ value }) => value.length > longestFrom || !plainFrom.test(value))) {
+  if (fromFields.some(({ value }) => value.length > longestFrom || !plainFrom.test(value))) {
     return { address: null, reason: 'ambiguous-from' }
   }
   return authorOf(header)
 }
 
-/** Characters of a From field that is worth reading. */
+/** The longest From field that is read, in characters. */
 const longestFrom = 2000
 
-/** `ada@box.test`, `Ada <ada@box.test>`, `"Ada, again" <ada@box.test>`, each perhaps with a comment at its end. */
+/** `ada@box.test`, `Ada <ada@box.test>`, `"Ada, again" <ada@box.test>`, each optionally followed by a comment. */
 const plainFrom =
   /^(?:(?:"(?:[^"\\]|\\.)*"|[^"<>()[\],;:@\\])*<[^\s"<>()[\],;:@\\]+@[^\s"<>()[\],;:@\\]+>|[^\s"<>()[\],;:@\\]+@[^\s"<>()[\],;:@\\]+)\s*(?:\([^"<>()@\\]*\))?$/u

@@ -1,10 +1,15 @@
 import { firstValue, headEnd, type HeaderField } from '../message/headers.ts'
 
 /**
- * Why the fields that say how the body is read (RFC 2045 3, RFC 2183), where a signature does not cover them, may be somebody else's; null when the
- * body, which is signed, bears them out. `isSigned` says of which of them the signature covers all. Of a body that is one text 1 MiB is looked at.
+ * Checks the fields that determine how the body is decoded (RFC 2045 3, RFC 2183) and that a signature does not cover. Returns why they may have
+ * been changed, or null when they match the signed body. `isSigned` tells whether the signature covers all instances of a field. A body of one
+ * text is compared up to 1 MiB.
  */
-export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isSigned: (name: string) => boolean): string | null {
+export function unsignedAmbiguity(
+  raw: Buffer,
+  fields: readonly HeaderField[],
+  isSigned: (name: string) => boolean,
+): string | null {
   const disposition = firstValue(fields, 'content-disposition')
   if (disposition !== undefined && !isSigned('content-disposition') && disposition.toLowerCase() !== 'inline')
     return 'Content-Disposition is not signed, and is not plainly inline'
@@ -16,10 +21,10 @@ export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isS
   const encoding = (firstValue(fields, 'content-transfer-encoding') ?? '7bit').toLowerCase()
   const type = value === undefined ? plainText : mediaTypeIn(value)
   const isWhole = raw.length - start <= longestText
-  const isParted = /^\s*multipart\//i.test(value ?? '')
+  const isMultipartType = /^\s*multipart\//i.test(value ?? '')
   if (
     !encodingIsSigned &&
-    !(isParted ? plainly.test(encoding) : isEncodedSo(encoding, type?.params.get('charset') ?? '', raw, start))
+    !(isMultipartType ? identityEncoding.test(encoding) : isEncodedSo(encoding, type?.params.get('charset') ?? '', raw, start))
   )
     return 'Content-Transfer-Encoding is not signed, and is not plainly that of the body'
   if (typeIsSigned) return null
@@ -33,16 +38,16 @@ export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isS
 }
 
 /**
- * Why a body of several parts can be read in two ways under a signature that takes runs of white space for one space, and none at the end of a line
- * (relaxed, RFC 6376 3.4.4): spaces make a delimiter a line of text, and the empty line after a part's header one more line of it, a boundary
- * that has a space may have two, and a space joins lines that flow. Null when there are no such lines. Linear in the message.
+ * Why the body is ambiguous under a signature with relaxed canonicalization (RFC 6376 3.4.4), which ignores trailing white space and folds runs
+ * of it. Spaces can turn a delimiter into text, and the empty line after the header of a part into a header line; a space in a boundary may be
+ * two; a trailing space joins lines of format=flowed. Null when there are no such lines. Linear in the message.
  */
-export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): string | null {
+export function whitespaceAmbiguity(raw: Buffer, fields: readonly HeaderField[]): string | null {
   const type = firstValue(fields, 'content-type') ?? ''
   const start = headEnd(raw)
   let flowing = flowingFrom(type, start)
   if (!/multipart/i.test(type)) return flowing && isJoined(raw, flowing, raw.length) ? joinedLines : null
-  if (hasSpacedBoundary(type)) return spacedBoundary
+  if (hasSpacedBoundary(type)) return boundaryWhitespace
   let declared: ReadonlySet<string> | null | undefined
   let lines = 0
   for (let at = raw.indexOf('\n--', start - 1); at !== -1; at = raw.indexOf('\n--', at)) {
@@ -64,7 +69,7 @@ export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): stri
     const name = relaxed(line)
     if (!declared.has(name) && !declared.has(name.replace(/--$/, ''))) continue
     if (isSpaced) return twoWays
-    if (hasSpace) return spacedBoundary
+    if (hasSpace) return boundaryWhitespace
     if (flowing && isJoined(raw, flowing, next)) return joinedLines
     flowing = flows
   }
@@ -73,9 +78,9 @@ export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): stri
 
 const twoWays = 'the parts of the body can be read in two ways: there are spaces at the end of a delimiter or of a header'
 
-export const spacedBoundary = 'the parts of the body can be read in two ways: there is white space in a boundary'
+export const boundaryWhitespace = 'the parts of the body can be read in two ways: there is white space in a boundary'
 
-/** Whether a boundary that is declared in these fields has white space, of which a relaxed signature sees neither how much there is nor of what kind. */
+/** Whether a boundary declared in these fields has white space, whose amount and kind a relaxed signature does not cover. */
 export function hasSpacedBoundary(text: string): boolean {
   const declared = text
     .replace(/\r?\n(?=[ \t])/g, '')
@@ -84,34 +89,33 @@ export function hasSpacedBoundary(text: string): boolean {
   return false
 }
 
-const joinedLines =
-  'the text can be read in two ways: whether two of its lines are one (format=flowed) is up to a space at the end of the first'
+const joinedLines = 'the text can be read in two ways: a space at the end of a line may join it with the next (format=flowed)'
 
-/** A text whose lines flow (RFC 3676), from its first octet. */
+/** A format=flowed text (RFC 3676). */
 interface Flowing {
   start: number
-  /** Whether the space that joins two lines is taken out (`delsp`). */
+  /** Whether the space that joins two lines is deleted (`delsp`). */
   delsp: boolean
 }
 
-/** The text from `start` on, if these fields have its lines flow; null otherwise. */
+/** The text from `start` on, if these fields declare format=flowed; else null. */
 function flowingFrom(fields: string, start: number): Flowing | null {
   return /flowed/i.test(fields) ? { start, delsp: /delsp/i.test(fields) } : null
 }
 
-/** Whether spaces at the end of a line make one number of two, or one word where they are taken out, before `end`. */
+/** Whether trailing spaces before `end` join two numbers, or two words where such spaces are deleted. */
 function isJoined(raw: Buffer, { start, delsp }: Flowing, end: number): boolean {
   const text = raw.toString('latin1', start, end)
-  // not after the line before a signature, which does not flow (RFC 3676 4.3)
+  // except for the signature delimiter `-- `, which does not flow (RFC 3676 4.3)
   return /\d {1,998}\r?\n[> ]*\d/.test(text) || (delsp && /[^\s>](?<!^--) \r?\n[> ]*[^\s>]/m.test(text))
 }
 
-/** Octets of a body of one text that is held against unsigned fields. */
+/** Octets of a single text body that are compared with unsigned fields. */
 const longestText = 1024 * 1024
-/** Lines of a body that begin with `--`, and boundaries that it declares. */
+/** The maximum number of lines that begin with `--`, and of declared boundaries. */
 const maxDashed = 100_000
 const maxDeclared = 1000
-/** Characters of a boundary (RFC 2046 5.1.1). */
+/** The longest boundary in characters (RFC 2046 5.1.1). */
 const longestBoundary = 70
 
 interface MediaType {
@@ -123,11 +127,11 @@ interface MediaType {
 const plainText: MediaType = { name: 'text/plain', params: new Map() }
 
 const token = String.raw`[A-Za-z0-9!#$%&'+._^{|}~-]`
-// Without comments, escapes, encoded words and continuations, which readers know how to read differently.
+// Without comments, escapes, encoded words and continuations, which software reads differently.
 const parameter = String.raw`\s*;\s*(${token}+)=(?:(${token}[A-Za-z0-9!#$%&'+._^{|}~=/:-]*)|"((?:(?!=\?)[^"\\()\x00-\x1f\x7f-\uffff])*)")`
 const wholeType = new RegExp(String.raw`^(${token}+/${token}+)((?:${parameter})*)\s*(?:;\s*)?$`)
 
-/** A Content-Type that every reader takes for the same; null for any other. */
+/** A Content-Type that all software reads in the same way; null for any other. */
 function mediaTypeIn(value: string): MediaType | null {
   const [, name, rest = ''] = value.length > 2000 ? [] : (wholeType.exec(value) ?? [])
   if (name === undefined) return null
@@ -139,26 +143,27 @@ function mediaTypeIn(value: string): MediaType | null {
   return { name: name.toLowerCase(), params }
 }
 
-const plainly = /^(?:7bit|8bit|binary)$/
+const identityEncoding = /^(?:7bit|8bit|binary)$/
 
-/** Whether the body from `start` on is written in this encoding, and not for sure in another. */
+/** Whether the body from `start` on has this encoding, and not clearly another. */
 function isEncodedSo(encoding: string, charset: string, raw: Buffer, start: number): boolean {
   const text = raw.toString('latin1', start, start + longestText)
   const isWhole = start + text.length >= raw.length
-  // of lines, as many as are whole: in base64 they have fours of letters
+  // whole lines only: in base64 their length is a multiple of four
   const body = isWhole ? text : text.slice(0, text.lastIndexOf('\n') + 1)
   const escapes = escapesIn(body)
   const letters = base64In(body)
-  // a word of a few letters may be either
-  if (plainly.test(encoding)) return escapes !== 'sure' && (letters === null || (letters.length < 16 && !letters.endsWith('=')))
+  // a short word may be either
+  if (identityEncoding.test(encoding))
+    return escapes !== 'sure' && (letters === null || (letters.length < 16 && !letters.endsWith('=')))
   if (!isWhole) return false
   if (encoding === 'base64') return letters !== null
   if (encoding !== 'quoted-printable') return false
-  // a single octet above 127 is a letter in these alone
+  // only in these charsets a single octet above 127 is a letter
   return escapes === 'none' || escapes === 'sure' || (escapes === 'unsure' && /^(?:iso-8859|windows-125)/i.test(charset))
 }
 
-/** The letters of a text that is base64 throughout, as none is that quotes another; null of any other. */
+/** The characters of a text that is entirely base64; null for any other. */
 function base64In(body: string): string | null {
   if (/\S[ \t]+\S/.test(body)) return null
   const letters = body.replace(/\s+/g, '')
@@ -166,8 +171,8 @@ function base64In(body: string): string | null {
 }
 
 /**
- * Whether a text has the escapes of quoted-printable, which no encoder makes of letters, digits and markup. `unsure`: a text may be so that has nothing
- * of it, such as the `=20` of an address with `?year=2026`; `foreign`: one of them is no such escape.
+ * Whether a text has escapes of quoted-printable. `unsure`: plain text may contain the same, such as `=20` in a URL with `?year=2026`. `foreign`:
+ * at least one `=` begins no escape that encoders produce.
  */
 function escapesIn(body: string): 'none' | 'sure' | 'unsure' | 'foreign' {
   if (!body.includes('=')) return 'none'
@@ -177,7 +182,7 @@ function escapesIn(body: string): 'none' | 'sure' | 'unsure' | 'foreign' {
     : 'unsure'
 }
 
-/** Several parts from the first line to the last: nothing is before the first delimiter but what says so, nothing after the last. */
+/** Whether the body is multipart throughout: nothing but the standard preamble before the first delimiter, and nothing after the last. */
 function isMultipart(raw: Buffer, start: number, { name, params }: MediaType): boolean {
   const boundary = params.get('boundary') ?? ''
   if (!subtypes.has(name) || boundary === '' || boundary.length > 200 || boundary.endsWith(' ')) return false
@@ -190,7 +195,7 @@ function isMultipart(raw: Buffer, start: number, { name, params }: MediaType): b
 
 const subtypes = new Set(['alternative', 'mixed', 'related', 'report', 'signed'].map((subtype) => `multipart/${subtype}`))
 
-/** One text, and neither the source of another nor one that an odd charset or file name makes another. */
+/** Whether the body is one text: not the source of another type, and without an unusual charset or a file name. */
 function isText({ name, params }: MediaType, encoding: string, body: string): boolean {
   if ([...params.keys()].some((key) => key !== 'charset' && key !== 'format')) return false
   if (!/^(?:us-ascii|utf-8|iso-8859-\d{1,2}|windows-125\d)?$/i.test(params.get('charset') ?? '')) return false
@@ -199,11 +204,11 @@ function isText({ name, params }: MediaType, encoding: string, body: string): bo
   return name === 'text/plain' && !markup.test(text) && !isSource(text)
 }
 
-/** A tag, or a character reference: the source of HTML. What stands in angle brackets in texts, an address or a link, is neither. */
+/** A tag or a character reference, as in the source of HTML. Addresses and links in angle brackets are neither. */
 const markup =
   /<(?![^\0- <>@"'/&]{1,250}@[^\0- <>@"'/&]{1,255}>|(?:https?:\/\/|mailto:)[^\0- <>"'`]{1,2000}>)[a-z!/?]|&(?:#|[a-z][a-z\d]{1,31};)/i
 
-/** The octets of a text. */
+/** The decoded octets of a text, one character each. */
 function decoded(body: string, encoding: string): string {
   if (encoding === 'base64') return Buffer.from(body, 'base64').toString('latin1')
   if (encoding !== 'quoted-printable') return body
@@ -212,7 +217,7 @@ function decoded(body: string, encoding: string): string {
     .replace(/=([\dA-F]{2})/gi, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)))
 }
 
-/** Whether text holds the source of several parts: a delimiter and then a part's header, or then the delimiter that closes them. */
+/** Whether text contains the source of a multipart body: a delimiter followed by the header of a part, or by the closing delimiter. */
 function isSource(text: string): boolean {
   if (/^--.+\r?\ncontent-[a-z-]+[ \t]*:/im.test(text)) return true
   const opened = new Set<string>()
@@ -225,7 +230,7 @@ function isSource(text: string): boolean {
   return false
 }
 
-/** From `start` to the empty line, or to a line that begins with `--`; whether there is a line of nothing but spaces on the way. */
+/** The header of a part from `start` to the empty line, or to a line that begins with `--`. `spaced`: it contains a line of nothing but spaces. */
 function headerFrom(raw: Buffer, start: number): { end: number; spaced: boolean } {
   let spaced = false
   for (let at = start; at < raw.length;) {
@@ -242,8 +247,8 @@ function headerFrom(raw: Buffer, start: number): { end: number; spaced: boolean 
 }
 
 /**
- * The boundaries that are declared anywhere in the message, as a relaxed signature has them; null when they cannot be told: too many, continued,
- * longer than they may be (RFC 2046 5.1.1), or with escapes or encoded words.
+ * All boundaries declared in the message, with relaxed white space. Null when they cannot be determined: too many, continued, too long (RFC 2046
+ * 5.1.1), or with escapes or encoded words.
  */
 function boundariesIn(raw: Buffer): ReadonlySet<string> | null {
   const found = new Set<string>()
@@ -254,7 +259,7 @@ function boundariesIn(raw: Buffer): ReadonlySet<string> | null {
     if (continued !== undefined || found.size > maxDeclared || boundary.length > longestBoundary) return null
     if (/\\|=\?/.test(boundary)) return null
     found.add(boundary)
-    // a comment may stand behind it
+    // it may be followed by a comment
     if (plain?.includes('(')) found.add(plain.slice(0, plain.indexOf('(')))
   }
   return found

@@ -12,22 +12,22 @@ import type { Authentication, AuthResult, Envelope, PublishedPolicy } from '../m
 import { SignedHeader } from './signed-fields.ts'
 
 export type Spf = Authentication['spf']
-/** A DKIM signature. One that is right and yet does not speak for what is shown is `policy` (RFC 8601 2.7.1). */
+/** A DKIM signature. One that is valid but does not cover what is displayed has the result `policy` (RFC 8601 2.7.1). */
 export type Signature = Authentication['dkim'][number]
-/** The ARC chain; `vouched` names the sealer whose word on the message's first hop is to be taken. */
-export type Arc = Authentication['arc'] & { vouched: string | null }
+/** The ARC chain. `trustedSealer` is the trusted sealer that reported a DMARC pass at the first hop. */
+export type Arc = Authentication['arc'] & { trustedSealer: string | null }
 
-/** What the signatures of a message came to. */
-export interface Signed {
+/** The results of the signatures of a message. */
+export interface SignatureResults {
   dkim: Signature[]
-  /** Those of them that are right, and `policy` as what they sign can be read in two ways: they prove the author, and nothing that is shown. */
+  /** Valid signatures whose result is `policy` because the signed content is ambiguous. They prove the author, but not what is displayed. */
   ambiguous: ReadonlySet<Signature>
   arc: Arc
-  /** The From addresses as the verifier read them; null when it had nothing to read. */
+  /** The From addresses as read by the verifier; null when it did not run. */
   authors: string[] | null
 }
 
-/** What DMARC makes of an author. */
+/** The DMARC result for an author. */
 export interface DmarcPolicy {
   result: AuthResult
   domain: string | null
@@ -47,23 +47,23 @@ type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resol
 
 const maxSignatures = 10
 const maxSeals = 5
-/** Signatures with `l=`, which never count: the body is hashed anew for each length that one names. */
+/** Signatures with `l=` that are checked. They never count, and the body is hashed again for each length. */
 const maxWithLength = 1
-/** Fields that one signature names; people name some twenty. */
+/** Fields in the `h=` tag of one signature. Ordinary signatures have about twenty. */
 const maxNamed = 300
-/** Field names that are shown of one signature, and characters of each. */
-const maxShown = 50
+/** Field names that are reported of one signature, and characters of each. */
+const maxSignedFields = 50
 const longestName = 100
-/** Blanks or dots in a row: a line has at most 998 octets and is not of blanks alone (RFC 5322 2.1.1 and 3.2.2). */
+/** Length of a run of blanks or dots: a line has at most 998 octets and does not consist of blanks (RFC 5322 2.1.1 and 3.2.2). */
 const longestRun = 2000
-/** What the verifier trims: blanks of tags and names, dots of domains. */
+/** Characters that the verifier trims: blanks of tags and names, dots of domains. */
 const trimmed = new Set([0x09, 0x0a, 0x0d, 0x20, 0x2e])
-/** Characters of an author's address; more than RFC 5321 4.5.3.1 allows. */
+/** The longest address of an author in characters; more than RFC 5321 4.5.3.1 allows. */
 const longestAddress = 1000
-/** How far a signer's clock may be ahead, in milliseconds; that of OpenDKIM. */
+/** How far the clock of a signer may be ahead, in milliseconds; the value of OpenDKIM. */
 const clockDrift = 300_000
-const strictly = { strict: true, minBitLength: 1024 }
-const noArc: Arc = { result: 'none', chain: 0, reason: null, vouched: null }
+const strictOptions = { strict: true, minBitLength: 1024 }
+const noArc: Arc = { result: 'none', chain: 0, reason: null, trustedSealer: null }
 const noPolicy: DmarcPolicy = {
   result: 'fail',
   domain: null,
@@ -75,7 +75,7 @@ const noPolicy: DmarcPolicy = {
 }
 const results: readonly AuthResult[] = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy']
 
-/** SPF for MAIL FROM, or for the HELO name of the null sender (RFC 7208 2.4); `none` of what is no domain name (4.3). */
+/** SPF for MAIL FROM, or for the HELO name with the null sender (RFC 7208 2.4). `none` without a valid domain name (4.3). */
 export async function checkSpf(
   envelope: Pick<Envelope, 'helo' | 'mail_from' | 'remote_address'>,
   inquiry: Inquiry,
@@ -91,7 +91,7 @@ export async function checkSpf(
     helo: isIP(envelope.helo) ? `[${envelope.helo}]` : envelope.helo,
     mta,
   }
-  const { status } = await verifySpf({ ...client, ...strictly, resolver: resolverOf(inquiry) })
+  const { status } = await verifySpf({ ...client, ...strictOptions, resolver: resolverOf(inquiry) })
   const comment = status.comment?.replace(`${mta}: `, '')
   return {
     result: resultOf(status.result),
@@ -100,8 +100,8 @@ export async function checkSpf(
   }
 }
 
-/** Asks for the keys of the first ten signatures at once; answers come to those who ask again. */
-export function askForKeys(header: Header, inquiry: Inquiry) {
+/** Starts the lookups of the keys of the first ten signatures in parallel. The inquiry caches the answers. */
+export function prefetchKeys(header: Header, inquiry: Inquiry) {
   for (const { value } of named(header, 'dkim-signature').slice(0, maxSignatures)) {
     const domain = domainNameOf(/(?:^|;)\s*d\s*=\s*([^;\s]+)/.exec(value)?.[1] ?? '')
     const selector = /(?:^|;)\s*s\s*=\s*([^;\s]+)/.exec(value)?.[1]
@@ -110,43 +110,46 @@ export function askForKeys(header: Header, inquiry: Inquiry) {
 }
 
 /**
- * DKIM and ARC: the first ten signatures, and a chain of at most five sets. The verifier takes time by the lines of the header, by its runs of
- * blanks and dots and by the fields that a signature names: a header with too many lines is not complete, in one with long runs no signature
- * is looked at, and a signature that names too many is passed over.
+ * DKIM and ARC: the first ten signatures, and a chain of at most five sets. The time of the verifier depends on the number of header lines, on
+ * runs of blanks and dots, and on the fields listed in a signature. A header with too many lines is not complete; in one with long runs no
+ * signature is checked; a signature that lists too many fields is skipped.
  */
-export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inquiry, trusted: string[]): Promise<Signed> {
+export async function checkSignatures(
+  raw: Buffer,
+  header: Header,
+  inquiry: Inquiry,
+  trusted: string[],
+): Promise<SignatureResults> {
   const sealed = header.fields.some(({ name }) => name.startsWith('arc-'))
   const signed = sealed || header.fields.some(({ name }) => name === 'dkim-signature')
-  // Nearly all the work is hashing the body, which a message without signatures needs not have done.
-  const nothing: Signed = { dkim: [], ambiguous: new Set(), arc: noArc, authors: null }
+  // Nearly all of the work is hashing the body, which an unsigned message does not need.
+  const nothing: SignatureResults = { dkim: [], ambiguous: new Set(), arc: noArc, authors: null }
   if (!signed || !header.complete) return nothing
   if (hasLongRuns(raw)) {
-    const arc: Arc = sealed
-      ? { ...noArc, result: 'fail', reason: 'the header has longer runs of blanks or dots than any may have' }
-      : noArc
+    const arc: Arc = sealed ? { ...noArc, result: 'fail', reason: 'the header has too long runs of blanks or dots' } : noArc
     return { ...nothing, arc }
   }
-  const surplus = surplusOf(header)
-  // With a sender given the library does not look for one in the header.
-  const options = { ...strictly, resolver: resolverOf(inquiry), sender: '<>' }
-  const verified = await dkimVerify(without(raw, surplus.fields), options)
+  const excess = excessOf(header)
+  // With `sender` the library does not look for one in the header.
+  const options = { ...strictOptions, resolver: resolverOf(inquiry), sender: '<>' }
+  const verified = await dkimVerify(without(raw, excess.fields), options)
   const names = verified.headers?.parsed.map(({ key }) => key) ?? []
   const signedHeader = new SignedHeader(raw, header.fields, names)
-  const arc = surplus.seals
+  const arc = excess.seals
     ? { ...noArc, result: 'fail' as const, reason: `more than ${maxSeals} ARC sets, or one that names too many fields` }
     : await checkArc(verified, signedHeader, inquiry, trusted)
-  const found = verified.results.map((row) => signatureOf(row, signedHeader))
+  const signatures = verified.results.map((row) => signatureOf(row, signedHeader))
   return {
-    dkim: found.map(({ signature }) => signature),
-    ambiguous: new Set(found.filter(({ isAmbiguous }) => isAmbiguous).map(({ signature }) => signature)),
+    dkim: signatures.map(({ signature }) => signature),
+    ambiguous: new Set(signatures.filter(({ isAmbiguous }) => isAmbiguous).map(({ signature }) => signature)),
     arc,
     authors: verified.headerFrom,
   }
 }
 
-/** DMARC for one author, whose domain is as the DNS has it, and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
+/** DMARC for one author, whose domain is in A-labels, and the domains that passed SPF and DKIM (RFC 9989). `aligned` are the aligned signing domains. */
 export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<DmarcPolicy> {
-  if (address.length > longestAddress) return { ...noPolicy, reason: 'the address in From is longer than any may be' }
+  if (address.length > longestAddress) return { ...noPolicy, reason: 'the address in From is too long' }
   const { response, dkimAligned, reason } = await evaluateDmarc({
     headerFrom: [address],
     fromFields: 1,
@@ -167,14 +170,14 @@ export async function checkPolicy(address: string, spf: string[], dkim: string[]
   }
 }
 
-/** A domain's DMARC record as the DNS has it now, where it was found, and the organizational domain (RFC 9989 4.10). */
+/** The current DMARC record of a domain, where it was found, and the organizational domain (RFC 9989 4.10). */
 export interface Discovery {
   record: string | null
   found_at: string | null
   organizational: string | null
 }
 
-/** Throws when the DNS gives no clear answer. */
+/** Throws when the DNS gives no definite answer. */
 export async function discoverDmarc(domain: string, lookup: Lookup): Promise<Discovery> {
   const { response } = await evaluateDmarc({
     headerFrom: [`postmaster@${domain}`],
@@ -211,21 +214,21 @@ function publishedIn(response: Exclude<Awaited<ReturnType<typeof evaluateDmarc>>
 
 async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inquiry, trusted: string[]): Promise<Arc> {
   if (!verified.arc) return noArc
-  // Read beforehand, as the library rewrites what it parsed.
+  // Read before verifyArc, which modifies the parsed values.
   const first = verified.arc.chain ? verified.arc.chain[0]?.['arc-authentication-results']?.parsed?.['dmarc']?.value : undefined
-  // one object under two names in the library's types
+  // the same object has two types in the library
   const data = verified.arc as Parameters<typeof verifyArc>[0]
-  const answer = await verifyArc(data, { ...strictly, resolver: resolverOf(inquiry) })
+  const answer = await verifyArc(data, { ...strictOptions, resolver: resolverOf(inquiry) })
   const { status } = answer
   const chain = answer.chain || []
-  // The library calls a failed lookup a failed chain; a lookup may well work the next time.
+  // The library reports a failed lookup as a failed chain; it is a temporary error.
   const unknown = status.result === 'fail' && !status.comment && !status.policy && inquiry.troubled
   const sealers = chain.map((set) => domainNameOf(String(set['arc-seal']?.parsed?.d?.value ?? '')))
-  // A chain is as good as its weakest seal, and only the first hop saw the message as its author sent it.
-  // The newest seal speaks for the message as its sealer had it.
+  // All sealers must be trusted, and only the first hop received the message as its author sent it.
+  // The newest seal covers the message as its sealer sent it.
   const newest = verified.arc.lastEntry ? verified.arc.lastEntry.messageSignature : undefined
   const { flaw, ambiguity } = status.result === 'pass' && newest ? flawOf(newest, header) : { flaw: null, ambiguity: null }
-  if (flaw !== null) return { result: 'fail', chain: chain.length, reason: flaw, vouched: null }
+  if (flaw !== null) return { result: 'fail', chain: chain.length, reason: flaw, trustedSealer: null }
   const believed =
     status.result === 'pass' &&
     first === 'pass' &&
@@ -233,32 +236,32 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
   return {
     result: unknown ? 'temperror' : resultOf(status.result),
     chain: chain.length,
-    // what a chain vouches for is kept, and never verified
+    // an ambiguous chain counts for acceptance only, never as verification
     reason: ambiguity ?? (status.comment ? oneLine(status.comment) : unknown ? 'DNS failure' : null),
-    vouched: believed ? (sealers[0] ?? null) : null,
+    trustedSealer: believed ? (sealers[0] ?? null) : null,
   }
 }
 
 function signatureOf(row: VerifiedSignature, header: SignedHeader): { signature: Signature; isAmbiguous: boolean } {
   const { status } = row
   const { fields, flaw, ambiguity } = flawOf(row, header)
-  const found = resultOf(status.result)
-  const isFlawed = flaw !== null && (found === 'pass' || found === 'temperror')
-  const isAmbiguous = !isFlawed && ambiguity !== null && found === 'pass'
+  const verified = resultOf(status.result)
+  const isFlawed = flaw !== null && (verified === 'pass' || verified === 'temperror')
+  const isAmbiguous = !isFlawed && ambiguity !== null && verified === 'pass'
   const reason = isFlawed ? flaw : isAmbiguous ? ambiguity : status.comment
   const signature: Signature = {
-    result: isFlawed || isAmbiguous ? 'policy' : found,
+    result: isFlawed || isAmbiguous ? 'policy' : verified,
     domain: domainNameOf(row.signingDomain ?? '') ?? oneLine(row.signingDomain ?? ''),
     selector: oneLine(row.selector ?? ''),
     algorithm: row.algo ? oneLine(row.algo) : null,
     aligned: false,
     reason: reason ? oneLine(reason) : null,
-    signed_fields: fields.slice(0, maxShown).map((name) => oneLine(name).slice(0, longestName)),
+    signed_fields: fields.slice(0, maxSignedFields).map((name) => oneLine(name).slice(0, longestName)),
   }
   return { signature, isAmbiguous }
 }
 
-/** What a signature covers, why it does not count although it may be right, and why what it signs can be read in two ways. */
+/** What a signature covers, why it does not count even if valid, and why the signed content is ambiguous. */
 function flawOf(row: VerifiedSignature, header: SignedHeader): ReturnType<SignedHeader['coveredBy']> {
   const { fields, flaw, ambiguity } = header.coveredBy(row.signingHeaders?.headers ?? [])
   return {
@@ -268,20 +271,20 @@ function flawOf(row: VerifiedSignature, header: SignedHeader): ReturnType<Signed
   }
 }
 
-/** Why a signature does not count by what it and its key say. */
+/** Why a signature does not count by its tags and its key. */
 function tagFlawOf(row: VerifiedSignature): string | null {
-  // the verifier asks for the key of one name, and others may read another
-  if (domainNameOf(row.signingDomain ?? '') === undefined) return 'd= is no domain name, or one that can be read in two ways'
-  // RFC 6376 3.6.1: a domain that tests has not signed
+  // other software may read another name than the verifier
+  if (domainNameOf(row.signingDomain ?? '') === undefined) return 'd= is not a valid domain name'
+  // RFC 6376 3.6.1: in testing mode a message counts as unsigned
   if (row.status.testing === true) return 'the key is in testing (t=y)'
   // RFC 6376 8.2
   if (row.canonBodyLengthLimited === true) return 'l= leaves the rest of the body unsigned'
-  if (row.signTime && Date.parse(row.signTime) > Date.now() + clockDrift) return 'it says that it was made in the future (t=)'
+  if (row.signTime && Date.parse(row.signTime) > Date.now() + clockDrift) return 'its time is in the future (t=)'
   return null
 }
 
 function resolverOf(inquiry: Inquiry): Resolver {
-  // the library's type forgets that MX answers are objects
+  // the library's type lacks the objects of MX answers
   return inquiry.lookup as Resolver
 }
 
@@ -297,15 +300,15 @@ function named(header: Header, name: string): HeaderField[] {
   return header.fields.filter((field) => field.name === name)
 }
 
-/** The DKIM-Signature fields beyond the tenth, naming too many fields, or beyond the first with `l=`, and all ARC fields when there are more than five of a kind or one does. */
-function surplusOf(header: Header): { fields: Set<HeaderField>; seals: boolean } {
+/** Fields not to be verified: DKIM-Signature fields beyond the tenth, with too many names, or beyond the first with `l=`; and all ARC fields when there are more than five of a kind, or one has too many names. */
+function excessOf(header: Header): { fields: Set<HeaderField>; seals: boolean } {
   const sets = ['arc-seal', 'arc-message-signature', 'arc-authentication-results'].map((name) => named(header, name))
   const seals = sets.some((set) => set.length > maxSeals) || sets[1]!.some(namesTooMany)
   const signatures = named(header, 'dkim-signature')
-  const looked = signatures.slice(0, maxSignatures)
-  const limited = looked.filter(({ value }) => /(?:^|;)\s*l\s*=/.test(value)).slice(maxWithLength)
-  const surplus = [...signatures.slice(maxSignatures), ...looked.filter(namesTooMany), ...limited]
-  return { fields: new Set([...surplus, ...(seals ? sets.flat() : [])]), seals }
+  const considered = signatures.slice(0, maxSignatures)
+  const limited = considered.filter(({ value }) => /(?:^|;)\s*l\s*=/.test(value)).slice(maxWithLength)
+  const excess = [...signatures.slice(maxSignatures), ...considered.filter(namesTooMany), ...limited]
+  return { fields: new Set([...excess, ...(seals ? sets.flat() : [])]), seals }
 }
 
 function namesTooMany({ value }: HeaderField): boolean {
@@ -318,8 +321,8 @@ function namesTooMany({ value }: HeaderField): boolean {
 }
 
 /**
- * Whether the blanks and dots of a header cost the verifier more than one run of the longest would: it trims names, tags and domains in time by
- * the square of each run. Of the whole header, as the verifier adds lines that are no fields to the field above them.
+ * Whether the blanks and dots of a header cost the verifier more than one run of the maximum length: it trims names, tags and domains in
+ * quadratic time for each run. Checks the whole header, as the verifier appends lines that are not fields to the field above.
  */
 function hasLongRuns(raw: Buffer): boolean {
   const end = Math.min(headEnd(raw), raw.length)

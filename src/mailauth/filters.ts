@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type JsonBounds, parseForeign } from '../core/json-scan.ts'
 import type { Log } from '../core/log.ts'
 import { reverseName } from '../net/networks.ts'
-import { callInside } from '../net/outside.ts'
+import { callConfigured } from '../net/outside.ts'
 import { oneLine } from './authentication-results.ts'
 import type { Lookup } from '../net/dns.ts'
 import type { Envelope } from '../mail/model.ts'
@@ -11,14 +11,14 @@ export interface RspamdSettings {
   /** Where the controller or normal worker listens: `http://127.0.0.1:11333`. */
   url: string
   password?: string | undefined
-  /** Longest wait for an answer, in milliseconds. */
+  /** Timeout of one request, in milliseconds. */
   timeout: number
 }
 
-/** What a filter makes of a message; `defer` asks the sender to come back later. */
-export interface Opinion {
+/** The result of a filter. `defer` asks the sender to try again later. */
+export interface FilterResult {
   action: 'keep' | 'spam' | 'reject' | 'defer'
-  /** The SMTP reply when the message is not taken. */
+  /** The SMTP reply when the message is not accepted. */
   reply: { code: number; enhanced: string; text: string } | null
   score: number
   symbols: string[]
@@ -26,9 +26,9 @@ export interface Opinion {
 
 const answerLimit = 1024 * 1024
 
-/** It lists what it found in a message, every URL among it. */
+/** rspamd lists everything found in a message, including every URL. */
 const answerBounds: JsonBounds = { depth: 32, tokens: 200_000 }
-const noOpinion: Opinion = { action: 'keep', reply: null, score: 0, symbols: [] }
+const keepMessage: FilterResult = { action: 'keep', reply: null, score: 0, symbols: [] }
 
 const Answer = z.object({
   action: z.string(),
@@ -36,7 +36,7 @@ const Answer = z.object({
   symbols: z.record(z.string(), z.unknown()).default({}),
 })
 
-/** The first of these DNS lists that names the address (RFC 5782), or null. A list in trouble names nobody. */
+/** The first of these DNS block lists that lists the address (RFC 5782), or null. A list that does not answer is ignored. */
 export async function blocklisted(address: string, lists: string[], lookup: Lookup): Promise<string | null> {
   const reversed = reverseName(address)
   if (reversed === null) return null
@@ -44,10 +44,10 @@ export async function blocklisted(address: string, lists: string[], lookup: Look
   return lists.find((_, index) => listed[index]) ?? null
 }
 
-/** Asks rspamd (`/checkv2`). Greylisting is left to nobody: the message is kept. Without an answer in time it is kept, and that is logged. */
-export async function rspamd(raw: Buffer, envelope: Envelope, settings: RspamdSettings, log?: Log): Promise<Opinion> {
+/** Asks rspamd (`/checkv2`). Greylisting is ignored: the message is accepted. Without an answer in time it is accepted too, and that is logged. */
+export async function rspamd(raw: Buffer, envelope: Envelope, settings: RspamdSettings, log?: Log): Promise<FilterResult> {
   try {
-    const { status, text } = await callInside(new URL('/checkv2', settings.url), {
+    const { status, text } = await callConfigured(new URL('/checkv2', settings.url), {
       method: 'POST',
       headers: headersOf(envelope, settings.password),
       body: raw,
@@ -55,29 +55,33 @@ export async function rspamd(raw: Buffer, envelope: Envelope, settings: RspamdSe
       limit: answerLimit,
     })
     if (status !== 200) throw new Error(`rspamd answered ${status}`)
-    return opinionOf(Answer.parse(parseForeign(text, 'The answer', answerBounds)))
+    return filterResultOf(Answer.parse(parseForeign(text, 'The answer', answerBounds)))
   } catch (error) {
     log?.warn(
       { reason: error instanceof Error ? oneLine(error.message) : 'unknown' },
       'rspamd gave no answer; the message is kept',
     )
-    return noOpinion
+    return keepMessage
   }
 }
 
-function opinionOf({ action, score, symbols }: z.output<typeof Answer>): Opinion {
-  const opinion = { score, symbols: Object.keys(symbols) }
+function filterResultOf({ action, score, symbols }: z.output<typeof Answer>): FilterResult {
+  const rspamdResult = { score, symbols: Object.keys(symbols) }
   switch (action) {
     case 'reject':
-      return { ...opinion, action: 'reject', reply: { code: 550, enhanced: '5.7.1', text: 'This message was refused as spam' } }
+      return {
+        ...rspamdResult,
+        action: 'reject',
+        reply: { code: 550, enhanced: '5.7.1', text: 'This message was refused as spam' },
+      }
     case 'soft reject':
-      return { ...opinion, action: 'defer', reply: { code: 451, enhanced: '4.7.1', text: 'Try again later' } }
+      return { ...rspamdResult, action: 'defer', reply: { code: 451, enhanced: '4.7.1', text: 'Try again later' } }
     case 'add header':
     case 'rewrite subject':
-      return { ...opinion, action: 'spam', reply: null }
-    // `no action`, and `greylist`: rspamd keeps no list of who came back, and an agent waits for its code.
+      return { ...rspamdResult, action: 'spam', reply: null }
+    // `no action` and `greylist`: rspamd does not track retries, and an agent may be waiting for a code.
     default:
-      return { ...opinion, action: 'keep', reply: null }
+      return { ...rspamdResult, action: 'keep', reply: null }
   }
 }
 
@@ -85,14 +89,14 @@ function headersOf(envelope: Envelope, password: string | undefined): string[] {
   const headers = ['IP', envelope.remote_address, 'Helo', envelope.helo, 'From', envelope.mail_from, 'Queue-Id', envelope.session]
   for (const recipient of envelope.recipients) headers.push('Rcpt', recipient)
   if (password !== undefined) headers.push('Password', password)
-  // Header values travel as Latin-1: UTF-8 octets go through it unchanged, line breaks and other controls do not.
+  // Header values are sent as Latin-1, which passes UTF-8 octets unchanged. Line breaks and other controls become spaces.
   return headers.map((text) => Buffer.from(text.replace(/\p{Cc}/gu, ' ')).toString('latin1'))
 }
 
 async function isListed(name: string, lookup: Lookup): Promise<boolean> {
   try {
     const answers = await lookup(name, 'A')
-    // 127.255.255.0/24 means that the list refuses to answer us, not that it lists the address.
+    // 127.255.255.0/24 means that the list refused the query, not that it lists the address.
     return answers.some((answer) => typeof answer === 'string' && answer.startsWith('127.') && !answer.startsWith('127.255.255.'))
   } catch {
     return false

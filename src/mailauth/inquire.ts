@@ -1,18 +1,18 @@
 import { checkSpf, discoverDmarc, type Discovery } from './checks.ts'
 import { Dns, type DnsSettings, Inquiry, type Lookup } from '../net/dns.ts'
 
-/** Questions to the DNS that belong together: each is asked once, and nothing is remembered from before. */
+/** A group of DNS queries: each is sent once, and nothing is cached from before. */
 export interface FreshInquiry {
   lookup: Lookup
-  /** What a receiver makes of mail in the domain's name from an address (RFC 7208), and why. */
+  /** The SPF result of a receiver for mail of the domain from an address (RFC 7208), and the reason. */
   spf: (client: { ip: string; domain: string }) => Promise<{ result: string; reason: string | null }>
-  /** A domain's DMARC record. Throws when the DNS gives no clear answer. */
+  /** The DMARC record of a domain. Throws when the DNS gives no definite answer. */
   dmarc: (domain: string) => Promise<Discovery>
-  /** Ends it: what has no answer yet is not waited for. */
+  /** Ends the inquiry: pending queries are abandoned. */
   close(): void
 }
 
-/** Begins to ask, for at most 15 s. `hostname` is ours. */
+/** Starts an inquiry of at most 15 s. `hostname` is ours. */
 export function inquire({ dns, hostname }: { dns: DnsSettings; hostname: string }): FreshInquiry {
   const inquiry = new Inquiry(new Dns(dns).lookup, { deadline: 15_000, limit: 120 })
   return {

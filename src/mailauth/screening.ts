@@ -6,13 +6,13 @@ import type { Envelope } from '../mail/model.ts'
 import { Refusal } from '../smtp/replies.ts'
 
 export interface ScreeningSettings {
-  /** DNS lists of unwelcome clients (RFC 5782). */
+  /** DNS block lists (RFC 5782). */
   dnsbl: string[]
   rspamd: RspamdSettings | undefined
   dns: DnsSettings
 }
 
-/** The operator's own filters, none by default. Their trouble never costs a message. */
+/** The filters that the operator configured, none by default. A failing filter never causes a refusal. */
 export class Screening {
   readonly queries = new DnsTally()
   readonly #log: Log
@@ -30,7 +30,7 @@ export class Screening {
     this.#dns = new Dns(settings.dns, undefined, this.queries)
   }
 
-  /** Whether to mark the message as spam; throws the Refusal of a filter that does not want it. */
+  /** Whether to mark the message as spam. Throws the Refusal of a filter that rejects it. */
   async isSpam(envelope: Envelope, raw: Buffer): Promise<boolean> {
     const { dnsbl, rspamd: server } = this.#settings
     if (dnsbl.length > 0) {

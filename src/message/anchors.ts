@@ -1,46 +1,45 @@
 import { hiddenElements, isHiddenStyle, Tokenizer } from './markup.ts'
 import { Nesting } from './nesting.ts'
 
-/** An `<a href>` as it stands in HTML. */
+/** An `<a href>` of HTML. */
 export interface Anchor {
-  /** Character references decoded, white space at the edges and line ends inside removed, spaces inside `%20`. */
+  /** Character references decoded, trimmed, line ends removed, inner spaces as `%20`. */
   href: string
-  /** The plain text of the anchor, or what its image is called; folded, at most 200 characters. */
+  /** The plain text of the anchor, or the alternative text of its image; folded, at most 200 characters. */
   text: string
   /** Up to 160 characters of the text before it. */
   before: string
 }
 
 /**
- * The `http` and `https` anchors of HTML that are shown, in their order, at most `most`; the runs of its other text that hold an address,
- * at most as many; how deep its elements nest, and how many there are. One linear pass over the tokens: no tree is
- * built, so hostile nesting costs nothing.
+ * The visible `http` and `https` anchors of HTML in order, at most `max`; the runs of other text that contain a URL, at most as many; the depth
+ * and number of its elements. One linear pass over the tokens: no tree is built, so hostile nesting costs nothing.
  */
-export function anchorsOf(html: string, most: number): { anchors: Anchor[]; runs: string[]; depth: number; tags: number } {
-  const walk = new Walk(html, most)
-  const tokenizer = new Tokenizer({ decodeEntities: true }, walk)
+export function anchorsOf(html: string, max: number): { anchors: Anchor[]; textRuns: string[]; depth: number; tags: number } {
+  const collector = new AnchorCollector(html, max)
+  const tokenizer = new Tokenizer({ decodeEntities: true }, collector)
   tokenizer.write(html)
   tokenizer.end()
-  walk.onend()
-  return { anchors: walk.anchors, runs: walk.runs, depth: walk.nest.deepest, tags: walk.tags }
+  collector.onend()
+  return { anchors: collector.anchors, textRuns: collector.textRuns, depth: collector.nest.deepest, tags: collector.tags }
 }
 
-const longestRun = 20_000
+const maxTextRun = 20_000
 
-// The words before and after these are two words.
-const parting = new Set(
+// These tags separate words.
+const separatingTags = new Set(
   'area base br col embed hr img input link meta param source track wbr p li dt dd option optgroup tr td th thead tbody tfoot rt rp'.split(
     ' ',
   ),
 )
 
-class Walk {
+class AnchorCollector {
   readonly anchors: Anchor[] = []
-  readonly runs: string[] = []
+  readonly textRuns: string[] = []
   readonly nest = new Nesting()
   tags = 0
   readonly #html: string
-  readonly #most: number
+  readonly #max: number
   #tag = ''
   #attribute = ''
   #value = ''
@@ -48,23 +47,23 @@ class Walk {
   #alt = ''
   #anchor: Anchor | undefined
   #recent = ''
-  #run = ''
+  #textRun = ''
   #style: string | undefined
   #isHidden = false
 
-  constructor(html: string, most: number) {
+  constructor(html: string, max: number) {
     this.#html = html
-    this.#most = most
+    this.#max = max
   }
 
   onopentagname(start: number, end: number): void {
-    this.#endRun()
+    this.#endTextRun()
     this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     this.#href = ''
     this.#alt = ''
     this.#style = undefined
     this.#isHidden = hiddenElements.has(this.#tag)
-    if (parting.has(this.#tag)) this.#words(' ')
+    if (separatingTags.has(this.#tag)) this.#addText(' ')
     this.nest.open(this.#tag)
     this.tags++
   }
@@ -76,15 +75,15 @@ class Walk {
   }
 
   onattribdata(start: number, end: number): void {
-    if (this.#wanted()) this.#value += this.#html.slice(start, Math.min(end, start + 10_000))
+    if (this.#isWantedAttribute()) this.#value += this.#html.slice(start, Math.min(end, start + 10_000))
   }
 
   onattribentity(codepoint: number): void {
-    if (this.#wanted() && this.#value.length < 10_000) this.#value += String.fromCodePoint(codepoint)
+    if (this.#isWantedAttribute() && this.#value.length < 10_000) this.#value += String.fromCodePoint(codepoint)
   }
 
   onattribend(): void {
-    if (!this.#wanted()) return
+    if (!this.#isWantedAttribute()) return
     if (this.#attribute === 'href') this.#href ||= this.#value
     else if (this.#attribute === 'alt') this.#alt ||= this.#value
     else this.#style ??= this.#value
@@ -100,10 +99,10 @@ class Walk {
         .replace(/[\t\r\n]/g, '')
         .trim()
         .replaceAll(' ', '%20')
-      if (/^https?:\/\//i.test(href) && this.anchors.length < this.#most)
+      if (/^https?:\/\//i.test(href) && this.anchors.length < this.#max)
         this.#anchor = { href, text: '', before: this.#recent.slice(-160) }
     } else if (this.#tag === 'img' && isShown && this.#anchor !== undefined && this.#alt !== '') {
-      this.#words(` ${this.#alt} `)
+      this.#addText(` ${this.#alt} `)
     }
   }
 
@@ -112,29 +111,29 @@ class Walk {
   }
 
   onclosetag(start: number, end: number): void {
-    this.#endRun()
+    this.#endTextRun()
     const tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     if (tag === 'a') this.#finish()
-    else if (tag !== 'span' && tag !== 'b' && tag !== 'strong' && tag !== 'font') this.#words(' ')
-    // Of a longer name only the start is known: better nested too deep than not deep enough.
+    else if (tag !== 'span' && tag !== 'b' && tag !== 'strong' && tag !== 'font') this.#addText(' ')
+    // Of a longer name only the start is known. It is not closed: overestimating the depth is safe.
     if (end - start <= 20) this.nest.close(tag)
   }
 
   ontext(start: number, end: number): void {
-    if (!this.nest.hidden && this.#anchor === undefined && this.#run.length < longestRun)
-      this.#run += this.#html.slice(start, Math.min(end, start + longestRun))
-    // Of a long text only the end can stand before an anchor, only the start be its text.
+    if (!this.nest.hidden && this.#anchor === undefined && this.#textRun.length < maxTextRun)
+      this.#textRun += this.#html.slice(start, Math.min(end, start + maxTextRun))
+    // Of a long text only the end can precede an anchor, and only the start can be its text.
     const cut = end - start > 2000 && this.#anchor === undefined ? end - 2000 : start
-    this.#words(this.#html.slice(cut, Math.min(end, cut + 2000)))
+    this.#addText(this.#html.slice(cut, Math.min(end, cut + 2000)))
   }
 
   ontextentity(codepoint: number): void {
-    if (this.#run !== '' && this.#run.length < longestRun) this.#run += String.fromCodePoint(codepoint)
-    this.#words(String.fromCodePoint(codepoint))
+    if (this.#textRun !== '' && this.#textRun.length < maxTextRun) this.#textRun += String.fromCodePoint(codepoint)
+    this.#addText(String.fromCodePoint(codepoint))
   }
 
   onend(): void {
-    this.#endRun()
+    this.#endTextRun()
     this.#finish()
   }
 
@@ -143,24 +142,24 @@ class Walk {
   ondeclaration(): void {}
   onprocessinginstruction(): void {}
 
-  #wanted(): boolean {
+  #isWantedAttribute(): boolean {
     if (this.#attribute === 'style') return this.#style === undefined && !this.#isHidden
     return (this.#tag === 'a' && this.#attribute === 'href') || (this.#tag === 'img' && this.#attribute === 'alt')
   }
 
-  #endRun(): void {
-    if (this.#run === '') return
-    if (this.runs.length < this.#most && /https?:\/\//i.test(this.#run)) this.runs.push(this.#run)
-    this.#run = ''
+  #endTextRun(): void {
+    if (this.#textRun === '') return
+    if (this.textRuns.length < this.#max && /https?:\/\//i.test(this.#textRun)) this.textRuns.push(this.#textRun)
+    this.#textRun = ''
   }
 
-  #words(text: string): void {
+  #addText(text: string): void {
     if (this.nest.hidden) return
     if (this.#anchor !== undefined) {
       if (this.#anchor.text.length < 1000) this.#anchor.text += text
       return
     }
-    if (this.anchors.length < this.#most)
+    if (this.anchors.length < this.#max)
       this.#recent = this.#recent.length > 4000 ? this.#recent.slice(-400) + text : this.#recent + text
   }
 

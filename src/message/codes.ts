@@ -1,9 +1,9 @@
-const most = 5
-const longest = 200_000
+const maxCodes = 5
+const maxText = 200_000
 
 /**
- * The one-time codes of a message, best first, at most 5: 4 to 8 digits, or letters and digits, that stand where a word
- * announces them. Grouping goes (`123 456`, `123-456` and Google's `G-123456` are `123456`), other digits become ASCII;
+ * The one-time codes of a message, best first, at most 5: 4 to 8 digits, or letters and digits, in a place where a word
+ * announces them. Grouping is removed (`123 456`, `123-456` and Google's `G-123456` are `123456`), other digits become ASCII;
  * letters keep their case, and the hyphen between groups of letters stays (`WDJB-MJHT`). Linear in the text.
  */
 export function codesIn(subject: string, text: string): string[] {
@@ -27,7 +27,7 @@ export function codesIn(subject: string, text: string): string[] {
   }
   return [...best.entries()]
     .toSorted(([, one], [, other]) => other - one)
-    .slice(0, most)
+    .slice(0, maxCodes)
     .map(([code]) => code)
 }
 
@@ -38,35 +38,35 @@ interface Candidate {
   kind: 'digits' | 'year' | 'mixed' | 'letters'
 }
 
-// The subject is line 0, alone; then the lines of the text that say anything, white space folded.
+// The subject is line 0, alone; then the non-empty lines of the text, white space folded.
 function linesOf(subject: string, text: string): string[] {
   const lines = [plainLine(subject.slice(0, 5000)), '']
-  const start = text.slice(0, longest)
+  const start = text.slice(0, maxText)
   if (
     !/\d/.test(start) &&
     !/[A-Z]{3}-[A-Z]{3}|^[a-z]{4,6}-[a-z]{4,6}/m.test(start) &&
     !/[\u0660-\u06f9\uff10-\uff19]/.test(start)
   )
     return lines
-  let singles = ''
+  let digitLines = ''
   for (const row of start.split('\n')) {
-    const line = mayMatter.test(row) ? plainLine(row.slice(0, 5000)) : row.trim()
-    // A digit a line: boxes drawn one below the other.
+    const line = needsNormalizing.test(row) ? plainLine(row.slice(0, 5000)) : row.trim()
+    // One digit a line, as in boxes drawn below each other.
     if (/^\d$/.test(line)) {
-      singles += line
+      digitLines += line
       continue
     }
-    if (line === '' && singles !== '') continue
-    if (singles.length > 3) lines.push(singles)
-    singles = ''
+    if (line === '' && digitLines !== '') continue
+    if (digitLines.length > 3) lines.push(digitLines)
+    digitLines = ''
     if (line !== '' || lines.at(-1) !== '') lines.push(line)
   }
-  if (singles.length > 3) lines.push(singles)
+  if (digitLines.length > 3) lines.push(digitLines)
   return lines
 }
 
-// Anything but plain words has to be read closely.
-const mayMatter = /[^ A-Za-z.,;:'!?()-]/
+// Lines of plain words need no normalization.
+const needsNormalizing = /[^ A-Za-z.,;:'!?()-]/
 
 function plainLine(row: string): string {
   let line = row
@@ -79,7 +79,7 @@ function plainLine(row: string): string {
       .replace(/[\u2010-\u2013\u2212]/g, '-')
       .replace(/\s+/g, ' ')
   }
-  // Numbers in addresses are nobody's code.
+  // Numbers in URLs and addresses are not codes.
   if (line.includes('://') || line.includes('@'))
     line = line.replace(/https?:\/\/[^\s)\]>]+/gi, '\u0001').replace(/\S{0,64}@\S{1,255}/g, '\u0001')
   if (!/[*_`#|>\s]{2}|[*_`#|>\t\r]|^ | $/.test(line)) return line
@@ -123,7 +123,7 @@ function digitsOf(run: string): string | undefined {
   return isCode ? bare.replace(/\D/g, '') : undefined
 }
 
-// A year, or a date without separators: believed to be a code only when it is called one in so many words.
+// A year, or a date without separators: a code only when it is explicitly announced as one.
 function isYear(code: string): boolean {
   return /^(?:19|20)\d\d(?:(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))?$/.test(code)
 }
@@ -134,14 +134,14 @@ function tokenKind(token: string): 'mixed' | 'letters' | undefined {
     return groups.every((group) => group.length === groups[0]?.length) ? 'letters' : undefined
   }
   const size = token.replaceAll('-', '').length
-  const looksMade =
+  const looksGenerated =
     /\d/.test(token) &&
     /[A-Za-z]/.test(token) &&
     !/^\d+(?:st|nd|rd|th|min|hrs?|h|am|pm|px|mb|gb|kb|km|kg|eur|usd|k|x|d|days?)$/i.test(token)
-  return looksMade && size >= 5 && size <= 16 && (!token.includes('-') || /^[A-Z0-9-]+$/.test(token)) ? 'mixed' : undefined
+  return looksGenerated && size >= 5 && size <= 16 && (!token.includes('-') || /^[A-Z0-9-]+$/.test(token)) ? 'mixed' : undefined
 }
 
-// How surely this is a code; 0 or less when nothing announces it.
+// The confidence that this is a code; 0 or less when nothing announces it.
 function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: number): number {
   const line = lines[at] ?? ''
   const before = line.slice(Math.max(0, start - 160), start)
@@ -158,23 +158,23 @@ function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: 
     return kind === 'digits' && !/[:：]$/.test(below) && startsWithAnnouncer(below) ? 60 : 0
   }
 
-  // One line end may part the announcement from the code; a blank line may not.
+  // One line end may separate the announcement from the code; a blank line may not.
   const wrapped =
     before.length === start && at > 1 && lines[at - 1] !== '' ? `${(lines[at - 1] ?? '').slice(-120)} ${before}` : before
   const gap = gapAfterAnnouncer(wrapped)
-  if (gap !== undefined && isShort(gap, kind) && (kind !== 'letters' || /[A-Z]/.test(line.slice(start, end))))
+  if (gap !== undefined && isGapAllowed(gap, kind) && (kind !== 'letters' || /[A-Z]/.test(line.slice(start, end))))
     return 90 - gap.length / 2 + kindScore[kind]
-  if (gap?.trim() === '' && kind === 'mixed' && isAsked.test(before.replace(lastWord, '')) && forWhat.test(after)) return 70
+  if (gap?.trim() === '' && kind === 'mixed' && isAsked.test(before.replace(lastWord, '')) && signInPurpose.test(after)) return 70
   return kind === 'digits' ? announcedAfter(before, after) : 0
 }
 
 const kindScore = { digits: 20, year: -20, mixed: 0, letters: 0 }
 
-// What may stand between the announcement and the code: no end of a sentence, and no word that speaks of something else.
-function isShort(gap: string, kind: Candidate['kind']): boolean {
+// What may be between the announcement and the code: no end of a sentence, and no word that refers to something else.
+function isGapAllowed(gap: string, kind: Candidate['kind']): boolean {
   if (/[.!?;؛](?:\s|$)|[。！？；]/.test(gap)) return false
-  if (!/(?:[:：]|\b(?:is|ist))\s*$/iu.test(gap) && besides.test(gap.slice(-24))) return false
-  if (kind === 'digits') return (gap.length <= 25 && !elsewhere.test(gap)) || (gap.length <= 90 && connector.test(gap))
+  if (!/(?:[:：]|\b(?:is|ist))\s*$/iu.test(gap) && otherMeaning.test(gap.slice(-24))) return false
+  if (kind === 'digits') return (gap.length <= 25 && !otherObject.test(gap)) || (gap.length <= 90 && connector.test(gap))
   if (kind === 'year') return gap.length <= 12 && /[:：]\s*$|\b(?:is|ist|es|est|è|é)\s*$|[是は]\s*$/u.test(gap)
   return (
     gap.length <= 50 &&
@@ -199,14 +199,14 @@ function announcedAbove(lines: readonly string[], at: number): number {
     seen++
     distance += line.length
     // "Order number:" right above: the nearer label counts.
-    if (seen === 1 && (besidesAlone.test(line) || (!/[.!?。]$/.test(line) && notBefore.test(line.slice(-60))))) return 0
+    if (seen === 1 && (otherLabelAlone.test(line) || (!/[.!?。]$/.test(line) && notBefore.test(line.slice(-60))))) return 0
     if (gapAfterAnnouncer(line.slice(-240)) === undefined) continue
     return (/[:：]\s*$/.test(line) ? 110 : 95) - (above === 0 ? 30 : seen * 10)
   }
   return 0
 }
 
-// "482913 – Acme login" and then the number again, alone.
+// "482913 – Acme login" in the subject, and the number again on a line of its own.
 function isInSubject(number: string, subject: string): boolean {
   return (subject.startsWith(number) || subject.endsWith(number)) && signIn.test(subject)
 }
@@ -227,13 +227,13 @@ function announcedAfter(before: string, after: string): number {
   const clause = /^[^.!?。！？;；\n]*/.exec(after)?.[0] ?? ''
   for (const match of clause.matchAll(announcers)) {
     const gap = clause.slice(0, match.index)
-    const says =
+    const isAnnouncement =
       /^\s?(?:is|ist|es|est|è|é|jest|är|er|[-—–(（[【「:：]|as|als|como|comme|come|to|olan|—|は|が|是|为|為|님|이|를|을|,)/iu.test(
         gap,
       ) || gap.trim() === ''
-    return says && gap.length <= 45 && !besides.test(gap) ? 80 - gap.length / 2 : 0
+    return isAnnouncement && gap.length <= 45 && !otherMeaning.test(gap) ? 80 - gap.length / 2 : 0
   }
-  return isAsked.test(before) && forWhat.test(clause) ? 70 : 0
+  return isAsked.test(before) && signInPurpose.test(clause) ? 70 : 0
 }
 
 /**
@@ -262,11 +262,11 @@ export const notBefore =
   /(?:(?:(?<!\p{L})(?:order|invoice|receipt|ticket|case|ref(?:erence)?|tracking|shipment|parcel|flight|booking|confirmation|customer|account|acct|member|policy|contract|article|item|sku|serial|suite|room|floor|apt|box|zip|plz|phone|tel|telephone|telefon|tél|fax|mobile|call|hotline|dial|sms to|text|ending|ends|endend|terminad[ao]|finissant|card|karte|konto|iban|bic|kunden|bestell|rechnungs?|auftrags?|vorgangs?|sendungs?|pedido|factura|fatura|commande|facture|ordine|fattura|sipariş|заказ[а-я]*|сч[её]т[а-я]*|телефон|тел|号码|单号|订单|訂單|注文|電話|전화|주문|رقم الطلب|هاتف|usd|eur|gbp|try|rub|inr|cny|jpy|rs|kr)(?:nummer|nr)?)[\s.:#-]{0,3}(?:(?:no|nr|num|number|nummer|numéro|número|numero|n°|nº|№|id|in|with|on|auf|mit|en|par|with the digits|code|号|番号|번호)[\s.:#°-]{0,3}){0,2}|[#№©]\s?|copyright\s?|\(c\)\s?|[$€£¥₹₽₩]\s?|\+\s?\d{0,4}\s?|\(\d{1,5}\)\s?)$/iu
 
 /** Words between an announcement and a number that make the number something else. */
-export const besides =
+export const otherMeaning =
   /(?<!\p{L})(?:expires?|expiring|valid (?:for|until)|within|sent (?:to|at|on)|ending|ends in|order|invoice|phone|call|number ending|account|gültig (?:bis|für)|läuft|innerhalb|válido|expira|caduca|valable|expire|scade|действител|истекает|有效|on (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))(?!\p{L})/iu
 
 /** Words after an announcement without "is" or a colon that turn to something else: "pushed code to branch 48213". */
-export const elsewhere =
+export const otherObject =
   /(?<!\p{L})(?:to|in|on|at|of|with|by|from|line|branch|case|version|has|have|been|was|were|page|section|for order)(?!\p{L})/iu
 
 /** What follows a number that is a price, a time, a count or a discount. */
@@ -277,18 +277,18 @@ export const notAfter =
 export const connector =
   /(?:[:：=(（[【「—-]|(?<!\p{L})(?:is|are|ist|sind|lautet|es|est|è|é|e['’]|to|jest|är|er|on|olan|είναι|это|היא|הוא|هو|هي|it)|[是为為は이은])[\s"'“«([（「【]*$/iu
 
-/** A subject that is about signing in: "482913 – Acme login". */
+/** A subject about signing in: "482913 – Acme login". */
 export const signIn =
   /log[ -]?in|sign[ -]?in|verif|authenticat|anmeld|connexion|acceso|accesso|вход|登录|登錄|登入|ログイン|로그인|giriş/iu
 
 /** A line that is the label of another number: "Order number:". */
-export const besidesAlone =
+export const otherLabelAlone =
   /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[:：]?$/iu
 
-/** The reader is asked to write what follows: "Enter", "Use the". */
+/** The reader is asked to enter what follows: "Enter", "Use the". */
 export const isAsked =
   /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)(?: (?:the|this|den|el|le|il))?(?:\s*[:：])?\s*$/iu
 
 /** … and what for: "to sign in". */
-export const forWhat =
+export const signInPurpose =
   /^\s?(?:(?:in|on|into|at|auf|en|dans)\s.{0,40}?\s)?(?:to|um|para|pour|per|чтобы|для|进行|完成)\s.{0,30}(?:verif|confirm|continue|proceed|finish|activat|sign|log ?in|log ?on|authenticat|anmeld|bestätig|ident|iniciar|acceder|connect|acced|войти|вход|подтверд|验证|登录)/iu

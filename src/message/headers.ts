@@ -1,20 +1,20 @@
 import { TextDecoder } from 'node:util'
 
-/** One header field as it stands in the message. */
+/** One header field of a message. */
 export interface HeaderField {
   /** Lower case. */
   name: string
-  /** Unfolded (RFC 5322 2.2.3) and trimmed; encoded words are left as they are; raw 8-bit text is read as UTF-8, else in the charset of the body. */
+  /** Unfolded (RFC 5322 2.2.3) and trimmed. Encoded words are not decoded. Raw 8-bit text is decoded as UTF-8, else by the charset of the body. */
   value: string
   /** Octets of the field in the message, its line end included: `raw.subarray(start, end)`. */
   start: number
   end: number
 }
 
-/** The most header octets that are read. */
+/** The number of header octets that are read. */
 export const headerLimit = 256 * 1024
 
-/** The header fields in their order; what is not a field is passed over. Reads at most 256 KiB, in linear time, and never throws. */
+/** The header fields in order; lines that are not fields are skipped. Reads at most 256 KiB, in linear time, and never throws. */
 export function headersOf(raw: Buffer): HeaderField[] {
   const limit = Math.min(headEnd(raw), headerLimit, raw.length)
   const head = raw.toString('latin1', 0, limit)
@@ -40,8 +40,8 @@ export function headersOf(raw: Buffer): HeaderField[] {
 }
 
 /**
- * Whether the header is fields from its first octet to the empty line. Readers differ in a line that is none: some pass over it, as `headersOf` does, to
- * others the body begins there.
+ * Whether the header consists of fields only, up to the empty line. Software differs in how it handles another line: some skips it, as `headersOf`
+ * does, for others the body begins there.
  */
 export function isFieldsThroughout(raw: Buffer, fields: readonly HeaderField[]): boolean {
   let at = 0
@@ -91,7 +91,7 @@ function unfolded(text: string): string {
   return text.includes('\n') ? text.replace(/\r?\n/g, '').trim() : text.trim()
 }
 
-// Whoever writes raw octets that are no UTF-8 into a header writes them in the charset of the body.
+// Raw header octets that are not valid UTF-8 are usually in the charset of the body.
 function decoderFor(head: string): (octets: Buffer) => string {
   let fallback: TextDecoder | undefined
   return (octets) => {

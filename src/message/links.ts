@@ -2,13 +2,12 @@ import { LinkifyIt } from 'linkify-it'
 import { type Anchor, anchorsOf } from './anchors.ts'
 import type { Link } from '../mail/model.ts'
 
-const most = 100
+const maxLinks = 100
 const longestUrl = 8192
 
 /**
- * The `http` and `https` links of a message in their order, each once, at most 100: the anchors of the HTML, then the
- * addresses that only its words or the text have (whose `text` is empty); last the ones in List-Unsubscribe (RFC 2369 3.2). Also says how deep
- * the HTML nests, and how many elements it has.
+ * The `http` and `https` links of a message in order, each once, at most 100: the anchors of the HTML, then the URLs in its text or in the text
+ * part (with an empty `text`), last those in List-Unsubscribe (RFC 2369 3.2). Also returns the depth and the number of the HTML elements.
  */
 export function linksOf(
   html: string | null,
@@ -18,11 +17,11 @@ export function linksOf(
   const found = new Map<string, Link>()
   let [depth, tags] = [0, 0]
   if (html !== null) {
-    const walked = anchorsOf(html, most * 5)
-    depth = walked.depth
-    tags = walked.tags
-    for (const anchor of walked.anchors) add(found, anchor)
-    for (const run of walked.runs) for (const address of addressesIn(run)) addAddress(found, address)
+    const collected = anchorsOf(html, maxLinks * 5)
+    depth = collected.depth
+    tags = collected.tags
+    for (const anchor of collected.anchors) add(found, anchor)
+    for (const run of collected.textRuns) for (const address of addressesIn(run)) addAddress(found, address)
   }
   if (text !== null) for (const address of addressesIn(text)) addAddress(found, address)
   if (unsubscribe !== undefined) addUnsubscribe(found, unsubscribe)
@@ -42,20 +41,20 @@ function add(found: Map<string, Link>, { href, text, before }: Anchor): void {
   const kind = kindOf(href, text, before)
   const known = found.get(key)
   if (known === undefined) {
-    if (found.size < most) found.set(key, { url: href, text, kind })
+    if (found.size < maxLinks) found.set(key, { url: href, text, kind })
     return
   }
   if (known.text === '') known.text = text
   if (known.kind === 'other') known.kind = kind
 }
 
-// What was said of a link where it came first counts for more than the words around its address.
+// The first occurrence of a link determines its text and kind.
 function addAddress(found: Map<string, Link>, address: Anchor): void {
   const key = keyOf(address.href)
   if (key !== undefined && !found.has(key)) add(found, address)
 }
 
-// `https://a.test` and `https://A.test/` are one.
+// `https://a.test` and `https://A.test/` are the same link.
 function keyOf(url: string): string | undefined {
   return url.length > longestUrl ? undefined : (URL.parse(url)?.href ?? undefined)
 }
@@ -63,12 +62,12 @@ function keyOf(url: string): string | undefined {
 function addressesIn(text: string): Anchor[] {
   const anchors: Anchor[] = []
   const scheme = /https?:\/\//gi
-  // A message has at most a few hundred links; what has more is made to keep us busy.
-  for (let tries = 0; tries < most * 5; tries++) {
+  // Real messages have at most a few hundred links. The limit bounds the time for hostile ones.
+  for (let tries = 0; tries < maxLinks * 5; tries++) {
     const at = scheme.exec(text)?.index
     if (at === undefined) break
     const run = /^\S+/.exec(text.slice(at, at + longestUrl))?.[0] ?? ''
-    const url = costly(run) ? undefined : linkify.matchAtStart(run)?.url
+    const url = isCostly(run) ? undefined : linkify.matchAtStart(run)?.url
     if (url === undefined) continue
     scheme.lastIndex = at + url.length
     anchors.push({ href: url, text: '', before: text.slice(Math.max(0, at - 160), at) })
@@ -77,7 +76,7 @@ function addressesIn(text: string): Anchor[] {
 }
 
 // Matching a host backtracks over its labels: no real host has more than ten.
-function costly(url: string): boolean {
+function isCostly(url: string): boolean {
   const host = url.slice(0, 400).split(/[/?#]/, 3)[2] ?? ''
   return host.length > 260 || host.split('.').length > 10
 }
@@ -88,19 +87,19 @@ function addUnsubscribe(found: Map<string, Link>, value: string): void {
     if (url === undefined || key === undefined) continue
     const known = found.get(key)
     if (known !== undefined) known.kind = 'unsubscribe'
-    else if (found.size < most) found.set(key, { url, text: '', kind: 'unsubscribe' })
+    else if (found.size < maxLinks) found.set(key, { url, text: '', kind: 'unsubscribe' })
   }
 }
 
 type Kind = Link['kind']
 
-/** What a link seems to be for: by its own words, else by its address, else by the words before it. */
+/** The likely purpose of a link: by its text, else by its URL, else by the sentence before it. */
 function kindOf(url: string, text: string, before: string): Kind {
   const own = /^https?:/i.test(text) ? 'other' : byWords(text)
   if (own !== 'other') return own
   const path = byPath(url)
   if (path !== 'other') return path
-  // A link with words of its own that say nothing of this ("Help", "Privacy") is not what the sentence before is about.
+  // The sentence before does not describe a link with an unrelated text of its own ("Help", "Privacy").
   return text === '' || /^https?:/i.test(text) || vague.test(text) ? byWords(lastSentence(before)) : 'other'
 }
 

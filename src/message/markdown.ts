@@ -1,13 +1,13 @@
 import { compile, type DomNode, type FormatCallback, type HtmlToTextOptions } from 'html-to-text'
 import { hiddenElements, hiddenStyles, isHiddenStyle } from './markup.ts'
 
-/** The most characters of HTML that are turned to Markdown; the rest is left out. */
+/** Characters of HTML that are converted to Markdown; the rest is left out. */
 export const htmlLimit = 1024 * 1024
 
 /**
- * HTML as Markdown: headings, lists, `[text](url)`, a row of a data table as one line with ` | ` between its cells; no
- * images, no styles, nothing that is hidden (preheaders). The caller sees to it that the HTML is not nested deeper than
- * 1000 elements: the parser beneath takes quadratic time in the depth.
+ * HTML as Markdown: headings, lists, `[text](url)`, a row of a data table as one line with ` | ` between its cells. Images, styles and hidden
+ * content (preheaders) are left out. The caller must ensure that elements nest at most 1000 deep: the underlying parser takes quadratic time in
+ * the depth.
  */
 export function markdownOf(html: string): string {
   const text = convert(html.length > htmlLimit ? html.slice(0, htmlLimit) : html)
@@ -22,7 +22,7 @@ export function markdownOf(html: string): string {
     .trim()
 }
 
-/** HTML with its tags taken out and nothing else: for what nests too deep for `markdownOf`. */
+/** HTML with its tags removed and nothing else, for HTML that nests too deep for `markdownOf`. */
 export function strippedOf(html: string): string {
   return html
     .slice(0, htmlLimit)
@@ -32,22 +32,22 @@ export function strippedOf(html: string): string {
     .trim()
 }
 
-// A joiner beside a space joins nothing: that is how preheaders are filled up.
+// A zero-width joiner beside a space joins nothing; preheaders are padded with them.
 function withoutPadding(line: string): string {
   return line.replace(/[\u200c\u200d](?=[\s\u200c\u200d]|$)|(?<=^|\s)[\u200c\u200d]/g, '').replace(/[ \u2007]{2,}/g, ' ')
 }
 
-// What fills a preheader up: joiners and spaces and nothing else.
+// The padding of a preheader: only joiners and spaces.
 const invisible = /^[\s\u200c-\u200f\u2007\u2800\u3164]+$/
 
 const headings = new Set(['h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
 
-/** Characters of an element that are read to see whether they are the words of a link or of a cell. */
-const longestWords = 400
+/** Characters that are read of an element to decide whether it is the text of a link or of a cell. */
+const maxTextRead = 400
 
-/** Quotations and lists in one another that are set off: each level is written on each line inside. */
-const deepestSetOff = 8
-const settingOff = new Set(['blockquote', 'ul', 'ol'])
+/** Levels of nested quotations and lists that are marked: each level adds a mark to every line inside. */
+const maxNesting = 8
+const nestingElements = new Set(['blockquote', 'ul', 'ol'])
 
 const blockNames = new Set(
   'address article aside blockquote br center div dl fieldset footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table ul'.split(
@@ -56,7 +56,7 @@ const blockNames = new Set(
 )
 
 const heading: FormatCallback = (element, walk, builder) => {
-  // of headings in one another the outermost is one: each reads all the text inside
+  // of nested headings only the outermost counts: each level would process all the text inside
   if (countAround(element, headings) > 0) {
     walk(element.children, builder)
     return
@@ -72,28 +72,30 @@ const heading: FormatCallback = (element, walk, builder) => {
 
 const anchor: FormatCallback = (element, walk, builder) => {
   const url = urlOf(element)
-  const text = url === undefined ? '' : wordsOf(element)
+  const text = url === undefined ? '' : visibleText(element)
   const label = text.trim()
   if (url === undefined || label.length > 200) {
     walk(element.children, builder)
     if (url !== undefined) builder.addInline(` [link](${url})`, { noWordTransform: true })
     return
   }
-  const shown = label === '' ? alternative(element, 0) : label
-  if (shown === '') {
+  const linkText = label === '' ? altTextOf(element, 0) : label
+  if (linkText === '') {
     if (hasImage(element, 0)) builder.addInline(` [link](${url}) `, { noWordTransform: true })
     return
   }
-  // The spaces at its edges part the link from the words around it.
+  // The spaces at its ends separate the link from the surrounding text.
   const before = /^\s/.test(text) ? ' ' : ''
   const after = /\s$/.test(text) ? ' ' : ''
-  const same = shown === url || `https://${shown}` === url || `http://${shown}` === url
-  builder.addInline(`${before}${same ? url : `[${shown.replace(/[[\]]/g, '')}](${url})`}${after}`, { noWordTransform: true })
+  const same = linkText === url || `https://${linkText}` === url || `http://${linkText}` === url
+  builder.addInline(`${before}${same ? url : `[${linkText.replace(/[[\]]/g, '')}](${url})`}${after}`, { noWordTransform: true })
 }
 
 const row: FormatCallback = (element, walk, builder) => {
-  const cells = element.children.filter((child) => (child.name === 'td' || child.name === 'th') && wordsOf(child).trim() !== '')
-  const isData = cells.length > 1 && cells.every((cell) => !hasBlocks(cell, 0) && wordsOf(cell).length <= 200)
+  const cells = element.children.filter(
+    (child) => (child.name === 'td' || child.name === 'th') && visibleText(child).trim() !== '',
+  )
+  const isData = cells.length > 1 && cells.every((cell) => !hasBlocks(cell, 0) && visibleText(cell).length <= 200)
   builder.openBlock({ leadingLineBreaks: 1 })
   if (isData) {
     for (const [index, cell] of cells.entries()) {
@@ -122,9 +124,9 @@ const options: HtmlToTextOptions = {
     markdownAnchor: anchor,
     markdownRow: row,
     markdownRule: rule,
-    markdownBullets: setOff('unorderedList'),
-    markdownNumbers: setOff('orderedList'),
-    markdownQuotation: setOff('blockquote'),
+    markdownBullets: limitedNesting('unorderedList'),
+    markdownNumbers: limitedNesting('orderedList'),
+    markdownQuotation: limitedNesting('blockquote'),
   },
   selectors: [
     ...[...headings].map((selector) => ({ selector, format: 'markdownHeading' })),
@@ -153,44 +155,44 @@ function urlOf(element: DomNode): string | undefined {
   return href.replaceAll(' ', '%20').replaceAll('(', '%28').replaceAll(')', '%29')
 }
 
-/** How many elements of these names an element is in. */
+/** The number of ancestors of an element with one of these names. */
 function countAround(element: DomNode, names: ReadonlySet<string>): number {
   let count = 0
   for (let node = element.parent; node; node = node.parent) if (names.has(node.name ?? '')) count += 1
   return count
 }
 
-/** As the library's formatter of this name does it, within not too many such elements. */
-function setOff(name: string): FormatCallback {
+/** The library's formatter of this name, up to the maximum nesting of such elements. */
+function limitedNesting(name: string): FormatCallback {
   return (element, walk, builder, format) => {
     const usual = builder.options.formatters?.[name]
-    if (usual && countAround(element, settingOff) < deepestSetOff) return usual(element, walk, builder, format)
+    if (usual && countAround(element, nestingElements) < maxNesting) return usual(element, walk, builder, format)
     builder.openBlock({ leadingLineBreaks: 1 })
     walk(element.children, builder)
     builder.closeBlock({ trailingLineBreaks: 1 })
   }
 }
 
-/** The words of each element that was asked about: elements in one another would be read once for each level. */
-const known = new WeakMap<DomNode, string>()
+/** The visible text of elements, cached: nested elements would otherwise be read once for each level. */
+const textCache = new WeakMap<DomNode, string>()
 
-/** The shown text of an element, white space folded to one space but not trimmed; of a longer one some 400 characters. */
-function wordsOf(element: DomNode): string {
-  const before = known.get(element)
+/** The visible text of an element, white space folded but not trimmed; about the first 400 characters. */
+function visibleText(element: DomNode): string {
+  const before = textCache.get(element)
   if (before !== undefined) return before
   let text = ''
   if (!isHidden(element)) {
     for (const child of element.children ?? []) {
-      const words = child.type === 'text' ? (child.data ?? '').replace(/\s+/g, ' ').slice(0, longestWords) : wordsOf(child)
-      text = joined(text, isBlock(child) ? joined(joined(' ', words), ' ') : words)
-      if (text.length >= longestWords) break
+      const words = child.type === 'text' ? (child.data ?? '').replace(/\s+/g, ' ').slice(0, maxTextRead) : visibleText(child)
+      text = joinSpaces(text, isBlock(child) ? joinSpaces(joinSpaces(' ', words), ' ') : words)
+      if (text.length >= maxTextRead) break
     }
   }
-  known.set(element, text)
+  textCache.set(element, text)
   return text
 }
 
-function joined(before: string, after: string): string {
+function joinSpaces(before: string, after: string): string {
   return before.endsWith(' ') && after.startsWith(' ') ? before + after.slice(1) : before + after
 }
 
@@ -203,11 +205,11 @@ function isHidden({ name, attribs }: DomNode): boolean {
   return attribs !== undefined && (attribs['hidden'] !== undefined || isHiddenStyle(attribs['style'] ?? ''))
 }
 
-function alternative(node: DomNode, depth: number): string {
+function altTextOf(node: DomNode, depth: number): string {
   if (node.name === 'img' && !isHidden(node)) return (node.attribs['alt'] ?? '').replace(/\s+/g, ' ').trim().slice(0, 200)
   if (depth > 5 || isHidden(node)) return ''
   for (const child of (node.children ?? []).slice(0, 20)) {
-    const found = alternative(child, depth + 1)
+    const found = altTextOf(child, depth + 1)
     if (found !== '') return found
   }
   return ''

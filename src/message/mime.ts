@@ -3,21 +3,21 @@ import { type AttachmentStream, MailParser, parseAddressHeader } from 'mailparse
 import { headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
 import { quotedPrintableDecoder } from './quoted-printable.ts'
 
-/** A file in a message, its octets decoded. */
+/** An attachment of a message, its octets decoded. */
 export type File = Omit<AttachmentStream, 'content'> & { content: Buffer }
 
-/** A message taken apart. */
+/** The parsed MIME structure of a message. */
 export interface Mime {
   subject: string | undefined
   text: string | undefined
   html: string | undefined
   files: File[]
-  /** HTML and text are no alternatives of each other (RFC 2046 5.1.4), such as the footer a mailing list adds: both are the message. */
-  beside: boolean
+  /** Whether HTML and text are not alternatives of each other (RFC 2046 5.1.4), such as a footer added by a mailing list. Then both are the message. */
+  areSeparateBodies: boolean
 }
 
-/** Octets of a message up to the line where it is too many: every line costs, and attachments of 50 MB have less. */
-export function readable(raw: Buffer): Buffer {
+/** The message up to the maximum number of lines, as parsing time grows with lines. Attachments of 50 MB have fewer. */
+export function upToLineLimit(raw: Buffer): Buffer {
   let at = 0
   for (let lines = 0; lines < maxLines; lines++) {
     at = raw.indexOf(0x0a, at) + 1
@@ -27,10 +27,10 @@ export function readable(raw: Buffer): Buffer {
 }
 
 /**
- * Takes a message apart; rejects when that cannot be done. `fields` is its header. The library is given the first of each field that it needs, so
- * that no line is a field to it and none to us, and it reads none of the addresses, which are read elsewhere.
+ * Parses the MIME structure of a message; rejects when that fails. `fields` is its header. The library is given only the first of each field that
+ * it needs, so that it cannot interpret other lines as fields. It does not parse addresses.
  */
-export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = headersOf(raw)): Promise<Mime> {
+export async function parseMime(raw: Buffer, fields: readonly HeaderField[] = headersOf(raw)): Promise<Mime> {
   const parser = new MailParser({
     skipHtmlToText: true,
     skipTextToHtml: true,
@@ -43,9 +43,9 @@ export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = he
   })
   withPlainHeaders(parser)
   const bodies = bodiesOf(parser)
-  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], beside: false }
+  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], areSeparateBodies: false }
   const body = raw.subarray(Math.min(headEnd(raw), raw.length))
-  // Then nothing ends the attachment that is being read: the library only says so of the whole message.
+  // On an error the library does not end the stream of the current attachment, so it is destroyed here.
   let failure: Error | undefined
   let open: Readable | undefined
   parser.on('error', (error: Error) => {
@@ -53,64 +53,64 @@ export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = he
     open?.destroy(error)
   })
   parser.write(headOf(raw, fields))
-  if (body.length <= pieceLength) parser.end(body)
-  else Readable.from(piecesOf(body)).pipe(parser)
-  for await (const piece of parser as AsyncIterable<Piece>) {
-    // what was found before is still handed out
+  if (body.length <= chunkLength) parser.end(body)
+  else Readable.from(chunksOf(body)).pipe(parser)
+  for await (const item of parser as AsyncIterable<ParserItem>) {
+    // the parser still emits items that it found before the failure
     if (failure) throw failure
-    if (piece.type === 'text') {
-      mime.text = piece.text
-      mime.html = piece.html || undefined
+    if (item.type === 'text') {
+      mime.text = item.text
+      mime.html = item.html || undefined
     } else {
       const chunks: Buffer[] = []
-      open = piece.content
+      open = item.content
       for await (const chunk of open) chunks.push(chunk as Buffer)
-      piece.release?.()
-      mime.files.push(Object.assign(piece, { content: Buffer.concat(chunks) }))
+      item.release?.()
+      mime.files.push(Object.assign(item, { content: Buffer.concat(chunks) }))
     }
   }
   mime.subject = parser.subject
-  mime.beside = mime.text !== undefined && mime.html !== undefined && !areAlternatives(bodies)
+  mime.areSeparateBodies = mime.text !== undefined && mime.html !== undefined && !areAlternatives(bodies)
   return mime
 }
 
 /** Text with its encoded words decoded (RFC 2047). */
 export function decodeWords(text: string): string {
   if (!text.includes('=?')) return text
-  // The library decodes words in display names only, so the text travels as one.
+  // The library decodes words only in display names, so the text is passed as one.
   const quoted = text.replace(/[\\"]/g, String.raw`\$&`).replace(/[\r\n]+/g, ' ')
   return parseAddressHeader(`"${quoted}" <words@example.test>`, { decodePunycode: false }).value[0]?.name ?? text
 }
 
-/** What decides how a body is read (RFC 2045, RFC 2183), and the Subject, which is decoded. */
-const needed = /^(?:content-.*|mime-version|subject)$/
+/** The fields that determine how a body is decoded (RFC 2045, RFC 2183), and the Subject, which the library decodes. */
+const neededFields = /^(?:content-.*|mime-version|subject)$/
 
 function headOf(raw: Buffer, fields: readonly HeaderField[], unfold = withoutLineEnds): Buffer {
   const firsts = new Map<string, string>()
   for (const { name, start, end } of fields) {
-    if (!needed.test(name) || firsts.has(name)) continue
+    if (!neededFields.test(name) || firsts.has(name)) continue
     const text = raw.toString('latin1', start, end)
     firsts.set(name, `${name}:${unfold(text.slice(text.indexOf(':') + 1))}\r\n`)
   }
   return Buffer.from(`${[...firsts.values()].join('')}\r\n`, 'latin1')
 }
 
-// Of a row of lone CRs the library takes the square.
+// The library takes quadratic time for a run of bare CRs.
 const withoutLineEnds = (text: string): string => text.replaceAll(/\r?\n/g, '').replaceAll('\r', ' ')
 
-/** As the library unfolds: names of files are folded with tabs that belong to the fold. */
-const withOneBlank = (text: string): string => text.replaceAll(/[\r\n]+[ \t]*/g, ' ')
+/** Unfolds like the library: file names are folded with tabs that are part of the fold. */
+const withSingleSpace = (text: string): string => text.replaceAll(/[\r\n]+[ \t]*/g, ' ')
 
-/** In pieces: the library makes an object of every line it is given, before it looks at the first. */
-function* piecesOf(raw: Buffer): Generator<Buffer> {
-  for (let at = 0; at < raw.length; at += pieceLength) yield raw.subarray(at, at + pieceLength)
+/** In chunks, as the library creates an object for every line of a chunk before it processes the first. */
+function* chunksOf(raw: Buffer): Generator<Buffer> {
+  for (let at = 0; at < raw.length; at += chunkLength) yield raw.subarray(at, at + chunkLength)
 }
 
-const pieceLength = 64 * 1024
+const chunkLength = 64 * 1024
 
 const maxLines = 1_200_000
 
-type Piece = AttachmentStream | { type: 'text'; text?: string; html?: string | false }
+type ParserItem = AttachmentStream | { type: 'text'; text?: string; html?: string | false }
 
 interface Node {
   root: boolean
@@ -123,14 +123,14 @@ interface Node {
 }
 
 /* eslint-disable no-underscore-dangle -- the library's names */
-/** A part whose header comes, line by line. */
+/** The library's object for a part whose header is being read. */
 interface Part {
   parseHeaders(): void
   _headersLines: Buffer[]
   _headerlen: number
 }
 
-// The library takes the square of a field's lines until it finds a colon in them, and reads the addresses of every part, which nobody asks for.
+// The library takes quadratic time for the lines of a field without a colon, and parses unused addresses of every part.
 function withPlainHeaders(parser: MailParser): void {
   const { splitter } = parser as unknown as { splitter: { node: Part; newNode(parent?: Part): void } }
   const begin = splitter.newNode.bind(splitter)
@@ -140,7 +140,7 @@ function withPlainHeaders(parser: MailParser): void {
     const parse = part.parseHeaders.bind(part)
     part.parseHeaders = () => {
       const raw = Buffer.concat(part._headersLines, part._headerlen)
-      const head = headOf(raw, headersOf(raw), withOneBlank)
+      const head = headOf(raw, headersOf(raw), withSingleSpace)
       part._headersLines = [head]
       part._headerlen = head.length
       parse()
@@ -149,12 +149,12 @@ function withPlainHeaders(parser: MailParser): void {
 }
 /* eslint-enable no-underscore-dangle */
 
-// The library glues every inline text to the body, and keeps to itself which part was which: it is told, and asked, where it makes its tree.
+// The library joins all inline texts into the body and does not tell the parts apart, so its tree nodes are intercepted on creation.
 function bodiesOf(parser: MailParser): Node[] {
   const bodies: Node[] = []
-  const inside = parser as unknown as { createNode(node: Node): unknown }
-  const create = inside.createNode.bind(parser)
-  inside.createNode = (node) => {
+  const internals = parser as unknown as { createNode(node: Node): unknown }
+  const create = internals.createNode.bind(parser)
+  internals.createNode = (node) => {
     const { disposition } = node
     if (node.encoding === 'quoted-printable') node.getDecoder = quotedPrintableDecoder
     if (isFile(node)) node.disposition = 'attachment'
@@ -166,7 +166,7 @@ function bodiesOf(parser: MailParser): Node[] {
   return bodies
 }
 
-// A text that is shown inline, but under a name of its own.
+// An inline text part with a file name is an attachment.
 function isFile({ root, parentNode, contentType, disposition, filename }: Node): boolean {
   if (disposition !== 'inline' || !filename || root) return false
   if (contentType !== 'text/plain' && contentType !== 'text/html') return false

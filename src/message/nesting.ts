@@ -1,6 +1,6 @@
 /**
- * How deep the elements of HTML nest in the parser that turns it to Markdown: an opening tag closes what it implies only
- * while that is on top, a closing tag closes down to the nearest element of its name, and nothing when there is none.
+ * Tracks how deep elements nest in the parser of the Markdown conversion. An opening tag closes implied elements only while they are on top. A
+ * closing tag closes down to the nearest element of its name, and nothing when there is none.
  */
 export class Nesting {
   deepest = 0
@@ -19,12 +19,12 @@ export class Nesting {
     if (this.#names.length > this.deepest) this.deepest = this.#names.length
   }
 
-  /** The element that was opened last is not shown, nor is what is in it. */
+  /** Marks the element that was opened last as hidden, with its content. */
   hide(name: string): void {
     if (!this.hidden && this.#names.at(-1) === name) this.#hiddenAt = this.#names.length
   }
 
-  /** Whether what comes now is in an element that is not shown. */
+  /** Whether the current position is inside a hidden element. */
   get hidden(): boolean {
     return this.#hiddenAt !== Infinity
   }
@@ -42,7 +42,9 @@ export class Nesting {
   }
 }
 
-const empty = words('area base basefont br col command embed frame hr img input isindex keygen link meta param source track wbr')
+const empty = nameSet(
+  'area base basefont br col command embed frame hr img input isindex keygen link meta param source track wbr',
+)
 
 const formFields = 'input option optgroup select button datalist textarea'
 
@@ -64,10 +66,10 @@ const closedBy = new Map<string, Set<string>>([
   ...each('optgroup', 'optgroup option'),
 ])
 
-function words(list: string): Set<string> {
+function nameSet(list: string): Set<string> {
   return new Set(list.split(' '))
 }
 
 function each(names: string, closes: string): [string, Set<string>][] {
-  return names.split(' ').map((name) => [name, words(closes)])
+  return names.split(' ').map((name) => [name, nameSet(closes)])
 }

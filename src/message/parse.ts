@@ -5,72 +5,77 @@ import { codesIn } from './codes.ts'
 import { firstValue, headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
 import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
-import { decodeWords, type File, type Mime, readable, takeApart } from './mime.ts'
+import { decodeWords, type File, type Mime, upToLineLimit, parseMime } from './mime.ts'
 import type { Attachment } from '../mail/model.ts'
 import type { Parsed } from './parsed.ts'
-import { newPart, snippetOf, unmarked } from './reply-text.ts'
+import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
-import { shownLine } from './shown-line.ts'
+import { displayLine } from './display-line.ts'
 
-/** The most characters kept of each body. */
+/** Characters that are kept of each body. */
 export const textLimit = 5 * 1024 * 1024
 
 /**
- * What a message says. Never throws: of what cannot be read whole, the headers are, and `parse_error` starts with a stable
- * word: `header_too_large`, `too_many_lines`, `too_many_parts`, `part_header_too_large`, `no_parts`, `text_too_long`,
+ * Parses a message. Never throws: if only the header can be read, the result has that, and `parse_error` starts with a stable
+ * code: `header_too_large`, `too_many_lines`, `too_many_parts`, `part_header_too_large`, `no_parts`, `text_too_long`,
  * `unreadable`.
  */
 export async function parse(raw: Buffer): Promise<Parsed> {
   const fields = headersOf(raw)
   if (headEnd(raw) === Infinity)
     return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} octets.`)
-  const start = readable(raw)
+  const start = upToLineLimit(raw)
   let mail: Mime
   try {
-    mail = await takeApart(start, fields)
+    mail = await parseMime(start, fields)
   } catch (error) {
     return headersOnly(fields, raw, reasonOf(error))
   }
   if (isLost(mail, fields, raw)) {
     mail.text = unixText(raw.subarray(headEnd(raw), headEnd(raw) + textLimit))
-    return make(fields, mail, 'no_parts: None of the parts that the header announces is there.')
+    return buildParsed(fields, mail, 'no_parts: None of the parts that the header announces is there.')
   }
-  return make(fields, mail, start.length < raw.length ? 'too_many_lines: The message is read up to its line 1200000.' : null)
+  return buildParsed(
+    fields,
+    mail,
+    start.length < raw.length ? 'too_many_lines: The message is read up to its line 1200000.' : null,
+  )
 }
 
-/** An attachment and its decoded octets, by its index in `parse()`; undefined when there is none. */
+/** An attachment with its decoded octets, by its index in `parse()`; undefined when there is none. */
 export async function attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
   if (headEnd(raw) === Infinity) return undefined
-  const mail = await takeApart(readable(raw)).catch(() => undefined)
+  const mail = await parseMime(upToLineLimit(raw)).catch(() => undefined)
   const part = mail?.files[index]
   return part === undefined ? undefined : { attachment: describe(part, index), content: part.content }
 }
 
-// Just the fields we show are given to the library once more: it decodes the subject, there is no body to fail on.
+// Only the subject is passed to the library again, to be decoded; without a body it cannot fail.
 async function headersOnly(fields: readonly HeaderField[], raw: Buffer, reason: string): Promise<Parsed> {
   const subject = fields.find(({ name }) => name === 'subject')
   const lines = subject === undefined ? [] : [raw.subarray(subject.start, Math.min(subject.end, subject.start + 32_768))]
-  const mail = await takeApart(Buffer.concat([...lines, Buffer.from('\r\n\r\n')])).catch(() => undefined)
-  return make(fields, mail, reason)
+  const mail = await parseMime(Buffer.concat([...lines, Buffer.from('\r\n\r\n')])).catch(() => undefined)
+  return buildParsed(fields, mail, reason)
 }
 
-function make(fields: readonly HeaderField[], mail: Mime | undefined, reason: string | null): Parsed {
+function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, reason: string | null): Parsed {
   const subject = subjectOf(fields, mail)
   const plain = bodyOf(mail?.text)
   const html = bodyOf(mail?.html)
   const [bodyText, bodyHtml] = [capped(plain), capped(html)]
   const { links, depth, tags } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
   let markdown: string | undefined
-  const written = (markup: string) => (markdown ??= depth > deepest || tags > maxTags ? strippedOf(markup) : markdownOf(markup))
-  const whole = wholeText(bodyText, bodyHtml, written, mail?.beside ?? false)
-  const text = newPart(whole, subject)
+  const toMarkdown = (markup: string) =>
+    (markdown ??= depth > maxDepth || tags > maxTags ? strippedOf(markup) : markdownOf(markup))
+  const whole = wholeText(bodyText, bodyHtml, toMarkdown, mail?.areSeparateBodies ?? false)
+  const text = stripReply(whole, subject)
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
   const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
-  // What an answer quotes are the codes of another message.
+  // Codes in the quoted part of a reply belong to another message.
   let codes = codesIn(subject, inReplyTo === null ? whole : text)
-  // A text part may leave the code to the HTML.
+  // Some text parts lack a code that the HTML has.
   if (codes.length === 0 && inReplyTo === null && bodyText !== null && bodyHtml !== null)
-    codes = codesIn(subject, written(bodyHtml))
+    codes = codesIn(subject, toMarkdown(bodyHtml))
   return {
     subject,
     from,
@@ -83,7 +88,7 @@ function make(fields: readonly HeaderField[], mail: Mime | undefined, reason: st
     body_text: bodyText,
     body_html: bodyHtml,
     text,
-    snippet: snippetOf(bodyText === null ? unmarked(text) : text),
+    snippet: snippetOf(bodyText === null ? stripMarkdown(text) : text),
     automated: isAutomated(fields, from?.address),
     codes,
     links,
@@ -94,15 +99,20 @@ function make(fields: readonly HeaderField[], mail: Mime | undefined, reason: st
   }
 }
 
-function wholeText(text: string | null, html: string | null, written: (markup: string) => string, isBesideHtml: boolean): string {
+function wholeText(
+  text: string | null,
+  html: string | null,
+  toMarkdown: (markup: string) => string,
+  isBesideHtml: boolean,
+): string {
   if (html === null) return text ?? ''
-  if (text === null) return written(html)
+  if (text === null) return toMarkdown(html)
   if (!isBesideHtml) return text
-  // The library leaves an empty line where the HTML stood.
-  return text.startsWith('\n') ? `${written(html)}\n\n${text.trimStart()}` : `${text}\n\n${written(html)}`
+  // The library leaves an empty line in place of the HTML.
+  return text.startsWith('\n') ? `${toMarkdown(html)}\n\n${text.trimStart()}` : `${text}\n\n${toMarkdown(html)}`
 }
 
-/** Octets as text with the line ends of Unix; by hand, as replacing in a text of nothing but line ends takes a hundred times its memory. */
+/** Decodes octets with LF line ends. Not by replace(), which takes a hundred times the memory for a text of nothing but line ends. */
 function unixText(octets: Buffer): string {
   const kept = Buffer.allocUnsafe(octets.length)
   let length = 0
@@ -119,7 +129,7 @@ function isLost(mail: Mime, fields: readonly HeaderField[], raw: Buffer): boolea
 }
 
 // The HTML parser takes quadratic time in the depth, and a few microseconds for each element; browsers flatten beyond 512.
-const deepest = 512
+const maxDepth = 512
 const maxTags = 100_000
 
 function bodyOf(text: string | undefined): string | null {
@@ -134,9 +144,9 @@ function capped(text: string | null): string | null {
 function subjectOf(fields: readonly HeaderField[], mail: Mime | undefined): string {
   const decoded = mail?.subject ?? ''
   const asWritten = firstValue(fields, 'subject') ?? ''
-  // Raw octets that are no UTF-8: the library has lost them.
+  // The library loses raw octets that are not valid UTF-8.
   const subject = decoded.includes('\uFFFD') && !asWritten.includes('=?') ? asWritten : decoded
-  return shownLine(subject.slice(0, 4096).toWellFormed())
+  return displayLine(subject.slice(0, 4096).toWellFormed())
 }
 
 function first(fields: readonly HeaderField[], name: string): string[] {
@@ -148,7 +158,7 @@ function every(fields: readonly HeaderField[], name: string): string[] {
   return fields.flatMap((field) => (field.name === name ? [field.value] : []))
 }
 
-// Of very many the first (the thread's root) and the last hundred.
+// At most the first (the root of the thread) and the last hundred.
 function messageIds(values: readonly string[]): string[] {
   const ids = values.flatMap(
     (value) => value.match(/<[^<>\s]{1,990}>/g) ?? (/^[^<>\s]{1,990}$/.test(value) ? [`<${value}>`] : []),
@@ -160,7 +170,7 @@ function describe(part: File, index: number): Attachment {
   return {
     index,
     filename: servedName(part.filename ?? embeddedName(part), index),
-    // The library says false where the part names no type.
+    // The library returns false for a part without a type.
     content_type: mediaType(part.contentType),
     size: part.content.length,
     content_id: part.cid === undefined || part.cid === '' ? null : part.cid.slice(0, 998),
@@ -172,7 +182,7 @@ function describe(part: File, index: number): Attachment {
   }
 }
 
-// A forwarded message is called after its subject.
+// A forwarded message is named after its subject.
 function embeddedName(part: File): string | undefined {
   if (part.contentType !== 'message/rfc822') return undefined
   const subject = decodeWords(firstValue(headersOf(part.content), 'subject') ?? '').trim()

@@ -1,6 +1,6 @@
 import { Transform } from 'node:stream'
 
-/** A stream that decodes quoted-printable (RFC 2045 6.7) as libqp does, whose own takes the square of a row of blanks. Answers at the end, all at once. */
+/** A stream that decodes quoted-printable (RFC 2045 6.7) like libqp, which takes quadratic time for a run of blanks. Outputs everything at the end. */
 export function quotedPrintableDecoder(): Transform {
   const chunks: Buffer[] = []
   return new Transform({
@@ -14,7 +14,7 @@ export function quotedPrintableDecoder(): Transform {
   })
 }
 
-/** Decodes in place, in three passes: what one takes away can make something that the next one reads. An `=` that begins nothing stays as it is. */
+/** Decodes in place, in three passes, as each can create input for the next. An `=` that begins no escape is kept. */
 export function decodeQuotedPrintable(octets: Buffer): Buffer {
   return withoutEscapes(withoutSoftBreaks(withoutBlanksAtEnds(octets)))
 }
@@ -23,7 +23,7 @@ const [tab, lf, cr, space, equals] = [0x09, 0x0a, 0x0d, 0x20, 0x3d]
 
 function withoutBlanksAtEnds(octets: Buffer): Buffer {
   let length = 0
-  /** Where the line ends without the blanks that were read last. */
+  /** The end of the line without trailing blanks. */
   let text = 0
   for (const octet of octets) {
     if (octet === lf || octet === cr) length = text
@@ -59,7 +59,7 @@ function withoutEscapes(octets: Buffer): Buffer {
   return octets.subarray(0, length)
 }
 
-/** Of 0 to 15; NaN for what is no hexadecimal digit. */
+/** The value of a hexadecimal digit; NaN for any other octet. */
 function digit(octet = 0): number {
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30
   const letter = octet | 0x20

@@ -1,32 +1,32 @@
 /**
- * What the writer wrote: without the quoted message, its attribution (`On … wrote:`, Outlook's header block,
- * `-----Original Message-----`) and the signature (RFC 3676 4.3). A forwarded message is kept, it is the point of the
- * mail; so is everything when nothing else would be left, or nothing is quoted in the first half million characters. Linear in the text.
+ * The new text of a message: without the quoted message, its attribution (`On … wrote:`, Outlook's header block,
+ * `-----Original Message-----`) and the signature (RFC 3676 4.3). A forwarded message is kept. The whole text is kept when
+ * nothing else would be left, or when nothing is quoted in the first 512 Ki characters. Linear in the text.
  */
-export function newPart(text: string, subject = ''): string {
-  if (text.length > longest) {
-    const start = text.slice(0, longest)
-    const part = newPart(start, subject)
-    return part === tidy(start) ? tidy(text) : part
+export function stripReply(text: string, subject = ''): string {
+  if (text.length > maxSearched) {
+    const start = text.slice(0, maxSearched)
+    const part = stripReply(start, subject)
+    return part === collapseBlankLines(start) ? collapseBlankLines(text) : part
   }
-  if (!mayQuote(text)) return tidy(text)
+  if (!mayQuote(text)) return collapseBlankLines(text)
   const lines = text.split('\n')
   const kept = withoutSignature(withoutQuotes(lines, forwarded.test(subject)))
-  return tidy(kept.join('\n')) || tidy(text)
+  return collapseBlankLines(kept.join('\n')) || collapseBlankLines(text)
 }
 
-// Who writes more than this before the first quote is no person.
-const longest = 512 * 1024
+// Characters that are searched for a quote.
+const maxSearched = 512 * 1024
 
-// One cheap look before anything is split: a quote, a dashed line, or the colon that ends an attribution or follows From.
+// A cheap test before the text is split: a quote, a dashed line, or the colon that ends an attribution or follows From.
 function mayQuote(text: string): boolean {
-  return beginsQuote.test(text) || endsInColon.test(text) || program.test(text)
+  return beginsQuote.test(text) || endsInColon.test(text) || mailProgram.test(text)
 }
 
 const beginsQuote =
   /^(?:>|--[ \t]*$|[-_*]{4,}|[ *]{0,8}(?:from|von|de|da|van|fra|från|od|lähettäjä|kimden|от|відправник|发件人|寄件者|差出人|보낸))/im
 const endsInColon = /[:：][* ]{0,8}$/m
-const program = /iphone|ipad|outlook|android/i
+const mailProgram = /iphone|ipad|outlook|android/i
 
 const forwarded = /^\s*(?:fwd?|wg|tr|rv|enc|i|doorst|vs|vb|pd|転送|转发|轉寄|전달|переслано|ilt)\s*[:：]/i
 
@@ -76,7 +76,7 @@ function withoutQuotes(lines: readonly string[], isForward: boolean): string[] {
       const length = attributionLength(lines, at)
       if (length > 0) {
         const next = nextWords(lines, at + length)
-        // Above quoted lines only the attribution goes, an answer may stand below them.
+        // Above quoted lines only the attribution is removed: an answer may follow below them.
         if (next?.startsWith('>') === true || next === undefined) {
           at += length - 1
           continue
@@ -105,7 +105,7 @@ function attributionLength(lines: readonly string[], at: number): number {
     if (line === undefined || line.trim() === '' || line.length > 300) return 0
     joined = joined === '' ? line : `${joined} ${line}`
     if (/[:：]\s*$/.test(line)) {
-      // Someone who tells what another wrote does not give the date or address of it.
+      // An attribution has a date or an address; ordinary text that mentions what another wrote has neither.
       return joined.length < 500 && /[\d@]/.test(joined) && (attribution.test(joined.trim()) || namedSender.test(joined.trim()))
         ? count
         : 0
@@ -118,10 +118,10 @@ function attributionLength(lines: readonly string[], at: number): number {
 const startsAttribution =
   /^\s*(?:on|am|le|el|il|em|op|den|w dniu|dnia|pe|ma|ti|ke|to|la|su|dne|în|la|στις|в|at|\p{L}{2,4}[.,]|\d|在|["'<\p{Lu}])/iu
 
-/** Lines of a signature with its mark: what is longer has more to say. */
+/** Lines of a signature including its delimiter; a longer text is not a signature. */
 const longestSignature = 12
 
-// `-- ` (RFC 3676 4.3). A relaxed signature does not cover blanks at line ends (RFC 6376 3.4.4): one that was put there must leave nothing out.
+// `-- ` (RFC 3676 4.3). A relaxed DKIM signature does not cover trailing blanks (RFC 6376 3.4.4), so that adding one must not hide text.
 const signatureMark = /^--[ \t]*$/
 
 function withoutSignature(lines: readonly string[]): string[] {
@@ -156,30 +156,30 @@ function nextWords(lines: readonly string[], from: number): string | undefined {
   return undefined
 }
 
-function tidy(text: string): string {
+function collapseBlankLines(text: string): string {
   const trimmed = text.trim()
   return trimmed.includes('\n\n\n') ? trimmed.replace(/\n{3,}/g, '\n\n') : trimmed
 }
 
-const most = 200
+const maxSnippet = 200
 
-/** At most 200 characters of one line: white space folded, invisible padding taken out. */
+/** At most 200 characters in one line: white space folded, invisible padding removed. */
 export function snippetOf(text: string): string {
-  const close = text.slice(0, 600)
-  // Far more is looked at only where padding fills the first of it.
-  const start = padded.test(close) || /\s{9}/.test(close) ? text.slice(0, 6000) : close
+  const beginning = text.slice(0, 600)
+  // More is read only when the beginning is padding.
+  const start = padded.test(beginning) || /\s{9}/.test(beginning) ? text.slice(0, 6000) : beginning
   const visible = padded.test(start) ? start.replace(padding, '').replace(looseJoiners, '') : start
   const line = visible.replace(/\s+/g, ' ').trim()
-  if (line.length <= most) return line
+  if (line.length <= maxSnippet) return line
   return line
-    .slice(0, most)
+    .slice(0, maxSnippet)
     .toWellFormed()
     .replace(/\uFFFD$/, '')
     .trimEnd()
 }
 
-/** Markdown without its marks, for people to read in one line. */
-export function unmarked(markdown: string): string {
+/** Markdown without its markup, for one line of plain text. */
+export function stripMarkdown(markdown: string): string {
   return markdown
     .slice(0, 8000)
     .replace(/\[([^[\]\n]{0,200})\]\(https?:[^()\s]{0,8192}\)/g, '$1')
@@ -190,5 +190,5 @@ export function unmarked(markdown: string): string {
 
 const padded = /[\u034f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u2800\u3164\ufeff]/
 const padding = /[\u034f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\u2800\u3164\ufeff]/g
-// Joiners mean something between letters (Persian, emoji); beside a space they only fill.
+// Joiners have a meaning between letters (Persian, emoji); beside a space they are padding.
 const looseJoiners = /(?<=^|\s)[\u200c\u200d]|[\u200c\u200d](?=[\s\u200c\u200d]|$)/g

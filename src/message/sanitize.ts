@@ -1,9 +1,9 @@
 import { Tokenizer } from './markup.ts'
 
-/** What an image of a message may be shown from: undefined leaves it out, and shows what it is called. */
+/** The URL from which an image is loaded; undefined removes it, and the alternative text is displayed. */
 export type ImageSource = (source: string) => string | undefined
 
-/** Elements that only shape text, with what may be said of them. Whatever is not here loses its tags and keeps its text. */
+/** Allowed elements with their attributes. Elements that are not allowed lose their tags and keep their text. */
 const attributes: Record<string, string> = {
   a: 'href',
   img: 'src alt width height',
@@ -28,36 +28,36 @@ const plain =
 
 const allowed = new Set([...Object.keys(attributes), ...plain.split(' ')])
 
-const everywhere = new Set(['style', 'class', 'dir', 'lang', 'align', 'title'])
+const globalAttributes = new Set(['style', 'class', 'dir', 'lang', 'align', 'title'])
 
-/** What goes with all that is inside. */
-const gone = new Set(
+/** Elements that are removed with their content. */
+const droppedElements = new Set(
   'script title textarea iframe noframes noembed xmp plaintext svg math template select audio video canvas object applet noscript'.split(
     ' ',
   ),
 )
 
-const voids = new Set(['img', 'br', 'hr', 'col', 'wbr'])
+const voidElements = new Set(['img', 'br', 'hr', 'col', 'wbr'])
 
-/** Characters of HTML that are read; of more, nobody reads the end. */
-const longest = 2_000_000
+/** Characters of HTML that are processed; the rest is dropped. */
+const maxLength = 2_000_000
 
-/** Characters that are read in one go, before others have their turn. */
-const stretch = 65_536
+/** Characters that are processed in one iteration of the event loop. */
+const sliceLength = 65_536
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const nextIteration = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * HTML of a stranger without what could run, ask, or take the reader elsewhere: an allow-list of elements and attributes, links that open
- * apart, images from where `image` says, and style that fetches nothing unless `remote`. Written token by token: no tree is built.
+ * Sanitizes untrusted HTML: an allow-list of elements and attributes, links that open in a new window, images from the URLs that `image`
+ * returns, and styles that fetch nothing unless `remote`. Works token by token: no tree is built.
  */
 export async function sanitize(html: string, image: ImageSource, remote: boolean): Promise<string> {
-  const text = html.slice(0, longest)
+  const text = html.slice(0, maxLength)
   const writer = new Writer(text, image, remote)
   const tokenizer = new Tokenizer({ decodeEntities: true }, writer)
-  for (let at = 0; at < text.length; at += stretch) {
-    tokenizer.write(text.slice(at, at + stretch))
-    await turn()
+  for (let at = 0; at < text.length; at += sliceLength) {
+    tokenizer.write(text.slice(at, at + sliceLength))
+    await nextIteration()
   }
   tokenizer.end()
   return writer.written.join('')
@@ -69,14 +69,14 @@ class Writer {
   readonly #image: ImageSource
   readonly #remote: boolean
   #tag = ''
-  #given = new Map<string, string>()
+  #attributes = new Map<string, string>()
   #name = ''
   #value = ''
-  /** The element that goes with all that is inside, and how often it was opened in itself. */
-  #inside = ''
+  /** The element being removed with its content, and how often it is nested in itself. */
+  #dropping = ''
   #depth = 0
-  /** The style sheet that is being read: its text comes in pieces. */
-  #sheet: string[] | undefined
+  /** The text chunks of the style sheet being read. */
+  #styleSheet: string[] | undefined
 
   constructor(html: string, image: ImageSource, remote: boolean) {
     this.#html = html
@@ -86,7 +86,7 @@ class Writer {
 
   onopentagname(start: number, end: number): void {
     this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
-    this.#given = new Map()
+    this.#attributes = new Map()
   }
 
   onattribname(start: number, end: number): void {
@@ -103,56 +103,56 @@ class Writer {
   }
 
   onattribend(): void {
-    // the first of several of one name is the one that counts (HTML 13.2.5.33)
-    if (!this.#given.has(this.#name)) this.#given.set(this.#name, this.#value)
+    // the first of several attributes of one name counts (HTML 13.2.5.33)
+    if (!this.#attributes.has(this.#name)) this.#attributes.set(this.#name, this.#value)
   }
 
   onopentagend(): void {
     const tag = this.#tag
-    if (this.#inside !== '') {
-      if (tag === this.#inside) this.#depth++
+    if (this.#dropping !== '') {
+      if (tag === this.#dropping) this.#depth++
       return
     }
-    if (gone.has(tag)) {
-      this.#inside = tag
+    if (droppedElements.has(tag)) {
+      this.#dropping = tag
       this.#depth = 1
       return
     }
     if (!allowed.has(tag)) return
-    if (tag === 'style') this.#sheet = []
-    this.written.push(`<${tag}${this.#kept()}>`)
+    if (tag === 'style') this.#styleSheet = []
+    this.written.push(`<${tag}${this.#keptAttributes()}>`)
   }
 
   onselfclosingtag(): void {
-    // only foreign elements close themselves in HTML; a sheet that does has ended for the tokenizer and not for browsers: there is none
-    if (this.#inside === '' && ['svg', 'math', 'style'].includes(this.#tag)) return
-    if (this.#inside === '' || this.#tag !== this.#inside) this.onopentagend()
+    // only foreign elements can be self-closing in HTML; a self-closing style ends for the tokenizer but not for browsers, so it is dropped
+    if (this.#dropping === '' && ['svg', 'math', 'style'].includes(this.#tag)) return
+    if (this.#dropping === '' || this.#tag !== this.#dropping) this.onopentagend()
   }
 
   onclosetag(start: number, end: number): void {
     const tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
-    if (this.#inside !== '') {
-      if (tag === this.#inside && --this.#depth === 0) this.#inside = ''
+    if (this.#dropping !== '') {
+      if (tag === this.#dropping && --this.#depth === 0) this.#dropping = ''
       return
     }
-    if (tag === 'style') this.#endSheet()
-    if (allowed.has(tag) && !voids.has(tag)) this.written.push(`</${tag}>`)
+    if (tag === 'style') this.#endStyleSheet()
+    if (allowed.has(tag) && !voidElements.has(tag)) this.written.push(`</${tag}>`)
   }
 
   ontext(start: number, end: number): void {
-    if (this.#inside !== '') return
+    if (this.#dropping !== '') return
     const text = this.#html.slice(start, end)
-    if (this.#sheet) this.#sheet.push(text)
+    if (this.#styleSheet) this.#styleSheet.push(text)
     else this.written.push(escaped(text))
   }
 
   ontextentity(codepoint: number): void {
-    if (this.#inside === '') this.written.push(escaped(String.fromCodePoint(codepoint)))
+    if (this.#dropping === '') this.written.push(escaped(String.fromCodePoint(codepoint)))
   }
 
   onend(): void {
-    if (!this.#sheet) return
-    this.#endSheet()
+    if (!this.#styleSheet) return
+    this.#endStyleSheet()
     this.written.push('</style>')
   }
 
@@ -161,42 +161,42 @@ class Writer {
   ondeclaration(): void {}
   onprocessinginstruction(): void {}
 
-  #endSheet(): void {
-    if (this.#sheet) this.written.push(this.#style(this.#sheet.join('')))
-    this.#sheet = undefined
+  #endStyleSheet(): void {
+    if (this.#styleSheet) this.written.push(this.#safeStyle(this.#styleSheet.join('')))
+    this.#styleSheet = undefined
   }
 
-  #kept(): string {
+  #keptAttributes(): string {
     const own = new Set(attributes[this.#tag]?.split(' '))
     const kept: string[] = []
-    for (const [name, value] of this.#given) {
-      if (!own.has(name) && !everywhere.has(name)) continue
-      const shown = this.#shown(name, value)
-      if (shown !== undefined) kept.push(` ${name}="${escaped(shown)}"`)
+    for (const [name, value] of this.#attributes) {
+      if (!own.has(name) && !globalAttributes.has(name)) continue
+      const safe = this.#attributeValue(name, value)
+      if (safe !== undefined) kept.push(` ${name}="${escaped(safe)}"`)
     }
     if (this.#tag === 'a') kept.push(' target="_blank" rel="noopener noreferrer nofollow"')
     return kept.join('')
   }
 
-  #shown(name: string, value: string): string | undefined {
-    if (name === 'style') return this.#style(value)
-    if (name === 'src') return this.#image(bare(value))
-    if (name === 'href') return /^(?:https?:\/\/|mailto:|tel:)/i.test(bare(value)) ? bare(value) : undefined
+  #attributeValue(name: string, value: string): string | undefined {
+    if (name === 'style') return this.#safeStyle(value)
+    if (name === 'src') return this.#image(normalizedUrl(value))
+    if (name === 'href') return /^(?:https?:\/\/|mailto:|tel:)/i.test(normalizedUrl(value)) ? normalizedUrl(value) : undefined
     return value
   }
 
   /**
-   * Escapes could spell any name; what remains of an address without `url(` is no style, and is passed over. What is taken away goes first:
-   * nothing may come together after it was looked for.
+   * CSS without escapes, `@import` and, unless `remote`, `url(` and the like. Characters are removed before names are searched, so that removal
+   * cannot create a forbidden name. Without `url(` the rest of a URL is invalid CSS, which browsers ignore.
    */
-  #style(text: string): string {
-    const spelt = text.replace(/[\\<]/g, '').replace(/@import/gi, '@none')
-    return this.#remote ? spelt : spelt.replace(/(?:url|image-set|image|src)\s*\(/gi, 'none(')
+  #safeStyle(text: string): string {
+    const unescaped = text.replace(/[\\<]/g, '').replace(/@import/gi, '@none')
+    return this.#remote ? unescaped : unescaped.replace(/(?:url|image-set|image|src)\s*\(/gi, 'none(')
   }
 }
 
-/** Browsers pass over these in addresses. */
-function bare(address: string): string {
+/** Removes characters that browsers ignore in URLs. */
+function normalizedUrl(address: string): string {
   // eslint-disable-next-line no-control-regex
   return address.replace(/[\t\r\n\u0000]/g, '').trim()
 }

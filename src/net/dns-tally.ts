@@ -1,10 +1,10 @@
 import { isAbsent, type Records } from './resolve.ts'
 
-/** What became of a query: an answer, no such record, nothing in time, or trouble of a name server. */
+/** The result of a query: an answer, no such record, a timeout, or a failure of a name server. */
 export const dnsResults = ['found', 'absent', 'timeout', 'trouble'] as const
 export type DnsResult = (typeof dnsResults)[number]
 
-/** Counts queries that went to the DNS; in memory that threads share, as most of them ask in threads of their own. */
+/** Counts DNS queries, in memory shared between threads, as most queries are made in worker threads. */
 export class DnsTally {
   readonly cells: BigUint64Array
 
@@ -12,25 +12,25 @@ export class DnsTally {
     this.cells = cells
   }
 
-  note(result: DnsResult): void {
+  count(result: DnsResult): void {
     Atomics.add(this.cells, dnsResults.indexOf(result), 1n)
   }
 
-  /** What a query failed with. */
-  failed(error: unknown): void {
+  /** Counts a failed query by its error. */
+  countFailure(error: unknown): void {
     const late = error instanceof Error && 'code' in error && (error.code === 'ETIMEOUT' || error.code === 'ECANCELLED')
-    this.note(isAbsent(error) ? 'absent' : late ? 'timeout' : 'trouble')
+    this.count(isAbsent(error) ? 'absent' : late ? 'timeout' : 'trouble')
   }
 
-  /** Counts what these records are asked for. */
+  /** Wraps lookups of records so that they are counted. */
   counting(records: Records): Records {
     return async (name, type) => {
       try {
         const found = await records(name, type)
-        this.note('found')
+        this.count('found')
         return found
       } catch (error) {
-        this.failed(error)
+        this.countFailure(error)
         throw error
       }
     }

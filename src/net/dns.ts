@@ -3,63 +3,63 @@ import { performance } from 'node:perf_hooks'
 import { isAbsent } from './resolve.ts'
 import type { DnsTally } from './dns-tally.ts'
 
-/** What a query answers: texts (A, AAAA, PTR, CNAME), the strings of each TXT record, or MX records. */
+/** The answer to a query: texts (A, AAAA, PTR, CNAME), the strings of each TXT record, or MX records. */
 export type DnsAnswer = string[] | string[][] | { priority: number; exchange: string }[]
 
-/** Asks the DNS; rejects with a DnsError. */
+/** A DNS lookup; rejects with a DnsError. */
 export type Lookup = (name: string, type: string) => Promise<DnsAnswer>
 
 export interface DnsSettings {
-  /** `address` or `address:port`; empty means those of the system. */
+  /** `address` or `address:port`; empty for those of the system. */
   servers: string[]
-  /** Longest time for one query, all tries together, in milliseconds. */
+  /** Timeout of one query including retries, in milliseconds. */
   timeout: number
 }
 
-/** A query without an answer; `code` is Node's own (ENOTFOUND, ENODATA, ETIMEOUT, ESERVFAIL, EBADNAME, …). */
+/** A failed query. `code` is that of Node (ENOTFOUND, ENODATA, ETIMEOUT, ESERVFAIL, EBADNAME, …). */
 export class DnsError extends Error {
   readonly code: string
-  /** What it means for SPF, where that is not a passing failure (read by mailauth). */
+  /** The SPF result, where the error is not temporary (read by mailauth). */
   readonly spfResult?: { error: 'permerror'; text: string }
 
   constructor(code: string, name: string) {
     super(`${code} ${name.slice(0, 253)}`)
     this.name = 'DnsError'
     this.code = code
-    // RFC 7208 4.6.4: too many queries are the sender's own doing.
+    // RFC 7208 4.6.4: too many queries are a fault of the sender's record.
     if (code === tooMany) this.spfResult = { error: 'permerror', text: 'Too many DNS requests' }
   }
 }
 
-// An error is kept with its absence: to make one anew costs more than most lookups.
+// The error of an absent record is cached too: creating one costs more than most lookups.
 type Outcome = { answer: DnsAnswer } | { error: DnsError }
 
 const tooMany = 'EQUERYLIMIT'
 const found = 300_000
 const missing = 60_000
-const largestText = 32 * 1024
-/** Octets of one record; keys and policies have some hundreds, and the library takes time by the square of some. */
-const largestRecord = 8192
+const maxTextBytes = 32 * 1024
+/** The largest record in bytes. Keys and policies have some hundreds, and the library takes quadratic time for some. */
+const maxRecordBytes = 8192
 
-/** A resolver with a memory: answers are kept 5 min, absence 60 s, trouble never; equal queries at one time are one query. */
+/** A caching resolver: answers are cached for 5 min, absence for 60 s, failures never. Concurrent equal queries are one query. */
 export class Dns {
   readonly #ask: Lookup
   readonly #timeout: number
-  readonly #memory = new Memory(10_000, 16 * 1024 * 1024)
+  readonly #cache = new DnsCache(10_000, 16 * 1024 * 1024)
   readonly #pending = new Map<string, Promise<Outcome>>()
   readonly #tally: DnsTally | undefined
 
   constructor(settings: DnsSettings, ask?: Lookup, tally?: DnsTally) {
     this.#tally = tally
     this.#timeout = settings.timeout
-    this.#ask = ask ?? network(settings)
+    this.#ask = ask ?? systemLookup(settings)
   }
 
-  /** Answers within the time-out or rejects with a DnsError. */
+  /** Resolves within the timeout, or rejects with a DnsError. */
   readonly lookup: Lookup = async (name, type) => {
-    if (unfit(name)) throw new DnsError('EBADNAME', name)
+    if (isInvalidName(name)) throw new DnsError('EBADNAME', name)
     const key = `${type} ${name.toLowerCase()}`
-    let outcome = this.#memory.get(key)
+    let outcome = this.#cache.get(key)
     if (!outcome) {
       let pending = this.#pending.get(key)
       if (!pending) {
@@ -75,16 +75,16 @@ export class Dns {
   async #query(key: string, name: string, type: string): Promise<Outcome> {
     const outcome = await this.#attempt(name, type)
     if ('error' in outcome) {
-      this.#tally?.failed(outcome.error)
-      if (isAbsent(outcome.error)) this.#memory.set(key, outcome, missing, 64)
+      this.#tally?.countFailure(outcome.error)
+      if (isAbsent(outcome.error)) this.#cache.set(key, outcome, missing, 64)
       return outcome
     }
-    this.#tally?.note('found')
-    const size = weight(outcome.answer)
-    // Nobody needs that much text under one name: it is a burden, not an answer.
-    if (size > largestText || outcome.answer.some((entry) => weight([entry] as DnsAnswer) > largestRecord))
+    this.#tally?.count('found')
+    const size = sizeOf(outcome.answer)
+    // No legitimate name has that much text.
+    if (size > maxTextBytes || outcome.answer.some((entry) => sizeOf([entry] as DnsAnswer) > maxRecordBytes))
       return { error: new DnsError('EBADRESP', name) }
-    this.#memory.set(key, outcome, found, size + 64)
+    this.#cache.set(key, outcome, found, size + 64)
     return outcome
   }
 
@@ -101,16 +101,16 @@ export class Dns {
   }
 }
 
-/** The queries of one message: each asked once, at most so many, none after the deadline. */
+/** The queries of one message: each is sent once, up to a maximum number, and none after the deadline. */
 export class Inquiry {
-  /** Whether any query failed for a passing reason. */
+  /** Whether any query failed for a temporary reason. */
   troubled = false
   readonly #lookup: Lookup
   readonly #asked = new Map<string, Promise<DnsAnswer>>()
   readonly #limit: number
-  readonly #over: Promise<never>
+  readonly #deadline: Promise<never>
   readonly #timer: NodeJS.Timeout
-  #isOver = false
+  #isClosed = false
   #timeouts = 0
   #answers = 0
 
@@ -119,14 +119,14 @@ export class Inquiry {
     this.#limit = options.limit ?? 60
     const { promise, reject } = Promise.withResolvers<never>()
     promise.catch(() => undefined)
-    this.#over = promise
+    this.#deadline = promise
     this.#timer = setTimeout(() => {
-      this.#isOver = true
+      this.#isClosed = true
       reject(new DnsError('ETIMEOUT', 'deadline'))
     }, options.deadline)
   }
 
-  /** As `Dns.lookup`; answers already given stay available after the deadline. */
+  /** As `Dns.lookup`. Earlier answers stay available after the deadline. */
   readonly lookup: Lookup = (name, type) => {
     const key = `${type} ${name.toLowerCase()}`
     let asked = this.#asked.get(key)
@@ -135,25 +135,25 @@ export class Inquiry {
       asked.catch(() => undefined)
       this.#asked.set(key, asked)
     }
-    // The library sorts what it gets, so nobody gets another's.
+    // A copy, as the library sorts answers in place.
     return asked.then((answer) => answer.slice())
   }
 
-  /** Ends the inquiry: what has no answer yet fails at once. */
+  /** Ends the inquiry: further queries fail at once. */
   close() {
     clearTimeout(this.#timer)
-    this.#isOver = true
+    this.#isClosed = true
   }
 
   async #first(name: string, type: string): Promise<DnsAnswer> {
     if (this.#asked.size >= this.#limit) throw new DnsError(tooMany, name)
-    // With no DNS at all the first two time-outs say so; one slow domain among working ones does not.
-    if (this.#isOver || (this.#timeouts >= 2 && this.#answers === 0)) {
+    // Two timeouts without any answer mean that there is no DNS, as opposed to one slow domain.
+    if (this.#isClosed || (this.#timeouts >= 2 && this.#answers === 0)) {
       this.troubled = true
       throw new DnsError('ETIMEOUT', name)
     }
     try {
-      const answer = await Promise.race([this.#lookup(name, type), this.#over])
+      const answer = await Promise.race([this.#lookup(name, type), this.#deadline])
       this.#answers += 1
       return answer
     } catch (error) {
@@ -166,49 +166,49 @@ export class Inquiry {
   }
 }
 
-/** Answers by age of last use, bounded in number and in octets. */
-class Memory {
+/** An LRU cache of answers, limited in number and in bytes. */
+class DnsCache {
   readonly #entries = new Map<string, { outcome: Outcome; until: number; size: number }>()
-  readonly #count: number
-  readonly #octets: number
-  #held = 0
+  readonly #maxEntries: number
+  readonly #maxBytes: number
+  #bytes = 0
 
-  constructor(count: number, octets: number) {
-    this.#count = count
-    this.#octets = octets
+  constructor(count: number, maxBytes: number) {
+    this.#maxEntries = count
+    this.#maxBytes = maxBytes
   }
 
   get(key: string): Outcome | undefined {
     const entry = this.#entries.get(key)
     if (!entry) return undefined
-    this.#drop(key)
+    this.#remove(key)
     if (entry.until <= performance.now()) return undefined
-    this.#keep(key, entry)
+    this.#store(key, entry)
     return entry.outcome
   }
 
-  set(key: string, outcome: Outcome, life: number, size: number) {
-    this.#drop(key)
-    this.#keep(key, { outcome, until: performance.now() + life, size: size + key.length })
+  set(key: string, outcome: Outcome, lifetime: number, size: number) {
+    this.#remove(key)
+    this.#store(key, { outcome, until: performance.now() + lifetime, size: size + key.length })
     for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#count && this.#held <= this.#octets) break
-      this.#drop(oldest)
+      if (this.#entries.size <= this.#maxEntries && this.#bytes <= this.#maxBytes) break
+      this.#remove(oldest)
     }
   }
 
-  #keep(key: string, entry: { outcome: Outcome; until: number; size: number }) {
+  #store(key: string, entry: { outcome: Outcome; until: number; size: number }) {
     this.#entries.set(key, entry)
-    this.#held += entry.size
+    this.#bytes += entry.size
   }
 
-  #drop(key: string) {
-    this.#held -= this.#entries.get(key)?.size ?? 0
+  #remove(key: string) {
+    this.#bytes -= this.#entries.get(key)?.size ?? 0
     this.#entries.delete(key)
   }
 }
 
-function network(settings: DnsSettings): Lookup {
-  // Two tries within the time for one query; the timer of `#attempt` is the guarantee.
+function systemLookup(settings: DnsSettings): Lookup {
+  // Two tries within the timeout of one query, which the timer of `#attempt` enforces.
   const timeout = Math.max(1, Math.floor(settings.timeout * 0.45))
   const resolver = new Resolver({ timeout, tries: 2, maxTimeout: timeout })
   if (settings.servers.length > 0) resolver.setServers(settings.servers)
@@ -232,13 +232,13 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : 'ESERVFAIL'
 }
 
-/** Control characters, backslashes and overlong names never reach the resolver: it reads some of them as other names. */
-function unfit(name: string): boolean {
+/** Whether a name has control characters, backslashes or is too long: the resolver would read some of them as other names. */
+function isInvalidName(name: string): boolean {
   // oxlint-disable-next-line no-control-regex
   return name === '' || /[\x00-\x1f\x7f\\]/.test(name) || Buffer.byteLength(name.replace(/\.$/, '')) > 253
 }
 
-function weight(answer: DnsAnswer): number {
+function sizeOf(answer: DnsAnswer): number {
   let size = 0
   for (const entry of answer) {
     if (typeof entry === 'string') size += entry.length

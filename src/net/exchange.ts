@@ -1,75 +1,75 @@
 import { Chunks, ByteBuffer } from '../core/byte-buffer.ts'
 import type { Socket } from 'node:net'
 
-/** What a stranger answered. */
+/** The response of an external server. */
 export interface OutsideDocument {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** As much of it as was kept. */
+  /** The part of the body that was kept. */
   body: Buffer
 }
 
 /**
- * Octets of an answer that are read, and those that are kept. When there are more to read, or they come in too many chunks, `tooMuch` or `tooMany` is
- * thrown, else the rest is left.
+ * Bytes of a response that are read, and those that are kept. Beyond `read`, or with too many chunks, `tooMuch` or `tooMany` is thrown if given;
+ * else the rest is discarded.
  */
-export interface Appetite {
+export interface ReadLimits {
   read: number
   kept: number
   tooMuch?: Error
   tooMany?: Error
-  /** Called for octets before they are kept; what it throws ends the exchange. */
-  take?: ((octets: number) => void) | undefined
+  /** Called with a number of bytes before they are kept. An error that it throws ends the exchange. */
+  onBytes?: ((octets: number) => void) | undefined
 }
 
-/** The connection of a request that has begun. */
+/** Aborts a request that has begun. */
 interface Controller {
   abort(reason: Error): void
 }
 
-/** One request as undici tells of it, piece by piece: no stream is made of an answer of which little is read. */
+/** Handler of one undici request. It needs no stream for a response of which little is read. */
 export class Exchange {
   readonly #settled = Promise.withResolvers<OutsideDocument>()
-  readonly #appetite: Appetite
+  readonly #limits: ReadLimits
   readonly #kept = new ByteBuffer()
   readonly #chunks = new Chunks()
   #size = 0
   #answer: Pick<OutsideDocument, 'status' | 'headers'> | undefined
   #controller: Controller | undefined
-  #cut: Error | undefined
-  /** No more is read: what was under way may still come. */
-  #enough = false
+  #abortReason: Error | undefined
+  /** Whether no more is read; chunks may still arrive. */
+  #isDone = false
 
-  constructor(appetite: Appetite) {
-    this.#appetite = appetite
+  constructor(limits: ReadLimits) {
+    this.#limits = limits
   }
 
-  /** Rejects with what went wrong on the wire, or with the reason of `cut`. */
+  /** Rejects with a connection error, or with the reason of `cut`. */
   get answer(): Promise<OutsideDocument> {
     return this.#settled.promise
   }
 
-  /** Gives it up: nothing more is sent, also when the connection is still being made. */
+  /** Aborts the request, also while it is still connecting. */
   cut(reason: Error): void {
-    this.#cut = reason
-    this.#enough = true
+    this.#abortReason = reason
+    this.#isDone = true
     this.#settled.reject(reason)
     this.#controller?.abort(reason)
   }
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
-    if (this.#cut) controller.abort(this.#cut)
+    if (this.#abortReason) controller.abort(this.#abortReason)
   }
 
   onResponseStart(_controller: Controller, status: number, headers: OutsideDocument['headers']): void {
-    // those below 200 come before the answer (RFC 9110 15.2)
+    // interim responses below 200 precede the final one (RFC 9110 15.2)
     if (status >= 200) this.#answer = { status, headers }
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
-    if (this.#enough) return
-    const { read, kept, tooMuch, tooMany } = this.#appetite
+    if (this.#isDone) return
+    const { read, kept, tooMuch, tooMany } = this.#limits
     const few = this.#chunks.add(chunk)
     this.#size += chunk.length
     if (few && this.#size <= read) return this.#keep(chunk.subarray(0, kept - this.#kept.size))
@@ -77,18 +77,18 @@ export class Exchange {
     if (why) return this.cut(why)
     this.#keep(chunk.subarray(0, kept - this.#kept.size))
     this.onResponseEnd()
-    controller.abort(new Error('the answer is too long'))
+    controller.abort(new Error('the response is too long'))
   }
 
   onResponseEnd(): void {
-    if (this.#enough) return
-    this.#enough = true
+    if (this.#isDone) return
+    this.#isDone = true
     this.#settled.resolve({ ...this.#answer!, body: this.#kept.take()! })
   }
 
   #keep(octets: Buffer): void {
     try {
-      this.#appetite.take?.(octets.length)
+      this.#limits.onBytes?.(octets.length)
       this.#kept.add(octets)
     } catch (error) {
       this.cut(error as Error)
@@ -101,20 +101,20 @@ export class Exchange {
 }
 
 /**
- * Closes a connection with this error once more than `most` octets have come in answer to what was last said on it: heads, interim
- * answers and chunk extensions are no body, and an HTTP client reads them without end.
+ * Closes a connection with this error once more than `maxBytes` were received since the last write. This also limits headers, interim responses
+ * and chunk extensions, which an HTTP client reads without limit.
  */
-export function allow(socket: Socket, most: number, tooMuch: () => Error): void {
-  let said = socket.bytesWritten
-  let heard = socket.bytesRead
-  let before = heard
+export function limitResponseBytes(socket: Socket, maxBytes: number, tooMuch: () => Error): void {
+  let sent = socket.bytesWritten
+  let received = socket.bytesRead
+  let before = received
   socket.on('readable', () => {
     const { bytesWritten, bytesRead } = socket
-    if (bytesWritten !== said) {
-      said = bytesWritten
-      before = heard
+    if (bytesWritten !== sent) {
+      sent = bytesWritten
+      before = received
     }
-    heard = bytesRead
-    if (heard - before > most) socket.destroy(tooMuch())
+    received = bytesRead
+    if (received - before > maxBytes) socket.destroy(tooMuch())
   })
 }

@@ -2,34 +2,34 @@ import { FairQueue } from '../core/fair-queue.ts'
 import { Fault } from '../core/fault.ts'
 import { MemoryShares } from '../core/memory.ts'
 
-/** Octets that were fetched and are in memory at once, of all accounts and of one. Two messages of the largest size, and one. */
-const maxOctets = { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 }
+/** Fetched bytes in memory at once, of all accounts and of one: two messages of the largest size, and one. */
+const maxBytes = { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 }
 
-/** Messages whose URLs, and pictures of text messages, that are fetched at once. */
-const abreast = { all: 16, one: 4 }
+/** Concurrent fetches, of all accounts and of one. One fetch is the URLs of a message, or a picture of a text message. */
+const maxConcurrent = { all: 16, one: 4 }
 
-/** The part of the room of one message, or one picture. */
+/** The share of one message or picture. */
 export interface FetchShare {
-  /** Does this when it is the account's turn; what the signal aborts before then is not done. */
-  inTurn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
-  /** Takes room for octets that have come. Throws Fault rate_limited, code `too_much_at_once`, when there is none. */
-  take(this: void, octets: number): void
-  /** Everything it has taken, once it is no longer held. */
-  giveBack(): void
+  /** Runs the work when it is the account's turn, unless the signal aborts before. */
+  run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
+  /** Reserves memory for received bytes. Throws Fault rate_limited, code `too_much_at_once`, at the limit. */
+  reserve(this: void, bytes: number): void
+  /** Releases all memory of this share. */
+  release(): void
 }
 
-/** What messages enclose by URL, and pictures that come with text messages: fetched a few at a time, accounts in turn, and counted until they are kept. */
+/** Limits fetches of attachments by URL and of pictures of text messages: a few at a time, accounts in turn. Their bytes count until they are stored. */
 export class FetchLimiter {
-  readonly #octets = new MemoryShares(maxOctets)
+  readonly #memory = new MemoryShares(maxBytes)
   readonly #waiting = new FairQueue<() => void>()
-  readonly #working = new Map<string, number>()
-  #all = 0
+  readonly #running = new Map<string, number>()
+  #total = 0
 
   share(account: string): FetchShare {
     let taken = 0
     return {
-      inTurn: async (signal, work) => {
-        await this.#turn(account, signal)
+      run: async (signal, work) => {
+        await this.#waitForTurn(account, signal)
         try {
           return await work()
         } finally {
@@ -37,18 +37,18 @@ export class FetchLimiter {
           this.#next()
         }
       },
-      take: (octets) => {
-        if (!this.#octets.take(account, octets)) throw tooMuch()
-        taken += octets
+      reserve: (bytes) => {
+        if (!this.#memory.take(account, bytes)) throw tooMuch()
+        taken += bytes
       },
-      giveBack: () => {
-        this.#octets.release(account, taken)
+      release: () => {
+        this.#memory.release(account, taken)
         taken = 0
       },
     }
   }
 
-  async #turn(account: string, signal: AbortSignal): Promise<void> {
+  async #waitForTurn(account: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const begin = (): void => {
@@ -66,16 +66,16 @@ export class FetchLimiter {
   }
 
   #count(account: string, more: number): void {
-    this.#all += more
-    const count = (this.#working.get(account) ?? 0) + more
-    if (count > 0) this.#working.set(account, count)
-    else this.#working.delete(account)
+    this.#total += more
+    const count = (this.#running.get(account) ?? 0) + more
+    if (count > 0) this.#running.set(account, count)
+    else this.#running.delete(account)
   }
 
-  /** Lets those begin for whom there is a place. */
+  /** Starts waiting fetches within the limits. */
   #next(): void {
-    while (this.#all < abreast.all) {
-      const begin = this.#waiting.shift((account) => (this.#working.get(account) ?? 0) < abreast.one)
+    while (this.#total < maxConcurrent.all) {
+      const begin = this.#waiting.shift((account) => (this.#running.get(account) ?? 0) < maxConcurrent.one)
       if (!begin) return
       begin()
     }

@@ -1,31 +1,31 @@
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from 'node:net'
 
-/** `host:port` or `[IPv6]:port`, taken apart; throws on anything else. */
-export function placeOf(text: string): { host: string; port: number } {
+/** Parses `host:port` or `[IPv6]:port`; throws on anything else. */
+export function parseEndpoint(text: string): { host: string; port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
   const host = match?.[1] ?? match?.[2]
   const port = Number(match?.[3])
-  if (host === undefined || port > 65_535) throw new Error(`Not a place to listen on: ${text} (want host:port or [IPv6]:port)`)
+  if (host === undefined || port > 65_535) throw new Error(`Not an address to listen on: ${text} (want host:port or [IPv6]:port)`)
   return { host, port }
 }
 
 /**
- * Listens on every place, port 0 meaning any free one; when one cannot be had, none is held and the error names it. `failed` hears of
- * connections that could not be accepted later.
+ * Listens on every address; port 0 means any free one. When one fails, all are closed and the error names it. `failed` is called for later
+ * connections that could not be accepted.
  */
 export async function listenOn(
-  places: string[],
+  addresses: string[],
   accept: (socket: Socket) => void,
   failed: (error: Error) => void,
 ): Promise<Server[]> {
-  const wanted = places.map(placeOf)
+  const endpoints = addresses.map(parseEndpoint)
   const servers: Server[] = []
   try {
-    for (const place of wanted) {
+    for (const endpoint of endpoints) {
       // Both 0.0.0.0 and [::] on one port only fit when the second one leaves IPv4 alone.
-      const ipv6Only = wanted.some((other) => other.port === place.port && isIP(other.host) === 4)
-      const server = await open({ ...place, ipv6Only }, accept)
-      // Running out of file descriptors is told here, and must not end the process.
+      const ipv6Only = endpoints.some((other) => other.port === endpoint.port && isIP(other.host) === 4)
+      const server = await open({ ...endpoint, ipv6Only }, accept)
+      // Running out of file descriptors is reported here, and must not end the process.
       server.on('error', failed)
       servers.push(server)
     }
@@ -36,7 +36,7 @@ export async function listenOn(
   }
 }
 
-/** Where the servers listen. */
+/** The addresses that the servers listen on. */
 export function addressesOf(servers: Server[]): { host: string; port: number }[] {
   return servers
     .map((server) => server.address())
@@ -44,11 +44,11 @@ export function addressesOf(servers: Server[]): { host: string; port: number }[]
     .map(({ address, port }) => ({ host: address, port }))
 }
 
-function open(place: { host: string; port: number; ipv6Only: boolean }, accept: (socket: Socket) => void): Promise<Server> {
+function open(endpoint: { host: string; port: number; ipv6Only: boolean }, accept: (socket: Socket) => void): Promise<Server> {
   const server = createServer({ noDelay: true }, accept)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(place, () => {
+    server.listen(endpoint, () => {
       server.off('error', reject)
       resolve(server)
     })

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 
 type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
-/** A set of networks in CIDR form; a bare address is a network of one. Throws on a text that is neither. */
+/** A set of networks in CIDR notation; a plain address is a network of one. Throws on other text. */
 export class Networks {
   #ranges: Range[]
 
@@ -11,7 +11,7 @@ export class Networks {
     this.#ranges = texts.map(rangeOf)
   }
 
-  /** False for what is no address at all. An IPv4 address mapped into IPv6 counts as the IPv4 address. */
+  /** False for an invalid address. An IPv4-mapped IPv6 address counts as the IPv4 address. */
   has(address: string): boolean {
     if (this.#ranges.length === 0 || !ipaddr.isValid(address)) return false
     const candidate = ipaddr.process(address)
@@ -19,17 +19,17 @@ export class Networks {
   }
 }
 
-/** The address in its one canonical spelling (zone cut, mapped IPv4 unwrapped), or undefined when the text is no address. */
+/** The canonical form of an address (without zone, mapped IPv4 as IPv4), or undefined when the text is not an address. */
 export function canonicalAddress(text: string): string | undefined {
-  // ipaddr.js also reads `1`, `0x7f.1` and `010.0.0.1` as IPv4; a peer is never spelled so.
+  // ipaddr.js also accepts `1`, `0x7f.1` and `010.0.0.1` as IPv4, which are not canonical.
   if (isIPv4(text)) return text
   if (!text.includes(':')) return undefined
   const bare = text.replace(/%.*/s, '')
   return ipaddr.isValid(bare) ? ipaddr.process(bare).toString() : undefined
 }
 
-/** Whom to count an address as: itself for IPv4, its /64 for IPv6, since one household or server has all of that. */
-export function neighbourhood(address: string): string {
+/** The network by which an address is counted: itself for IPv4, its /64 for IPv6, which belongs to one household or server. */
+export function networkOf(address: string): string {
   if (!address.includes(':') || !ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
   if (parsed.kind() === 'ipv4') return parsed.toString()
@@ -39,19 +39,19 @@ export function neighbourhood(address: string): string {
     .join(':')}::/64`
 }
 
-/** What each of the `neighbourhoods` of an address may do, in shares of what the narrowest may: who has many networks is not many callers. */
+/** The limits of the `networksOf` of an address, as multiples of that of the narrowest, so that owning many networks gives little more. */
 export const networkShares = [1, 4, 16] as const
 
-/** The networks that an address counts as, narrowest first: itself for IPv4; for IPv6 its /64, /56 and /48, each of which one customer may have. */
-export function neighbourhoods(address: string): string[] {
-  const narrow = neighbourhood(address)
+/** The networks by which an address is counted, narrowest first: itself for IPv4; for IPv6 its /64, /56 and /48, each of which one customer may have. */
+export function networksOf(address: string): string[] {
+  const narrow = networkOf(address)
   if (!narrow.endsWith('::/64')) return [narrow]
   const [first = '0', second = '0', third = '0', fourth = '0'] = narrow.slice(0, -'::/64'.length).split(':')
   const site = `${first}:${second}:${third}`
   return [narrow, `${site}:${(Number.parseInt(fourth, 16) & 0xff00).toString(16)}::/56`, `${site}::/48`]
 }
 
-/** As lists and reverse zones name an address (RFC 5782 2.1 and 2.4, RFC 1035 3.5): the octets of an IPv4 address, the nibbles of an IPv6 address, last first; null for what is no address. */
+/** The name of an address in block lists and reverse zones (RFC 5782 2.1 and 2.4, RFC 1035 3.5): the octets of an IPv4 address, or the nibbles of an IPv6 address, in reverse order. Null for an invalid address. */
 export function reverseName(address: string): string | null {
   if (isIP(address) === 4) return address.split('.').toReversed().join('.')
   const groups = isIP(address) === 6 ? groupsOf(address) : null
@@ -87,21 +87,21 @@ function groupsOf(address: string): string {
   return `${first}${(last ?? '').padStart(32 - (first ?? '').length, '0')}`
 }
 
-/** What is open at once, by the networks of the addresses it came from: who has many networks has no more for that. */
+/** Counts what is open at once by the networks of its addresses, so that owning many networks gives little more. */
 export class NetworkCounts {
   readonly #open = new Map<string, number>()
 
-  /** Counts one in, unless a network of the address has all it may: `most` of an IPv4 address or IPv6 /64, 4 times as many of a /56, 16 times of a /48. Answers whether. */
-  enter(address: string, most: number): boolean {
-    const networks = neighbourhoods(address)
-    if (networks.some((network, index) => this.#of(network) >= most * networkShares[index]!)) return false
+  /** Adds one, unless a network of the address is at its limit: `max` for an IPv4 address or IPv6 /64, 4 times as many for a /56, 16 times for a /48. Returns whether it was added. */
+  add(address: string, max: number): boolean {
+    const networks = networksOf(address)
+    if (networks.some((network, index) => this.#of(network) >= max * networkShares[index]!)) return false
     for (const network of networks) this.#open.set(network, this.#of(network) + 1)
     return true
   }
 
-  /** Counts one out that was counted in. */
-  leave(address: string): void {
-    for (const network of neighbourhoods(address)) {
+  /** Removes one that was added. */
+  remove(address: string): void {
+    for (const network of networksOf(address)) {
       const left = this.#of(network) - 1
       if (left > 0) this.#open.set(network, left)
       else this.#open.delete(network)

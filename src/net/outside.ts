@@ -7,40 +7,40 @@ import { Agent, buildConnector, request } from 'undici'
 import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import { Networks } from './networks.ts'
-import { allow, Exchange, type OutsideDocument } from './exchange.ts'
+import { limitResponseBytes, Exchange, type OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
 
-/** What a stranger answered. */
+/** The response of an external server. */
 export interface OutsideAnswer extends Omit<OutsideDocument, 'body'> {
   /** The first KiB of the body, as UTF-8. */
   body: string
 }
 
 export interface OutsideSettings {
-  /** Networks that may be reached although they are not public, and over plain http. */
+  /** Networks that are allowed although they are not public, also over plain http. */
   allow_networks: readonly string[]
-  /** Whether strangers may be reached over plain http. */
+  /** Whether plain http is allowed for public addresses. */
   allow_http: boolean
-  /** Octets that an answer may have in all, what frames its body included; 512 KiB unless said. */
+  /** The largest response in bytes, including headers and framing; 512 KiB by default. */
   largest?: number
-  /** A PEM file with certificate authorities that are believed beside those everybody believes. */
+  /** A PEM file with certificate authorities that are trusted in addition to the default ones. */
   ca_file?: string | undefined
   resolve: Resolve
 }
 
-/** How long a stranger may take for the whole of it, in milliseconds, and what cuts it off before. */
+/** Timeout of the whole exchange in milliseconds, and a signal that aborts it. */
 export interface CallLimits {
   deadline: number
   signal: AbortSignal
 }
 
-/** Opens a connection; tests put something that must not be called in its place. */
+/** Opens a connection; replaced in tests. */
 export type OutsideDial = buildConnector.connector
 
-/** A URL that is not reached, with a sentence that says why. */
+/** A request that failed, with a sentence that says why. */
 export class Unreachable extends Error {
-  /** Whether it was reached, and answered more than was asked for: trying again is of no use. */
+  /** Whether the response was too large, so that a retry is useless. */
   readonly tooLarge: boolean
 
   constructor(message: string, cause?: unknown, tooLarge = false) {
@@ -50,18 +50,19 @@ export class Unreachable extends Error {
   }
 }
 
-/** Octets that an answer may have in all unless the settings say otherwise. */
-const usuallyMost = 512 * 1024
+/** The largest response in bytes unless the settings say otherwise. */
+const defaultMaxBytes = 512 * 1024
 
-/** What is read of the answer to a post, and kept of it. */
-const little = { read: 64 * 1024, kept: 1024 }
+/** Bytes that are read and kept of the response to a POST. */
+const postLimits = { read: 64 * 1024, kept: 1024 }
 
-/** Longest time in milliseconds for connecting, TLS included. */
+/** Timeout for connecting including TLS, in milliseconds. */
 const connectTimeout = 10_000
 
 /**
- * HTTP to strangers: only http(s) without credentials, only to public addresses or allowed networks, checked on the literal, on every
- * address the name has, and on the address connected to. No redirect is followed, nothing is decoded, little is read.
+ * HTTP to external servers: only http(s) without credentials, only to public addresses or allowed networks. This is checked for an address
+ * literal, for every address of the name, and for the address connected to. Redirects are not followed, content is not decoded, and the
+ * response size is limited.
  */
 export class Outside {
   readonly #dial: OutsideDial | undefined
@@ -70,22 +71,22 @@ export class Outside {
   #agent: Agent
   #authorities: { secureContext: SecureContext }
 
-  /** Throws when the file of certificate authorities cannot be read. */
+  /** Throws when `ca_file` cannot be read. */
   constructor(settings: OutsideSettings, dial?: OutsideDial) {
     this.#dial = dial
     this.#settings = settings
     this.#allowed = new Networks(settings.allow_networks)
     this.#authorities = authoritiesOf(settings)
-    this.#agent = this.#connectAnew()
+    this.#agent = this.#createAgent()
   }
 
-  /** Connections that the new settings might refuse are not used again. */
+  /** Existing connections are not reused, as the new settings might refuse them. */
   reload(settings: OutsideSettings): void {
     const former = this.#agent
     this.#authorities = authoritiesOf(settings)
     this.#settings = settings
     this.#allowed = new Networks(settings.allow_networks)
-    this.#agent = this.#connectAnew()
+    this.#agent = this.#createAgent()
     void former.close()
   }
 
@@ -93,31 +94,31 @@ export class Outside {
     await this.#agent.destroy()
   }
 
-  /** Throws Unreachable when the URL would be refused. A name that has no address now may have one later: `strict` refuses it too. */
+  /** Throws Unreachable for a URL that would be refused. A name without an address may get one later; `strict` refuses it too. */
   async check(text: string, strict = false): Promise<void> {
-    const url = this.#read(text)
+    const url = this.#parseUrl(text)
     const host = hostOf(url)
-    if (isIP(host) > 0) return this.#mayReach(url, host)
+    if (isIP(host) > 0) return this.#checkAddress(url, host)
     const plain = url.protocol === 'http:' && !this.#settings.allow_http
     const addresses = await this.#settings.resolve(host).catch((error: unknown): string[] => {
       if (!strict && !plain) return []
       throw new Unreachable(`${host} has no address`, error)
     })
-    for (const address of addresses) this.#mayReach(url, address)
+    for (const address of addresses) this.#checkAddress(url, address)
   }
 
-  /** Posts octets, and answers within `deadline` milliseconds or throws Unreachable with the reason. */
+  /** Sends a POST request. Throws Unreachable with the reason, also after `deadline` milliseconds. */
   async post(
     text: string,
     { headers, body, ...limits }: CallLimits & { headers: Record<string, string>; body: Uint8Array },
   ): Promise<OutsideAnswer> {
-    const answer = await this.#ask(text, { method: 'POST', headers, body }, limits, new Exchange(little))
+    const answer = await this.#send(text, { method: 'POST', headers, body }, limits, new Exchange(postLimits))
     return { ...answer, body: answer.body.toString('utf8') }
   }
 
   /**
-   * Gets a document whole within `deadline` milliseconds; throws Unreachable with the reason, also when it is above `limit` octets. `take` is told of
-   * the octets as they come, and a Fault that it throws ends it.
+   * Fetches a whole document within `deadline` milliseconds. Throws Unreachable with the reason, also above `limit` bytes. `take` is called with
+   * the number of bytes as they arrive; a Fault that it throws ends the request.
    */
   get(
     text: string,
@@ -126,31 +127,31 @@ export class Outside {
       headers,
       take,
       ...limits
-    }: CallLimits & { limit: number; headers?: Record<string, string>; take?: (octets: number) => void },
+    }: CallLimits & { limit: number; headers?: Record<string, string>; take?: (bytes: number) => void },
   ): Promise<OutsideDocument> {
-    const heads = { accept: '*/*', 'accept-encoding': 'identity', ...headers }
-    const tooMuch = new Unreachable(`it has more than ${limit} octets`, undefined, true)
+    const allHeaders = { accept: '*/*', 'accept-encoding': 'identity', ...headers }
+    const tooMuch = new Unreachable(`it has more than ${limit} bytes`, undefined, true)
     const tooMany = new Unreachable(`its answer came in ${tooManyChunksReason}`, undefined, true)
-    const exchange = new Exchange({ read: limit, kept: limit, tooMuch, tooMany, take })
-    return this.#ask(text, { method: 'GET', headers: heads }, limits, exchange)
+    const exchange = new Exchange({ read: limit, kept: limit, tooMuch, tooMany, onBytes: take })
+    return this.#send(text, { method: 'GET', headers: allHeaders }, limits, exchange)
   }
 
-  async #ask(
+  async #send(
     text: string,
-    question: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: Uint8Array },
+    httpRequest: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: Uint8Array },
     { deadline, signal }: CallLimits,
     exchange: Exchange,
   ): Promise<OutsideDocument> {
-    const url = this.#read(text)
-    if (isIP(hostOf(url)) > 0) this.#mayReach(url, hostOf(url))
-    const late = (): void => exchange.cut(new Unreachable(`no whole answer within ${deadline / 1000} s`))
+    const url = this.#parseUrl(text)
+    if (isIP(hostOf(url)) > 0) this.#checkAddress(url, hostOf(url))
+    const onTimeout = (): void => exchange.cut(new Unreachable(`no complete answer within ${deadline / 1000} s`))
     const cut = (): void => exchange.cut(new Unreachable('it was aborted'))
-    const timer = setTimeout(late, deadline)
+    const timer = setTimeout(onTimeout, deadline)
     signal.addEventListener('abort', cut)
     try {
       const path = url.pathname + url.search
       if (signal.aborted) cut()
-      else this.#agent.dispatch({ origin: url.origin, path, ...question }, exchange)
+      else this.#agent.dispatch({ origin: url.origin, path, ...httpRequest }, exchange)
       return await exchange.answer
     } catch (error) {
       throw error instanceof Unreachable || error instanceof Fault ? error : new Unreachable(reason(error), error)
@@ -160,27 +161,27 @@ export class Outside {
     }
   }
 
-  #read(text: string): URL {
+  #parseUrl(text: string): URL {
     const url = URL.parse(text)
     if (!url) throw new Unreachable('it is not a URL')
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Unreachable('it must be an https URL')
-    // a parser mends these in silence: what is shown would not be what is meant
+    // URL parsers silently correct these, so that the displayed URL would differ from the used one
     if (/[\s\p{Cc}\\]/u.test(text)) throw new Unreachable('it must not hold spaces, control characters or backslashes')
     if (!/^https?:\/\//i.test(text)) throw new Unreachable('it must begin with https://')
     if (/^[^/]+\/\/[^/?#]*@/.test(text)) throw new Unreachable('it must not hold credentials')
     return url
   }
 
-  #mayReach(url: Pick<URL, 'protocol' | 'port'>, address: string): void {
+  #checkAddress(url: Pick<URL, 'protocol' | 'port'>, address: string): void {
     if (this.#allowed.has(address.replace(/%.*/s, ''))) return
     if (!isPublic(address)) throw new Unreachable(`${address} is not a public address`)
     if (url.protocol === 'http:' && !this.#settings.allow_http) throw new Unreachable('it must be https')
     const port = url.port === '' ? 443 : Number(url.port)
-    // what listens there does not speak HTTP, and may take what we send for something else
+    // other services listen there, which might interpret a request as commands
     if (port < 1024 && port !== 80 && port !== 443) throw new Unreachable(`port ${port} is not for HTTP`)
   }
 
-  #connectAnew(): Agent {
+  #createAgent(): Agent {
     const open = callbackify((options: Parameters<OutsideDial>[0]) => this.#connect(options))
     const connect: OutsideDial = (options, callback) =>
       open(options, (error: Error | null, socket) => (error ? callback(error, null) : callback(null, socket)))
@@ -197,18 +198,18 @@ export class Outside {
   async #connect(options: Parameters<OutsideDial>[0]): Promise<Socket> {
     const url = { protocol: options.protocol, port: options.port }
     const addresses = await this.#addressesOf(url, options.hostname.replace(/^\[|\]$/g, ''))
-    const lookup = answering(addresses)
+    const lookup = fixedLookup(addresses)
     const dial = this.#dial ?? buildConnector({ lookup, timeout: connectTimeout, allowH2: false, ...this.#authorities })
     const socket = await new Promise<Socket>((resolve, reject) => {
       dial(options, (...[failure, opened]) => (failure ? reject(failure) : resolve(opened)))
     })
     try {
-      this.#mayReach(url, socket.remoteAddress ?? '')
+      this.#checkAddress(url, socket.remoteAddress ?? '')
     } catch (error) {
       socket.destroy()
       throw error
     }
-    allow(socket, this.#settings.largest ?? usuallyMost, () => new Unreachable('it answered too much'))
+    limitResponseBytes(socket, this.#settings.largest ?? defaultMaxBytes, () => new Unreachable('it answered too much'))
     return socket
   }
 
@@ -219,35 +220,35 @@ export class Outside {
         : await this.#settings.resolve(host).catch((error: unknown): never => {
             throw new Unreachable(`${host} has no address`, error)
           })
-    for (const address of addresses) this.#mayReach(url, address)
+    for (const address of addresses) this.#checkAddress(url, address)
     return addresses.map((address) => ({ address, family: isIP(address) }))
   }
 }
 
-/** Made once: it holds all that everybody believes, which takes long to read, and a connection without one makes its own, outside of the heap. */
+/** Created once: loading the default authorities is slow, and each connection without a context would create its own, outside of the heap. */
 function authoritiesOf({ ca_file: file }: OutsideSettings): { secureContext: SecureContext } {
   if (file === undefined) return { secureContext: createSecureContext() }
   return { secureContext: createSecureContext({ ca: [...getCACertificates('default'), readFileSync(file, 'utf8')] }) }
 }
 
-/** What was checked is what is connected to: the name has no second chance to mean something else. */
-function answering(addresses: LookupAddress[]): LookupFunction {
+/** A lookup that returns the checked addresses, so that DNS rebinding cannot change them. */
+function fixedLookup(addresses: LookupAddress[]): LookupFunction {
   return (_name, input, answer) => {
     if (input.all) answer(null, addresses)
     else answer(null, addresses[0]!.address, addresses[0]!.family)
   }
 }
 
-/** Codes of failures before the first octet was said. */
-const unsaid =
+/** Error codes of failures before anything was sent. */
+const notSent =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/
 
 /**
- * Calls a server that the operator named in the settings, wherever it is: no guard. Throws Unreachable when the server cannot have heard
- * of it, anything else when it may have, also when it answers more than `limit` octets. `alone` has a connection of its own: one that was
- * kept may be closed at the moment it is used again, and then nobody knows whether the server has heard.
+ * Calls a server that the operator configured, without address checks. Throws Unreachable when the request was certainly not sent, any other
+ * error when it may have been, also for a response above `limit` bytes. `alone` uses a new connection: a kept one may be closed while it is
+ * reused, and then it is unknown whether the server received the request.
  */
-export async function callInside(
+export async function callConfigured(
   url: URL,
   input: {
     method: 'GET' | 'POST' | 'DELETE'
@@ -260,18 +261,18 @@ export async function callInside(
 ): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string }> {
   const { limit, alone = false, ...asked } = input
   const answer = await request(url, { ...asked, reset: alone }).catch((error: unknown) => {
-    throw unsaid.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
+    throw notSent.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
   })
-  return { status: answer.statusCode, headers: answer.headers, text: (await whole(answer.body, limit)).toString('utf8') }
+  return { status: answer.statusCode, headers: answer.headers, text: (await readBody(answer.body, limit)).toString('utf8') }
 }
 
-async function whole(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const octets = new ByteBuffer()
+async function readBody(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
+  const bytes = new ByteBuffer()
   for await (const chunk of body) {
-    if (octets.size + chunk.length > limit) throw new Error(`more than ${limit} octets were answered`)
-    octets.add(chunk)
+    if (bytes.size + chunk.length > limit) throw new Error(`more than ${limit} bytes were answered`)
+    bytes.add(chunk)
   }
-  return octets.take()!
+  return bytes.take()!
 }
 
 function hostOf(url: URL): string {

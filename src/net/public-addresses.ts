@@ -1,11 +1,10 @@
 import { canonicalAddress, Networks } from './networks.ts'
 
 /**
- * What is not the open internet: the IANA special-purpose registries, and addresses by which clouds answer only their own machines.
- * Of IPv6 only 2000::/3 is given out, so that loopback, link-local, ULA, NAT64 (64:ff9b::/96), site-local and the IPv4-compatible forms
- * are outside already.
+ * Addresses that are not public: the IANA special-purpose registries, and metadata addresses of clouds. Of IPv6 only 2000::/3 is allocated, so
+ * that loopback, link-local, ULA, NAT64 (64:ff9b::/96), site-local and IPv4-compatible addresses are excluded already.
  */
-const refused4 = new Networks([
+const special4 = new Networks([
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -23,12 +22,12 @@ const refused4 = new Networks([
   '224.0.0.0/4',
   '240.0.0.0/4',
 ])
-const given6 = new Networks(['2000::/3'])
-const refused6 = new Networks(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
+const global6 = new Networks(['2000::/3'])
+const special6 = new Networks(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
 
-/** Whether anybody on the internet could mean this address by it: false for every private, local, reserved or tunnelled one. */
+/** Whether an address is public: false for private, local, reserved and tunnel addresses. */
 export function isPublic(text: string): boolean {
   const address = canonicalAddress(text)
   if (address === undefined) return false
-  return address.includes(':') ? given6.has(address) && !refused6.has(address) : !refused4.has(address)
+  return address.includes(':') ? global6.has(address) && !special6.has(address) : !special4.has(address)
 }

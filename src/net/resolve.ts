@@ -4,9 +4,9 @@ import { isIP } from 'node:net'
 /** The addresses of a name, in the order to try them. Throws when there are none. */
 export type Resolve = (host: string) => Promise<string[]>
 
-/** Asks these name servers, or the system (its hosts file first) when none are given. `timeout` is for one answer, in milliseconds. */
+/** Resolves by these name servers, or by the system (hosts file first) when none are given. `timeout` of one try in milliseconds. */
 export function resolver({ servers, timeout }: { servers: readonly string[]; timeout: number }): Resolve {
-  if (servers.length === 0) return system
+  if (servers.length === 0) return systemLookup
   const dns = new Resolver({ timeout, tries: 2 })
   dns.setServers(servers)
   return async (host) => {
@@ -21,7 +21,7 @@ export function resolver({ servers, timeout }: { servers: readonly string[]; tim
   }
 }
 
-/** What a query answers: addresses for A and AAAA, exchanges for MX, the strings of each record for TXT. */
+/** The answers by type: addresses for A and AAAA, exchanges for MX, the strings of each record for TXT. */
 export interface RecordsOf {
   A: string[]
   AAAA: string[]
@@ -29,24 +29,24 @@ export interface RecordsOf {
   TXT: string[][]
 }
 
-/** Asks the DNS; rejects with Node's own errors (ENOTFOUND and ENODATA mean that there is no such record). */
+/** Looks up records; rejects with the errors of Node (ENOTFOUND and ENODATA mean that there is no such record). */
 export type Records = <Type extends keyof RecordsOf>(name: string, type: Type) => Promise<RecordsOf[Type]>
 
-/** Asks these name servers, or those of the system when none are given; never a hosts file. `timeout` as for `resolver`. */
+/** Looks up records at these name servers, or at those of the system when none are given; never in a hosts file. `timeout` as for `resolver`. */
 export function recordsOf({ servers, timeout }: { servers: readonly string[]; timeout: number }): Records {
   const dns = new Resolver({ timeout, tries: 2 })
   if (servers.length > 0) dns.setServers(servers)
   return (name, type) => dns.resolve(name, type) as Promise<never>
 }
 
-/** Whether a query failed because there is no such record, or can be none, as opposed to trouble on the way to it. */
+/** Whether a query failed because there is no such record, or cannot be one, as opposed to a failure of the lookup. */
 export function isAbsent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && absences.has(error.code)
 }
 
 const absences = new Set<unknown>(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
-async function system(host: string): Promise<string[]> {
+async function systemLookup(host: string): Promise<string[]> {
   const found = await lookup(host, { all: true, order: 'ipv4first' })
   return found.map(({ address }) => address)
 }

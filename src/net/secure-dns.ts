@@ -3,10 +3,10 @@ import { createSocket } from 'node:dgram'
 import { connect, isIPv6 } from 'node:net'
 import type { DnsTally } from './dns-tally.ts'
 
-/** Numbers of record types. */
+/** Record type numbers. */
 export const recordTypes = { A: 1, MX: 15, AAAA: 28, TLSA: 52 } as const
 
-/** An answer, with whether the name server vouches for it (the AD bit, RFC 4035 3.2.3); `found` are the contents of records of that type. */
+/** An answer, with whether the name server validated it (the AD bit, RFC 4035 3.2.3). `found` is the data of records of that type. */
 export interface SecureAnswer {
   secure: boolean
   found: Buffer[]
@@ -18,8 +18,8 @@ interface Settings {
 }
 
 /**
- * Asks a validating name server and hears whether DNSSEC vouches for the answer, which Node's own resolver does not tell. Only as good as
- * the way to that server. Rejects when no server answers, or answers with trouble.
+ * Queries a validating name server for answers with their DNSSEC status, which the resolver of Node does not provide. Only as trustworthy as the
+ * network path to that server. Rejects when no server answers, or when it answers with an error.
  */
 export class SecureDns {
   readonly #settings: Settings
@@ -35,18 +35,18 @@ export class SecureDns {
     let failure: unknown = new Error('there is no name server to ask: set dns.servers')
     for (const server of [...servers, ...servers].slice(0, 3)) {
       try {
-        const answer = await this.#askServer(placeOf(server), name, recordTypes[type])
-        this.#tally?.note(answer.found.length > 0 ? 'found' : 'absent')
+        const answer = await this.#askServer(endpointOf(server), name, recordTypes[type])
+        this.#tally?.count(answer.found.length > 0 ? 'found' : 'absent')
         return answer
       } catch (error) {
         failure = error
       }
     }
-    this.#tally?.note('trouble')
+    this.#tally?.count('trouble')
     throw failure
   }
 
-  async #askServer(server: Place, name: string, type: number): Promise<SecureAnswer> {
+  async #askServer(server: Endpoint, name: string, type: number): Promise<SecureAnswer> {
     const id = randomInt(0x1_0000)
     const query = queryOf(id, name, type)
     const signal = AbortSignal.timeout(this.#settings.timeout)
@@ -57,12 +57,12 @@ export class SecureDns {
   }
 }
 
-interface Place {
+interface Endpoint {
   host: string
   port: number
 }
 
-function placeOf(server: string): Place {
+function endpointOf(server: string): Endpoint {
   if (isIPv6(server)) return { host: server, port: 53 }
   const parts = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(server)
   return { host: parts?.[1] ?? parts?.[2] ?? server, port: Number(parts?.[3] ?? 53) }
@@ -76,18 +76,18 @@ function queryOf(id: number, name: string, type: number): Buffer {
   if (labels.some(({ length }) => length === 0 || length > 63)) throw new Error(`${name.slice(0, 100)} is not a name`)
   const header = Buffer.alloc(12)
   header.writeUInt16BE(id, 0)
-  // recursion desired, and AD: tell us whether it is vouched for (RFC 6840 5.7)
+  // RD: recursion desired; AD: report whether the answer is validated (RFC 6840 5.7)
   header.writeUInt16BE(0x0120, 2)
   header.writeUInt16BE(1, 4)
   header.writeUInt16BE(1, 10)
   const question = Buffer.from([0, 0, type, 0, 1])
-  // EDNS (RFC 6891): answers of up to 1232 octets
+  // EDNS (RFC 6891): answers of up to 1232 bytes
   const edns = Buffer.from([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0])
   return Buffer.concat([header, ...labels.flatMap((label) => [Buffer.from([label.length]), label]), question, edns])
 }
 
-/** The id, and the question that comes back with the answer: nobody else's answer is taken for it. */
-function answers(query: Buffer, answer: Buffer): boolean {
+/** Whether an answer has the id and the question of the query. */
+function isAnswerTo(query: Buffer, answer: Buffer): boolean {
   const question = query.subarray(12, -11)
   return (
     answer.length >= 12 + question.length &&
@@ -97,36 +97,36 @@ function answers(query: Buffer, answer: Buffer): boolean {
   )
 }
 
-function overUdp({ host, port }: Place, query: Buffer, signal: AbortSignal): Promise<Buffer> {
+function overUdp({ host, port }: Endpoint, query: Buffer, signal: AbortSignal): Promise<Buffer> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const give = (): void => reject(new Error('the name server did not answer in time'))
-  signal.addEventListener('abort', give)
+  const onTimeout = (): void => reject(new Error('the name server did not answer in time'))
+  signal.addEventListener('abort', onTimeout)
   socket.on('error', reject)
   socket.on('message', (answer) => {
-    if (answers(query, answer)) resolve(answer)
+    if (isAnswerTo(query, answer)) resolve(answer)
   })
   socket.connect(port, host, () => socket.send(query))
   return promise.finally(() => {
-    signal.removeEventListener('abort', give)
+    signal.removeEventListener('abort', onTimeout)
     socket.close()
   })
 }
 
-function overTcp({ host, port }: Place, query: Buffer, signal: AbortSignal): Promise<Buffer> {
+function overTcp({ host, port }: Endpoint, query: Buffer, signal: AbortSignal): Promise<Buffer> {
   const socket = connect({ host, port, signal })
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  let came = Buffer.alloc(0)
+  let received = Buffer.alloc(0)
   const length = Buffer.alloc(2)
   length.writeUInt16BE(query.length)
   socket.on('error', reject)
   socket.on('close', () => reject(new Error('the name server hung up')))
   socket.on('connect', () => socket.write(Buffer.concat([length, query])))
   socket.on('data', (chunk) => {
-    came = Buffer.concat([came, chunk])
-    if (came.length < 2 || came.length < 2 + came.readUInt16BE(0)) return
-    const answer = came.subarray(2, 2 + came.readUInt16BE(0))
-    if (answers(query, answer)) resolve(answer)
+    received = Buffer.concat([received, chunk])
+    if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return
+    const answer = received.subarray(2, 2 + received.readUInt16BE(0))
+    if (isAnswerTo(query, answer)) resolve(answer)
     else reject(new Error('the name server answered something else'))
   })
   return promise.finally(() => socket.destroy())
@@ -135,7 +135,7 @@ function overTcp({ host, port }: Place, query: Buffer, signal: AbortSignal): Pro
 function read(answer: Buffer, type: number): SecureAnswer {
   const flags = answer.readUInt16BE(2)
   const code = flags & 0x000f
-  // 3: there is no such name
+  // 3: NXDOMAIN
   if (code !== 0 && code !== 3) throw new Error(`the name server answered with trouble (${code})`)
   const found: Buffer[] = []
   let at = skipName(answer, 12) + 4

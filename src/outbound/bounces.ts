@@ -46,9 +46,9 @@ export class Bounces implements SystemAddressHandler {
   }
 
   /** Refuses an unknown or expired token at RCPT, against backscatter. */
-  answers({ local, tag }: ParsedAddress): ReturnType<SystemAddressHandler['answers']> {
-    if (!isReturnPath(local)) return 'not ours'
-    return this.#deps.returnPaths.read(tag ?? '') === undefined ? 'refused' : 'taken'
+  classify({ local, tag }: ParsedAddress): ReturnType<SystemAddressHandler['classify']> {
+    if (!isReturnPath(local)) return 'unknown'
+    return this.#deps.returnPaths.read(tag ?? '') === undefined ? 'refused' : 'accepted'
   }
 
   async receive(tx: Transaction, { tag }: ParsedAddress, { envelope, examined }: ExaminedMessage): Promise<void> {
@@ -71,7 +71,7 @@ export class Bounces implements SystemAddressHandler {
   }
 
   /** Counts a feedback report that came to a mailbox (`abuse`, or the sender's own) when it names one of our return paths. */
-  async hears(tx: Transaction, { envelope, examined }: ExaminedMessage): Promise<void> {
+  async receiveReport(tx: Transaction, { envelope, examined }: ExaminedMessage): Promise<void> {
     const { report } = examined.parsed
     if (report?.kind !== 'feedback') return
     const { outgoing, returnPaths } = this.#deps
@@ -112,24 +112,24 @@ export class Bounces implements SystemAddressHandler {
     const { seq, email_id, address: email, delivery_id } = recipient
     if (['bounced', 'failed', 'cancelled'].includes(recipient.status)) return 'idle'
     const change = { ...reply, status: 'bounced', bounced_at: iso(clock.now()), next_attempt_at: null } as const
-    const delivery = await outgoing.note(tx, seq, change)
+    const delivery = await outgoing.updateDelivery(tx, seq, change)
     if (delivery_id !== null) await queue.abandon(tx, delivery_id)
     if (hard) await suppressions.add(tx, account_id, { email, reason: reply.response, source: 'bounce', email_id })
-    const annotation = hard && (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'nobody' : null
-    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, annotation)
+    const annotation = hard && (await outgoing.isExternalRecipient(tx, queuedEmail.recipient)) ? 'nobody' : null
+    if (delivery) await outgoing.appendEvent(tx, emailBounced, email_id, { delivery }, annotation)
     return 'bounced'
   }
 
   async #delivered(tx: Transaction, { recipient }: QueuedEmail, reply: ReportedReply): Promise<Outcome> {
     const { outgoing, clock } = this.#deps
     const change = { ...reply, status: 'delivered', delivered_at: iso(clock.now()) } as const
-    const delivery = await outgoing.note(tx, recipient.seq, change)
-    if (delivery) await outgoing.tell(tx, emailDelivered, recipient.email_id, { delivery })
+    const delivery = await outgoing.updateDelivery(tx, recipient.seq, change)
+    if (delivery) await outgoing.appendEvent(tx, emailDelivered, recipient.email_id, { delivery })
     return 'delivered'
   }
 
   async #noteReport(tx: Transaction, { recipient }: QueuedEmail, reply: ReportedReply, outcome: Outcome): Promise<Outcome> {
-    await this.#deps.outgoing.note(tx, recipient.seq, reply)
+    await this.#deps.outgoing.updateDelivery(tx, recipient.seq, reply)
     return outcome
   }
 
@@ -137,12 +137,12 @@ export class Bounces implements SystemAddressHandler {
     const { outgoing, suppressions, clock } = this.#deps
     const { recipient, account_id } = queuedEmail
     if (!isComplaint(report) || recipient.complained_at !== null) return 'idle'
-    const delivery = await outgoing.note(tx, recipient.seq, { complained_at: iso(clock.now()) })
+    const delivery = await outgoing.updateDelivery(tx, recipient.seq, { complained_at: iso(clock.now()) })
     const { email_id, address: email } = recipient
     const reason = `${report.feedback_type}, reported by ${report.reporter ?? 'the receiver'}`
     await suppressions.add(tx, account_id, { email, reason, source: 'complaint', email_id })
-    const annotation = (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'outside' : null
-    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, annotation)
+    const annotation = (await outgoing.isExternalRecipient(tx, queuedEmail.recipient)) ? 'outside' : null
+    if (delivery) await outgoing.appendEvent(tx, emailComplained, email_id, { delivery }, annotation)
     return 'complained'
   }
 

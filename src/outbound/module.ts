@@ -109,7 +109,7 @@ export class OutboundModule implements Module {
     this.suppressions = new Suppressions(deps)
     this.returnPaths = new ReturnPaths(deps.returnKey, deps.clock)
     const { suppressions, returnPaths } = this
-    deps.mail.addDesk(new Bounces({ ...deps, suppressions, returnPaths, outgoing: deps.mail.outgoing }))
+    deps.mail.addSystemAddressHandler(new Bounces({ ...deps, suppressions, returnPaths, outgoing: deps.mail.outgoing }))
     const { config, clock, mail } = deps
     this.#limits = new SendLimits(clock, config.outbound)
     this.signer = new DkimSigner(deps)
@@ -131,7 +131,7 @@ export class OutboundModule implements Module {
     const sendService = new SendService({ ...deps, emails, examiner, drafts, outbox: this.outbox })
     this.#pending = new Pending({ ...deps, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
     this.#operatorMail = new OperatorMail({ ...deps, outgoing, sendService, outbox: this.outbox, ...operatorSettings(config) })
-    emails.attach(this.#pending)
+    emails.setDispatcher(this.#pending)
     deps.identities.onResume((tx, identityId) => this.#pending.resume(tx, identityId))
     this.#submission = submissionSettings(config)
     const { authorOf } = mail

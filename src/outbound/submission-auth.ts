@@ -55,7 +55,7 @@ export class SubmissionLogin implements DeliveryTarget {
   }
 
   /** Throws Fault: `sender_not_allowed` for an address of another identity, unauthorized when the login is no longer valid. */
-  async welcomes(sender: string): Promise<void> {
+  async checkSender(sender: string): Promise<void> {
     if (this.#deps.space.low()) throw storageFull()
     await this.#requireValidLogin()
     if (!(await maySendFrom(this.#deps.identities, this.#login.owner, sender))) {

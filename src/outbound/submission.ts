@@ -20,7 +20,7 @@ export class Submission implements SubmissionAuth {
     this.#deps = deps
   }
 
-  async enter(user: string, password: string, address: string): Promise<LoginResult> {
+  async authenticate(user: string, password: string, address: string): Promise<LoginResult> {
     const { keys, identities } = this.#deps
     // before the name is looked up, so that the time does not reveal whether it exists
     const holder = await keys.authenticate(password)

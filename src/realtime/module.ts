@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
-import { neighbourhood } from '../net/networks.ts'
+import { networkOf } from '../net/networks.ts'
 import { PacedWork } from '../core/paced-work.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventTypes } from '../events/catalogue.ts'
@@ -97,7 +97,7 @@ export class RealtimeModule implements Module {
     if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
     if (!isVersion(vsn)) throw invalid('vsn', 'vsn must be 1.0.0 or 2.0.0.')
     const grant = isToken(apikey) ? await this.#access.open(apikey).catch(absent) : undefined
-    const holders = grant ? holdersOf(grant) : [asAddress(neighbourhood(arrival.address))]
+    const holders = grant ? holdersOf(grant) : [asAddress(networkOf(arrival.address))]
     this.#sockets.accept(arrival, holders, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, parts))
   }
 }

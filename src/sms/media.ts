@@ -114,14 +114,14 @@ export class MediaCourier implements Courier<MediaLoad> {
     const { source } = row
     const share = this.#fetches.share(account_id)
     try {
-      const bytes = await share.inTurn(signal, () => provider.fetch!(source, signal, share.take))
+      const bytes = await share.run(signal, () => provider.fetch!(source, signal, share.reserve))
       await this.#fitsQuota(account_id, bytes.length)
       const key = `${sms_id} ${position}`
-      this.#fetched.get(key)?.share.giveBack()
+      this.#fetched.get(key)?.share.release()
       this.#fetched.set(key, { bytes, share })
       return 'fetched'
     } catch (error) {
-      share.giveBack()
+      share.release()
       if (error instanceof Rejected) throw new Refused(error.message)
       if (error instanceof Fault && error.retryAfter !== undefined) throw new Deferred(error.message, error.retryAfter * 1000)
       throw new Deferred(
@@ -146,7 +146,7 @@ export class MediaCourier implements Courier<MediaLoad> {
     const { bytes, share } = fetched
     tx.afterCommit(() => {
       this.#fetched.delete(key)
-      share.giveBack()
+      share.release()
     })
     // it may have been deleted meanwhile
     const sms = await tx.get<{ account_id: string; identity_id: string }>(

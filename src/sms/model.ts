@@ -81,7 +81,7 @@ export const SmsFilter = z.strictObject({
   to: z.string().min(1).max(64).optional().meta({ description: 'part of the recipient’s number' }),
   after: TimestampInput.optional().meta({ description: 'received after this time' }),
   before: TimestampInput.optional().meta({ description: 'received before this time' }),
-  trash: Flag.default(false).meta({ description: 'what was deleted and can be restored, in place of the others' }),
+  trash: Flag.default(false).meta({ description: 'list deleted messages that can be restored, instead of the others' }),
 })
 export type SmsFilter = z.output<typeof SmsFilter>
 

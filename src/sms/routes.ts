@@ -118,7 +118,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       scope: [...read],
       tag,
       summary: 'Get the URL of a picture',
-      description: 'Or whatever else came with the message. The signed URL needs no key and opens for 15 minutes.',
+      description: 'Or whatever else came with the message. The signed URL needs no key and is valid for 15 minutes.',
       reply: SmsMediaWithUrl,
       handle: ({ caller, params }) => media.get(caller, params.id, params.sms_id, params.index),
     }),

@@ -3,13 +3,13 @@ interface Reader {
   _parseAddressCommand(name: string, command: string | Buffer): { address: string } | false
 }
 
-/** Leaves an address that was written in ASCII so: the library spells its domain out, and then it would seem to need SMTPUTF8 (RFC 6531). */
+/** Keeps the A-labels of an address that was written in ASCII. The library decodes them to Unicode, and the address would then seem to need SMTPUTF8 (RFC 6531). */
 export function preserveALabels(reader: Reader): void {
   const read = reader._parseAddressCommand.bind(reader)
   reader._parseAddressCommand = (name, command) => {
     const path = read(name, command)
     if (!path || nonAscii.test(command.toString())) return path
-    // As written: many spellings are one name once they are mapped back to ASCII.
+    // The domain is kept as written: several Unicode spellings map to one ASCII name.
     const domain = /:\s*<[^<>\s]*@([^<>@\s]*)>/.exec(command.toString())?.[1]
     if (domain !== undefined && nonAscii.test(path.address)) path.address = withDomain(path.address, domain)
     return path

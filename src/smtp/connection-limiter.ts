@@ -5,7 +5,7 @@ export interface ConnectionLimits {
   max_connections_per_address: number
 }
 
-/** Counts the open connections: all of them, and those of each network. */
+/** Counts the open connections, in total and by network. */
 export class ConnectionLimiter {
   readonly #from = new NetworkCounts()
   #open = 0
@@ -14,17 +14,17 @@ export class ConnectionLimiter {
     return this.#open
   }
 
-  /** Counts a connection in, unless the house is `full` or one of its networks `crowded`. */
-  admit(address: string, limits: ConnectionLimits): 'welcome' | 'full' | 'crowded' {
-    if (this.#open >= limits.max_connections) return 'full'
-    if (!this.#from.enter(address, limits.max_connections_per_address)) return 'crowded'
+  /** Counts a new connection, unless the server (`server_full`) or one of the client's networks (`network_full`) is at its limit. */
+  admit(address: string, limits: ConnectionLimits): 'admitted' | 'server_full' | 'network_full' {
+    if (this.#open >= limits.max_connections) return 'server_full'
+    if (!this.#from.add(address, limits.max_connections_per_address)) return 'network_full'
     this.#open++
-    return 'welcome'
+    return 'admitted'
   }
 
-  /** Counts an admitted connection out; once for each `welcome`. */
+  /** Counts the end of an admitted connection. Called once for each `admitted`. */
   release(address: string): void {
-    this.#from.leave(address)
+    this.#from.remove(address)
     this.#open--
   }
 }

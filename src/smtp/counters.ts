@@ -1,10 +1,10 @@
 import type { CheckResults } from './delivery-target.ts'
 
-/** What one receiver tells of what it does. */
+/** The metrics that one listener updates. */
 export interface ListenerMetrics {
-  /** Reply code and text as the client heard them, the text with its enhanced code in front. */
+  /** Reply code and text as sent to the client. The text starts with the enhanced code. */
   refused(stage: Stage, code: number, text: string): void
-  /** What the checks made of a message. */
+  /** The results of the checks of one message. */
   checked(results: CheckResults): void
   /** Seconds from the end of DATA to the reply. */
   answered(seconds: number): void
@@ -12,5 +12,5 @@ export interface ListenerMetrics {
   secured(version: string | null): void
 }
 
-/** Where a client stood when it was turned away. */
+/** The stage of a session at which a refusal was sent. */
 export type Stage = 'connection' | 'sender' | 'recipient' | 'message'

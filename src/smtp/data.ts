@@ -1,19 +1,19 @@
 import { ByteBuffer } from '../core/byte-buffer.ts'
 import type { MemoryShare } from './memory-budget.ts'
 
-/** The longest line we take, in octets without its CRLF; far above the 998 of RFC 5322 2.1.1, which real mail overruns. */
+/** The longest line that is accepted, in octets without CRLF. Real mail exceeds the 998 of RFC 5322 2.1.1. */
 export const longestLine = 65_536
 
 /**
- * Why a message will not be kept: `bare` is a CR, LF or NUL that RFC 5321 2.3.8 forbids, and the stuff smuggling is made of; `memory` is no
- * fault of its own, there was no room to hold it.
+ * Why a message is refused. `bare`: a CR, LF or NUL that RFC 5321 2.3.8 forbids, as used for SMTP smuggling. `memory`: the memory budget for
+ * messages is exhausted; the message itself is fine.
  */
 export type DataFlaw = 'bare' | 'line' | 'size' | 'memory'
 
-/** Octets of a message with a flaw that are held to say which it was. */
-const shownOfFlawed = 16_384
+/** Octets that are kept of a refused message, to identify it in the log. */
+const maxFlawedHead = 16_384
 
-/** Collects the octets of one message exactly as they came, and finds its flaws while they come. */
+/** Collects the octets of one message exactly as received, and checks them as they arrive. */
 export class MessageOctets {
   readonly #limit: number
   readonly #share: MemoryShare
@@ -21,12 +21,12 @@ export class MessageOctets {
   #size = 0
   #flaw: DataFlaw | null = null
   #head: Buffer | null = null
-  /** The chunk before ended between CR and LF. */
+  /** Whether the previous chunk ended between CR and LF. */
   #split = false
   /** Octets of the unfinished line so far. */
   #line = 0
 
-  /** `limit` is the size of the largest message, in octets; what is held counts in `share` until that is given back. */
+  /** `limit` is the largest message size in octets. The octets held count in `share` until it is released. */
   constructor(limit: number, share: MemoryShare) {
     this.#limit = limit
     this.#share = share
@@ -36,7 +36,7 @@ export class MessageOctets {
     return this.#size
   }
 
-  /** The first flaw found, null so far. */
+  /** The first flaw found, or null. */
   get flaw(): DataFlaw | null {
     return this.#flaw
   }
@@ -45,32 +45,32 @@ export class MessageOctets {
     this.#size += chunk.length
     if (this.#flaw) return
     this.#flaw = this.#size > this.#limit ? 'size' : this.#check(chunk)
-    if (!this.#flaw && !this.#share.take(chunk.length)) this.#flaw = 'memory'
+    if (!this.#flaw && !this.#share.reserve(chunk.length)) this.#flaw = 'memory'
     if (!this.#flaw) return this.#octets.add(chunk)
-    this.#octets.add(chunk, 0, Math.min(chunk.length, shownOfFlawed))
-    this.#head = this.#octets.beginning(shownOfFlawed)
+    this.#octets.add(chunk, 0, Math.min(chunk.length, maxFlawedHead))
+    this.#head = this.#octets.beginning(maxFlawedHead)
     this.drop()
   }
 
-  /** How a message with a flaw begins, as far as it came; null without one. */
+  /** The beginning of a message with a flaw; null without one. */
   get head(): Buffer | null {
     return this.#head
   }
 
-  /** Lets go of all that is held, and gives back its share. */
+  /** Drops the octets held and releases their share. */
   drop(): void {
     this.#octets.drop()
-    this.#share.giveBack()
+    this.#share.release()
   }
 
-  /** The whole message, once, in memory of its own that can be moved to a worker; only without a flaw. */
+  /** The whole message, in memory that can be transferred to a worker. Only once, and only without a flaw. */
   whole(): Buffer {
     return this.#octets.take()!
   }
 
   #check(chunk: Buffer): DataFlaw | null {
     if (chunk.includes(0)) return 'bare'
-    // Searching a Latin-1 copy for each line end is four times as fast as looking at every octet.
+    // Searching a Latin-1 copy for line ends is four times as fast as a loop over the octets.
     const text = chunk.toString('latin1')
     let start = 0
     if (this.#split) {

@@ -5,21 +5,21 @@ import type { Envelope, Verdict } from '../mail/model.ts'
 
 /** Which domains are ours. */
 export interface Hosted {
-  /** Whether mail for this domain (lower-case A-labels) is taken. */
+  /** Whether mail for this domain (lower-case A-labels) is accepted. */
   receives(domain: string): boolean
 }
 
-/** Takes mail for addresses of our domains that are no mailbox: return paths, and where reports go. */
+/** Accepts mail for addresses of our domains that are not mailboxes: return paths and report addresses. */
 export interface SystemAddressHandler {
-  /** `taken` when the address is one of this desk's, `refused` when it is and takes nothing (any more): 550 5.1.1. */
-  answers(mailbox: ParsedAddress): 'taken' | 'refused' | 'not ours'
-  /** In the transaction that keeps the message; once for each recipient of this desk's. */
+  /** `accepted` for an address of this handler, `refused` for one that is invalid or has expired (550 5.1.1), `unknown` for any other. */
+  classify(mailbox: ParsedAddress): 'accepted' | 'refused' | 'unknown'
+  /** Called in the transaction that stores the message, once for each recipient of this handler. */
   receive(tx: Transaction, mailbox: ParsedAddress, message: ExaminedMessage): Promise<void>
-  /** In the same transaction: a report that is kept for a mailbox; once for each message. */
-  hears?(tx: Transaction, message: ExaminedMessage): Promise<void>
+  /** Called in the same transaction for a report that is stored for a mailbox, once for each message. */
+  receiveReport?(tx: Transaction, message: ExaminedMessage): Promise<void>
 }
 
-/** What the checks said of a message, in a word each (RFC 8601), for the log; `dkim` has a result and domain for each signature. */
+/** Results of the checks of a message (RFC 8601), for the log. `dkim` has the result and domain of each signature. */
 export interface CheckResults {
   spf: string
   dkim: string[]
@@ -28,49 +28,49 @@ export interface CheckResults {
   spam: boolean
 }
 
-/** What is found out about a message on its way in, for the log. */
+/** What becomes known about an incoming message, for the log. */
 export interface MessageFindings {
   results: CheckResults
-  /** As its header has it, with angle brackets. */
+  /** As in the header, with angle brackets. */
   message_id: string | null
   /** The domain of its From field. */
   from_domain: string | null
-  /** The e-mails it was kept as. */
+  /** The e-mails it was stored as. */
   email_ids: string[]
 }
 
-/** Where the receiver asks whether a recipient is ours, and hands over what it took. */
+/** Checks the recipients of a receiver, and stores the messages that it accepted. */
 export interface DeliveryTarget {
-  /** MAIL: resolves when mail of this sender (empty for the null sender) is taken; left out where everybody's is. */
-  welcomes?(sender: string): Promise<void>
+  /** MAIL: resolves when mail from this sender (empty for the null sender) is accepted. Absent where every sender is. */
+  checkSender?(sender: string): Promise<void>
   /**
-   * Resolves with the account that the mail is for ('' for nobody's) when mail to this address is accepted, throws a `Refusal` when it is not.
-   * The domain is a lower-case A-label, needless quotes are removed from the local part; the bare `postmaster` of RFC 5321 4.1.1.3 comes as
-   * `postmaster`. `size` is what MAIL declared, in octets (RFC 1870); 0 when it said nothing.
+   * Resolves with the account of the mailbox ('' for an address without one) when mail to this address is accepted, else throws a `Refusal`.
+   * The domain is in lower-case A-labels, the local part without needless quotes. The bare `postmaster` of RFC 5321 4.1.1.3 is passed as
+   * `postmaster`. `size` is the size declared in MAIL, in octets (RFC 1870); 0 without one.
    */
   checkRecipient(address: string, size: number): Promise<string>
   /**
-   * Resolves with the queue id once the message is on disk: only then the client hears 250. A `Refusal` is passed on to the client, a full
-   * disk reads 452 4.3.1, anything else 451 4.3.0. `note` hears what is found out, as soon as it is, whatever becomes of the message.
-   * `raw` is given up once it has resolved: whoever needs the octets for longer copies them. `account` is what `ownerOf` said of the first
-   * recipient.
+   * Resolves with the queue id once the message is on disk; only then the client is sent 250. A `Refusal` is sent to the client, a full
+   * disk as 452 4.3.1, any other error as 451 4.3.0. `note` is called with findings as they become known, whatever the outcome.
+   * `raw` is released after the promise resolves; copy the octets to keep them longer. `account` is what `checkRecipient` returned for the
+   * first recipient.
    */
   deliver(envelope: Envelope, raw: Buffer, note: (found: Partial<MessageFindings>) => void, account: string): Promise<string>
 }
 
-/** Hears what the checks said of each message of others', also of one that is refused; must not throw. */
+/** Called with the verdict on each message from outside, including refused ones. Must not throw. */
 export type VerdictListener = (envelope: Envelope, verdict: Verdict) => void
 
-/** What came of a login: who it is and the mailroom of theirs, or why not; `who` is null unless the name is known here. */
+/** Outcome of a login: the identity and its delivery target, or the reason for failure. `who` is null unless the user name is known. */
 export type LoginResult =
   | { deliveryTarget: DeliveryTarget; who: string }
   | { deliveryTarget: null; who: string | null; why: string }
 
-/** Where programs of ours hand in mail (RFC 6409): nothing is taken but from who has logged in. */
+/** Authentication for message submission (RFC 6409): mail is accepted only after a login. */
 export interface SubmissionAuth {
-  /** The largest message in octets, if it is less than what the receiver takes. */
+  /** The largest message in octets, if below the limit of the receiver. */
   readonly size: number
   readonly max_recipients: number
-  /** Never rejects for a name or password that is wrong; what the mailroom throws may be a `Fault`. */
-  enter(user: string, password: string, address: string): Promise<LoginResult>
+  /** Never rejects for a wrong name or password. The delivery target may throw a `Fault`. */
+  authenticate(user: string, password: string, address: string): Promise<LoginResult>
 }

@@ -1,12 +1,12 @@
-/** One message's part of a budget: `take` answers whether there was room for so many octets more. */
+/** One message's share of a memory budget. `take` returns whether the budget allowed that many more octets. */
 export interface MemoryShare {
-  take(octets: number): boolean
-  /** Everything this message has taken, once it is no longer held; may be called again. */
-  giveBack(): void
+  reserve(octets: number): boolean
+  /** Releases all octets of this message. May be called again. */
+  release(): void
 }
 
-/** Octets of messages that are held in memory at once, over all connections. */
-export class Budget {
+/** Limits the octets of messages held in memory over all connections. */
+export class MemoryBudget {
   readonly #limit: () => number
   #used = 0
 
@@ -18,22 +18,22 @@ export class Budget {
     return this.#used
   }
 
-  /** Octets that may be held at most. */
+  /** The limit in octets. */
   get limit(): number {
     return this.#limit()
   }
 
-  /** For one message. */
+  /** A share for one message. */
   share(): MemoryShare {
     let taken = 0
     return {
-      take: (octets) => {
+      reserve: (octets) => {
         if (this.#used + octets > this.#limit()) return false
         this.#used += octets
         taken += octets
         return true
       },
-      giveBack: () => {
+      release: () => {
         this.#used -= taken
         taken = 0
       },

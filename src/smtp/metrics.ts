@@ -7,44 +7,41 @@ type Stats = Partial<Receiver['stats']> & Partial<Record<'logins' | 'failed_logi
 
 type ListenerKind = 'smtp' | 'submission'
 
-/** The houses that mail comes into, from strangers and from our own, and what there may be of it at once. */
+/** Statistics of the listeners for incoming mail and for submission, and their limits. */
 export interface ListenerStats extends Record<ListenerKind, () => Stats | undefined> {
   limits: () => { connections: number; octets: number }
 }
 
-/** Whether a label may have this value: what is none of RFC 3463's is told as its class alone, so that labels stay few. */
+/** Enhanced codes of RFC 3463. Any other is counted by its class alone, so that label values stay few. */
 const enhanced = /^([245]\.\d\.\d{1,2}) /
 
-/** What mail coming in shows of itself. What the receivers count is read from them, so that there is one count. */
+/** Metrics of incoming mail. Counts that the receivers keep are read from them. */
 export class MailMetrics {
-  readonly #houses: ListenerStats
+  readonly #listeners: ListenerStats
   readonly #refusals: Counter<'door' | 'stage' | 'reply' | 'code'>
   readonly #checks: Counter<'check' | 'result'>
   readonly #seconds: Histogram<'door'>
   readonly #tls: Counter<'door' | 'version'>
   readonly #failures: Counter<'door'>
 
-  constructor(metrics: Metrics, houses: ListenerStats) {
-    this.#houses = houses
+  constructor(metrics: Metrics, listeners: ListenerStats) {
+    this.#listeners = listeners
     this.#refusals = metrics.counter(
       'pillarbox_smtp_refusals_total',
-      'What clients were refused: a connection, a sender, a recipient or a message, by our reply code and enhanced code (RFC 3463)',
+      'Refused connections, senders, recipients and messages, by reply code and enhanced code (RFC 3463)',
       ['door', 'stage', 'reply', 'code'],
     )
     this.#checks = metrics.counter(
       'pillarbox_mail_checks_total',
-      'What the checks made of messages of strangers: spf, dmarc, arc and each DKIM signature by its result, and spam as yes or no',
+      'Results of the checks of incoming messages: spf, dmarc, arc and each DKIM signature by its result, and spam as yes or no',
       ['check', 'result'],
     )
     this.#seconds = metrics.histogram(
       'pillarbox_smtp_answer_seconds',
-      'Seconds from the end of a message to our answer: examined, checked, kept, and forced to disk',
+      'Seconds from the end of a message to the reply: examined, checked, stored, and flushed to disk',
       ['door'],
     )
-    this.#tls = metrics.counter('pillarbox_smtp_tls_sessions_total', 'Sessions that came to be under TLS, by its version', [
-      'door',
-      'version',
-    ])
+    this.#tls = metrics.counter('pillarbox_smtp_tls_sessions_total', 'Sessions under TLS, by TLS version', ['door', 'version'])
     this.#failures = metrics.counter('pillarbox_smtp_tls_failures_total', 'TLS handshakes that failed', ['door'])
     this.#countAll(metrics)
   }
@@ -69,25 +66,25 @@ export class MailMetrics {
   #countAll(metrics: Metrics): void {
     const door = ['door'] as const
     const each = (of: keyof Stats): Iterable<[{ door: ListenerKind }, number]> =>
-      this.#open().map(([house, stats]) => [{ door: house }, stats[of] ?? 0])
-    metrics.counted('pillarbox_smtp_sessions_total', 'Connections that were taken', () => each('sessions'), door)
-    metrics.counted('pillarbox_smtp_message_bytes_total', 'Octets of the messages that were taken', () => each('octets'), door)
+      this.#open().map(([listener, stats]) => [{ door: listener }, stats[of] ?? 0])
+    metrics.counted('pillarbox_smtp_sessions_total', 'Connections that were accepted', () => each('sessions'), door)
+    metrics.counted('pillarbox_smtp_message_bytes_total', 'Bytes of the messages that were accepted', () => each('octets'), door)
     metrics.counted(
       'pillarbox_smtp_messages_total',
-      'Messages that came to their end: taken, refused (by a rule), failed (trouble of ours, the client is to try again)',
+      'Messages that were received whole: taken, refused (by a rule), failed (internal error, the client may try again)',
       () =>
-        this.#open().flatMap(([house, { messages = 0, refused_messages = 0, failed_messages = 0 }]) =>
+        this.#open().flatMap(([listener, { messages = 0, refused_messages = 0, failed_messages = 0 }]) =>
           Object.entries({ taken: messages, refused: refused_messages, failed: failed_messages }).map(
-            ([result, count]): [{ door: ListenerKind; result: string }, number] => [{ door: house, result }, count],
+            ([result, count]): [{ door: ListenerKind; result: string }, number] => [{ door: listener, result }, count],
           ),
         ),
       ['door', 'result'],
     )
     metrics.counted(
       'pillarbox_smtp_logins_total',
-      'Logins to hand in mail: right, wrong, blocked (not tried, as too many from there were wrong)',
+      'Logins for submission: right, wrong, blocked (not tried, after too many failures from that network)',
       () => {
-        const { logins, failed_logins = 0, blocked_logins = 0 } = this.#houses.submission() ?? {}
+        const { logins, failed_logins = 0, blocked_logins = 0 } = this.#listeners.submission() ?? {}
         const counts = logins === undefined ? {} : { right: logins, wrong: failed_logins, blocked: blocked_logins }
         return Object.entries(counts).map(([result, count]) => [{ result }, count])
       },
@@ -95,31 +92,31 @@ export class MailMetrics {
     )
     metrics.gauge(
       'pillarbox_smtp_connections',
-      'Connections that are open now',
+      'Connections that are open',
       (gauge) => {
-        for (const [house, { connections = 0 }] of this.#open()) gauge.labels(house).set(connections)
+        for (const [listener, { connections = 0 }] of this.#open()) gauge.labels(listener).set(connections)
       },
       door,
     )
     metrics.gauge(
       'pillarbox_smtp_connections_limit',
-      'Connections that each listener takes at most (smtp.max_connections)',
-      (gauge) => gauge.set(this.#houses.limits().connections),
+      'Maximum number of connections of each listener (smtp.max_connections)',
+      (gauge) => gauge.set(this.#listeners.limits().connections),
     )
     metrics.gauge(
       'pillarbox_smtp_held_limit_bytes',
-      'Octets of messages that may be in memory at once (smtp.max_memory)',
-      (gauge) => gauge.set(this.#houses.limits().octets),
+      'Maximum memory for messages being received, in bytes (smtp.max_memory)',
+      (gauge) => gauge.set(this.#listeners.limits().octets),
     )
-    metrics.gauge('pillarbox_smtp_held_bytes', 'Octets of messages on their way that are in memory, of all doors', (gauge) =>
-      gauge.set(this.#houses.smtp()?.octets_held ?? 0),
+    metrics.gauge('pillarbox_smtp_held_bytes', 'Memory of messages being received, in bytes, of all listeners', (gauge) =>
+      gauge.set(this.#listeners.smtp()?.octets_held ?? 0),
     )
   }
 
   #open(): [ListenerKind, Stats][] {
     const found: [ListenerKind, Stats | undefined][] = [
-      ['smtp', this.#houses.smtp()],
-      ['submission', this.#houses.submission()],
+      ['smtp', this.#listeners.smtp()],
+      ['submission', this.#listeners.submission()],
     ]
     return found.filter((one): one is [ListenerKind, Stats] => one[1] !== undefined && one[1].sessions !== undefined)
   }

@@ -8,72 +8,72 @@ const longestAddress = 254
 const longestLocal = 64
 
 /**
- * The address of a RCPT command as we look it up: lower-case A-label domain, no needless quotes. Throws a `Refusal` for what cannot be a
- * mailbox here: routes through us (`%`, `!`), address literals, characters that cannot be seen, and non-ASCII without SMTPUTF8 (RFC 6531).
+ * The address of a RCPT command in its lookup form: lower-case A-label domain, no needless quotes. Throws a `Refusal` for what cannot be a
+ * local mailbox: source routes (`%`, `!`), address literals, invisible characters, and non-ASCII without SMTPUTF8 (RFC 6531).
  */
 export function recipientOf(path: string, smtputf8: boolean): string {
   if (path.toLowerCase() === 'postmaster') return 'postmaster'
-  const { local, domain } = partsOf(path)
+  const { local, domain } = splitAddress(path)
   checkCharset(path, smtputf8)
   if (/[%!]/.test(local) || domain.startsWith('[')) throw new Refusal(550, '5.7.1', 'We do not relay')
   const mailbox = `${unquoted(local)}@${domainNameOf(domain) ?? ''}`
-  if (!dotAtomAtDomain.test(mailbox) || unseen.test(mailbox) || tooLong(mailbox)) {
-    throw new Refusal(550, '5.1.3', 'That is no address of a mailbox here')
+  if (!dotAtomAtDomain.test(mailbox) || invisible.test(mailbox) || tooLong(mailbox)) {
+    throw new Refusal(550, '5.1.3', 'Invalid mailbox address')
   }
   return mailbox
 }
 
 /**
- * The address of a RCPT command of who may write to anybody, in the same form; bare `postmaster` stays. Throws a `Refusal` for address
- * literals, names without a dot, and what no other server would take.
+ * The address of a RCPT command of an authenticated client, who may write to any domain. Same form; bare `postmaster` stays. Throws a `Refusal`
+ * for address literals, names without a dot, and addresses that other servers would refuse.
  */
 export function destinationOf(path: string, smtputf8: boolean): string {
   if (path.toLowerCase() === 'postmaster') return 'postmaster'
-  const { local, domain } = partsOf(path)
+  const { local, domain } = splitAddress(path)
   checkCharset(path, smtputf8)
   const mailbox = `${unquoted(local)}@${domainNameOf(domain) ?? ''}`
   const fits =
-    dotAtomAtDomain.test(mailbox) && !unseen.test(mailbox) && !tooLong(mailbox) && Buffer.byteLength(local) <= longestLocal
+    dotAtomAtDomain.test(mailbox) && !invisible.test(mailbox) && !tooLong(mailbox) && Buffer.byteLength(local) <= longestLocal
   if (!fits || !mailbox.includes('.', mailbox.lastIndexOf('@')))
     throw new Refusal(553, '5.1.3', 'That is no address such as ada@example.com')
   return mailbox
 }
 
 /**
- * The address of a MAIL command, empty for the null sender; its domain a lower-case A-label or an address literal. Local parts that RFC 5321
- * forbids but are in use (`a..b`, `c.`) are let through: they are somebody's.
+ * The address of a MAIL command, empty for the null sender. The domain is in lower-case A-labels, or an address literal. Local parts that
+ * RFC 5321 forbids but that are in use (`a..b`, `c.`) are accepted.
  */
 export function senderOf(path: string, smtputf8: boolean): string {
   if (path === '') return ''
-  const { local, domain } = partsOf(path)
+  const { local, domain } = splitAddress(path)
   checkCharset(path, smtputf8)
   const host = isLiteral(domain) ? domain : domainNameOf(domain)
   const mailbox = `${unquoted(local)}@${host ?? ''}`
-  if (host === undefined || !sendingLocal.test(unquoted(local)) || unseen.test(mailbox) || tooLong(mailbox)) {
-    throw new Refusal(553, '5.1.7', 'That is no address of a sender')
+  if (host === undefined || !sendingLocal.test(unquoted(local)) || invisible.test(mailbox) || tooLong(mailbox)) {
+    throw new Refusal(553, '5.1.7', 'Invalid sender address')
   }
   return mailbox
 }
 
 const nonAscii = /[^\0-\x7f]/
-// Controls, format characters (zero width, bidi), lone surrogates, private use, unassigned, separators, and what stands for broken UTF-8.
-const unseen = /[\p{C}\p{Z}\ufffd]/u
+// Controls, format characters (zero width, bidi), lone surrogates, private use, unassigned, separators, and the replacement for broken UTF-8.
+const invisible = /[\p{C}\p{Z}\ufffd]/u
 const atom = String.raw`[\w!#$%&'*+/=?^\x60{|}~\u{80}-\u{10ffff}-]+`
 const dotAtom = new RegExp(String.raw`^${atom}(?:\.${atom})*$`, 'u')
 const dotAtomAtDomain = new RegExp(String.raw`^${atom}(?:\.${atom})*@[^@]+$`, 'u')
 const sendingLocal = /^(?:[^\s"\\<>@()]+|"(?:[^"\\]|\\.)*")$/u
 
-function partsOf(path: string): { local: string; domain: string } {
+function splitAddress(path: string): { local: string; domain: string } {
   const at = path.lastIndexOf('@')
   return { local: path.slice(0, Math.max(0, at)), domain: path.slice(at + 1) }
 }
 
-/** Of the local part alone: the receiver's library shows A-labels as the letters they stand for, so a domain may have come in ASCII. */
+/** Checks the local part only: the library decodes A-labels, so a non-ASCII domain may have been sent in ASCII. */
 function checkCharset(local: string, smtputf8: boolean): void {
   if (!smtputf8 && nonAscii.test(local)) throw new Refusal(553, '5.6.7', 'This address needs SMTPUTF8')
 }
 
-/** `"a.b"` and `a.b` are one mailbox (RFC 5321 4.1.2); quotes that are needed stay. */
+/** Removes needless quotes: `"a.b"` and `a.b` are one mailbox (RFC 5321 4.1.2). */
 function unquoted(local: string): string {
   if (!local.startsWith('"')) return local
   const inside = /^"((?:[^"\\]|\\.)*)"$/u.exec(local)?.[1]?.replaceAll(/\\(.)/gu, '$1')

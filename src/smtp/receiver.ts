@@ -4,7 +4,7 @@ import { createSecureContext, TLSSocket } from 'node:tls'
 import { SMTPServer } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection'
 import type { Log } from '../core/log.ts'
-import type { Budget } from './memory-budget.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import { preserveALabels } from './a-labels.ts'
 import { dialogueLogger } from './dialogue-log.ts'
 import type { ListenerMetrics } from './counters.ts'
@@ -12,9 +12,9 @@ import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.t
 import { TransactionHandler, type TransactionLimits, type TransactionOptions } from './transaction.ts'
 import type { Client } from './session-log.ts'
 import { addressesOf, listenOn } from '../net/listen.ts'
-import type { SmtpCredentials, LoginAttempts } from './logins.ts'
+import { LoginAttempts, type SmtpCredentials } from './logins.ts'
 import type { DeliveryTarget } from './delivery-target.ts'
-import { isTrouble, refusalFor, replyError } from './replies.ts'
+import { isLocalError, refusalFor, replyError } from './replies.ts'
 import { SmtpSession, type SmtpSessionLimits } from './session.ts'
 
 /** Durations in milliseconds, sizes in octets. */
@@ -27,62 +27,67 @@ export interface ReceiverSettings extends ConnectionLimits, SmtpSessionLimits, T
   tls: { cert: string; key: string }
   /** TLS from the first octet (RFC 8314), in place of STARTTLS. */
   implicit_tls?: boolean
-  /** How long a client must hold its tongue before our 220; 0 asks for none. */
+  /** Delay before the 220 greeting, during which a client must not send; 0 for no delay. */
   greeting_delay: number
   max_recipients: number
   idle_timeout: number
 }
 
-/** How long messages in flight may take to end when the box stops, in milliseconds. */
-const timeout = 5000
+/** How long `stop` waits for messages being received, in milliseconds. */
+const stopTimeout = 5000
 
 const disabled = ['HELP', 'WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 
 /**
- * Takes mail by SMTP (RFC 5321), from strangers for a mailroom, or from who logs in for theirs (RFC 6409). Refuses what is not wanted
- * there, and says 250 only when the mailroom has kept it.
+ * An SMTP server (RFC 5321): either receives mail for a delivery target, or accepts submissions of authenticated clients (RFC 6409). It sends
+ * 250 only after the delivery target has stored the message.
  */
 export class Receiver {
-  readonly #intake: TransactionHandler
+  readonly #transactions: TransactionHandler
   readonly #logins: LoginAttempts | null
   readonly #counts = { connections: 0, sessions: 0, refused_connections: 0 }
   readonly #log: Log
-  readonly #figures: ListenerMetrics | undefined
-  readonly #guard = new ConnectionLimiter()
-  readonly #visits = new Map<string, SmtpSession>()
+  readonly #metrics: ListenerMetrics | undefined
+  readonly #limiter = new ConnectionLimiter()
+  readonly #sessions = new Map<string, SmtpSession>()
   #settings: ReceiverSettings
   #smtp: SMTPServer | null = null
   #servers: Server[] = []
-  #emptied: () => void = () => undefined
+  #onEmpty: () => void = () => undefined
 
-  /** What all messages on their way hold counts in `budget`, if one is given. */
-  constructor(settings: ReceiverSettings, house: DeliveryTarget | LoginAttempts, log: Log, beside: TransactionOptions = {}) {
+  /** The memory of all messages being received counts in `budget`, if given. */
+  constructor(settings: ReceiverSettings, target: DeliveryTarget | LoginAttempts, log: Log, options: TransactionOptions = {}) {
     this.#settings = settings
     this.#log = log
-    this.#figures = beside.figures
-    this.#logins = 'enter' in house ? house : null
-    this.#intake = new TransactionHandler(() => this.#settings, 'enter' in house ? null : house, log, beside)
+    this.#metrics = options.metrics
+    this.#logins = target instanceof LoginAttempts ? target : null
+    this.#transactions = new TransactionHandler(
+      () => this.#settings,
+      target instanceof LoginAttempts ? null : target,
+      log,
+      options,
+    )
   }
 
-  get budget(): Budget {
-    return this.#intake.budget
+  get budget(): MemoryBudget {
+    return this.#transactions.budget
   }
 
-  /** Counts since the box started, octets of kept messages among them; `connections` is how many are open now, `octets_held` of messages on their way. */
+  /** Counts since the start. `connections` is the number open now, `octets_held` the octets in memory of messages being received. */
   get stats(): Readonly<Record<keyof TransactionHandler['stats'] | 'connections' | 'sessions' | 'refused_connections', number>> {
-    return { ...this.#counts, ...this.#intake.stats }
+    return { ...this.#counts, ...this.#transactions.stats }
   }
 
-  /** Where the receiver listens; empty unless started. */
+  /** The addresses listened on; empty unless started. */
   get addresses(): { host: string; port: number }[] {
     return addressesOf(this.#servers)
   }
 
-  /** Listens on every address, or throws and listens on none. */
+  /** Listens on every address; on failure it throws and listens on none. */
   async start(): Promise<void> {
     checkCertificate(this.#settings)
     this.#smtp = this.#library()
-    if (this.#smtp) this.#smtp.logger = dialogueLogger(this.#log, (session) => this.#visits.get(session)?.address)
+    if (this.#smtp) this.#smtp.logger = dialogueLogger(this.#log, (session) => this.#sessions.get(session)?.address)
     this.#servers = await listenOn(
       this.#settings.listen,
       (socket) => this.#accept(socket),
@@ -90,27 +95,27 @@ export class Receiver {
     )
   }
 
-  /** Takes no more; waits at most five seconds for messages on their way in. */
+  /** Stops accepting connections, and waits at most five seconds for messages being received. */
   async stop(): Promise<void> {
     for (const server of this.#servers) server.close()
     this.#servers = []
-    for (const visit of this.#visits.values()) visit.leave()
-    if (this.#visits.size > 0) {
+    for (const smtpSession of this.#sessions.values()) smtpSession.shutDown()
+    if (this.#sessions.size > 0) {
       await new Promise<void>((resolve) => {
-        this.#emptied = resolve
-        setTimeout(resolve, timeout).unref()
+        this.#onEmpty = resolve
+        setTimeout(resolve, stopTimeout).unref()
       })
     }
-    for (const visit of this.#visits.values()) visit.destroy()
-    this.#intake.journal.flush()
+    for (const smtpSession of this.#sessions.values()) smtpSession.destroy()
+    this.#transactions.sessionLog.flush()
   }
 
-  /** Takes over all settings but `listen`; the certificate for new sessions, the old ones live on. Throws on a bad one and changes nothing. */
+  /** Applies all settings except `listen`; the certificate applies to new sessions. Throws on an invalid certificate and changes nothing. */
   reload(settings: ReceiverSettings): void {
     checkCertificate(settings)
     this.#settings = settings
     this.#smtp?.updateSecureContext({ ...settings.tls, ...changeable(settings) })
-    if (this.#smtp) this.#smtp.logger = dialogueLogger(this.#log, (session) => this.#visits.get(session)?.address)
+    if (this.#smtp) this.#smtp.logger = dialogueLogger(this.#log, (session) => this.#sessions.get(session)?.address)
   }
 
   #library(): SMTPServer {
@@ -124,7 +129,7 @@ export class Receiver {
       disableReverseLookup: true,
       authOptional: true,
       authMethods: ['PLAIN', 'LOGIN'],
-      // each session that is under TLS and may log in has its own list
+      // a session under TLS that may log in gets its own list
       disabledCommands: ['AUTH', ...disabled],
       secure: this.#settings.implicit_tls === true,
       needsUpgrade: this.#settings.implicit_tls === true,
@@ -139,27 +144,27 @@ export class Receiver {
         this.#secured(socket, session.id)
         callback()
       },
-      onAuth: (credentials, session, answer) => this.#enter(credentials, session.id, answer),
-      // Answered on a fresh stack, so that a heap of pipelined commands leaves every other session its turn.
+      onAuth: (credentials, session, answer) => this.#login(credentials, session.id, answer),
+      // setImmediate lets other sessions run between pipelined commands.
       onMailFrom: (path, session, answer) => {
-        this.#intake
-          .sender(this.#visits.get(session.id), path, session)
+        this.#transactions
+          .sender(this.#sessions.get(session.id), path, session)
           .then((error) => setImmediate(answer, error))
           .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
       },
       onRcptTo: (path, session, answer) => {
-        this.#intake
-          .recipient(this.#visits.get(session.id), path, session)
+        this.#transactions
+          .recipient(this.#sessions.get(session.id), path, session)
           .then((error) => setImmediate(answer, error))
           .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
       },
       onData: (stream, session, answer) => {
-        const visit = this.#visits.get(session.id)
-        if (visit) this.#intake.message(visit, stream, session, answer)
+        const smtpSession = this.#sessions.get(session.id)
+        if (smtpSession) this.#transactions.message(smtpSession, stream, session, answer)
       },
-      onClose: (session) => this.#left(session.id),
+      onClose: (session) => this.#ended(session.id),
     })
-    // Without a listener one reset connection ends the process.
+    // Without a listener a reset connection ends the process.
     smtp.on('error', (error) => this.#log.debug({ err: error }, 'An SMTP connection failed'))
     return smtp
   }
@@ -171,44 +176,44 @@ export class Receiver {
       socket.destroy()
       return
     }
-    const verdict = this.#guard.admit(address, this.#settings)
-    if (verdict !== 'welcome') {
+    const admission = this.#limiter.admit(address, this.#settings)
+    if (admission !== 'admitted') {
       this.#counts.refused_connections++
-      const text = verdict === 'full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
-      this.#intake.journal.connection(address, `421 ${text}`)
+      const text = admission === 'server_full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
+      this.#transactions.sessionLog.connection(address, `421 ${text}`)
       socket.end(`421 ${text}\r\n`)
       socket.destroySoon()
       return
     }
     this.#counts.sessions++
-    this.#counts.connections = this.#guard.open
-    this.#welcome(this.#smtp, socket, address)
+    this.#counts.connections = this.#limiter.open
+    this.#open(this.#smtp, socket, address)
   }
 
-  #welcome(smtp: SMTPServer, socket: Socket, address: string): void {
+  #open(smtp: SMTPServer, socket: Socket, address: string): void {
     const connection = new SMTPConnection(smtp, socket, { id: randomBytes(8).toString('hex') })
     smtp.connections.add(connection)
     preserveALabels(connection)
-    const visit = new SmtpSession(connection.id, address, socket, connection, () => this.#settings, this.#logins !== null)
-    this.#visits.set(connection.id, visit)
-    const { journal } = this.#intake
-    const client = (): Client => ({ session: connection.id, ip: address, helo: visit.helo, tls: visit.tls })
-    visit.refused = (reply, command) => journal.command(client(), command, reply)
+    const smtpSession = new SmtpSession(connection.id, address, socket, connection, () => this.#settings, this.#logins !== null)
+    this.#sessions.set(connection.id, smtpSession)
+    const { sessionLog } = this.#transactions
+    const client = (): Client => ({ session: connection.id, ip: address, helo: smtpSession.helo, tls: smtpSession.tls })
+    smtpSession.onRefused = (reply, command) => sessionLog.command(client(), command, reply)
     let unsecured = false
     connection.on('error', (error) => {
-      // the library's own mark on what becomes of a handshake, of which it tells twice
+      // `meta` is how the library marks handshake errors, which it emits twice
       if ('meta' in error && !unsecured) {
-        this.#figures?.secured(null)
-        journal.handshake(client(), whyFailed(error))
+        this.#metrics?.secured(null)
+        sessionLog.handshake(client(), whyFailed(error))
       }
       unsecured ||= 'meta' in error
       smtp.emit('error', error)
     })
-    // The library greets after a fixed tenth of a second, by this method; we keep its watch on early talkers but not its clock.
+    // The library greets by this method after a fixed 100 ms. Its check for early talkers is kept, its delay is replaced.
     const greet = connection.connectionReady.bind(connection)
     connection.connectionReady = () => undefined
     connection.init()
-    if (this.#settings.implicit_tls) visit.greet = () => this.#greet(greet)
+    if (this.#settings.implicit_tls) smtpSession.onSecured = () => this.#greet(greet)
     else this.#greet(greet)
   }
 
@@ -217,41 +222,41 @@ export class Receiver {
     else setImmediate(greet)
   }
 
-  #enter(credentials: SmtpCredentials, id: string, answer: (error: Error | null, entry?: { user: string }) => void): void {
-    const visit = this.#visits.get(id)
-    if (!this.#logins || !visit) return answer(replyError(refusalFor(null)))
-    this.#logins.enter(visit, id, credentials).then(
+  #login(credentials: SmtpCredentials, id: string, answer: (error: Error | null, entry?: { user: string }) => void): void {
+    const smtpSession = this.#sessions.get(id)
+    if (!this.#logins || !smtpSession) return answer(replyError(refusalFor(null)))
+    this.#logins.authenticate(smtpSession, id, credentials).then(
       (user) => setImmediate(answer, null, { user }),
       (error: unknown) => {
-        if (isTrouble(refusalFor(error))) this.#log.error({ err: error, session: id }, 'A login could not be tried')
+        if (isLocalError(refusalFor(error))) this.#log.error({ err: error, session: id }, 'A login could not be tried')
         setImmediate(answer, replyError(refusalFor(error)))
       },
     )
   }
 
   #secured(socket: Socket, id: string): void {
-    const visit = this.#visits.get(id)
-    // with TLS from the first octet the library tells of it a second time, before its greeting
-    if (!(socket instanceof TLSSocket) || !visit || visit.tls) return
-    // The library listens for one error of a TLS socket; a second must not end the process either.
+    const smtpSession = this.#sessions.get(id)
+    // with implicit TLS the library calls this a second time, before its greeting
+    if (!(socket instanceof TLSSocket) || !smtpSession || smtpSession.tls) return
+    // The library handles only the first error of a TLS socket; another must not end the process.
     socket.on('error', () => socket.destroy())
     const version = socket.getProtocol() ?? 'unknown'
-    this.#figures?.secured(version)
-    visit.secured(socket, { version, cipher: socket.getCipher().name })
+    this.#metrics?.secured(version)
+    smtpSession.secured(socket, { version, cipher: socket.getCipher().name })
   }
 
-  #left(id: string): void {
-    const visit = this.#visits.get(id)
-    if (!visit) return
-    this.#visits.delete(id)
-    visit.ended()
-    this.#guard.release(visit.address)
-    this.#counts.connections = this.#guard.open
-    if (this.#visits.size === 0) this.#emptied()
+  #ended(id: string): void {
+    const smtpSession = this.#sessions.get(id)
+    if (!smtpSession) return
+    this.#sessions.delete(id)
+    smtpSession.ended()
+    this.#limiter.release(smtpSession.address)
+    this.#counts.connections = this.#limiter.open
+    if (this.#sessions.size === 0) this.#onEmpty()
   }
 }
 
-/** The library's option for each setting that may change while it runs. */
+/** The library's options for settings that can be reloaded. */
 function changeable(settings: ReceiverSettings) {
   return {
     name: settings.hostname,
@@ -261,12 +266,12 @@ function changeable(settings: ReceiverSettings) {
   }
 }
 
-/** Why there is no TLS; the library writes its own words over those of OpenSSL. */
+/** The reason of a TLS failure: the library replaces the message of OpenSSL by its own. */
 function whyFailed(error: Error & { meta?: { message?: string } }): string {
   return error.meta?.message ?? error.message
 }
 
-/** The library would fall back to a key that everyone has, or lose the certificate it holds. */
+/** Without this check the library would fall back to a publicly known key, or drop its current certificate. */
 function checkCertificate({ tls }: ReceiverSettings): void {
   if (!tls.cert || !tls.key) throw new Error('The mail receiver needs a TLS certificate and its key')
   createSecureContext(tls)

@@ -1,50 +1,50 @@
-import { neighbourhood } from '../net/networks.ts'
+import { networkOf } from '../net/networks.ts'
 
 /** Refusals of one kind from one network within a window, of which only the first were logged. */
 export interface Unlogged {
-  /** Null for all networks that are beyond what is counted one by one. */
+  /** Null for all networks beyond the number that is counted individually. */
   ip: string | null
   what: string | null
   more: number
 }
 
-/** How long a window is, in milliseconds. */
-const span = 60_000
+/** Length of a window in milliseconds. */
+const window = 60_000
 
-/** Lines in a window: of one kind from one network, and in all; and networks and kinds that are told apart. */
+/** Lines in a window of one kind from one network, lines in total, and the number of distinct pairs of network and kind. */
 const maxAlike = 30
 const maxLines = 1000
 const maxCounts = 1000
 
 /**
- * Keeps strangers from filling the log: of refusals that are alike (one kind, from one IPv4 address or IPv6 /64) the first thirty in a minute
- * are lines, the others are counted, and told once the minute is over.
+ * Limits how many refusals are logged. Of alike refusals (one kind, from one IPv4 address or IPv6 /64) the first thirty in a minute are logged;
+ * the others are counted, and reported at the end of the minute.
  */
 export class RepeatedRefusals {
-  readonly #tell: (unlogged: Unlogged) => void
-  readonly #counts = new Map<string, { ip: string; what: string; seen: number; more: number }>()
+  readonly #report: (unlogged: Unlogged) => void
+  readonly #counts = new Map<string, { ip: string; what: string; occurrences: number; more: number }>()
   #lines = 0
   #others = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(tell: (unlogged: Unlogged) => void) {
-    this.#tell = tell
+  constructor(report: (unlogged: Unlogged) => void) {
+    this.#report = report
   }
 
-  /** Whether this one is a line of the log; it is counted otherwise. `what` is of few values. */
+  /** Whether this refusal is to be logged; otherwise it is counted. `what` must have few distinct values. */
   admits(ip: string, what: string): boolean {
-    this.#timer ??= setTimeout(() => this.flush(), span).unref()
-    const key = `${neighbourhood(ip)} ${what}`
-    const count = this.#counts.get(key) ?? { ip, what, seen: 0, more: 0 }
-    if (count.seen === 0) {
+    this.#timer ??= setTimeout(() => this.flush(), window).unref()
+    const key = `${networkOf(ip)} ${what}`
+    const count = this.#counts.get(key) ?? { ip, what, occurrences: 0, more: 0 }
+    if (count.occurrences === 0) {
       if (this.#counts.size >= maxCounts) {
         this.#others++
         return false
       }
       this.#counts.set(key, count)
     }
-    count.seen++
-    if (count.seen <= maxAlike && this.#lines < maxLines) {
+    count.occurrences++
+    if (count.occurrences <= maxAlike && this.#lines < maxLines) {
       this.#lines++
       return true
     }
@@ -52,12 +52,12 @@ export class RepeatedRefusals {
     return false
   }
 
-  /** Tells what was not logged, and begins a new window. */
+  /** Reports what was not logged, and begins a new window. */
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    for (const { ip, what, more } of this.#counts.values()) if (more > 0) this.#tell({ ip, what, more })
-    if (this.#others > 0) this.#tell({ ip: null, what: null, more: this.#others })
+    for (const { ip, what, more } of this.#counts.values()) if (more > 0) this.#report({ ip, what, more })
+    if (this.#others > 0) this.#report({ ip: null, what: null, more: this.#others })
     this.#counts.clear()
     this.#lines = 0
     this.#others = 0

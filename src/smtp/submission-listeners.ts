@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Budget } from './memory-budget.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import type { ListenerMetrics } from './counters.ts'
 import { SessionLog } from './session-log.ts'
 import { LoginAttempts, type LoginLimits } from './logins.ts'
@@ -8,20 +8,20 @@ import type { SubmissionAuth } from './delivery-target.ts'
 import { Receiver, type ReceiverSettings } from './receiver.ts'
 
 export interface SubmissionListenerSettings extends ReceiverSettings, LoginLimits {
-  /** Where TLS is spoken from the first octet. */
+  /** Addresses with implicit TLS. */
   listen_tls: string[]
 }
 
-interface Beside {
+interface Deps {
   clock: Clock
   log: Log
-  budget: Budget
-  figures: ListenerMetrics
+  budget: MemoryBudget
+  metrics: ListenerMetrics
 }
 
-type Place = { host: string; port: number }
+type Endpoint = { host: string; port: number }
 
-/** Where programs hand in mail (RFC 6409): with STARTTLS, and with TLS from the first octet (RFC 8314). What has no place does not listen. */
+/** Listeners for message submission (RFC 6409): with STARTTLS, and with implicit TLS (RFC 8314). Each listens only if it has an address. */
 export class SubmissionListeners {
   readonly #submissionAuth: SubmissionAuth
   readonly #logins: LoginAttempts
@@ -29,50 +29,50 @@ export class SubmissionListeners {
   readonly #tls: Receiver | null
   #settings: SubmissionListenerSettings
 
-  constructor(submissionAuth: SubmissionAuth, settings: SubmissionListenerSettings, { clock, log, ...beside }: Beside) {
+  constructor(submissionAuth: SubmissionAuth, settings: SubmissionListenerSettings, { clock, log, ...beside }: Deps) {
     this.#submissionAuth = submissionAuth
     this.#settings = settings
-    const journal = new SessionLog(log, beside.figures)
-    this.#logins = new LoginAttempts(submissionAuth, () => this.#settings, clock, log, journal)
-    const open = (own: ReceiverSettings): Receiver | null =>
-      own.listen.length === 0 ? null : new Receiver(own, this.#logins, log, { ...beside, journal })
-    this.#starttls = open(this.#fitted(false))
-    this.#tls = open(this.#fitted(true))
+    const sessionLog = new SessionLog(log, beside.metrics)
+    this.#logins = new LoginAttempts(submissionAuth, () => this.#settings, clock, log, sessionLog)
+    const create = (receiverSettings: ReceiverSettings): Receiver | null =>
+      receiverSettings.listen.length === 0 ? null : new Receiver(receiverSettings, this.#logins, log, { ...beside, sessionLog })
+    this.#starttls = create(this.#settingsFor(false))
+    this.#tls = create(this.#settingsFor(true))
   }
 
-  get addresses(): { starttls: Place[]; tls: Place[] } {
+  get addresses(): { starttls: Endpoint[]; tls: Endpoint[] } {
     return { starttls: this.#starttls?.addresses ?? [], tls: this.#tls?.addresses ?? [] }
   }
 
-  /** Counts since the box started, of all doors together; what is held of messages counts at the receiver. */
+  /** Counts since the start, summed over both listeners. `octets_held` is reported by the receiver that owns the memory budget. */
   get stats(): Record<string, number> {
     const sums: Record<string, number> = { ...this.#logins.stats }
-    for (const { octets_held: _, ...counts } of this.#open().map(({ stats }) => stats)) {
+    for (const { octets_held: _, ...counts } of this.#receivers().map(({ stats }) => stats)) {
       for (const [what, count] of Object.entries(counts)) sums[what] = (sums[what] ?? 0) + count
     }
     return sums
   }
 
   async start(): Promise<void> {
-    for (const door of this.#open()) await door.start()
+    for (const receiver of this.#receivers()) await receiver.start()
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#open().map((door) => door.stop()))
+    await Promise.all(this.#receivers().map((receiver) => receiver.stop()))
   }
 
   /** As `Receiver.reload`. */
   reload(settings: SubmissionListenerSettings): void {
     this.#settings = settings
-    this.#starttls?.reload(this.#fitted(false))
-    this.#tls?.reload(this.#fitted(true))
+    this.#starttls?.reload(this.#settingsFor(false))
+    this.#tls?.reload(this.#settingsFor(true))
   }
 
-  #open(): Receiver[] {
-    return [this.#starttls, this.#tls].filter((door) => door !== null)
+  #receivers(): Receiver[] {
+    return [this.#starttls, this.#tls].filter((receiver) => receiver !== null)
   }
 
-  #fitted(implicit_tls: boolean): ReceiverSettings {
+  #settingsFor(implicit_tls: boolean): ReceiverSettings {
     const { listen, listen_tls, size, max_recipients, ...others } = this.#settings
     return {
       ...others,

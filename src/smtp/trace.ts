@@ -5,19 +5,19 @@ import type { Envelope } from '../mail/model.ts'
 
 export interface Trace {
   envelope: Envelope
-  /** Our own name: the `by` of Received. */
+  /** Our host name: the `by` of Received. */
   hostname: string
-  /** The queue id the client was told. */
+  /** The queue id in the reply to the client. */
   id: string
   /** Milliseconds since the Unix epoch. */
   received_at: number
-  /** Whose copy this is. */
+  /** The recipient of this copy. */
   recipient: string
-  /** The value of our Authentication-Results field, without the field name; folded anew here. */
+  /** The value of our Authentication-Results field, without the field name. It is folded again here. */
   authentication_results: string
 }
 
-/** The fields we put before a message at final delivery (RFC 5321 4.4, RFC 8601): whole lines with CRLF, folded at 78 where a space allows. */
+/** The fields that are prepended to a message at final delivery (RFC 5321 4.4, RFC 8601): lines with CRLF, folded at 78 characters where a space allows. */
 export function traceHeader({ envelope, hostname, id, received_at, recipient, authentication_results }: Trace): string {
   return [
     fold(`Return-Path: <${visible(envelope.mail_from)}>`),
@@ -34,8 +34,8 @@ export function traceHeader({ envelope, hostname, id, received_at, recipient, au
 }
 
 /**
- * The message with the trace block before it. Authentication-Results that claim to be ours (RFC 8601 5) and Return-Path fields of others go, of
- * the header as far as it is read; every other octet stays.
+ * The message with the trace fields prepended. Return-Path fields, and Authentication-Results fields with our authserv-id (RFC 8601 5), are
+ * removed from the header as far as it is read. Every other octet stays.
  */
 export function withTrace(raw: Buffer, trace: string, hostname: string): Buffer {
   const header = headerText(raw)
@@ -43,7 +43,7 @@ export function withTrace(raw: Buffer, trace: string, hostname: string): Buffer 
   let at = 0
   for (const { index: start } of header.matchAll(/(?<![^\n])(?:authentication-results|return-path)[ \t]*:/gi)) {
     const end = fieldEnd(header, start)
-    // one that goes on where nothing is read is left whole
+    // a field that continues beyond the limit is left as it is
     if (end === header.length && headerLength(raw) === Infinity) break
     if (!isForged(header.slice(start, end), hostname)) continue
     kept.push(raw.subarray(at, start))
@@ -52,7 +52,7 @@ export function withTrace(raw: Buffer, trace: string, hostname: string): Buffer 
   return Buffer.concat([...kept, raw.subarray(at)])
 }
 
-/** Octets of the header section, without the empty line that ends it; all of a message that has none; Infinity when they pass the limit. */
+/** Octets of the header section, without the empty line that ends it. The whole message if there is none; Infinity above the limit. */
 export function headerLength(raw: Buffer): number {
   if (raw[0] === 13 && raw[1] === 10) return 0
   const end = raw.subarray(0, headerLimit + 2).indexOf(emptyLine)
@@ -65,7 +65,7 @@ export function headerText(raw: Buffer): string {
   return raw.toString('latin1', 0, Math.min(headerLength(raw), headerLimit))
 }
 
-/** How many hosts say they have handled the message (RFC 5321 6.3). */
+/** The number of Received fields (RFC 5321 6.3). */
 export function receivedHops(raw: Buffer): number {
   return headerText(raw).match(/^received[ \t]*:/gim)?.length ?? 0
 }
@@ -79,7 +79,7 @@ function protocolOf(envelope: Envelope): string {
   return envelope.esmtp === false ? 'SMTP' : `ESMTP${secure}`
 }
 
-/** What the client calls itself, if it is a domain or an address literal; other text is not worth a place in a header. */
+/** The HELO name of the client if it is a domain or an address literal, else `unknown`. */
 function clientName(helo: string): string {
   if (/^\[[0-9a-f.:]+\]$/i.test(helo) || /^\[IPv6:[0-9a-f.:]+\]$/i.test(helo)) return helo
   return domainNameOf(helo) ?? (/^[0-9.]{7,15}$/.test(helo) ? helo : 'unknown')
@@ -93,7 +93,7 @@ function token(text: string): string {
   return text.replaceAll(/[^\w.:+=@-]/g, '?').slice(0, 255)
 }
 
-/** An address that was checked at the door; the check is repeated because a header is written with it. */
+/** An address fit for a header field. It was already checked at MAIL or RCPT; the check is repeated here for safety. */
 function visible(address: string): string {
   return address.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}<>]/gu, '?').slice(0, 320)
 }
@@ -105,7 +105,7 @@ function unfold(value: string): string {
     .trim()
 }
 
-/** Breaks a line before spaces so that none is over 78 characters where words allow, and never over the 998 of RFC 5322. */
+/** Folds before spaces, at 78 characters where words allow, and always below the 998 of RFC 5322. */
 function fold(text: string, indent = ''): string {
   if (indent.length + text.length <= 78 && /^\S/.test(text)) return indent + text
   let folded = ''
@@ -124,14 +124,14 @@ function fold(text: string, indent = ''): string {
   return folded + line
 }
 
-/** What stands between spaces. A word nobody can mean is cut, at most 900 octets a piece. */
+/** The words between spaces. Overlong words are split into pieces of at most 900 octets. */
 function wordsOf(text: string): string[] {
   const words = text.split(' ')
   if (words.every((word) => word.length < 225)) return words
   return words.flatMap((word) => (Buffer.byteLength(word) <= 900 ? [word] : (word.match(/.{1,225}/gsu) ?? [])))
 }
 
-/** Where the field that begins at `start` ends, its continuation lines included. */
+/** The end of the field that begins at `start`, including continuation lines. */
 function fieldEnd(header: string, start: number): number {
   for (let feed = header.indexOf('\n', start); feed !== -1; feed = header.indexOf('\n', feed + 1)) {
     if (header[feed + 1] !== ' ' && header[feed + 1] !== '\t') return feed + 1
@@ -147,11 +147,11 @@ function isForged(field: string, hostname: string): boolean {
   const value = field.slice(colon + 1)
   const claimed = authservId(value)
   const ours = hostname.toLowerCase()
-  // Who cannot be read may be read as us by somebody else.
+  // Other software may read an unparsable authserv-id as ours.
   return claimed === null ? value.toLowerCase().includes(ours) : claimed === ours
 }
 
-/** The authserv-id of a field's value: a token or a quoted string after any comments; null when there is none that can be read. */
+/** The authserv-id of a field value: a token or a quoted string after any comments; null when it cannot be parsed. */
 function authservId(value: string): string | null {
   const text = withoutLeadingComments(value)
   if (text === null) return null
@@ -161,7 +161,7 @@ function authservId(value: string): string | null {
   return domainNameOf(Buffer.from(name, 'latin1').toString().trim().replace(/\.$/, '')) ?? null
 }
 
-/** Comments nest and hold quoted pairs (RFC 5322 3.2.2); null when one does not end. */
+/** Skips comments, which nest and hold quoted pairs (RFC 5322 3.2.2). Null when one does not end. */
 function withoutLeadingComments(value: string): string | null {
   let at = 0
   let depth = 0
@@ -175,7 +175,7 @@ function withoutLeadingComments(value: string): string | null {
   return depth > 0 ? null : value.slice(at)
 }
 
-/** Whether the message says that it was delivered to this address before, as forwarders note against loops (RFC 9228). */
+/** Whether a Delivered-To field shows that the message was already delivered to one of these addresses (RFC 9228). */
 export function deliveredBefore(raw: Buffer, recipients: string[]): boolean {
   const header = Buffer.from(headerText(raw), 'latin1').toString()
   const addresses = new Set(recipients.map((recipient) => recipient.toLowerCase()))

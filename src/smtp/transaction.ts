@@ -1,46 +1,46 @@
 import type { Readable } from 'node:stream'
 import type { Log } from '../core/log.ts'
 import { release } from '../core/memory.ts'
-import { Budget } from './memory-budget.ts'
+import { MemoryBudget } from './memory-budget.ts'
 import { MessageOctets } from './data.ts'
 import type { ListenerMetrics } from './counters.ts'
-import { SessionLog, spoken } from './session-log.ts'
+import { SessionLog, replyText } from './session-log.ts'
 import { deliveredBefore, headerLength, receivedHops } from './trace.ts'
 import { senderOf } from './paths.ts'
 import type { MessageFindings, DeliveryTarget } from './delivery-target.ts'
 import { type Profile, receiving, submitting } from './profile.ts'
 import type { Envelope } from '../mail/model.ts'
-import { isTrouble, Refusal, refusalOf, replyError, type ReplyError, within } from './replies.ts'
-import { glance } from '../message/unread.ts'
+import { isLocalError, Refusal, refusalForFlaw, replyError, type ReplyError, withTimeout } from './replies.ts'
+import { headerSummary } from '../message/header-only.ts'
 import type { SmtpSession } from './session.ts'
 
 export interface TransactionLimits {
   /** The largest message in octets, without its final dot. */
   size: number
-  /** The octets of all messages that are held at once; there is always room for four of `size`. */
+  /** Octets of all messages held in memory at once; at least three times `size`. */
   max_memory: number
-  /** How long the mailroom may take for one answer, in milliseconds. */
+  /** Timeout of the delivery target for one answer, in milliseconds. */
   data_timeout: number
-  /** How many Received fields make a loop. */
+  /** Received fields above this number mean a mail loop. */
   max_received: number
 }
 
-/** What several intakes may share, and who is told of what this one does. */
+/** What several transaction handlers may share. */
 export interface TransactionOptions {
-  budget?: Budget
-  journal?: SessionLog
-  figures?: ListenerMetrics
+  budget?: MemoryBudget
+  sessionLog?: SessionLog
+  metrics?: ListenerMetrics
 }
 
 /** A path of a MAIL or RCPT command with its parameters, as smtp-server reads it. */
 interface Path {
   address: string
   args: Record<string, string | true> | false
-  /** What the mailroom said of a recipient. */
+  /** The account of the recipient, from the delivery target. */
   account?: string
 }
 
-/** What smtp-server knows of a client and its transaction. */
+/** The session object of smtp-server: the client and its transaction. */
 interface Session {
   id: string
   remoteAddress: string
@@ -60,173 +60,179 @@ type Note = (found: Partial<MessageFindings>) => void
 
 type Answer = (error?: Error | null, text?: string) => void
 
-/** What a message may overrun `size` by before the connection is cut: room for a client that stops when it is done. */
-const overrun = 65_536
+/** How many octets a message may exceed `size` before the connection is closed, so that a client just above it gets a proper reply. */
+const sizeTolerance = 65_536
 
-/** Decides on senders, recipients and messages: what is well formed goes to the mailroom, and what it says to the client. */
+/** Handles MAIL, RCPT and DATA: checks their form, and passes them to the delivery target. */
 export class TransactionHandler {
-  readonly #budget: Budget
+  readonly #budget: MemoryBudget
   readonly #counts = { refused_recipients: 0, refused_messages: 0, failed_messages: 0, messages: 0, octets: 0 }
   readonly #limits: () => TransactionLimits
   readonly #deliveryTarget: DeliveryTarget | null
   readonly #profile: Profile
   readonly #log: Log
-  readonly journal: SessionLog
+  readonly sessionLog: SessionLog
 
-  /** Without a mailroom, mail is taken only of who has logged in, into theirs. */
+  /** Without a delivery target, mail is accepted only from authenticated clients, for the target of their session. */
   constructor(
     limits: () => TransactionLimits,
     deliveryTarget: DeliveryTarget | null,
     log: Log,
-    { budget, figures, journal }: TransactionOptions = {},
+    { budget, metrics, sessionLog }: TransactionOptions = {},
   ) {
     this.#limits = limits
-    this.#budget = budget ?? new Budget(() => Math.max(limits().max_memory, 3 * limits().size))
+    this.#budget = budget ?? new MemoryBudget(() => Math.max(limits().max_memory, 3 * limits().size))
     this.#deliveryTarget = deliveryTarget
     this.#profile = deliveryTarget ? receiving : submitting
     this.#log = log
-    this.journal = journal ?? new SessionLog(log, figures)
+    this.sessionLog = sessionLog ?? new SessionLog(log, metrics)
   }
 
-  /** Counts since the box started; `octets_held` is how many there are now. */
+  /** Counts since the start. `octets_held` is the current memory use. */
   get stats() {
     return { ...this.#counts, octets_held: this.#budget.used }
   }
 
-  /** What all messages on their way hold together; for another intake that is to share it. */
-  get budget(): Budget {
+  /** The memory budget of all messages being received, to be shared with other receivers. */
+  get budget(): MemoryBudget {
     return this.#budget
   }
 
-  /** MAIL: null when the sender is well formed and welcome, else the error to reply with; never rejects. Normalises the path. */
-  async sender(visit: SmtpSession | undefined, path: Path, session: Session): Promise<Error | null> {
+  /** MAIL: null when the sender is accepted, else the error to reply with. Never rejects. Normalises the path. */
+  async sender(smtpSession: SmtpSession | undefined, path: Path, session: Session): Promise<Error | null> {
     try {
-      const deliveryTarget = this.#roomFor(visit)
+      const deliveryTarget = this.#targetFor(smtpSession)
       checkParameters(path, this.#profile.parameters)
       const { envelope } = session
-      // Read again: the library leaves those of a refused MAIL command behind.
+      // Set again: the library keeps the parameters of a refused MAIL command.
       envelope.smtpUtf8 = parameter(path, 'SMTPUTF8') === true
       envelope.bodyType = String(parameter(path, 'BODY') ?? '7bit').toLowerCase()
       envelope.requireTLS = parameter(path, 'REQUIRETLS') === true
       path.address = senderOf(path.address, envelope.smtpUtf8)
-      if (deliveryTarget.welcomes) await within(this.#limits().data_timeout, deliveryTarget.welcomes(path.address))
+      if (deliveryTarget.checkSender) await withTimeout(this.#limits().data_timeout, deliveryTarget.checkSender(path.address))
       return null
     } catch (error) {
       const refused = this.#reply(error, session.id)
-      this.journal.refused('sender', refused)
+      this.sessionLog.refused('sender', refused)
       const { remoteAddress: ip, hostNameAppearsAs: helo } = session
-      const client = { session: session.id, ip, helo, tls: visit?.tls ?? null }
-      visit?.explain(spoken(refused), (reply) => this.journal.sender(client, path.address, reply))
+      const client = { session: session.id, ip, helo, tls: smtpSession?.tls ?? null }
+      smtpSession?.logNextRefusal(replyText(refused), (reply) => this.sessionLog.sender(client, path.address, reply))
       return refused
     }
   }
 
-  /** RCPT: null when the mailroom takes mail for the recipient, else the error to reply with; never rejects. Normalises the path. */
-  async recipient(visit: SmtpSession | undefined, path: Path, session: Session): Promise<Error | null> {
+  /** RCPT: null when the delivery target accepts the recipient, else the error to reply with. Never rejects. Normalises the path. */
+  async recipient(smtpSession: SmtpSession | undefined, path: Path, session: Session): Promise<Error | null> {
     try {
       checkParameters(path, [])
       const mailbox = this.#profile.recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
-      path.account = await within(
+      path.account = await withTimeout(
         this.#limits().data_timeout,
-        this.#roomFor(visit).checkRecipient(mailbox, declaredSize(session)),
+        this.#targetFor(smtpSession).checkRecipient(mailbox, declaredSize(session)),
       )
       path.address = mailbox
       return null
     } catch (error) {
       this.#counts.refused_recipients++
       const refused = this.#reply(error, session.id)
-      const envelope = envelopeOf(visit, session)
-      this.journal.refused('recipient', refused)
-      visit?.explain(spoken(refused), (reply) => this.journal.recipient(envelope, path.address, reply))
+      const envelope = envelopeOf(smtpSession, session)
+      this.sessionLog.refused('recipient', refused)
+      smtpSession?.logNextRefusal(replyText(refused), (reply) => this.sessionLog.recipient(envelope, path.address, reply))
       return refused
     }
   }
 
-  /** DATA: reads the message to its end, has it kept, and only then answers. */
-  message(visit: SmtpSession, stream: Readable, session: Session, answer: Answer): void {
+  /** DATA: reads the whole message, has it stored, and then answers. */
+  message(smtpSession: SmtpSession, stream: Readable, session: Session, answer: Answer): void {
     const { size } = this.#limits()
     const octets = new MessageOctets(size, this.#budget.share())
-    visit.receive()
+    smtpSession.beginData()
     stream.on('data', (chunk: Buffer) => {
       octets.add(chunk)
-      visit.received(chunk.length)
-      if (octets.size <= size + overrun) return
+      smtpSession.countData(chunk.length)
+      if (octets.size <= size + sizeTolerance) return
       stream.removeAllListeners('data')
       octets.drop()
       this.#counts.refused_messages++
-      const refusal = refusalOf('size')
+      const refusal = refusalForFlaw('size')
       const refused = replyError(refusal)
-      const envelope = envelopeOf(visit, session)
-      const cut = { id: null, size: octets.size, found: glance(octets.head), ms: 0 }
-      this.journal.refused('message', refused)
-      visit.explain(spoken(refused), (reply) => this.journal.message(envelope, { ...cut, reply }))
-      visit.cut(refusal)
+      const envelope = envelopeOf(smtpSession, session)
+      const cut = { id: null, size: octets.size, findings: headerSummary(octets.head), ms: 0 }
+      this.sessionLog.refused('message', refused)
+      smtpSession.logNextRefusal(replyText(refused), (reply) => this.sessionLog.message(envelope, { ...cut, reply }))
+      smtpSession.abortData(refusal)
     })
-    // The client went away in the middle: nobody is left to answer.
+    // The client disconnected during the message.
     stream.on('error', () => {
-      if (!visit.closing) this.journal.lost(envelopeOf(visit, session), octets.size)
+      if (!smtpSession.closing) this.sessionLog.lost(envelopeOf(smtpSession, session), octets.size)
       octets.drop()
     })
     stream.on('end', () => {
-      visit.keep()
-      this.#settle(visit, session, octets, answer).catch((error: unknown) => {
+      smtpSession.endData()
+      this.#answer(smtpSession, session, octets, answer).catch((error: unknown) => {
         this.#log.error({ err: error, session: session.id }, 'An SMTP session broke')
       })
     })
   }
 
-  async #settle(visit: SmtpSession, session: Session, octets: MessageOctets, answer: Answer): Promise<void> {
-    // The library forgets its transaction with the answer.
-    const envelope = envelopeOf(visit, session)
+  async #answer(smtpSession: SmtpSession, session: Session, octets: MessageOctets, answer: Answer): Promise<void> {
+    // The library resets its transaction when it answers.
+    const envelope = envelopeOf(smtpSession, session)
     const account = session.envelope.rcptTo[0]?.account ?? ''
     const began = performance.now()
-    const found: Partial<MessageFindings> = {}
-    const note = (more: Partial<MessageFindings>): void => void Object.assign(found, more)
+    const findings: Partial<MessageFindings> = {}
+    const note = (more: Partial<MessageFindings>): void => void Object.assign(findings, more)
     const { size } = octets
     try {
-      const id = await this.#keep(this.#roomFor(visit), envelope, octets, note, account)
+      const id = await this.#store(this.#targetFor(smtpSession), envelope, octets, note, account)
       this.#counts.messages++
       this.#counts.octets += size
       const text = `2.0.0 Ok: queued as ${id}`
-      this.journal.message(envelope, { id, size, found, reply: `250 ${text}`, ms: performance.now() - began })
-      visit.settle('message', () => answer(null, text))
+      this.sessionLog.message(envelope, { id, size, findings, reply: `250 ${text}`, ms: performance.now() - began })
+      smtpSession.answerData('message', () => answer(null, text))
     } catch (error) {
-      this.#counts[isTrouble(this.#profile.refusalFor(error)) ? 'failed_messages' : 'refused_messages']++
+      this.#counts[isLocalError(this.#profile.refusalFor(error)) ? 'failed_messages' : 'refused_messages']++
       const reply = this.#reply(error, session.id)
-      const ending = { id: null, size, found: { ...glance(octets.head), ...found }, ms: performance.now() - began }
-      this.journal.refused('message', reply)
-      visit.explain(spoken(reply), (heard) => this.journal.message(envelope, { ...ending, reply: heard }))
-      // Whatever stands behind such a message may be what it was to hide.
-      visit.settle(octets.flaw === 'bare' ? 'hang up' : 'message', () => answer(reply))
+      const ending = { id: null, size, findings: { ...headerSummary(octets.head), ...findings }, ms: performance.now() - began }
+      this.sessionLog.refused('message', reply)
+      smtpSession.logNextRefusal(replyText(reply), (sent) => this.sessionLog.message(envelope, { ...ending, reply: sent }))
+      // What follows such a message may be smuggled commands.
+      smtpSession.answerData(octets.flaw === 'bare' ? 'close' : 'message', () => answer(reply))
     }
   }
 
-  #roomFor(visit: SmtpSession | undefined): DeliveryTarget {
-    const deliveryTarget = this.#deliveryTarget ?? visit?.deliveryTarget
+  #targetFor(smtpSession: SmtpSession | undefined): DeliveryTarget {
+    const deliveryTarget = this.#deliveryTarget ?? smtpSession?.deliveryTarget
     if (deliveryTarget) return deliveryTarget
-    throw new Refusal(530, '5.7.0', visit?.tls ? 'Log in first' : 'Must issue a STARTTLS command first')
+    throw new Refusal(530, '5.7.0', smtpSession?.tls ? 'Log in first' : 'Must issue a STARTTLS command first')
   }
 
-  #keep(deliveryTarget: DeliveryTarget, envelope: Envelope, octets: MessageOctets, note: Note, account: string): Promise<string> {
-    const work = this.#hand(deliveryTarget, envelope, octets, note, account)
-    // Not when the client is answered: work that is late holds the message still.
-    const end = (): void => octets.drop()
-    work.then(end, end)
-    return within(this.#limits().data_timeout, work)
-  }
-
-  async #hand(
+  #store(
     deliveryTarget: DeliveryTarget,
     envelope: Envelope,
     octets: MessageOctets,
     note: Note,
     account: string,
   ): Promise<string> {
-    if (octets.flaw) throw refusalOf(octets.flaw)
+    const work = this.#deliver(deliveryTarget, envelope, octets, note, account)
+    // After the work, not the answer: work that exceeds the timeout still uses the message.
+    const end = (): void => octets.drop()
+    work.then(end, end)
+    return withTimeout(this.#limits().data_timeout, work)
+  }
+
+  async #deliver(
+    deliveryTarget: DeliveryTarget,
+    envelope: Envelope,
+    octets: MessageOctets,
+    note: Note,
+    account: string,
+  ): Promise<string> {
+    if (octets.flaw) throw refusalForFlaw(octets.flaw)
     const raw = octets.whole()
     const flaw = this.#flawOf(raw, envelope)
-    // what is examined is read there
-    if (flaw || !this.#profile.once) note(glance(raw))
+    // mail that will be examined gets its findings there
+    if (flaw || !this.#profile.checksDeliveredTo) note(headerSummary(raw))
     if (flaw) throw flaw
     const id = await deliveryTarget.deliver(envelope, raw, note, account)
     release(raw)
@@ -236,19 +242,19 @@ export class TransactionHandler {
   #flawOf(raw: Buffer, { recipients }: Envelope): Refusal | null {
     const { max_received } = this.#limits()
     if (headerLength(raw) === Infinity) return new Refusal(552, '5.3.4', 'The header of the message is too large')
-    if (receivedHops(raw) > max_received) return new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
-    if (!this.#profile.once || !deliveredBefore(raw, recipients)) return null
-    return new Refusal(554, '5.4.6', 'This came here before, it looks like a loop')
+    if (receivedHops(raw) > max_received) return new Refusal(554, '5.4.6', 'Too many hops, this looks like a mail loop')
+    if (!this.#profile.checksDeliveredTo || !deliveredBefore(raw, recipients)) return null
+    return new Refusal(554, '5.4.6', 'Already delivered here, this looks like a mail loop')
   }
 
   #reply(error: unknown, session: string): ReplyError {
     const refusal = this.#profile.refusalFor(error)
-    if (isTrouble(refusal)) this.#log.error({ err: error, session }, 'Mail could not be taken')
+    if (isLocalError(refusal)) this.#log.error({ err: error, session }, 'Mail could not be taken')
     return replyError(refusal)
   }
 }
 
-function envelopeOf(visit: SmtpSession | undefined, session: Session): Envelope {
+function envelopeOf(smtpSession: SmtpSession | undefined, session: Session): Envelope {
   const { mailFrom, rcptTo, smtpUtf8, bodyType, requireTLS } = session.envelope
   return {
     remote_address: session.remoteAddress,
@@ -258,7 +264,7 @@ function envelopeOf(visit: SmtpSession | undefined, session: Session): Envelope 
     smtputf8: smtpUtf8 ?? false,
     eight_bit: bodyType === '8bitmime',
     esmtp: session.openingCommand === 'EHLO',
-    tls: visit?.tls ?? null,
+    tls: smtpSession?.tls ?? null,
     session: `${session.id}.${session.transaction}`,
     ...(requireTLS ? { require_tls: true } : {}),
   }
@@ -268,7 +274,7 @@ function parameter(path: Path, name: string): string | true | undefined {
   return path.args === false ? undefined : path.args[name]
 }
 
-/** RFC 1870; 0 when MAIL did not say. */
+/** The SIZE parameter of MAIL (RFC 1870); 0 without one. */
 function declaredSize({ envelope: { mailFrom } }: Session): number {
   return mailFrom === false ? 0 : Number(parameter(mailFrom, 'SIZE') ?? 0) || 0
 }

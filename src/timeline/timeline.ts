@@ -93,7 +93,7 @@ export class Timeline {
     const from =
       cursor === undefined ? await this.#skip(caller, identityId, offset) : positionsOf(this.#cursors.read(list, cursor))
     const [emails, sms] = await Promise.all([
-      this.#emails.heads(caller, identityId, from.email, limit + 1),
+      this.#emails.timelineEntries(caller, identityId, from.email, limit + 1),
       this.#sms.heads(identityId, from.sms, limit + 1),
     ])
     const merged = inOrder(emails, sms)
@@ -103,7 +103,7 @@ export class Timeline {
     )
     const returned = merged.slice(0, carried)
     const seqs = (type: Head['type']): number[] => returned.filter((one) => one.type === type).map(({ seq }) => seq)
-    const [foundEmails, foundSms] = await Promise.all([this.#emails.at(seqs('email')), this.#sms.at(seqs('sms'))])
+    const [foundEmails, foundSms] = await Promise.all([this.#emails.bySeq(seqs('email')), this.#sms.at(seqs('sms'))])
     const data = returned.flatMap(({ type, seq }): Message[] => {
       const one = (type === 'sms' ? foundSms : foundEmails).get(seq)
       // messages deleted meanwhile are omitted
@@ -121,7 +121,7 @@ export class Timeline {
     // where the times of a list are not in order, each message counts as no earlier than those before it
     const some = (kind: Head['type'], rows: Sql): Sql =>
       sql`SELECT ${kind} AS type, seq, max(created_at) OVER (ORDER BY seq) AS reached FROM (${rows} ORDER BY seq LIMIT ${count})`
-    const merged = sql`${some('email', this.#emails.shown(identityId))} UNION ALL ${some('sms', this.#sms.rowsQuery(identityId))}`
+    const merged = sql`${some('email', this.#emails.timelineRows(identityId))} UNION ALL ${some('sms', this.#sms.rowsQuery(identityId))}`
     const [place] = await this.#database.slow<Place>(
       sql`SELECT coalesce(max(CASE type WHEN 'email' THEN seq END), 0) AS email, coalesce(max(CASE type WHEN 'sms' THEN seq END), 0) AS sms
         FROM (SELECT type, seq FROM (${merged}) ORDER BY reached, type, seq LIMIT ${count})`,

@@ -195,7 +195,7 @@ export class Waiting {
 
   #lives(event: Event): Promise<boolean> {
     const { id } = event.data as { id: string }
-    return event.type === 'sms.received' ? this.#sms.lives(id) : this.#emails.lives(id)
+    return event.type === 'sms.received' ? this.#sms.lives(id) : this.#emails.exists(id)
   }
 
   #note(key: string, event: Event): void {

@@ -11,7 +11,7 @@ function held(room: FetchLimiter, account: string, begun: string[]): { end: () =
     begun.push(account)
     return promise
   }
-  return { end: resolve, done: room.share(account).inTurn(signal, work) }
+  return { end: resolve, done: room.share(account).run(signal, work) }
 }
 
 test('an account fetches for four messages at once, all together for sixteen, by turn', async () => {
@@ -34,7 +34,7 @@ test('what hangs up while it waits is not fetched, and leaves its place', async 
   const begun: string[] = []
   const four = Array.from({ length: 4 }, () => held(room, 'a', begun))
   const gone = new AbortController()
-  const waiting = room.share('a').inTurn(gone.signal, async () => void begun.push('gone'))
+  const waiting = room.share('a').run(gone.signal, async () => void begun.push('gone'))
   gone.abort()
   await expect(waiting).rejects.toThrow('aborted')
   for (const { end } of four) end()
@@ -45,10 +45,10 @@ test('what hangs up while it waits is not fetched, and leaves its place', async 
 test('octets count until they are given back: 48 MiB of one account, 96 MiB of all', () => {
   const room = new FetchLimiter()
   const [one, other, third] = [room.share('a'), room.share('b'), room.share('c')]
-  one.take(48 * mebibyte)
-  expect(() => room.share('a').take(1)).toThrow(expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }))
-  other.take(48 * mebibyte)
-  expect(() => third.take(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
-  one.giveBack()
-  third.take(48 * mebibyte)
+  one.reserve(48 * mebibyte)
+  expect(() => room.share('a').reserve(1)).toThrow(expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }))
+  other.reserve(48 * mebibyte)
+  expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
+  one.release()
+  third.reserve(48 * mebibyte)
 })

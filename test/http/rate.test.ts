@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { Buckets } from '../../src/http/rate.ts'
 import { clientAddress } from '../../src/http/server/client-address.ts'
-import { neighbourhood, Networks } from '../../src/net/networks.ts'
+import { networkOf, Networks } from '../../src/net/networks.ts'
 import { errorOf, openToybox, type Toybox } from './toy-box.ts'
 
 let box: Toybox
@@ -88,7 +88,7 @@ test.each([
   ['::1', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
 ])('an IPv6 address counts with its /64, an IPv4 address by itself: %s', (address, counted) => {
-  expect(neighbourhood(address)).toBe(counted)
+  expect(networkOf(address)).toBe(counted)
 })
 
 test('only so many callers are remembered, the newest', () => {

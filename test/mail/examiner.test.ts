@@ -88,7 +88,7 @@ describe('a message', () => {
     ['in no part', 'Content-Type: multipart/mixed; boundary=b\r\n\r\n', '--bx\r\n', 'no_parts'],
   ])('of a million lines %s needs no memory for each', async (_, head, line, flaw) => {
     const raw = Buffer.from(`From: eve@evil.test\r\n${head}${line.repeat(1_300_000)}`)
-    const { parsed } = await open({ workers: 1, memory: 64, parseDeadline: 60_000 }, { verify: false }).examine(raw, envelope())
+    const { parsed } = await open({ workers: 1, memory: 64, parseTimeout: 60_000 }, { verify: false }).examine(raw, envelope())
     expect(parsed.parse_error).toMatch(new RegExp(`^${flaw}`))
   })
 
@@ -172,8 +172,8 @@ describe('a message the parser cannot read', () => {
   ])(
     'because of "%s" is kept, and those beside and after it are read',
     { timeout: 60_000 },
-    async (subject, why, parseDeadline) => {
-      const pool = open({ workers: 1, thread: hostile, parseDeadline, memory: 32 })
+    async (subject, why, parseTimeout) => {
+      const pool = open({ workers: 1, thread: hostile, parseTimeout, memory: 32 })
       const killer = mail(subject)
       const [before, killed, after] = await Promise.all([
         pool.examine(mail('before'), envelope()),
@@ -201,8 +201,8 @@ describe('a message the parser cannot read', () => {
   test.each([
     ['spin', 2000],
     ['exit', 25_000],
-  ])('because of "%s" is refused all the same when its sender asks so', { timeout: 60_000 }, async (subject, parseDeadline) => {
-    const pool = open({ workers: 1, thread: hostile, parseDeadline })
+  ])('because of "%s" is refused all the same when its sender asks so', { timeout: 60_000 }, async (subject, parseTimeout) => {
+    const pool = open({ workers: 1, thread: hostile, parseTimeout })
     const { verdict } = await pool.examine(mail(subject), envelope({ remote_address: '203.0.113.9' }))
     expect(verdict).toMatchObject({
       action: 'reject',
@@ -214,7 +214,7 @@ describe('a message the parser cannot read', () => {
   })
 
   test('leaves those beside it to other workers', { timeout: 60_000 }, async () => {
-    const pool = open({ workers: 1, thread: hostile, parseDeadline: 3000 })
+    const pool = open({ workers: 1, thread: hostile, parseTimeout: 3000 })
     const order: string[] = []
     const ask = (raw: Buffer, name: string) => pool.examine(raw, envelope()).then(() => order.push(name))
     await Promise.all([
@@ -231,7 +231,7 @@ describe('a message the parser cannot read', () => {
     'leaves those that its worker had not begun as they were, unless they are of its account or sender',
     { timeout: 60_000 },
     async () => {
-      const pool = open({ workers: 1, thread: hostile, parseDeadline: 2000 }, { verify: false })
+      const pool = open({ workers: 1, thread: hostile, parseTimeout: 2000 }, { verify: false })
       const order: string[] = []
       const ask = async (subject: string, account: string, address: string) => {
         const { parsed } = await pool.examine(mail(subject), envelope({ remote_address: address }), account)
@@ -253,7 +253,7 @@ describe('a message the parser cannot read', () => {
 
   test('and that waits for what never comes is given up alone, and makes room for others', async () => {
     // long before its worker would be ended
-    const pool = open({ workers: 1, depth: 2, thread: hostile, parseDeadline: 120_000 }, { verify: false })
+    const pool = open({ workers: 1, depth: 2, thread: hostile, parseTimeout: 120_000 }, { verify: false })
     const ask = (subject: string, account: string) => pool.examine(mail(subject), envelope(), account)
     const stuck = Promise.all(['a', 'a', 'b'].map((account) => ask('never', account)))
     expect((await ask('honest', 'c')).parsed).toMatchObject({ subject: 'honest', parse_error: null })
@@ -270,7 +270,7 @@ describe('a message the parser cannot read', () => {
         alone.push(subject)
         if (subject === 'other') resolve()
       })
-    const pool = open({ workers: 1, depth: 2, timeout: 0, parseDeadline: 120_000, thread })
+    const pool = open({ workers: 1, depth: 2, timeout: 0, parseTimeout: 120_000, thread })
     const bad = Array.from({ length: 12 }, (_, index) =>
       // to two accounts
       pool.examine(mail('bad'), envelope({ remote_address: '192.0.2.1' }), `account${index % 2}`),
@@ -303,7 +303,7 @@ describe('a message the parser cannot read', () => {
         if (subject === 'other') othersTurn.resolve()
         else largeTurn.resolve()
       })
-    const pool = open({ workers: 1, timeout: 0, parseDeadline: 120_000, thread })
+    const pool = open({ workers: 1, timeout: 0, parseTimeout: 120_000, thread })
     const from = (sender: number, subject: string, body?: string) =>
       pool
         .examine(mail(subject, body), envelope({ remote_address: `192.0.2.${sender}` }), `account${sender}`)
@@ -320,7 +320,7 @@ describe('a message the parser cannot read', () => {
 
   test('is not given up while it waits for the DNS alone', async () => {
     stub.txt('slower.test', 'v=spf1 -all').slow('slower.test', 60_000)
-    const pool = open({ workers: 1, parseDeadline: 400 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
+    const pool = open({ workers: 1, parseTimeout: 400 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
     const { parsed } = await pool.examine(mail('slow'), envelope({ mail_from: 'a@slower.test' }))
     expect(parsed).toMatchObject({ subject: 'slow', parse_error: null })
   })
@@ -377,7 +377,7 @@ describe('the examiner', () => {
   })
 
   test('stops without what its workers do not finish', async () => {
-    const pool = open({ workers: 1, depth: 2, thread: hostile, parseDeadline: 120_000, timeout: 50 })
+    const pool = open({ workers: 1, depth: 2, thread: hostile, parseTimeout: 120_000, timeout: 50 })
     const subjects = ['spin', 'never', 'waits', 'waits']
     const asked = Promise.allSettled(subjects.map((subject) => pool.examine(mail(subject), envelope())))
     await pool.stop()
@@ -398,7 +398,7 @@ describe('the examiner', () => {
         }
       }
     }
-    const pool = open({ workers: 1, timeout: 0, parseDeadline: 120_000, thread: () => new SilentWorker(() => undefined) })
+    const pool = open({ workers: 1, timeout: 0, parseTimeout: 120_000, thread: () => new SilentWorker(() => undefined) })
     const of = (account: string, subject: string, octets: number) =>
       pool.examine(mail(subject, 'words\r\n'.repeat(octets / 7)), envelope(), account).catch(() => undefined)
     const settled = [

@@ -50,7 +50,7 @@ test('mail for one account is read while a flood for another waits for the worke
     setImmediate(() => worker.emit('message', { alive: true }))
     return worker
   }
-  const box = await appliance({}, undefined, { examiner: { workers: 1, depth: 2, parseDeadline: 60_000, thread } })
+  const box = await appliance({}, undefined, { examiner: { workers: 1, depth: 2, parseTimeout: 60_000, thread } })
   onTestFinished(() => worker.finishAll())
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' }, { key: accountKey(box) })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Dns } from '../../src/net/dns.ts'
 import { isVouchedFor } from '../../src/mail/model.ts'
-import { judge } from '../../src/mailauth/verdict.ts'
+import { checkMessage } from '../../src/mailauth/verdict.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, rsaKey, seal, sign } from '../support/signed-mail.ts'
 
@@ -40,7 +40,7 @@ async function verdictOn(raw: string) {
   const lookup = new Dns({ servers: stub.servers, timeout: 2000 }).lookup
   const from = envelope({ remote_address: '203.0.113.9', mail_from: 'eve@elsewhere.test', helo: 'elsewhere.test' })
   const settings = { hostname: 'mx.test', dmarc: 'reject' as const, deadline: 15_000, trusted_sealers: ['list.test'] }
-  return judge(Buffer.from(raw, 'latin1'), from, lookup, settings)
+  return checkMessage(Buffer.from(raw, 'latin1'), from, lookup, settings)
 }
 
 /** What the signature comes to. */

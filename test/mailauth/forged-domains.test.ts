@@ -4,7 +4,7 @@ import { Dns } from '../../src/net/dns.ts'
 import type { Envelope, Verdict } from '../../src/mail/model.ts'
 import { parse } from '../../src/message/parse.ts'
 import type { Parsed } from '../../src/message/parsed.ts'
-import { confirm, judge, type VerdictSettings } from '../../src/mailauth/verdict.ts'
+import { confirmAuthor, checkMessage, type VerdictSettings } from '../../src/mailauth/verdict.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, rsaKey, seal, sign } from '../support/signed-mail.ts'
 
@@ -44,7 +44,7 @@ async function received(raw: Buffer | string, from: Partial<Envelope> = eve): Pr
   const lookup = new Dns({ servers: stub.servers, timeout: 2000 }).lookup
   const parsed = await parse(octets)
   return {
-    verdict: confirm(await judge(octets, envelope(from), lookup, settings), parsed.from, envelope(from), settings),
+    verdict: confirmAuthor(await checkMessage(octets, envelope(from), lookup, settings), parsed.from, envelope(from), settings),
     parsed,
   }
 }
@@ -142,9 +142,9 @@ describe('no author', () => {
   test('nor is another author than the one who was checked shown, whatever the result', async () => {
     const lookup = new Dns({ servers: stub.servers, timeout: 2000 }).lookup
     for (const from of ['a@unknown.test', 'a@lax.test', 'a@evil.test', 'a@shop.test']) {
-      const verdict = await judge(Buffer.from(mailFrom(from)), envelope(eve), lookup, settings)
+      const verdict = await checkMessage(Buffer.from(mailFrom(from)), envelope(eve), lookup, settings)
       const shown = { address: 'service@bank.test', name: '' }
-      expect(confirm(verdict, shown, envelope(eve), settings)).toMatchObject({
+      expect(confirmAuthor(verdict, shown, envelope(eve), settings)).toMatchObject({
         action: 'spam',
         verified_domain: null,
         authentication: { dmarc: { result: 'fail' } },

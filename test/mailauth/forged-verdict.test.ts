@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Dns } from '../../src/net/dns.ts'
 import type { Envelope, Verdict } from '../../src/mail/model.ts'
 import { parse } from '../../src/message/parse.ts'
-import { confirm, judge, type VerdictSettings } from '../../src/mailauth/verdict.ts'
+import { confirmAuthor, checkMessage, type VerdictSettings } from '../../src/mailauth/verdict.ts'
 import { DkimSigner } from '../../src/outbound/compose/signing.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -46,7 +46,7 @@ const honest = [
 const stranger = { remote_address: '203.0.113.9', mail_from: 'eve@elsewhere.test', helo: 'elsewhere.test' }
 
 function verdictOn(raw: Buffer | string, from: Partial<Envelope> = stranger): Promise<Verdict> {
-  return judge(Buffer.from(raw), envelope(from), new Dns({ servers: stub.servers, timeout: 2000 }).lookup, settings)
+  return checkMessage(Buffer.from(raw), envelope(from), new Dns({ servers: stub.servers, timeout: 2000 }).lookup, settings)
 }
 
 /** Without SPF. */
@@ -217,7 +217,7 @@ describe('a line that is no field to other readers, below the fields of a signed
     const [raw = ''] = await rearranged(`Comments : ${text}`)
     const from = envelope(stranger)
     const shown = { name: '', address: 'service@elsewhere.test' }
-    expect(confirm(await verdictOn(raw), shown, from, settings)).toMatchObject({
+    expect(confirmAuthor(await verdictOn(raw), shown, from, settings)).toMatchObject({
       verified_domain: null,
       action: 'reject',
       authentication: { dmarc: { result: 'fail' } },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import type { DnsAnswer, Lookup } from '../../src/net/dns.ts'
-import { judge } from '../../src/mailauth/verdict.ts'
+import { checkMessage } from '../../src/mailauth/verdict.ts'
 import { envelope } from '../support/signed-mail.ts'
 
 interface Case {
@@ -34,7 +34,7 @@ describe.each(scenarios)('RFC 7208: $description', ({ tests, zonedata }) => {
   const lookup = zoneLookup(zonedata)
   test.each(Object.entries(tests))('%s', async (_, { helo, host, mailfrom, result }) => {
     const raw = Buffer.from('Subject: x\r\n\r\nx\r\n')
-    const verdict = await judge(raw, envelope({ helo, remote_address: host, mail_from: mailfrom }), lookup, settings)
+    const verdict = await checkMessage(raw, envelope({ helo, remote_address: host, mail_from: mailfrom }), lookup, settings)
     expect([result].flat()).toContain(verdict.authentication.spf.result)
   })
 })

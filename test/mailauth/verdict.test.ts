@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Dns, type Lookup } from '../../src/net/dns.ts'
 import type { Envelope, Verdict } from '../../src/mail/model.ts'
-import { confirm, judge, type VerdictSettings } from '../../src/mailauth/verdict.ts'
+import { confirmAuthor, checkMessage, type VerdictSettings } from '../../src/mailauth/verdict.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { ed25519Key, envelope, plainMail, rsaKey, seal, sign } from '../support/signed-mail.ts'
 
@@ -38,7 +38,7 @@ interface Options {
 
 function verdictOn(raw: Buffer | string, options: Options = {}) {
   const lookup = options.lookup ?? new Dns({ servers: stub.servers, timeout: 2000 }).lookup
-  return judge(Buffer.from(raw), envelope(options.from), lookup, { ...settings, ...options.settings })
+  return checkMessage(Buffer.from(raw), envelope(options.from), lookup, { ...settings, ...options.settings })
 }
 
 const unauthenticated = { remote_address: stranger, mail_from: 'eve@elsewhere.test', helo: 'elsewhere.test' }
@@ -159,9 +159,9 @@ describe('who the author is', () => {
   test('an author that is shown otherwise than it was checked is not verified', async () => {
     const verdict = await verdictOn(plainMail('eve@evil.test'))
     expect(verdict.verified_domain).toBe('evil.test')
-    expect(confirm(verdict, { address: 'Eve@EVIL.test', name: '' }, envelope(), settings)).toBe(verdict)
+    expect(confirmAuthor(verdict, { address: 'Eve@EVIL.test', name: '' }, envelope(), settings)).toBe(verdict)
     for (const shown of [null, { address: 'ceo@bank.test', name: '' }, { address: 'eve@sub.evil.test', name: '' }]) {
-      const changed = confirm(verdict, shown, envelope(), settings)
+      const changed = confirmAuthor(verdict, shown, envelope(), settings)
       expect(changed).toMatchObject({ verified_domain: null, authentication: { dmarc: { result: 'fail', aligned_by: [] } } })
       expect(changed.authentication_results).toContain('dmarc=fail')
     }

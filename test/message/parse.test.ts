@@ -6,7 +6,7 @@ import { servedName } from '../../src/message/attachment-names.ts'
 import { isAutomated } from '../../src/message/automated.ts'
 import { headersOf } from '../../src/message/headers.ts'
 import { attachment, parse } from '../../src/message/parse.ts'
-import { unread } from '../../src/message/unread.ts'
+import { headerOnly } from '../../src/message/header-only.ts'
 
 const crlf = '\r\n'
 
@@ -221,7 +221,7 @@ test.each([
   ['Auto-Submitted: No (comment)', false],
   ['Auto-Submitted:', false],
 ])('%s makes a message that stays unread automated %s', (field, expected) => {
-  expect(unread(message(field, '', ''), 'why').automated).toBe(expected)
+  expect(headerOnly(message(field, '', ''), 'why').automated).toBe(expected)
 })
 
 test.each([

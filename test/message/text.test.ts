@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { markdownOf } from '../../src/message/markdown.ts'
-import { newPart, snippetOf } from '../../src/message/reply-text.ts'
+import { stripReply, snippetOf } from '../../src/message/reply-text.ts'
 
 test.each([
   'On Thu, Nov 19, 2026 at 4:12 PM Robin <robin@box.example> wrote:',
@@ -23,8 +23,8 @@ test.each([
   '2026년 11월 19일 (목) 오후 4:12, Robin <robin@box.example>님이 작성:',
   'στις 19/11/2026 16:12, ο/η Robin έγραψε:',
 ])('a quote begins with: %s', (line) => {
-  expect(newPart(`Fine.\n\n${line}\n\n> Is it?\n> Robin\n`)).toBe('Fine.')
-  expect(newPart(`Fine.\n\n${line}\n\nIs it?\nRobin\n`)).toBe('Fine.')
+  expect(stripReply(`Fine.\n\n${line}\n\n> Is it?\n> Robin\n`)).toBe('Fine.')
+  expect(stripReply(`Fine.\n\n${line}\n\nIs it?\nRobin\n`)).toBe('Fine.')
 })
 
 test.each([
@@ -37,8 +37,8 @@ test.each([
   ['*From:* Robin\n*Sent:* Thursday\n*To:* Erik\n*Subject:* x', 'RE: x'],
   ['差出人: Robin\n送信日時: 2026年11月19日\n宛先: Erik\n件名: x', 'RE: x'],
 ])('a header block ends the new part: %j', (block, subject) => {
-  expect(newPart(`Fine.\n\n${block}\n\nIs it?\n`, subject)).toBe('Fine.')
-  expect(newPart(`See below.\n\n${block}\n\nIs it?\n`, 'Fwd: x')).toContain('Is it?')
+  expect(stripReply(`Fine.\n\n${block}\n\nIs it?\n`, subject)).toBe('Fine.')
+  expect(stripReply(`See below.\n\n${block}\n\nIs it?\n`, 'Fwd: x')).toContain('Is it?')
 })
 
 test.each([
@@ -50,33 +50,33 @@ test.each([
   '发自我的iPhone',
   'iPhoneから送信',
 ])('%s is no part of it', (line) => {
-  expect(newPart(`Fine.\n\n${line}\n`)).toBe('Fine.')
+  expect(stripReply(`Fine.\n\n${line}\n`)).toBe('Fine.')
 })
 
 test('the signature goes, a rule inside the text stays', () => {
-  expect(newPart('Fine.\n-- \nDana\n+1 555 0100')).toBe('Fine.')
-  expect(newPart('One\n\n-----\n\nTwo')).toBe('One\n\n-----\n\nTwo')
+  expect(stripReply('Fine.\n-- \nDana\n+1 555 0100')).toBe('Fine.')
+  expect(stripReply('One\n\n-----\n\nTwo')).toBe('One\n\n-----\n\nTwo')
 })
 
 test('answers between quoted lines stay', () => {
-  expect(newPart('> One?\nYes.\n\n> Two?\nNo.')).toBe('Yes.\n\nNo.')
+  expect(stripReply('> One?\nYes.\n\n> Two?\nNo.')).toBe('Yes.\n\nNo.')
 })
 
 test('a text without a quote is left alone', () => {
   const text = 'From: the desk of\n\nHe wrote:\nnothing\n\nOn Monday at 9 we meet. To: all'
-  expect(newPart(text)).toBe(text)
+  expect(stripReply(text)).toBe(text)
 })
 
 test('a quote is found in a very long text, and nothing is lost without one', () => {
   const long = 'word\n'.repeat(300_000)
-  expect(newPart(`Fine.\n\nOn Nov 19, 2026 Robin <r@box.example> wrote:\n\n${long}`)).toBe('Fine.')
-  expect(newPart(`Look: colon\n> one\n${long}`)).toMatch(/^Look: colon\nword/)
-  expect(newPart(long)).toBe(long.trim())
+  expect(stripReply(`Fine.\n\nOn Nov 19, 2026 Robin <r@box.example> wrote:\n\n${long}`)).toBe('Fine.')
+  expect(stripReply(`Look: colon\n> one\n${long}`)).toMatch(/^Look: colon\nword/)
+  expect(stripReply(long)).toBe(long.trim())
 })
 
 test('nothing but a quote or a signature is kept whole', () => {
-  expect(newPart('> only\n> this')).toBe('> only\n> this')
-  expect(newPart('-- \nDana')).toBe('-- \nDana')
+  expect(stripReply('> only\n> this')).toBe('> only\n> this')
+  expect(stripReply('-- \nDana')).toBe('-- \nDana')
 })
 
 test('HTML reads as Markdown', () => {
@@ -160,9 +160,9 @@ test('blanks at line ends, which a relaxed signature does not cover (RFC 6376 3.
   const body = Array.from({ length: 20 }, (_, number) => `Line ${number}`)
   for (const mark of ['--', '-- ', '--  ', '--\t']) {
     // as much as this is no signature
-    const long = newPart(['Hello', mark, ...body].join('\n'))
+    const long = stripReply(['Hello', mark, ...body].join('\n'))
     expect([mark, long.split('\n').length]).toEqual([mark, 22])
-    expect([mark, newPart(['Hello', mark, 'Eve', 'The bank'].join('\n'))]).toEqual([mark, 'Hello'])
+    expect([mark, stripReply(['Hello', mark, 'Eve', 'The bank'].join('\n'))]).toEqual([mark, 'Hello'])
   }
-  expect(newPart('Hello\n>From\there on\n> quoted')).toBe('Hello\n>From\there on')
+  expect(stripReply('Hello\n>From\there on\n> quoted')).toBe('Hello\n>From\there on')
 })

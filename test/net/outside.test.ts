@@ -115,7 +115,7 @@ test('who hangs, or drips, is given up at the deadline, and the reason says so',
   const { sink, post } = await near()
   for (const behaviour of [hangs, drips]) {
     sink.behaviour = behaviour
-    await expect(post(sink.url, hello(200))).rejects.toThrow('no whole answer within 0.2 s')
+    await expect(post(sink.url, hello(200))).rejects.toThrow('no complete answer within 0.2 s')
   }
 })
 

@@ -19,8 +19,8 @@ test.each([
   [invalid('raw', 'Malformed.'), '554 5.6.0 Malformed.'],
   [invalid('raw', 'Too large.', 'message_too_large'), '552 5.3.4 Too large.'],
   [storageFull(), '452 4.3.1 No room left, try again later'],
-  [new Fault('internal_error', 'A secret.'), '451 4.3.0 Local trouble, try again later'],
-  [new Error('A secret.'), '451 4.3.0 Local trouble, try again later'],
+  [new Fault('internal_error', 'A secret.'), '451 4.3.0 Local error, try again later'],
+  [new Error('A secret.'), '451 4.3.0 Local error, try again later'],
   [new Refusal(550, '5.1.1', 'As it is'), '550 5.1.1 As it is'],
 ])('who hands in mail hears of %s: %s', (error, reply) => {
   expect(submitting.refusalFor(error).message).toBe(reply)
@@ -28,7 +28,7 @@ test.each([
 
 test('a stranger hears nothing of our faults but that the disk is full', () => {
   for (const fault of [conflict('A secret.'), new Fault('rate_limited', 'A secret.'), notFound('identity')]) {
-    expect(receiving.refusalFor(fault).message).toBe('451 4.3.0 Local trouble, try again later')
+    expect(receiving.refusalFor(fault).message).toBe('451 4.3.0 Local error, try again later')
   }
   expect(receiving.refusalFor(storageFull()).message).toMatch(/^452 4\.3\.1 /)
 })

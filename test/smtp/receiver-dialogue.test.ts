@@ -372,7 +372,7 @@ describe('when the mailroom fails', () => {
     box.deliveryTarget.checkRecipient = () => {
       throw new TypeError('/secret')
     }
-    expect((await transaction('MAIL FROM:<>', 'RCPT TO:<user@box.test>'))[1]).toBe('451 4.3.0 Local trouble, try again later')
+    expect((await transaction('MAIL FROM:<>', 'RCPT TO:<user@box.test>'))[1]).toBe('451 4.3.0 Local error, try again later')
   })
 
   test('the text of an address is no part of another log line', async () => {

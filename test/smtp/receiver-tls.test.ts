@@ -139,7 +139,7 @@ describe('reload', () => {
 test('without a certificate the receiver does not start, nor on a place it cannot have', async () => {
   await expect(startReceiver({ tls: { cert: '', key: '' } })).rejects.toThrow('certificate')
   await expect(startReceiver({ listen: ['127.0.0.1:0', `127.0.0.1:${box.port}`] })).rejects.toThrow('EADDRINUSE')
-  await expect(startReceiver({ listen: ['localhost'] })).rejects.toThrow('Not a place to listen on')
+  await expect(startReceiver({ listen: ['localhost'] })).rejects.toThrow('Not an address to listen on')
 })
 
 test('it listens on every place it is given, IPv6 too', async () => {

@@ -125,7 +125,7 @@ async function put(
       const load: EmailLoad = { recipient_seq: seq, ...(sent.require_tls ? { require_tls: true } : {}) }
       const lane = domainToASCII(address.slice(address.lastIndexOf('@') + 1))
       const delivery_id = await queue.enqueue(tx, { kind: 'email', lane, load })
-      await mail.outgoing.note(tx, seq, { delivery_id })
+      await mail.outgoing.updateDelivery(tx, seq, { delivery_id })
     }
     return kept.email.id
   })

@@ -11,7 +11,7 @@ import type { IdentityRow } from '../../src/identities/identities.ts'
 import { parse } from '../../src/message/parse.ts'
 import type { RecipientRow } from '../../src/mail/deliveries.ts'
 import { OutgoingEmails } from '../../src/mail/outgoing.ts'
-import { undecided } from '../../src/mailauth/undecided.ts'
+import { uncheckedVerdict } from '../../src/mailauth/unchecked.ts'
 import { ReturnPaths } from '../../src/outbound/return-path.ts'
 import { sql, type Transaction } from '../../src/store/database.ts'
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
@@ -42,7 +42,7 @@ export async function sent(
   const bodies = Buffer.from(JSON.stringify({ body_text, body_html, text }))
   const examined = {
     parsed,
-    verdict: undecided({ ...nobody, mail_from: owner.email, recipients: to }, 'pillarbox.test', 'own', 'none'),
+    verdict: uncheckedVerdict({ ...nobody, mail_from: owner.email, recipients: to }, 'pillarbox.test', 'own', 'none'),
     sha256: hash('sha256', raw),
     deflated: null,
     bodies: deflateRawSync(bodies),
@@ -62,7 +62,13 @@ export async function sent(
       trace: '',
     })
     for (const { seq } of recipients)
-      await outgoing.note(tx, seq, { status, attempts: 1, smtp_code: 250, response: '250 2.0.0 Ok', next_attempt_at: null })
+      await outgoing.updateDelivery(tx, seq, {
+        status,
+        attempts: 1,
+        smtp_code: 250,
+        response: '250 2.0.0 Ok',
+        next_attempt_at: null,
+      })
     const paths = new ReturnPaths(new Seal(masterKey(`${box.env['PILLARBOX_DATA_DIR']!}-keys`)).key('return paths'), clock)
     const domain = owner.email.split('@')[1]!
     return { id: email.id, raw, message_id, paths: recipients.map(({ seq }) => paths.addressFor(seq, domain, clock.now())) }
@@ -75,7 +81,7 @@ export function noted(box: Appliance, id: string, position: number, change: Part
     const row = await tx.get<{ seq: number }>(
       sql`SELECT seq FROM email_recipients WHERE email_id = ${id} AND position = ${position}`,
     )
-    await outgoing.note(tx, row!.seq, change)
+    await outgoing.updateDelivery(tx, row!.seq, change)
   })
 }
 

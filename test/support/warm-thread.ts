@@ -1,5 +1,7 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import { serve, type Start } from '../../src/mail/workers/examine.ts'
+import { serve, type WorkerStart } from '../../src/mail/workers/examine.ts'
 import { attachment, parse } from '../../src/message/parse.ts'
 
-parentPort!.on('message', ({ start, port }: { start: Start; port: MessagePort }) => serve({ parse, attachment }, port, start))
+parentPort!.on('message', ({ start, port }: { start: WorkerStart; port: MessagePort }) =>
+  serve({ parse, attachment }, port, start),
+)

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import type { ExamineOrder, WorkerReport, Start } from '../../src/mail/workers/examine.ts'
+import type { ExamineOrder, WorkerReport, WorkerStart } from '../../src/mail/workers/examine.ts'
 import type { WorkerThread } from '../../src/mail/workers/worker-slot.ts'
 
 const idle: Worker[] = []
@@ -12,7 +12,7 @@ const maxIdle = 2
  * A thread of the examiner with the parsers loaded already, which is most of what a box with mail costs to start: it serves one box after
  * the other, each by a port and with a resolver of its own. One that is still at work when it is ended is not used again.
  */
-export function warmThread(start: Start, memory: number): WorkerThread {
+export function warmThread(start: WorkerStart, memory: number): WorkerThread {
   return new Lease(idle.pop() ?? open(memory), start)
 }
 
@@ -33,7 +33,7 @@ class Lease extends EventEmitter implements WorkerThread {
   #underway = 0
   #ended = false
 
-  constructor(worker: Worker, start: Start) {
+  constructor(worker: Worker, start: WorkerStart) {
     super()
     const { port1, port2 } = new MessageChannel()
     this.#worker = worker

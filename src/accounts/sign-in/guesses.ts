@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, day, hour, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
-import { neighbourhoods } from '../../net/networks.ts'
+import { networksOf } from '../../net/networks.ts'
 
 /** The target of a guess. */
 export interface GuessTarget {
@@ -73,7 +73,7 @@ export class Guesses {
   begin(target: GuessTarget, address: string): Guess {
     const tallies = this.#of(target)
     const now = this.#clock.now()
-    const places = target.known ? neighbourhoods(address).slice(0, 1) : neighbourhoods(address)
+    const places = target.known ? networksOf(address).slice(0, 1) : networksOf(address)
     const before = places.map((place) => recent(tallies.networks.get(place), now - day))
     const rest = Math.max(...before.map(({ wrong, at }, index) => at + pauseAfter(wrong - free[index]!) - now))
     if (rest > 0) throw tooMany(rest)

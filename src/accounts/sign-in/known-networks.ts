@@ -1,5 +1,5 @@
 import { type Clock, day, iso } from '../../core/clock.ts'
-import { neighbourhood } from '../../net/networks.ts'
+import { networkOf } from '../../net/networks.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 
 /** The most networks of one account that are stored; the latest are kept. */
@@ -21,7 +21,7 @@ export class KnownNetworks {
   /** Called with an empty account id where there is no account, so that the response time does not reveal it. */
   async has(accountId: string, address: string): Promise<boolean> {
     const row = await this.#database.get(
-      sql`SELECT 1 FROM sign_in_networks WHERE account_id = ${accountId} AND network = ${neighbourhood(address)}
+      sql`SELECT 1 FROM sign_in_networks WHERE account_id = ${accountId} AND network = ${networkOf(address)}
         AND last_used_at > ${iso(this.#clock.now() - lifetime)}`,
     )
     return row !== undefined
@@ -31,7 +31,7 @@ export class KnownNetworks {
   async note(tx: Transaction, accountId: string, address: string): Promise<void> {
     const now = iso(this.#clock.now())
     await tx.run(
-      sql`INSERT INTO sign_in_networks (account_id, network, last_used_at) VALUES (${accountId}, ${neighbourhood(address)}, ${now})
+      sql`INSERT INTO sign_in_networks (account_id, network, last_used_at) VALUES (${accountId}, ${networkOf(address)}, ${now})
         ON CONFLICT DO UPDATE SET last_used_at = ${now}`,
     )
     await tx.run(

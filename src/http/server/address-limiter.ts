@@ -29,8 +29,8 @@ export class AddressLimiter {
     const address = socket.remoteAddress
     // a peer that has disconnected has no address
     if (address === undefined || this.#limit.trusted.has(address)) return
-    if (this.#counts.enter(address, this.#limit.perAddress)) {
-      socket.once('close', () => this.#counts.leave(address))
+    if (this.#counts.add(address, this.#limit.perAddress)) {
+      socket.once('close', () => this.#counts.remove(address))
       return
     }
     this.#refused()

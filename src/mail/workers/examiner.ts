@@ -5,47 +5,47 @@ import { FairQueue } from '../../core/fair-queue.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
-import type { ExamineSettings, Result, Start } from './examine.ts'
+import type { ExamineSettings, Result, WorkerStart } from './examine.ts'
 import type { StoredBodies } from '../../message/parsed.ts'
 import type { Attachment, Envelope, Verdict } from '../model.ts'
-import { type End, type ExamineJob, startThread, WorkerSlot, type WorkerThread } from './worker-slot.ts'
-import { unread } from '../../message/unread.ts'
-import { undecided } from '../../mailauth/undecided.ts'
+import { type EndReason, type ExamineJob, startThread, WorkerSlot, type WorkerThread } from './worker-slot.ts'
+import { headerOnly } from '../../message/header-only.ts'
+import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
 import type { Examination } from '../types.ts'
 
 export interface ExaminerOptions {
-  /** Worker threads; one less than there are processors, 1 to 4, unless said. */
+  /** Worker threads. Default: one less than the number of processors, 1 to 4. */
   workers?: number
-  /** Messages of one account in one worker at a time; half as many again of all accounts together. */
+  /** Messages of one account in one worker at a time; 1.5 times as many of all accounts together. */
   depth?: number
-  /** Longest a worker may be silent over its work, in milliseconds. */
-  parseDeadline?: number
+  /** Timeout of a worker without a report while it has work, in milliseconds. */
+  parseTimeout?: number
   /** Megabytes of heap for one worker. */
   memory?: number
-  /** Longest that messages under way are waited for when the examiner stops, in milliseconds. */
+  /** How long `stop` waits for messages in progress, in milliseconds. */
   timeout?: number
-  /** Starts a worker thread; tests give one that served another box before, as most of its cost is in loading the parsers. */
-  thread?: (start: Start, memory: number) => WorkerThread
+  /** Starts a worker thread. Tests reuse one of another box, as loading the parsers is slow. */
+  thread?: (start: WorkerStart, memory: number) => WorkerThread
 }
 
 const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies StoredBodies)
 
-/** Octets of the messages in one worker, where they are several; of one account half as many. What is made of a message can take thirty times as many. */
+/** Octets of several messages in one worker; of one account half as many. Parsing can take thirty times as much memory. */
 const maxOctets = 8 * 1024 * 1024
 
-/** Octets of a message that may be in a worker beside however large a one: it may only be waiting for the DNS. */
-const small = 64 * 1024
+/** Size of a message that may be in a worker together with a large one, which may only be waiting for the DNS. In octets. */
+const smallOctets = 64 * 1024
 
-/** Workers for messages that were in one that died. */
-const mostQuarantined = 3
+/** The maximum number of workers for suspects: messages that were in a worker that died. */
+const maxQuarantined = 3
 
 /**
- * Reads and judges messages in worker threads. No message is lost or refused for trouble of ours: one that a worker
- * does not survive is answered with what its header says, and those that were beside it are read again: alone, where it had begun them or has
- * begun one of the same account or sender, else as if they had not been there.
+ * Parses and authenticates messages in worker threads. No message is lost or refused for an internal error: one that crashes a worker gets a
+ * result from its header only. Other messages in that worker are retried: in quarantine if it had begun them or had begun one of the same account
+ * or sender, else normally.
  */
 export class Examiner {
-  /** For the metrics; they only grow. */
+  /** Monotonic counters for the metrics. */
   readonly counters = { examined: 0, retried: 0, killed: 0 }
   readonly queries = new DnsTally()
   readonly #options: Required<ExaminerOptions>
@@ -58,7 +58,7 @@ export class Examiner {
   readonly #quarantine = new Set<WorkerSlot>()
   #failedStarts = 0
   #outstanding = 0
-  #staffed = false
+  #slotsStarted = false
   #pumping = false
   #stopping = false
   #drained: (() => void) | null = null
@@ -69,26 +69,26 @@ export class Examiner {
     this.#options = {
       workers: Math.min(4, Math.max(1, availableParallelism() - 1)),
       depth: 32,
-      parseDeadline: 10_000,
+      parseTimeout: 10_000,
       memory: 512,
       timeout: 5000,
       thread: (start, megabytes) => startThread(new URL('./examine-worker.ts', import.meta.url), start, megabytes),
       ...options,
     }
-    this.#watch = setInterval(() => this.#inspect(), Math.min(1000, this.#options.parseDeadline / 4))
+    this.#watch = setInterval(() => this.#inspect(), Math.min(1000, this.#options.parseTimeout / 4))
   }
 
-  /** Messages that wait for a worker. */
+  /** Messages waiting for a worker. */
   get waiting(): number {
     return this.#queue.size + this.#suspects.size
   }
 
-  /** Messages accepted and not yet answered. */
+  /** Messages without a result so far. */
   get outstanding(): number {
     return this.#outstanding
   }
 
-  /** Reads and judges a message of an account, or for it ('' for nobody's): accounts take turns. Rejects only when the examiner is stopped. */
+  /** Parses and authenticates a message of an account ('' for none). Accounts take turns. Rejects only when the examiner is stopped. */
   examine(raw: Buffer, envelope: Envelope, account = ''): Promise<Examination> {
     return this.#submit(
       { raw, envelope, attachment: 0, account },
@@ -97,14 +97,14 @@ export class Examiner {
           this.counters.examined += 1
           const [deflated, bodies] = octets
           if (message && deflated && bodies) return { ...message, deflated: deflated.length > 0 ? deflated : null, bodies }
-          return this.#unfinished(raw, envelope, failure ?? 'unknown', verdict)
+          return this.#unparsed(raw, envelope, failure ?? 'unknown', verdict)
         },
-        killed: (why, verdict) => this.#unfinished(raw, envelope, `the parser did not finish (${why})`, verdict),
+        killed: (why, verdict) => this.#unparsed(raw, envelope, `the parser did not finish (${why})`, verdict),
       },
     )
   }
 
-  /** One attachment of a message, decoded; undefined when there is none of this index. */
+  /** One attachment of a message, decoded; undefined when there is none with this index. */
   attachment(raw: Buffer, index: number, account = ''): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
     return this.#submit(
       { raw, envelope: null, attachment: index, account },
@@ -123,13 +123,13 @@ export class Examiner {
     )
   }
 
-  /** Takes over new settings; messages already in a worker are judged by the old ones. */
+  /** Applies new settings, except to messages already in a worker. */
   reload(settings: ExamineSettings) {
     this.#settings = settings
     for (const slot of [...this.#slots, ...this.#quarantine]) slot.reload(settings)
   }
 
-  /** Answers what is under way, as far as `patience` allows: what is not answered then is rejected. Then ends the workers. */
+  /** Waits for messages in progress up to `timeout`, rejects the others, and ends the workers. */
   async stop() {
     this.#stopping = true
     if (this.#outstanding > 0) {
@@ -140,8 +140,8 @@ export class Examiner {
       clearTimeout(timer)
     }
     clearInterval(this.#watch)
-    const seated = [...this.#slots, ...this.#quarantine].flatMap(({ jobs }) => jobs)
-    const left = [...this.#queue.clear(), ...this.#suspects.clear(), ...seated]
+    const inSlots = [...this.#slots, ...this.#quarantine].flatMap(({ jobs }) => jobs)
+    const left = [...this.#queue.clear(), ...this.#suspects.clear(), ...inSlots]
     if (left.length > 0) this.#log?.warn({ messages: left.length }, 'The workers stop before all messages were read')
     for (const job of left) job.abandoned()
     await Promise.all([...this.#slots, ...this.#quarantine].map((slot) => slot.dismiss()))
@@ -151,15 +151,15 @@ export class Examiner {
     task: Pick<ExamineJob, 'raw' | 'envelope' | 'attachment' | 'account'>,
     answer: {
       done(result: Result, octets: Uint8Array[], verdict: Verdict | null): Answer
-      killed(why: End, verdict: Verdict | null): Answer
+      killed(why: EndReason, verdict: Verdict | null): Answer
     },
   ): Promise<Answer> {
     if (this.#stopping) return Promise.reject(stopping())
     this.#outstanding += 1
     return new Promise<Answer>((resolve, reject) => {
-      const settle = (give: () => Answer) => {
+      const settle = (produce: () => Answer) => {
         try {
-          resolve(give())
+          resolve(produce())
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error)))
         }
@@ -180,10 +180,10 @@ export class Examiner {
           }),
       }
       this.#queue.push(job.account, job)
-      this.#staff()
+      this.#startSlots()
       if (this.#pumping) return
       this.#pumping = true
-      // What arrives in one turn of the event loop travels together.
+      // Messages that arrive in one iteration of the event loop form one batch.
       setImmediate(() => this.#pump())
     })
   }
@@ -193,10 +193,10 @@ export class Examiner {
     this.#log?.warn({ session: envelope?.session, octets: raw.length }, 'A message was given up: reading it never ended')
   }
 
-  /** Workers come with the first message: a box without mail needs neither their memory nor the time that they take to start. */
-  #staff() {
-    while (!this.#staffed && this.#slots.size < this.#options.workers) this.#slots.add(this.#open())
-    this.#staffed = true
+  /** Starts the workers with the first message, to save memory and startup time. */
+  #startSlots() {
+    while (!this.#slotsStarted && this.#slots.size < this.#options.workers) this.#slots.add(this.#open())
+    this.#slotsStarted = true
   }
 
   #pump() {
@@ -209,24 +209,24 @@ export class Examiner {
   }
 
   /** Messages in one worker; suspects of one sender to one account likewise. */
-  get #most(): number {
+  get #maxPerWorker(): number {
     return this.#options.depth + Math.ceil(this.#options.depth / 2)
   }
 
-  /** What a worker may take now: the accounts by turn, and of one account so much that others find room beside it. */
+  /** The next batch of a worker: accounts take turns, and each is limited so that capacity is left for others. */
   #take(slot: WorkerSlot): ExamineJob[] {
     const { depth } = this.#options
-    const room = Math.min(Math.ceil(this.#queue.size / this.#slots.size), this.#most - slot.count)
+    const capacity = Math.min(Math.ceil(this.#queue.size / this.#slots.size), this.#maxPerWorker - slot.count)
     const jobs = slot.jobs
     const taken: ExamineJob[] = []
     let { octets } = slot
-    const may = (account: string, { raw: next }: ExamineJob): boolean => {
-      if (octets > 0 && next.length > small && octets + next.length > maxOctets) return false
+    const mayTake = (account: string, { raw: next }: ExamineJob): boolean => {
+      if (octets > 0 && next.length > smallOctets && octets + next.length > maxOctets) return false
       const own = jobs.filter((job) => job.account === account)
       return own.length < depth && own.reduce((sum, { raw }) => sum + raw.length, 0) < maxOctets / 2
     }
-    while (taken.length < room) {
-      const next = this.#queue.shift(may)
+    while (taken.length < capacity) {
+      const next = this.#queue.shift(mayTake)
       if (!next) break
       jobs.push(next)
       taken.push(next)
@@ -235,42 +235,44 @@ export class Examiner {
     return taken
   }
 
-  // One to a worker, and more than one worker: the innocent do not wait behind the guilty.
+  // Each suspect gets a worker of its own, in several workers, so that harmless messages do not wait behind one that crashes its worker.
   #pumpSuspects() {
-    // nor behind all that one account or one sender brings
-    const may = (line: string, job: ExamineJob): boolean => this.#hasRoom(line) && this.#fitsBeside(job)
+    // the suspects of one account or sender must not block others
+    const mayTake = (key: string, job: ExamineJob): boolean => this.#hasCapacity(key) && this.#fitsBeside(job)
     for (const slot of this.#quarantine) {
       if (!slot.started || slot.count > 0) continue
-      const next = this.#suspects.shift(may)
+      const next = this.#suspects.shift(mayTake)
       if (next) slot.post([next])
       else {
         this.#quarantine.delete(slot)
         void slot.dismiss()
       }
     }
-    // one after the other: once it has its message there may be none for another
+    // one at a time: after the first has its message there may be none left for another
     const isStarting = [...this.#quarantine].some((slot) => !slot.started)
-    if (!isStarting && this.#quarantine.size < mostQuarantined && this.#suspects.peek(may)) this.#quarantine.add(this.#open())
+    if (!isStarting && this.#quarantine.size < maxQuarantined && this.#suspects.peek(mayTake)) this.#quarantine.add(this.#open())
   }
 
-  /** Whether a suspect is small enough to be read while others are, each alone. */
+  /** Whether a suspect is small enough to be examined while other suspects are. */
   #fitsBeside({ raw }: ExamineJob): boolean {
     const octets = [...this.#quarantine].reduce((sum, slot) => sum + slot.octets, 0)
     return octets === 0 || octets + raw.length <= maxOctets
   }
 
   /** Whether there is a worker left beside those that have a message of the same account, or of the same sender, to themselves. */
-  #hasRoom(line: string): boolean {
-    const [account, sender] = line.split(' ')
-    const alone = [...this.#quarantine].flatMap(({ jobs }) => jobs.map((job) => lineOf(job).split(' ')))
-    const most = mostQuarantined - 1
-    return alone.filter((own) => own[0] === account).length < most && alone.filter((own) => own[1] === sender).length < most
+  #hasCapacity(key: string): boolean {
+    const [account, sender] = key.split(' ')
+    const quarantined = [...this.#quarantine].flatMap(({ jobs }) => jobs.map((job) => suspectKey(job).split(' ')))
+    const max = maxQuarantined - 1
+    return (
+      quarantined.filter((own) => own[0] === account).length < max && quarantined.filter((own) => own[1] === sender).length < max
+    )
   }
 
   #open(): WorkerSlot {
-    const { thread, memory, parseDeadline } = this.#options
+    const { thread, memory, parseTimeout } = this.#options
     const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-    const heartbeat = Math.min(1000, parseDeadline / 4)
+    const heartbeat = Math.min(1000, parseTimeout / 4)
     const start = { settings: this.#settings, heartbeat, queries: this.queries.cells, begun }
     return new WorkerSlot({
       begun,
@@ -283,30 +285,30 @@ export class Examiner {
     })
   }
 
-  #replace(slot: WorkerSlot, why: End, started: boolean) {
+  #replace(slot: WorkerSlot, why: EndReason, started: boolean) {
     const wasQuarantined = this.#quarantine.delete(slot)
     this.#slots.delete(slot)
     const begun = slot.begun
-    const suspects = slot.jobs.filter((job) => begun.some((other) => isAkin(job, other)))
+    const suspects = slot.jobs.filter((job) => begun.some((other) => isRelated(job, other)))
     for (const job of slot.jobs.toReversed()) if (!suspects.includes(job)) this.#queue.unshift(job.account, job)
-    // what kills is seldom the smallest
+    // smallest first: the cause is seldom the smallest
     for (const job of suspects.toSorted((one, other) => one.raw.length - other.raw.length)) {
       this.#log?.warn(
         { why, session: job.envelope?.session, octets: job.raw.length, alone: job.suspect },
         'A worker ended over a message',
       )
-      if (job.suspect || isSettled(job, why, begun.length) || this.#suspects.sizeOf(lineOf(job)) >= this.#most) {
+      if (job.suspect || isSettled(job, why, begun.length) || this.#suspects.sizeOf(suspectKey(job)) >= this.#maxPerWorker) {
         this.counters.killed += 1
         job.killed(why)
       } else {
         this.counters.retried += 1
         job.suspect = true
-        this.#suspects.push(lineOf(job), job)
+        this.#suspects.push(suspectKey(job), job)
       }
     }
     if (!started) this.#failedStarts += 1
-    if (this.#failedStarts >= 3) this.#giveUp(why)
-    // A worker that cannot even start is not tried again in a tight loop.
+    if (this.#failedStarts >= 3) this.#failAll(why)
+    // A worker that fails to start is retried with a backoff.
     const pause = started ? 0 : Math.min(5000, 100 * 2 ** this.#failedStarts)
     setTimeout(() => this.#refill(wasQuarantined), pause)
   }
@@ -317,23 +319,23 @@ export class Examiner {
     this.#pump()
   }
 
-  /** With no worker to be had, mail is still taken: unread, and marked so. */
-  #giveUp(why: End) {
+  /** When no worker starts, mail is still accepted, unparsed and marked as such. */
+  #failAll(why: EndReason) {
     this.#log?.error({ why, messages: this.waiting }, 'No worker starts; messages are kept unread')
     for (const job of [...this.#queue.clear(), ...this.#suspects.clear()]) job.killed(why)
   }
 
   #inspect() {
-    const { parseDeadline } = this.#options
-    const life = this.#settings.deadline + 2 * parseDeadline
-    for (const slot of [...this.#slots, ...this.#quarantine]) slot.check(parseDeadline, life)
-    if (this.#failedStarts >= 3) this.#giveUp('crash')
+    const { parseTimeout } = this.#options
+    const life = this.#settings.deadline + 2 * parseTimeout
+    for (const slot of [...this.#slots, ...this.#quarantine]) slot.check(parseTimeout, life)
+    if (this.#failedStarts >= 3) this.#failAll('crash')
   }
 
-  #unfinished(raw: Buffer, envelope: Envelope, why: string, verdict: Verdict | null): Examination {
+  #unparsed(raw: Buffer, envelope: Envelope, why: string, verdict: Verdict | null): Examination {
     return {
-      parsed: unread(raw, why),
-      verdict: verdict ?? undecided(envelope, this.#settings.hostname, why),
+      parsed: headerOnly(raw, why),
+      verdict: verdict ?? uncheckedVerdict(envelope, this.#settings.hostname, why),
       sha256: hash('sha256', raw),
       deflated: null,
       bodies: deflateRawSync(noBodies),
@@ -342,13 +344,13 @@ export class Examiner {
   }
 }
 
-// Another try would only make the client wait: nobody reads what is refused, and who kept a worker busy alone did it himself.
-function isSettled({ verdict }: ExamineJob, why: End, count: number): boolean {
+// No retry for a message that is rejected anyway, nor for one that alone made a worker exceed its deadline.
+function isSettled({ verdict }: ExamineJob, why: EndReason, count: number): boolean {
   return verdict !== null && (verdict.action === 'reject' || (why === 'deadline' && count === 1))
 }
 
 /** Whether both are of one account, or of one sender outside: who sends what kills seldom sends one. */
-function isAkin(one: ExamineJob, other: ExamineJob): boolean {
+function isRelated(one: ExamineJob, other: ExamineJob): boolean {
   const sender = senderOf(one)
   return one.account === other.account || (sender !== null && sender === senderOf(other))
 }
@@ -358,7 +360,7 @@ function senderOf({ envelope }: ExamineJob): string | null {
 }
 
 /** Where a suspect waits: with those from the same sender to the same account. */
-function lineOf({ account, envelope }: ExamineJob): string {
+function suspectKey({ account, envelope }: ExamineJob): string {
   return `${account} ${envelope?.remote_address ?? ''}`
 }
 

@@ -6,7 +6,7 @@ import type { Examiner } from './examiner.ts'
 export function examinerMetrics(metrics: Metrics, examiner: Examiner, queries: Record<string, DnsTally>): void {
   metrics.counted(
     'pillarbox_dns_queries_total',
-    'Queries of the DNS: of the checks of mail that came, of blocklists (mail.dnsbl), and of the way of mail that leaves',
+    'DNS queries: of the checks of incoming mail, of block lists (mail.dnsbl), and of outbound delivery',
     () =>
       Object.entries(queries).flatMap(([use, tally]) =>
         [...tally.counts()].map(([result, count]): [{ use: string; result: string }, number] => [{ use, result }, count]),
@@ -15,13 +15,13 @@ export function examinerMetrics(metrics: Metrics, examiner: Examiner, queries: R
   )
   metrics.counted(
     'pillarbox_examiner_messages_total',
-    'Messages by what became of their examination: examined, retried (a worker died beside them), killed (over them: kept unread)',
+    'Examined messages by result: examined, retried (were in a worker that died), killed (crashed a worker: stored unparsed)',
     () => Object.entries(examiner.counters).map(([result, count]) => [{ result }, count]),
     ['result'],
   )
   metrics.gauge(
     'pillarbox_examiner_messages',
-    'Messages at the examiner now: waiting for a worker, working in one',
+    'Messages in the examiner: waiting for a worker, or working in one',
     (gauge) => {
       const { waiting, outstanding } = examiner
       gauge.labels('waiting').set(waiting)

@@ -1,30 +1,30 @@
 import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
-import type { ExamineSettings, ExamineOrder, WorkerReport, Result, Start, Task } from './examine.ts'
+import type { ExamineSettings, ExamineOrder, WorkerReport, Result, WorkerStart, Task } from './examine.ts'
 import type { Envelope, Verdict } from '../model.ts'
 
-/** A message (or, without an envelope, one attachment of it) on its way through a worker. */
+/** A message to be examined, or, without an envelope, an attachment to be extracted. */
 export interface ExamineJob {
   raw: Buffer
   envelope: Envelope | null
   attachment: number
-  /** Whose message it is: of the first recipient here, or of who sends or reads it; '' for nobody's. */
+  /** The account of the message: of the first local recipient, or of the sender or reader; '' for none. */
   account: string
-  /** It was in a worker that died, so it goes alone now. */
+  /** It was in a worker that died, so it is processed alone now. */
   suspect: boolean
-  /** What a worker said of it before it had read it. */
+  /** The verdict of a worker, before the message was parsed. */
   verdict: Verdict | null
   done(result: Result, octets: Uint8Array[]): void
-  /** A worker died over it, and it is not tried again. */
-  killed(why: End): void
-  /** It is given back unanswered. */
+  /** Called when a worker died while processing it, and it is not retried. */
+  killed(why: EndReason): void
+  /** Called when it is abandoned without a result. */
   abandoned(): void
 }
 
-/** Why a worker is no more. */
-export type End = 'deadline' | 'memory' | 'crash'
+/** Why a worker ended. */
+export type EndReason = 'deadline' | 'memory' | 'crash'
 
-/** What a seat needs of a worker thread. */
+/** The part of a worker thread that a slot uses. */
 export interface WorkerThread {
   on(event: 'message', listener: (report: WorkerReport) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -33,9 +33,9 @@ export interface WorkerThread {
   terminate(): Promise<unknown>
 }
 
-/** A thread of the program at `url`, with so many megabytes of heap. */
-export function startThread(url: URL, start: Start, memory: number): WorkerThread {
-  // a small young generation: much is made and little is kept
+/** Starts a thread of the program at `url`, with `memory` megabytes of heap. */
+export function startThread(url: URL, start: WorkerStart, memory: number): WorkerThread {
+  // a small young generation: most objects are short-lived
   return new Worker(url, {
     name: 'examiner',
     workerData: start,
@@ -46,11 +46,11 @@ export function startThread(url: URL, start: Start, memory: number): WorkerThrea
 export interface WorkerSlotOptions {
   /** A worker thread that was just started. */
   thread: WorkerThread
-  /** Where it notes which task it began last. */
+  /** Shared memory with the id of the last task begun. */
   begun: Int32Array
-  /** The worker can take more. */
+  /** Called when the worker can take more. */
   onFree(): void
-  onEnd(slot: WorkerSlot, why: End, started: boolean): void
+  onEnd(slot: WorkerSlot, why: EndReason, started: boolean): void
 }
 
 /** One worker thread and the jobs in it. */
@@ -61,16 +61,16 @@ export class WorkerSlot {
   #started = false
   #ended = false
   #octets = 0
-  #seen = 0
+  #lastReport = 0
   #next = 1
 
   constructor(options: WorkerSlotOptions) {
     this.#options = options
     this.#worker = options.thread
-    this.#worker.on('message', (report: WorkerReport) => this.#hear(report))
+    this.#worker.on('message', (report: WorkerReport) => this.#onReport(report))
     this.#worker.on('error', (error: Error) => this.end(codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'crash'))
     this.#worker.on('exit', () => this.end('crash'))
-    this.#seen = performance.now()
+    this.#lastReport = performance.now()
   }
 
   get started(): boolean {
@@ -81,7 +81,7 @@ export class WorkerSlot {
     return this.#jobs.size
   }
 
-  /** Octets of the messages in it. */
+  /** Size of the messages in it, in octets. */
   get octets(): number {
     return this.#octets
   }
@@ -91,17 +91,17 @@ export class WorkerSlot {
     return [...this.#jobs.values()].map(({ job }) => job)
   }
 
-  /** The jobs that it has begun; all when it does not say. */
+  /** The jobs that it has begun; all if unknown. */
   get begun(): ExamineJob[] {
     const last = Atomics.load(this.#options.begun, 0)
     const begun = [...this.#jobs].flatMap(([id, { job }]) => (id <= last ? [job] : []))
     return begun.length > 0 ? begun : this.jobs
   }
 
-  /** Sends these jobs in one go. The messages are copied: the caller keeps its own. */
+  /** Sends these jobs in one batch. The messages are copied. */
   post(jobs: ExamineJob[]) {
     const now = performance.now()
-    if (this.#jobs.size === 0) this.#seen = now
+    if (this.#jobs.size === 0) this.#lastReport = now
     const octets = new Uint8Array(jobs.reduce((sum, job) => sum + job.raw.length, 0))
     let position = 0
     const tasks = jobs.map((job): Task => {
@@ -122,32 +122,32 @@ export class WorkerSlot {
     this.#worker.postMessage(order, [])
   }
 
-  /** Ends the worker when it was silent, or a job was in it, for longer than these milliseconds. */
+  /** Ends the worker when it sent nothing for `silence` milliseconds, or when a job was in it for longer than `life` milliseconds. */
   check(silence: number, life: number) {
     const now = performance.now()
     const oldest = this.#jobs.values().next().value
     const silent =
-      (oldest !== undefined || !this.#started) && now - this.#seen > (this.#started ? silence : Math.max(silence, 30_000))
+      (oldest !== undefined || !this.#started) && now - this.#lastReport > (this.#started ? silence : Math.max(silence, 30_000))
     if (silent || (oldest && now - oldest.since > life)) this.end('deadline')
   }
 
-  /** Ends the worker, whatever it is doing; what was in it is left to `onEnd`. */
-  end(why: End) {
+  /** Terminates the worker. Its jobs are left to `onEnd`. */
+  end(why: EndReason) {
     if (this.#ended) return
     this.#ended = true
     void this.#worker.terminate()
     this.#options.onEnd(this, why, this.#started)
   }
 
-  /** Ends the worker without a word to `onEnd`. */
+  /** Terminates the worker without calling `onEnd`. */
   async dismiss() {
     this.#ended = true
     await this.#worker.terminate()
   }
 
-  #hear(report: WorkerReport) {
+  #onReport(report: WorkerReport) {
     if (this.#ended) return
-    this.#seen = performance.now()
+    this.#lastReport = performance.now()
     if ('verdict' in report) {
       const entry = this.#jobs.get(report.id)
       if (entry) entry.job.verdict = report.verdict

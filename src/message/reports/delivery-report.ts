@@ -5,7 +5,7 @@ import type { DeliveryReport, ReportedRecipient } from './reported.ts'
 
 const maxRecipients = 100
 
-/** The delivery status notification (RFC 3464, RFC 6533) in a message; null when there is none that names what became of a recipient. */
+/** The delivery status notification (RFC 3464, RFC 6533) in a message; null when there is none with the status of a recipient. */
 export function deliveryReport(mail: Mime): DeliveryReport | null {
   const part = mail.files.find(({ contentType }) => /^message\/(?:global-)?delivery-status$/i.test(contentType))
   if (!part) return null
@@ -19,17 +19,17 @@ export function deliveryReport(mail: Mime): DeliveryReport | null {
 const actions = ['failed', 'delayed', 'delivered', 'relayed', 'expanded'] as const
 
 function recipientOf(fields: readonly HeaderField[]): ReportedRecipient | null {
-  const said = textOf(fields, 'action')?.toLowerCase() ?? ''
+  const actionText = textOf(fields, 'action')?.toLowerCase() ?? ''
   const status = enhancedCodeIn(textOf(fields, 'status'))
-  const action = actions.find((one) => said.startsWith(one)) ?? implied(status, fields)
+  const action = actions.find((one) => actionText.startsWith(one)) ?? impliedAction(status, fields)
   if (!action) return null
   const diagnostic = textOf(fields, 'diagnostic-code')
-  // the type says what kind of words follow; for SMTP they begin with the code
+  // the text after the type `smtp` begins with the reply code
   const isSmtp = /^smtp\s*;/i.test(diagnostic ?? '')
-  const words = typed(diagnostic)
+  const words = withoutType(diagnostic)
   return {
     action,
-    status: precise(status, enhancedCodeIn(words)),
+    status: mostPrecise(status, enhancedCodeIn(words)),
     smtp_code: isSmtp || /^\W*[245]\d\d[ -]/.test(words ?? '') ? smtpCodeIn(words) : null,
     diagnostic: words,
     final_recipient: mailboxOf(textOf(fields, 'final-recipient')),
@@ -38,34 +38,34 @@ function recipientOf(fields: readonly HeaderField[]): ReportedRecipient | null {
   }
 }
 
-/** Some leave out the action, or have a word of their own for it: the code says as much. */
-function implied(status: string | null, fields: readonly HeaderField[]): ReportedRecipient['action'] | undefined {
+/** The action by the status code, for reports without a standard action. */
+function impliedAction(status: string | null, fields: readonly HeaderField[]): ReportedRecipient['action'] | undefined {
   if (!fields.some(({ name }) => name === 'final-recipient' || name === 'original-recipient')) return undefined
   if (status?.startsWith('5.')) return 'failed'
   if (status?.startsWith('4.')) return 'delayed'
   return status?.startsWith('2.') ? 'delivered' : undefined
 }
 
-/** `5.0.0` says nothing that the words do not say better. */
-function precise(status: string | null, said: string | null): string | null {
-  const vague = status === null || (/^\d\.0\.0$/.test(status) && said?.[0] === status[0])
-  return vague ? (said ?? status) : status
+/** Prefers the code in the diagnostic text over an unspecific `5.0.0`. */
+function mostPrecise(status: string | null, inText: string | null): string | null {
+  const vague = status === null || (/^\d\.0\.0$/.test(status) && inText?.[0] === status[0])
+  return vague ? (inText ?? status) : status
 }
 
-/** `dns; mx.example.com`; some add remarks. */
+/** The host of `dns; mx.example.com`, without comments. */
 function hostOf(value: string | null): string | null {
-  return typed(value)?.split(/[\s(]/)[0]?.replace(/\.$/, '') || null
+  return withoutType(value)?.split(/[\s(]/)[0]?.replace(/\.$/, '') || null
 }
 
-/** The words after `type;`. */
-function typed(value: string | null): string | null {
+/** The text after `type;`. */
+function withoutType(value: string | null): string | null {
   return lineOf(value?.replace(/^\s*[\w.-]{1,40}\s*;\s*/, ''))
 }
 
-/** `rfc822; ada@example.com`; RFC 6533 3 writes what is not ASCII as `\x{…}`, RFC 3461 4 as `+XX`. */
+/** The address of `rfc822; ada@example.com`. RFC 6533 3 encodes non-ASCII characters as `\x{…}`, RFC 3461 4 as `+XX`. */
 function mailboxOf(value: string | null): string | null {
   const kind = /^\s*([\w-]{1,40})\s*;/.exec(value ?? '')?.[1]?.toLowerCase()
-  const words = typed(value)
+  const words = withoutType(value)
   const plain =
     kind === 'utf-8' ? words?.replace(/\\x\{([0-9a-f]{1,6})\}/gi, (whole, hex: string) => character(whole, hex)) : words
   return bareAddress(plain ?? null)

@@ -4,22 +4,22 @@ import type { DmarcReport, DmarcRow } from './reported.ts'
 
 const maxRows = 500
 
-/** What of the policy is shown, as the report calls it. */
+/** Fields of the policy that are kept, by their names in the report. */
 const policyFields = new Set(['p', 'sp', 'np', 'pct', 'adkim', 'aspf', 'fo', 'testing', 'discovery_method'])
 
-/** An aggregate report (RFC 9990 appendix A; RFC 7489 appendix C); null when the text is none, or lacks its domain, sender or id. */
+/** A DMARC aggregate report (RFC 9990 appendix A; RFC 7489 appendix C); null for other text, or without domain, sender or id. */
 export function dmarcReport(xml: string): DmarcReport | null {
   if (!/<(?:[\w.-]+:)?feedback[\s>]/i.test(xml.slice(0, 10_000))) return null
-  const reading = new Reading()
+  const reader = new DmarcReportReader()
   try {
-    readXml(xml, reading)
+    readXml(xml, reader)
   } catch {
     return null
   }
-  return reading.report()
+  return reader.report()
 }
 
-class Reading {
+class DmarcReportReader {
   readonly #path: string[] = []
   readonly #once = new Map<string, string>()
   readonly #policy: Record<string, string> = {}
@@ -78,7 +78,7 @@ class Reading {
     const source_ip = row?.get('row/source_ip')
     if (!row || source_ip === undefined) return
     const of = (path: string): string => row.get(path)?.toLowerCase() ?? 'none'
-    const shown = {
+    const entry = {
       source_ip,
       count: countOf(row.get('row/count')),
       disposition: of('row/policy_evaluated/disposition'),
@@ -86,14 +86,14 @@ class Reading {
       spf: of('row/policy_evaluated/spf'),
       header_from: of('identifiers/header_from'),
     }
-    if (shown.dkim === 'pass' || shown.spf === 'pass') this.#pass += shown.count
-    else this.#fail += shown.count
-    if (this.#rows.length < maxRows) this.#rows.push(shown)
+    if (entry.dkim === 'pass' || entry.spf === 'pass') this.#pass += entry.count
+    else this.#fail += entry.count
+    if (this.#rows.length < maxRows) this.#rows.push(entry)
     else this.#leftOut++
   }
 }
 
-/** The paths that matter are few; a document full of others is not kept. */
+/** Keeps at most 100 values; few paths are used. */
 function keepFirst(values: Map<string, string>, path: string, value: string): void {
   if (!values.has(path) && values.size < 100) values.set(path, value)
 }
@@ -102,7 +102,7 @@ function countOf(text: string | undefined): number {
   return /^\d{1,9}$/.test(text ?? '') ? Number(text) : 0
 }
 
-/** Seconds since the epoch; a few write fractions. */
+/** A time from seconds since the epoch, possibly with a fraction. */
 function timeOf(text: string | undefined): string | null {
   const seconds = /^\d{1,10}(?:\.\d{1,6})?$/.test(text ?? '') ? Number(text) : Number.NaN
   return Number.isNaN(seconds) ? null : new Date(Math.floor(seconds) * 1000).toISOString()

@@ -2,13 +2,13 @@ import { firstValue, headEnd, type HeaderField, headersOf } from '../headers.ts'
 import type { File } from '../mime.ts'
 import type { Returned } from './reported.ts'
 
-const largest = 256 * 1024
+const maxOctets = 256 * 1024
 const maxGroups = 400
 
-/** Groups of fields with empty lines between them, as in `message/delivery-status`; what is past 256 KiB or 400 groups is left out. */
+/** Groups of fields separated by empty lines, as in `message/delivery-status`: at most 400 groups, of the first 256 KiB. */
 export function fieldGroups(octets: Buffer): HeaderField[][] {
   const groups: HeaderField[][] = []
-  let rest = withoutBlankLines(octets.subarray(0, largest))
+  let rest = withoutBlankLines(octets.subarray(0, maxOctets))
   for (let count = 0; rest.length > 0 && count < maxGroups; count++) {
     const end = Math.min(headEnd(rest), rest.length)
     const fields = headersOf(rest.subarray(0, end))
@@ -23,7 +23,7 @@ export function textOf(fields: readonly HeaderField[], name: string): string | n
   return lineOf(firstValue(fields, name))
 }
 
-/** Text as one line without control characters, at most 500; null when nothing is left. */
+/** Text as one line without control characters, at most 500 characters; null when nothing is left. */
 export function lineOf(text: string | undefined): string | null {
   if (text === undefined) return null
   const line = text
@@ -35,7 +35,7 @@ export function lineOf(text: string | undefined): string | null {
   return line === '' ? null : line
 }
 
-/** An address without its brackets; null when it is none. */
+/** An address without angle brackets; null when it is invalid. */
 export function bareAddress(text: string | null): string | null {
   const address = text?.replace(/^<|>$/g, '').trim() ?? ''
   return /^[^\s<>]{1,64}@[^\s<>@]{1,255}$/.test(address) ? address : null
@@ -43,7 +43,7 @@ export function bareAddress(text: string | null): string | null {
 
 const returnedTypes = /^(?:message\/(?:rfc822|global|rfc822-headers|global-headers)|text\/rfc822-headers)$/i
 
-/** What a report says of the message it brings back, whole or its header alone. */
+/** Identifies the message that a report returns, whole or its header only. */
 export function returnedOf(files: readonly File[]): Returned {
   const file = files.find(({ contentType }) => returnedTypes.test(contentType))
   return returnedFrom(file ? headersOf(withoutBlankLines(file.content)) : [])
@@ -62,12 +62,12 @@ function withoutBlankLines(octets: Buffer): Buffer {
   return octets.subarray(start)
 }
 
-/** The enhanced code (RFC 3463) that a text holds. */
+/** The enhanced code (RFC 3463) in a text. */
 export function enhancedCodeIn(text: string | null): string | null {
   return /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?!\.?\d)/.exec(text ?? '')?.[1] ?? null
 }
 
-/** The SMTP reply code that a text holds: first what stands at its start, then anywhere. */
+/** The SMTP reply code in a text: at its start, else anywhere. */
 export function smtpCodeIn(text: string | null): number | null {
   const found = /^\W{0,9}([245]\d\d)(?=[ \-#]|$)/.exec(text ?? '') ?? /(?<![\d.:/-])([45][0-5]\d)(?=[ \-#]\S)/.exec(text ?? '')
   return found ? Number(found[1]) : null

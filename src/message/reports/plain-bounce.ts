@@ -7,24 +7,24 @@ const maxRecipients = 20
 const maxText = 64 * 1024
 
 /**
- * A bounce of a server that writes for people alone: qmail and its like (QSBMF), Exim, old Sendmail and others in their manner. Read as far as
- * it goes: addresses that stand at the start of a line, codes in the words after them. Null for all that no mail server wrote about a delivery.
+ * A bounce in plain text only: qmail and others (QSBMF), Exim, old Sendmail and similar. Reads addresses at the start of a line, and codes in the
+ * text after them. Null for any message that is not a bounce of a mail server.
  */
 export function plainBounce(fields: readonly HeaderField[], mail: Mime): DeliveryReport | null {
   const subject = (firstValue(fields, 'subject') ?? '').slice(0, 500)
   const failed = firstValue(fields, 'x-failed-recipients')?.slice(0, 5000)
-  if (failed === undefined && !isServers(fields, subject, mail.text?.slice(0, 200) ?? '')) return null
-  const [report, copy] = parted(mail)
+  if (failed === undefined && !isFromServer(fields, subject, mail.text?.slice(0, 200) ?? '')) return null
+  const [report, copy] = splitReport(mail)
   const action = delayed.test(`${subject}\n${report}`) ? 'delayed' : 'failed'
-  const listed = (failed ?? '').split(',').flatMap((one) => bareAddress(one.trim()) ?? [])
-  const recipients = itemsOf(report, listed).map(({ address, words }) => recipientOf(action, address, words))
+  const addresses = (failed ?? '').split(',').flatMap((one) => bareAddress(one.trim()) ?? [])
+  const recipients = itemsOf(report, addresses).map(({ address, words }) => recipientOf(action, address, words))
   if (recipients.length === 0) return null
   return { kind: 'delivery', reporter: reporterIn(report), recipients, returned: returnedFrom(headersOf(copy)) }
 }
 
-/** The words about a recipient in the text beside a report: some servers leave them out of the report itself. */
-export function wordsAbout(mail: Mime, address: string): string | null {
-  const [report] = parted(mail)
+/** The reason for a recipient in the text part of a report: some servers omit it from the report itself. */
+export function reasonFor(mail: Mime, address: string): string | null {
+  const [report] = splitReport(mail)
   return lineOf(itemsOf(report, [address]).find(({ words }) => words !== '')?.words)
 }
 
@@ -34,31 +34,31 @@ const delayed =
 const subjects =
   /undeliver|un-deliver|deliver[a-z]{0,5} (?:has )?(?:status|fail|problem|delay)|fail[a-z]{0,5} (?:notice|to deliver)|returned (?:mail|to sender)|could not (?:be delivered|send)|non ?remis/i
 
-function isServers(fields: readonly HeaderField[], subject: string, opening: string): boolean {
+function isFromServer(fields: readonly HeaderField[], subject: string, opening: string): boolean {
   if (/^\s{0,20}(?:Hi\. This is the [\w-]|This message was created automatically by mail delivery software)/i.test(opening))
     return true
   const from = (firstValue(fields, 'from') ?? '').slice(0, 1000)
   return /(?:^|<)(?:mailer-daemon|postmaster)(?:[@>]|\s{0,9}(?:\(|$))/i.test(from) && subjects.test(subject)
 }
 
-/** The report, and the octets it quotes of the message. */
-function parted(mail: Mime): [string, Buffer] {
+/** Splits the text into the report and the quoted message. */
+function splitReport(mail: Mime): [string, Buffer] {
   const text = (mail.text ?? '').slice(0, maxText)
   let at = 0
   for (const line of text.split('\n')) {
-    if (line.length < 200 && /^[ \t>]{0,9}--/.test(line) && copies.test(line))
+    if (line.length < 200 && /^[ \t>]{0,9}--/.test(line) && copyDelimiter.test(line))
       return [text.slice(0, at), Buffer.from(text.slice(at + line.length).trimStart())]
     at += line.length + 1
   }
   return [text, Buffer.alloc(0)]
 }
 
-const copies = /below this line|copy of (?:the|your) message|original message|unsent message|returned message/i
+const copyDelimiter = /below this line|copy of (?:the|your) message|original message|unsent message|returned message/i
 
 const addressLine = /^[ \t]*<?([^\s<>@:;,"()]{1,64}@[^\s<>@:;,"()]{1,255})>?(?=$|[\s:;,.(])[:;,.]?/
 
-/** Addresses at the start of a line with the words up to the next, or to an empty line after words. */
-function itemsOf(report: string, listed: string[]): { address: string; words: string }[] {
+/** Addresses at the start of a line, with the text up to the next address, or to an empty line after some text. */
+function itemsOf(report: string, addresses: string[]): { address: string; words: string }[] {
   const items: { address: string; words: string }[] = []
   let open = false
   for (const whole of report.split('\n').slice(0, 2000)) {
@@ -66,7 +66,7 @@ function itemsOf(report: string, listed: string[]): { address: string; words: st
     const found = addressLine.exec(line)
     const address = found?.[1]
     const last = items.at(-1)
-    if (found && address !== undefined && (listed.length === 0 || isAmong(address, listed))) {
+    if (found && address !== undefined && (addresses.length === 0 || isAmong(address, addresses))) {
       if (items.length === maxRecipients) break
       items.push({ address, words: line.slice(found[0].length).trim() })
       open = true
@@ -74,12 +74,12 @@ function itemsOf(report: string, listed: string[]): { address: string; words: st
     else if (open && last && last.words.length < 2000) last.words += ` ${line.trim()}`
   }
   const named = new Set(items.map(({ address }) => address.toLowerCase()))
-  const silent = listed.filter((address) => !named.has(address.toLowerCase())).map((address) => ({ address, words: '' }))
-  return [...items, ...silent].slice(0, maxRecipients)
+  const withoutWords = addresses.filter((address) => !named.has(address.toLowerCase())).map((address) => ({ address, words: '' }))
+  return [...items, ...withoutWords].slice(0, maxRecipients)
 }
 
-function isAmong(address: string, listed: string[]): boolean {
-  return listed.some((one) => one.toLowerCase() === address.toLowerCase())
+function isAmong(address: string, addresses: string[]): boolean {
+  return addresses.some((one) => one.toLowerCase() === address.toLowerCase())
 }
 
 function recipientOf(action: 'failed' | 'delayed', address: string, words: string): ReportedRecipient {

@@ -1,10 +1,10 @@
-/** What another server reports of mail of ours; every list is bounded, every text one line. */
+/** A report of another server on our mail. Every list is bounded, every text is one line. */
 export type Report = DeliveryReport | FeedbackReport | DmarcReport | TlsReport
 
-/** What became of one message that we sent (RFC 3464), or the text that an old server writes for people. */
+/** The delivery status of one message that we sent (RFC 3464), or a plain-text bounce. */
 export interface DeliveryReport {
   kind: 'delivery'
-  /** The server that reports. */
+  /** The reporting server. */
   reporter: string | null
   /** At most 100. */
   recipients: ReportedRecipient[]
@@ -16,22 +16,22 @@ export interface ReportedRecipient {
   /** The enhanced code (RFC 3463). */
   status: string | null
   smtp_code: number | null
-  /** What the last server said, in words. */
+  /** The reply text of the last server. */
   diagnostic: string | null
   final_recipient: string | null
   original_recipient: string | null
-  /** The server that said so. */
+  /** The server that sent this reply. */
   remote: string | null
 }
 
-/** What a report brings back of the message it is about. */
+/** The identification of the returned message. */
 export interface Returned {
   message_id: string | null
   /** The address in Return-Path, without angle brackets. */
   return_path: string | null
 }
 
-/** A feedback report (RFC 5965): most often that a person called a message spam. */
+/** A feedback report (RFC 5965): mostly that a recipient marked a message as spam. */
 export interface FeedbackReport {
   kind: 'feedback'
   /** Lower case: `abuse`, `fraud`, `not-spam`, … */
@@ -44,7 +44,7 @@ export interface FeedbackReport {
   returned: Returned
 }
 
-/** An aggregate report on mail in a domain's name (RFC 9990, and RFC 7489 before it). */
+/** A DMARC aggregate report on a domain (RFC 9990, formerly RFC 7489). */
 export interface DmarcReport {
   kind: 'dmarc'
   reporter: string
@@ -54,10 +54,10 @@ export interface DmarcReport {
   begins_at: string | null
   ends_at: string | null
   policy: Record<string, string>
-  /** At most 500; `rows_left_out` says how many there were besides. */
+  /** At most 500; `rows_left_out` is the number of further rows. */
   rows: DmarcRow[]
   rows_left_out: number
-  /** Messages of all rows: those aligned by DKIM or SPF, and the others. */
+  /** Messages in all rows that were aligned by DKIM or SPF, and those that were not. */
   pass: number
   fail: number
 }
@@ -71,7 +71,7 @@ export interface DmarcRow {
   header_from: string
 }
 
-/** A report on the TLS sessions of those who send to a domain (RFC 8460). */
+/** A report on TLS sessions of a server that sends to a domain (RFC 8460). */
 export interface TlsReport {
   kind: 'tls'
   reporter: string

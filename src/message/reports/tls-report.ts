@@ -2,12 +2,12 @@ import { type JsonBounds, parseForeign } from '../../core/json-scan.ts'
 import { lineOf } from './field-groups.ts'
 import type { TlsPolicyReport, TlsReport } from './reported.ts'
 
-const most = 100
+const maxEntries = 100
 
-/** A large sender's has some hundred failures of some ten fields for each of our domains. */
+/** The report of a large sender has some hundred failures with some ten fields each for each domain. */
 const reportBounds: JsonBounds = { depth: 32, tokens: 200_000 }
 
-/** A report on TLS sessions (RFC 8460 4.4); null when the text is none, or lacks its sender, id or policies. */
+/** A TLS report (RFC 8460 4.4); null for other text, or without sender, id or policies. */
 export function tlsReport(json: string): TlsReport | null {
   const report = parsed(json)
   const reporter = line(report['organization-name'])
@@ -62,16 +62,16 @@ function record(value: unknown): Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}
 }
 
-/** At most a hundred of what should be a list. */
+/** At most a hundred entries; empty for anything but a list. */
 function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value.slice(0, most) : []
+  return Array.isArray(value) ? value.slice(0, maxEntries) : []
 }
 
 function line(value: unknown): string | null {
   return typeof value === 'string' ? (lineOf(value)?.slice(0, 255) ?? null) : null
 }
 
-/** Some write numbers as text. */
+/** A count; some servers write numbers as strings. */
 function countOf(value: unknown): number {
   const count = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
   return Number.isSafeInteger(count) && (count as number) >= 0 ? (count as number) : 0

@@ -1,19 +1,19 @@
 import { gunzipSync, inflateRawSync } from 'node:zlib'
 import { Unzip, type UnzipDecoder } from 'fflate'
 
-/** Octets of a report as it came, and as it is read. */
-const maxPacked = 4 * 1024 * 1024
-const maxUnpacked = 10 * 1024 * 1024
+/** The largest report in octets, compressed and decompressed. */
+const maxCompressed = 4 * 1024 * 1024
+const maxDecompressed = 10 * 1024 * 1024
 
 /**
- * The text in a file: in the first entry of a ZIP that is no folder, in a gzip, or as it stands. Undefined when there is none, it is damaged,
- * or has more than 4 MiB packed or 10 MiB unpacked, which are never in memory.
+ * The text in a file: in the first entry of a ZIP that is not a directory, in a gzip, or as it is. Undefined when there is none, when it is
+ * damaged, or above 4 MiB compressed or 10 MiB decompressed. More than that is never in memory.
  */
 export function unpacked(octets: Buffer): string | undefined {
-  if (octets.length > maxPacked) return undefined
+  if (octets.length > maxCompressed) return undefined
   try {
     const plain = isGzip(octets)
-      ? gunzipSync(octets, { maxOutputLength: maxUnpacked })
+      ? gunzipSync(octets, { maxOutputLength: maxDecompressed })
       : octets.subarray(0, 4).toString('latin1') === 'PK\x03\x04'
         ? firstEntry(octets)
         : octets
@@ -28,33 +28,33 @@ function isGzip(octets: Buffer): boolean {
   return octets[0] === 0x1f && octets[1] === 0x8b
 }
 
-// The library finds where the entry is; the inflating is left to zlib, which stops at a limit.
+// The library locates the entry; zlib inflates it, with a limit.
 function firstEntry(octets: Buffer): Buffer | undefined {
   let entry: Entry | undefined
   const unzip = new Unzip((file) => {
     if (entry || file.name.endsWith('/')) return
-    entry = { deflated: file.compression === 8, chunks: [], whole: false }
+    entry = { deflated: file.compression === 8, chunks: [], complete: false }
     file.ondata = (error, chunk, final) => {
-      if (error || !entry || entry.whole) return
+      if (error || !entry || entry.complete) return
       entry.chunks.push(chunk)
-      entry.whole = final
+      entry.complete = final
     }
     file.start()
   })
   unzip.register(Deflated)
   unzip.push(octets, true)
-  if (!entry?.whole) return undefined
-  const packed = Buffer.concat(entry.chunks)
-  return entry.deflated ? inflateRawSync(packed, { maxOutputLength: maxUnpacked }) : packed
+  if (!entry?.complete) return undefined
+  const compressed = Buffer.concat(entry.chunks)
+  return entry.deflated ? inflateRawSync(compressed, { maxOutputLength: maxDecompressed }) : compressed
 }
 
 interface Entry {
   deflated: boolean
   chunks: Uint8Array[]
-  whole: boolean
+  complete: boolean
 }
 
-/** Hands on what is deflated as it is. */
+/** Passes deflated data through unchanged. */
 class Deflated implements UnzipDecoder {
   static readonly compression = 8
   ondata: UnzipDecoder['ondata'] = () => undefined

@@ -6,7 +6,7 @@ import type { CronJob } from '../../core/cron.ts'
 import type { Log } from '../../core/log.ts'
 import { masterKeySource } from '../../core/service-unit.ts'
 import type { Metrics } from '../../core/metrics.ts'
-import { callInside } from '../../net/outside.ts'
+import { callConfigured } from '../../net/outside.ts'
 import type { EventLog } from '../../events/log.ts'
 import type { EventType } from '../../events/model.ts'
 import type { AnyRoute } from '../../http/route.ts'
@@ -189,7 +189,7 @@ function nameOf(url: string): string {
 function timeAt(url: string): () => Promise<number> {
   return async () => {
     const input = { method: 'GET' as const, headers: [], body: null, signal: AbortSignal.timeout(10_000), limit: 1024 * 1024 }
-    const { headers } = await callInside(new URL(url), input)
+    const { headers } = await callConfigured(new URL(url), input)
     const time = Date.parse([headers['date']].flat()[0] ?? '')
     if (Number.isNaN(time)) throw new Error('its answer has no Date')
     return time + 500

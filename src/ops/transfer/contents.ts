@@ -5,7 +5,7 @@ import { type Clock, iso } from '../../core/clock.ts'
 import { type Caller, may, type Scope } from '../../core/scopes.ts'
 import type { Packable } from '../../core/zip/zip.ts'
 import type { Identity } from '../../identities/model.ts'
-import type { MailArchive, Archived } from '../../mail/archive.ts'
+import type { MailArchive, ArchivedEmail } from '../../mail/archive.ts'
 import type { StoredEmail } from '../../mail/email-rows.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
 import type { Sms } from '../../sms/model.ts'
@@ -70,7 +70,7 @@ export class Contents {
       if (this.#format === 'mbox') {
         yield this.#file('messages.mbox', this.#mbox(spool))
         for (const { row, file } of this.#inexact) {
-          const bytes = await this.#deps.mail.octets(row)
+          const bytes = await this.#deps.mail.rawMessage(row)
           if (bytes) yield this.#quietly(file, bytes)
         }
       } else {
@@ -108,7 +108,7 @@ export class Contents {
     }
   }
 
-  async *#messages(): AsyncGenerator<{ row: StoredEmail; archived: Archived; bytes: Buffer | undefined }> {
+  async *#messages(): AsyncGenerator<{ row: StoredEmail; archived: ArchivedEmail; bytes: Buffer | undefined }> {
     const { mail } = this.#deps
     for (let seq = 0; ;) {
       const rows = await mail.after(seq, this.#identity.id, batch)
@@ -116,7 +116,7 @@ export class Contents {
         this.#step()
         this.counts.messages += 1
         seq = row.seq
-        yield { row, archived, bytes: await mail.octets(row) }
+        yield { row, archived, bytes: await mail.rawMessage(row) }
       }
       if (rows.length < batch) return
     }
@@ -170,7 +170,7 @@ function name(index: number): string {
 
 async function note(
   { lines: file }: Spool,
-  archived: Archived,
+  archived: ArchivedEmail,
   bytes: Buffer | undefined,
   place: { file: string | null; mbox_index: number | null },
 ): Promise<void> {

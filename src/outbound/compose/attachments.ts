@@ -33,7 +33,7 @@ export async function attachmentsOf(inputs: readonly NewAttachment[], options: F
   const available = maxBytes - files.reduce((sum, { file }) => sum + file.content.length, 0)
   if (available < 0) throw tooLarge(files[0]!.place)
   const remote = files.filter(({ input }) => input.url !== undefined)
-  if (remote.length > 0) await options.share.inTurn(options.signal, () => fetchEach(remote, available, options))
+  if (remote.length > 0) await options.share.run(options.signal, () => fetchEach(remote, available, options))
   return files.map(({ file }) => file)
 }
 
@@ -105,7 +105,7 @@ async function fetched(
 ): Promise<{ type: string | undefined; body: Buffer }> {
   if (deadline <= 0) throw invalid(param, `${param} was not fetched: all together took more than ${timeout / 1000} s.`)
   try {
-    const { status, headers, body } = await outside.get(url, { signal, limit: available, deadline, take: share.take })
+    const { status, headers, body } = await outside.get(url, { signal, limit: available, deadline, take: share.reserve })
     if (status !== 200) throw new Unreachable(`it answered ${status}`)
     const [encoding = 'identity'] = [headers['content-encoding']].flat()
     // decompressed it could be a thousand times as large

@@ -12,7 +12,7 @@ import type { IdentityRow } from '../../identities/identities.ts'
 import type { Examiner } from '../../mail/workers/examiner.ts'
 import type { Examination } from '../../mail/types.ts'
 import type { Email, Envelope } from '../../mail/model.ts'
-import type { Kept, OutgoingEmails } from '../../mail/outgoing.ts'
+import type { StoredMessage, OutgoingEmails } from '../../mail/outgoing.ts'
 import type { Trash } from '../../ops/retention/trash.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 import type { Draft, MessageContent } from './compose.ts'
@@ -236,7 +236,7 @@ export class Outbox {
   async #enqueue(
     tx: Transaction,
     { owner: { account_id }, from, send_at, require_tls }: ComposedEmail,
-    kept: Kept,
+    kept: StoredMessage,
   ): Promise<void> {
     const { queue } = this.#deps
     if (send_at !== null) {

@@ -79,7 +79,7 @@ export class Pending implements Dispatcher {
     for (const { seq, status, delivery_id } of await this.#recipients(tx, emailId)) {
       // a running delivery is ended by its courier
       if (!['queued', 'deferred'].includes(status) || delivery_id === null || !(await queue.abandon(tx, delivery_id))) continue
-      await outgoing.note(tx, seq, { status: 'cancelled', next_attempt_at: null })
+      await outgoing.updateDelivery(tx, seq, { status: 'cancelled', next_attempt_at: null })
     }
   }
 
@@ -116,7 +116,7 @@ export class Pending implements Dispatcher {
     )
     for (const { seq, delivery_id } of rows) {
       const retried = delivery_id !== null && (await queue.retryNow(tx, delivery_id))
-      if (retried) await outgoing.note(tx, seq, { next_attempt_at: iso(clock.now()) })
+      if (retried) await outgoing.updateDelivery(tx, seq, { next_attempt_at: iso(clock.now()) })
     }
   }
 
@@ -133,8 +133,8 @@ export class Pending implements Dispatcher {
     await limits.giveBack(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, countedAt(email)))
     await limits.count(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, Date.parse(at)))
     // a scheduled message is unsigned, so its trace is only the Date
-    await outgoing.stamp(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
-    for (const { seq } of rows) await outgoing.note(tx, seq, { next_attempt_at: at })
+    await outgoing.setTrace(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
+    for (const { seq } of rows) await outgoing.updateDelivery(tx, seq, { next_attempt_at: at })
   }
 
   /** Messages of revoked keys are not released from now on (`Release`); they are cancelled, with events, soon after. */
@@ -159,7 +159,7 @@ export class Pending implements Dispatcher {
       const known = cancelled.get(row.delivery_id) ?? (await this.#stop(tx, row, row.delivery_id))
       cancelled.set(row.delivery_id, known)
       if (!known) continue
-      await outgoing.note(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
+      await outgoing.updateDelivery(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
       cancelledRows.push(row)
     }
     if (cancelledRows.length === 0) return 0
@@ -167,7 +167,7 @@ export class Pending implements Dispatcher {
     await limits.giveBack(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, countedAt(email)))
     if (cancelledRows.length === rows.length)
       await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
-    await outgoing.tell(tx, emailCancelled, email.id, {})
+    await outgoing.appendEvent(tx, emailCancelled, email.id, {})
     return cancelledRows.length
   }
 

@@ -41,7 +41,7 @@ export class Release implements Courier<ReleaseLoad> {
     const { database, outgoing, signer, queue } = this.#deps
     const email = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id} AND status = 'scheduled'`)
     if (!email) return gone
-    const octets = await outgoing.octets(email)
+    const octets = await outgoing.rawMessage(email)
     if (!octets) throw new Error(`The octets of ${email_id} are gone.`)
     const trace = `${await signer.sign(domainOf(email.from_address), octets)}${email.trace}`
     return database.transaction(async (tx) => {
@@ -50,7 +50,7 @@ export class Release implements Courier<ReleaseLoad> {
           AND emails.status = 'scheduled' AND NOT EXISTS (${endedKeys} AND id = json_extract(emails.detail, '$.created_by'))`,
       )
       if (!row) return gone
-      await outgoing.stamp(tx, email_id, { trace })
+      await outgoing.setTrace(tx, email_id, { trace })
       const recipients = await this.#note(tx, email_id, { status: 'queued', next_attempt_at: this.#now() })
       await enqueueCopies(tx, queue, row.account_id, recipients, require_tls)
       return 'released'
@@ -66,14 +66,14 @@ export class Release implements Courier<ReleaseLoad> {
     if (!(await tx.get(sql`SELECT 1 FROM emails WHERE id = ${email_id} AND status = 'scheduled'`))) return
     const rows = await this.#note(tx, email_id, { status: 'failed', response, next_attempt_at: null })
     for (const { seq } of rows) {
-      const delivery = await this.#deps.outgoing.note(tx, seq, {})
-      if (delivery) await this.#deps.outgoing.tell(tx, emailFailed, email_id, { delivery })
+      const delivery = await this.#deps.outgoing.updateDelivery(tx, seq, {})
+      if (delivery) await this.#deps.outgoing.appendEvent(tx, emailFailed, email_id, { delivery })
     }
   }
 
   async #note(tx: Transaction, emailId: string, change: Partial<RecipientRow>): Promise<RecipientRow[]> {
     const rows = await tx.all<RecipientRow>(sql`SELECT * FROM email_recipients WHERE email_id = ${emailId} ORDER BY position`)
-    for (const { seq } of rows) await this.#deps.outgoing.note(tx, seq, change)
+    for (const { seq } of rows) await this.#deps.outgoing.updateDelivery(tx, seq, change)
     return rows
   }
 

@@ -88,7 +88,7 @@ export class SendService {
     const original = await this.#original(caller, identityId, emailId)
     const addressees = addresseesOf(input)
     const from = await senderOf(identities, owner, input.from)
-    requireFewHops(await this.#deps.emails.octets(original.row), 'email_id')
+    requireFewHops(await this.#deps.emails.rawMessage(original.row), 'email_id')
     return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft) => {
       requireNoReferences(draft, 'headers')
       const isWhole = input.as_attachment ?? false
@@ -115,13 +115,13 @@ export class SendService {
       const envelope = { caller, addressees, send_at: drafts.sendAt(input.send_at), from }
       return await outbox.accept(owner, envelope, async () => finish(await drafts.read(input, share, signal)))
     } finally {
-      share.giveBack()
+      share.release()
     }
   }
 
   /** A complete message as an attachment. Throws Fault for a mail loop. */
   async asAttachment({ email, row }: Original): Promise<OutgoingAttachment> {
-    const raw = await this.#deps.emails.octets(row)
+    const raw = await this.#deps.emails.rawMessage(row)
     requireFewHops(raw, 'email_id')
     // of what came, the trace is ours; of what is ours, it is a part of the message
     const content = email.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
@@ -148,7 +148,7 @@ export class SendService {
     if (size > largestMessage)
       throw invalid('as_attachment', 'The attachments of the message do not fit into 25 MiB.', 'message_too_large')
     if (size === 0 && email.attachments.length === 0) return []
-    const raw = await this.#deps.emails.octets(row)
+    const raw = await this.#deps.emails.rawMessage(row)
     const found: OutgoingAttachment[] = []
     for (const { index, filename, content_type, content_id, disposition } of email.attachments) {
       const file = await this.#deps.examiner.attachment(raw, index, accountId)

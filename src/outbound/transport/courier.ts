@@ -93,7 +93,7 @@ export class MailCourier implements Courier<EmailLoad> {
   }
 
   async begin(tx: Transaction, { recipient_seq }: EmailLoad, attempt: number): Promise<void> {
-    await this.#deps.outgoing.note(tx, recipient_seq, { status: 'sending', attempts: attempt, next_attempt_at: null })
+    await this.#deps.outgoing.updateDelivery(tx, recipient_seq, { status: 'sending', attempts: attempt, next_attempt_at: null })
   }
 
   async deliver(load: EmailLoad, attempt: number, signal: AbortSignal, notes: AttemptNotes): Promise<string> {
@@ -145,7 +145,7 @@ export class MailCourier implements Courier<EmailLoad> {
       const why = recipient ? `The delivery was ${recipient.status}` : 'The message was deleted'
       throw conflict(`${why}: it is not tried again.`, { code: 'not_repeatable' })
     }
-    await this.#deps.outgoing.note(tx, recipient, { status: 'queued' })
+    await this.#deps.outgoing.updateDelivery(tx, recipient, { status: 'queued' })
   }
 
   async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal, notes: AttemptNotes): Promise<TransportAnswer> {
@@ -191,7 +191,7 @@ export class MailCourier implements Courier<EmailLoad> {
   }
 
   async #raw({ email }: QueuedEmail): Promise<Buffer> {
-    const found = await this.#deps.outgoing.octets(email)
+    const found = await this.#deps.outgoing.rawMessage(email)
     if (!found) throw refused('the message is no longer there')
     return found
   }
@@ -246,7 +246,7 @@ export class MailCourier implements Courier<EmailLoad> {
       own: true as const,
     }
     try {
-      notes['email_ids'] = await inbox.deliverOwn(envelope, raw)
+      notes['email_ids'] = await inbox.deliverInternal(envelope, raw)
     } catch (error) {
       if (!isRefusal(error)) throw error
       throw refusal(`${error.code} ${error.enhanced} ${error.text}`, 'rcpt').at({

@@ -36,7 +36,7 @@ export class Outcomes {
     const reply = readAnswer(answer)
     const status = statusOf(outcome, reply)
     const now = iso(clock.now())
-    const delivery = await outgoing.note(tx, before, {
+    const delivery = await outgoing.updateDelivery(tx, before, {
       status,
       smtp_code: reply.smtp_code,
       enhanced_code: reply.enhanced_code,
@@ -69,12 +69,12 @@ export class Outcomes {
     const { outgoing } = this.#deps
     const { email_id } = recipient
     if (status === 'deferred') {
-      if (await this.#isReportable(tx, recipient)) await outgoing.tell(tx, emailDeferred, email_id, { delivery })
+      if (await this.#isReportable(tx, recipient)) await outgoing.appendEvent(tx, emailDeferred, email_id, { delivery })
     } else if (status in events) {
       const counts = status === 'bounced' ? hard : status !== 'failed'
-      const outside = counts && (await outgoing.goesOutside(tx, recipient))
+      const outside = counts && (await outgoing.isExternalRecipient(tx, recipient))
       const annotation = outside ? (status === 'bounced' ? 'nobody' : 'outside') : null
-      await outgoing.tell(tx, events[status as keyof typeof events], email_id, { delivery }, annotation)
+      await outgoing.appendEvent(tx, events[status as keyof typeof events], email_id, { delivery }, annotation)
     }
   }
 

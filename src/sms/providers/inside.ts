@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { parseForeign } from '../../core/json-scan.ts'
 import { retryAfter } from '../../queue/backoff.ts'
-import { callInside, Unreachable } from '../../net/outside.ts'
+import { callConfigured, Unreachable } from '../../net/outside.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
 
 /** The timeout of one request in milliseconds. */
@@ -24,7 +24,7 @@ export async function ask(
   }: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string; signal?: AbortSignal },
   { who, clock, secrets }: { who: string; clock: Clock; secrets: readonly string[] },
 ): Promise<Record<string, unknown>> {
-  const answer = await callInside(new URL(url), {
+  const answer = await callConfigured(new URL(url), {
     method,
     headers: Object.entries({ ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers }).flat(),
     body: body === undefined ? null : Buffer.from(body),

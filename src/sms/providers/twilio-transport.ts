@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { retryAfter } from '../../queue/backoff.ts'
-import { callInside, Unreachable } from '../../net/outside.ts'
+import { callConfigured, Unreachable } from '../../net/outside.ts'
 import { Busy, Lost } from '../provider.ts'
 import { redact } from './inside.ts'
 
@@ -68,7 +68,7 @@ export class TwilioTransport {
     form: string,
   ): Promise<{ status: number; headers: Answered['headers']; text: string }> {
     try {
-      return await callInside(url, {
+      return await callConfigured(url, {
         method: method.toUpperCase() as 'GET' | 'POST' | 'DELETE',
         headers: [...Object.entries(headers), ['Authorization', `Basic ${credentials}`]].flat(),
         body: method === 'post' ? Buffer.from(form) : null,

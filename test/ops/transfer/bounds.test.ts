@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { twinsOf } from '../../../src/mail/archive.ts'
+import { duplicateCandidates } from '../../../src/mail/archive.ts'
 import { type SmsState, twinOf } from '../../../src/sms/archive.ts'
 import type { Sql } from '../../../src/store/database.ts'
 import { messagesOf } from '../../../src/ops/transfer/mbox.ts'
@@ -245,7 +245,11 @@ test(
 
 /** Finds what an e-mail of an archive may be. */
 const mail = (message_id: string | null) =>
-  twinsOf('ident_x', { raw: Buffer.from('x'), state: {}, examined: { sha256: '00', parsed: { message_id } } } as never)
+  duplicateCandidates('ident_x', {
+    raw: Buffer.from('x'),
+    state: {},
+    examined: { sha256: '00', parsed: { message_id } },
+  } as never)
 
 test('whether a message is there already is found by an index, among a bounded number, however many there are', async () => {
   const box = await appliance()

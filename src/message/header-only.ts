@@ -2,18 +2,18 @@ import { mailboxes, upTo } from './addresses.ts'
 import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
 import type { Parsed } from './parsed.ts'
-import { shownLine } from './shown-line.ts'
+import { displayLine } from './display-line.ts'
 
-/** What can be said of a message the parser did not finish: its plain header fields, cheap to read whatever they hold. */
-export function unread(raw: Buffer, why: string): Parsed {
+/** The result for a message that was not parsed: its undecoded header fields, which are cheap to read whatever they contain. */
+export function headerOnly(raw: Buffer, why: string): Parsed {
   const fields = headersOf(raw.subarray(0, longestHeader))
   const first = (name: string) => firstValue(fields, name)?.slice(0, longestValue)
   const boxes = (name: string) =>
     mailboxes(fields.filter((field) => field.name === name).map(({ value }) => upTo(longestValue, value)))
   const [author, another] = boxes('from')
   return {
-    subject: shownLine(first('subject') ?? ''),
-    // With several authors none is shown as the author.
+    subject: displayLine(first('subject') ?? ''),
+    // With several authors there is no From.
     from: author && !another ? author : null,
     reply_to: boxes('reply-to')[0]?.address ?? null,
     to: boxes('to'),
@@ -37,8 +37,8 @@ export function unread(raw: Buffer, why: string): Parsed {
   }
 }
 
-/** Which message it is that begins so, for the log; empty of one that did not begin. */
-export function glance(head: Buffer | null): { message_id: string | null; from_domain: string | null } {
+/** Message-ID and From domain of a message that begins with `head`, for the log. Null values without one. */
+export function headerSummary(head: Buffer | null): { message_id: string | null; from_domain: string | null } {
   const fields = head === null ? [] : headersOf(head.subarray(0, longestHeader))
   const address = mailboxes(fields.filter(({ name }) => name === 'from').map(({ value }) => upTo(longestValue, value)))[0]
     ?.address
@@ -48,7 +48,7 @@ export function glance(head: Buffer | null): { message_id: string | null; from_d
   }
 }
 
-// This may run in the main thread, on the very header that a parser did not survive.
+// Low limits: this may run in the main thread, on a header that crashed the parser.
 const longestHeader = 32 * 1024
 const longestValue = 2048
 

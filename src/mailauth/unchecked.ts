@@ -1,8 +1,8 @@
 import { authenticationResults, oneLine } from './authentication-results.ts'
 import type { Authentication, AuthResult, Envelope, Verdict } from '../mail/model.ts'
 
-/** The verdict on a message that was not judged: one result throughout, and kept. */
-export function undecided(envelope: Envelope, hostname: string, why: string, result: AuthResult = 'temperror'): Verdict {
+/** The verdict on a message that was not checked: the same result for every check, action `keep`. */
+export function uncheckedVerdict(envelope: Envelope, hostname: string, why: string, result: AuthResult = 'temperror'): Verdict {
   const reason = oneLine(why)
   const authentication: Authentication = {
     spf: { result, domain: null, reason },
@@ -21,8 +21,8 @@ export function undecided(envelope: Envelope, hostname: string, why: string, res
   }
 }
 
-/** The verdict on a message that one of our identities sends to another: its From is who it is, for it never left this box. */
-export function vouched(envelope: Envelope, hostname: string, from: string): Verdict {
+/** The verdict on a message between identities of this box: its From is verified, as the message never left the box. */
+export function internalVerdict(envelope: Envelope, hostname: string, from: string): Verdict {
   const domain = from.slice(from.lastIndexOf('@') + 1)
   const reason = 'sent on this box'
   const authentication: Authentication = {
