@@ -151,12 +151,6 @@ test('a body in chunks of an octet each is refused above some thousands of them'
 })
 
 test('of a call that was refused the rest is read up to as many chunks, and no further', async () => {
-  const answersTo = async (chunks: number): Promise<number> => {
-    const head = `POST /v1/toys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
-    const next = `GET /v1/toys HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
-    const heard = await box.raw(`${head}${'1\r\n \r\n'.repeat(chunks)}0\r\n\r\n${next}`)
-    return heard.match(/HTTP\/1\.1 401 /g)?.length ?? 0
-  }
   expect(await answersTo(600)).toBe(2)
   expect(await answersTo(100_000)).toBe(1)
 })
@@ -281,3 +275,11 @@ test('others have their turn while a large body is parsed', async () => {
   expect((a as string).length).toBe(8 * 1024 * 1024)
   expect(turns).toBeGreaterThan(4)
 })
+
+/** How many answers 401 a call that is refused hears, with a body in so many chunks and another call behind it. */
+async function answersTo(chunks: number): Promise<number> {
+  const head = `POST /v1/toys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const next = `GET /v1/toys HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
+  const heard = await box.raw(`${head}${'1\r\n \r\n'.repeat(chunks)}0\r\n\r\n${next}`)
+  return heard.match(/HTTP\/1\.1 401 /g)?.length ?? 0
+}
