@@ -58,7 +58,7 @@ const made: [file: string, argument: string, like: RegExp][] = [
   ],
   ['message/reply-text.ts', '`^[', /^[\s*]*(?:from|sent|date)\s?\**[:：]/iu],
   ['mail/search.ts', 'cjk.source', /[\u2E80-\u9FFF\u{20000}-\u{3FFFF}]/gu],
-  ['message/display-line.ts', 'turning', /[\u202A-\u202E\u2066-\u2069]/gu],
+  ['message/display-line.ts', 'directionControls', /[\u202A-\u202E\u2066-\u2069]/gu],
   // `escape` written out
   [
     'realtime/pattern.ts',

@@ -92,10 +92,10 @@ export class Deferred extends Error {
   readonly retryAfter: number | undefined
   readonly maxDelay: number | undefined
 
-  constructor(answer: string, retryAfter?: number, within?: number) {
+  constructor(answer: string, retryAfter?: number, maxDelay?: number) {
     super(answer)
     this.name = 'Deferred'
     this.retryAfter = retryAfter
-    this.maxDelay = within
+    this.maxDelay = maxDelay
   }
 }

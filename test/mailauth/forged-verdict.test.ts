@@ -108,7 +108,7 @@ describe('lines that somebody else put before a signed message', () => {
     ['a no-break space', '\u00a0'],
     ['an ideographic space', '\u3000'],
     ['a vertical tab', '\v'],
-  ])('a Subject after %s is no field, and is not shown', async (_, space) => {
+  ])('a Subject after %s is not a field, and is not shown', async (_, space) => {
     const raw = (await signed()).toString()
     const forged = Buffer.from(`X-A: b\r\n${space}${code}${space}${multipart}${raw}`)
     expect(await parse(forged)).toMatchObject({
@@ -180,7 +180,7 @@ describe('lines that somebody else put before a signed message', () => {
   })
 })
 
-describe('a line that is no field to other readers, below the fields of a signed message', () => {
+describe('a line that is not a field to other readers, below the fields of a signed message', () => {
   const text = 'Your sign-in code is 493817, enter it at https://evil.test/'
   test.each([
     ['a blank before the colon', `Comments : ${text}`],
@@ -206,11 +206,11 @@ describe('a line that is no field to other readers, below the fields of a signed
         expect(authentication.dmarc).toMatchObject({
           result: 'pass',
           aligned_by: ['dkim'],
-          reason: expect.stringMatching(/^not verified: .* no field/),
+          reason: expect.stringMatching(/^not verified: .* not a field/),
         })
       }
     }
-    expect(reasons).toContainEqual(expect.stringContaining('no field'))
+    expect(reasons).toContainEqual(expect.stringContaining('not a field'))
   })
 
   test('nor can it be of another author that is shown', async () => {
@@ -247,7 +247,7 @@ describe('a line that is no field to other readers, below the fields of a signed
     expect(await verdictOn(sealed.replace('\r\n\r\n', `\r\nComments : ${text}\r\n\r\n`))).toMatchObject({
       action: 'keep',
       verified_domain: null,
-      authentication: { arc: { result: 'pass', reason: expect.stringContaining('no field') } },
+      authentication: { arc: { result: 'pass', reason: expect.stringContaining('not a field') } },
     })
   })
 })

@@ -60,7 +60,7 @@ describe('a URL', () => {
     expect(body.attachments).toMatchObject([{ filename: 'bill', content_type: 'application/pdf', size: 3 }])
     const large = await send(world, { to: world.bob.email, attachments: [{ filename: 'x', url: `${url}/large` }] })
     expect([large.status, large.body.error]).toMatchObject([400, { param: 'attachments[0].url', code: 'url_unreachable' }])
-    expect(large.body.error['message']).toMatch(/has more than \d+ octets/)
+    expect(large.body.error['message']).toMatch(/has more than \d+ bytes/)
     expect(asked).toEqual(['/bill', '/large'])
   })
 

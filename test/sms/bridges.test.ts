@@ -298,7 +298,7 @@ test('a phone that was off, or forgot, is told within the hour where to report',
   expect(jobs.map(({ schedule }) => schedule)).toEqual([expect.stringMatching(/^\d+ \* \* \* \*$/)])
   far.behaviour = says(503)
   await jobs[0]!.run()
-  expect(opened.logged.join('')).toContain('could not be told where to report')
+  expect(opened.logged.join('')).toContain('callbacks of the SMS provider could not be registered')
   far.behaviour = says(200, {}, '{}')
   const before = far.received.length
   await jobs[0]!.run()

@@ -40,7 +40,7 @@ export class AttemptBounds {
       if (this.#memory > 0 && this.#memory + size > maxMemory) {
         throw new Undelivered(
           { outcome: 'deferred', response: 'too much mail is on its way; this one waits' },
-          { within: minute },
+          { maxDelay: minute },
         )
       }
       reserved = size

@@ -243,7 +243,7 @@ function openingFailure(error: unknown, connection: SMTPConnection, level: TlsLe
 
 /** A refusal in the greeting concerns only this server: another one of the domain may accept. */
 function ofThisServer({ answer, maxDelay }: Undelivered): Undelivered {
-  return new Undelivered(answer, { within: maxDelay, step: 'connect' })
+  return new Undelivered(answer, { maxDelay, step: 'connect' })
 }
 
 function sendingFailure(error: unknown, hostname: string): Undelivered {

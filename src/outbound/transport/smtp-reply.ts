@@ -31,7 +31,7 @@ export function refusal(reply: string, stage: Stage): Undelivered {
   if (code < 400) return new Undelivered({ outcome: 'deferred', response: `it answered nonsense: ${text.slice(0, 200)}` })
   const answer = { smtp_code: code, enhanced_code: enhanced, response: text }
   if (code < 500)
-    return new Undelivered({ outcome: 'deferred', ...answer }, isGreylisting(answer) ? { within: greylistDelay } : {})
+    return new Undelivered({ outcome: 'deferred', ...answer }, isGreylisting(answer) ? { maxDelay: greylistDelay } : {})
   return new Undelivered({
     outcome: 'bounced',
     ...answer,

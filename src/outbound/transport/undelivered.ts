@@ -45,16 +45,16 @@ export class Undelivered extends Error {
   constructor(
     answer: Partial<TransportAnswer> & FailedOutcome & { response: string },
     {
-      within,
+      maxDelay,
       step,
       tlsFailure,
-    }: { within?: number | undefined; step?: Step | undefined; tlsFailure?: TlsFailure | undefined } = {},
+    }: { maxDelay?: number | undefined; step?: Step | undefined; tlsFailure?: TlsFailure | undefined } = {},
   ) {
     super(answer.response)
     this.name = 'Undelivered'
     this.step = step
     this.answer = { smtp_code: null, enhanced_code: null, mx: null, ip: null, tls: null, ...answer }
-    this.maxDelay = within
+    this.maxDelay = maxDelay
     this.tlsFailure = tlsFailure
   }
 
