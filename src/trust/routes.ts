@@ -43,7 +43,7 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       path: '/identities/:id/events',
       scope: 'identities:write',
       tag,
-      summary: 'Report on a subject',
+      summary: 'Report on somebody',
       description:
         'What this identity has to say of an agent of this box or another, of an address, or of itself. positive, negative and dispute count in ' +
         'the reputation of an agent of another account; each counts half of the one before of its type, and five a day at most. Other names ' +

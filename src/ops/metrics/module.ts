@@ -62,7 +62,7 @@ export function routes(series: Series): AnyRoute[] {
       scope: 'account:read',
       operator: true,
       tag: 'Operation',
-      summary: 'Get metrics',
+      summary: 'Get what went on',
       description:
         'Mail, events, webhooks, calls, the queue and the disk, minute by minute for a week; at most a day (1440) of minutes, or a week of hours, ' +
         'at once. The step that holds `from` is the first. Work is counted in the minute in which it ended.',
