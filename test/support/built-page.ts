@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 const root = join(import.meta.dirname, '..', '..')
-const sources = join(root, 'src', 'page', 'browser')
+const sources = join(root, 'src', 'web', 'browser')
 const lock = join(root, 'node_modules', '.page-building')
 
 /** Builds the page when what is built is older than what it is built of; of test files that run at once, one does. */
