@@ -23,7 +23,7 @@ function views(ada: string, thread: string): View[] {
   return [
     { name: 'sign-in', path: '/', visitor: true },
     { name: 'identities', path: '/' },
-    { name: 'inbox', path: inbox, before: (page) => page.getByText('Where it is from').click() },
+    { name: 'inbox', path: inbox, before: (page) => page.getByText('Authentication', { exact: true }).click() },
     {
       name: 'reply',
       path: inbox,
