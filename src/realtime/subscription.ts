@@ -1,12 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import type { EventLog } from '../events/log.ts'
 import { ofTypes } from '../events/catalogue.ts'
-import { endOf, type LogPosition, positionOf } from '../events/positions.ts'
+import { endOf, type LogPosition, markerAt, positionOf } from '../events/positions.ts'
 import { sql, type Sql } from '../store/database.ts'
 import { Frames } from './frames.ts'
 import type { Hub, Watcher } from './hub.ts'
 import type { ChannelName } from './model.ts'
-import { markerAt } from './places.ts'
 import type { Socket } from './socket.ts'
 
 /** The events sent and log positions searched in one turn, so that a long read does not block others. */
