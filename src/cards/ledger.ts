@@ -56,7 +56,7 @@ export class Ledger {
       where: sql`card_id = ${cardId}`,
       filters: type === undefined ? [] : [sql`type = ${type}`],
       order: 'seq',
-      present: transactionShown,
+      present: toCardTransaction,
     })
   }
 
@@ -76,7 +76,7 @@ export class Ledger {
           ${rollOver(now)}, updated_at = ${iso(now)} WHERE id = ${cardId} RETURNING *`,
       )
       const { type, amount_cents, reveal_id = null, description = null } = input
-      return transactionShown(await this.record(tx, caller, after!, now, { type, amount_cents, reveal_id, description }))
+      return toCardTransaction(await this.record(tx, caller, after!, now, { type, amount_cents, reveal_id, description }))
     })
   }
 
@@ -110,7 +110,7 @@ export class Ledger {
   }
 }
 
-export function transactionShown(row: TransactionRow): CardTransaction {
+export function toCardTransaction(row: TransactionRow): CardTransaction {
   const { id, card_id, type, amount_cents, allowed, reason, reveal_id, spent_cents, key_id, ip, user_agent, purpose } = row
   return {
     id,

@@ -3,7 +3,7 @@ import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
-import { type Ledger, type TransactionRow, transactionShown } from './ledger.ts'
+import { type Ledger, type TransactionRow, toCardTransaction } from './ledger.ts'
 import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
 import { type CardRow, rowOf, toCard } from './row.ts'
@@ -86,7 +86,7 @@ export class Reveals {
     return {
       encrypted_data: open.encrypted_data,
       card: toCard(open, now),
-      transaction: transactionShown(transaction),
+      transaction: toCardTransaction(transaction),
     }
   }
 
@@ -108,7 +108,7 @@ export class Reveals {
 
   async #emit(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {
     const { account_id, identity_id } = card
-    const data = { ...toCard(card, now), transaction: transactionShown(transaction) }
+    const data = { ...toCard(card, now), transaction: toCardTransaction(transaction) }
     await this.#deps.events.append(tx, cardRevealed, { account_id, identity_id, data, refusable: true })
   }
 }

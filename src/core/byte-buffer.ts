@@ -9,7 +9,7 @@ const long = 48
 
 /**
  * Collects chunks of bytes by copying them into blocks: a chunk that is kept as it came keeps the whole buffer of the socket in memory, 64 KiB
- * for a byte. Nothing is allocated for a small chunk, and at max half of the blocks is empty, beyond the first. When there are more than `max`
+ * for a byte. Nothing is allocated for a small chunk, and at most half of the blocks is empty, beyond the first. When there are more than `max`
  * bytes, none are kept.
  */
 export class ByteBuffer {
@@ -56,7 +56,7 @@ export class ByteBuffer {
     }
   }
 
-  /** A copy of the first bytes, at max `max`. */
+  /** A copy of the first bytes, at most `max`. */
   beginning(max: number): Buffer {
     const beginning = Buffer.allocUnsafeSlow(Math.min(max, this.over ? 0 : this.#size))
     this.#copy(beginning)

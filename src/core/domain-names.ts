@@ -1,4 +1,4 @@
-import { isIP } from 'net'
+import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
 
 /** Characters of a name as the DNS has it (RFC 1035 2.3.4, less the length octets). */

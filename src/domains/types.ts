@@ -1,4 +1,4 @@
-import type { KeyObject } from 'crypto'
+import type { KeyObject } from 'node:crypto'
 
 /** An active signing key of a domain. */
 export interface DkimKey {

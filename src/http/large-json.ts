@@ -103,7 +103,7 @@ function parsed(text: string): string {
   }
 }
 
-/** Puts the texts in placeholder of their placeholders. JsonScan limits the depth. */
+/** Puts the texts in place of their placeholders. JsonScan limits the depth. */
 function filled(value: unknown, texts: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string') return texts.get(value) ?? value
   if (typeof value !== 'object' || value === null) return value

@@ -1,4 +1,4 @@
-import type { Readable } from 'stream'
+import type { Readable } from 'node:stream'
 import type { SessionCookie } from './route.ts'
 
 /** A response: status, body and headers. */

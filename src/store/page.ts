@@ -14,7 +14,7 @@ export interface List<Row, Item> extends Omit<Rows, 'after'> {
 /** Approximate maximum bytes of the rows of one response, which is serialized on the event loop. */
 const maxBytes = 1024 * 1024
 
-/** How many rows of these sizes in bytes fit into one response: at max `limit`, at least one. */
+/** How many rows of these sizes in bytes fit into one response: at most `limit`, at least one. */
 export function fitting(sizes: readonly number[], limit: number): number {
   const max = Math.min(limit, sizes.length)
   let sum = 0

@@ -15,7 +15,7 @@ interface Cached {
 
 /** The most cached documents and concurrent fetches, overall and for one host, so that one host cannot block the others. */
 const maxDocuments = 1000
-const mostInFlight = 64
+const maxInFlight = 64
 const maxOfHost = 8
 
 /** The largest document in bytes, and the timeout in milliseconds. */
@@ -89,7 +89,7 @@ export class Issuers {
   /** Throws Disbelief when too many fetches are running; callers share a running fetch. */
   #ask(place: DidWebLocation): Cached {
     const all = [...this.#inFlight.values()].reduce((sum, inFlight) => sum + inFlight, 0)
-    if (all >= mostInFlight || (this.#inFlight.get(place.host) ?? 0) >= maxOfHost) {
+    if (all >= maxInFlight || (this.#inFlight.get(place.host) ?? 0) >= maxOfHost) {
       throw new InvalidToken('issuer_unreachable', `${place.host} cannot be asked now: too much is being asked already.`, true)
     }
     const kept: Cached = {

@@ -91,7 +91,7 @@ const statuses = { waiting: 'pending', running: 'pending', done: 'delivered', fa
 
 function toWebhookDelivery(delivery: QueuedDelivery): WebhookDelivery {
   const { webhook_id, event_id, event } = delivery.load as WebhookLoad
-  const attempts = delivery.attempts.map(attemptShown)
+  const attempts = delivery.attempts.map(toAttempt)
   const last = attempts.findLast(({ ended_at }) => ended_at !== null)
   return {
     id: delivery.id,
@@ -109,7 +109,7 @@ function toWebhookDelivery(delivery: QueuedDelivery): WebhookDelivery {
 
 const outcomes = { done: 'delivered', failed: 'failed', deferred: 'failed', interrupted: 'interrupted' } as const
 
-function attemptShown({ number, started_at, ended_at, outcome, answer }: Attempt): WebhookDelivery['attempts'][number] {
+function toAttempt({ number, started_at, ended_at, outcome, answer }: Attempt): WebhookDelivery['attempts'][number] {
   const { status, body, error } = readAnswer(answer)
   return {
     number,

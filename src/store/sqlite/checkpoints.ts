@@ -22,7 +22,7 @@ export class Checkpoints {
   readonly #thread: SqliteThread
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
-  #submissionAuth: Promise<void> | undefined
+  #barrier: Promise<void> | undefined
   #stopped = false
 
   constructor(deps: CheckpointDeps) {
@@ -32,7 +32,7 @@ export class Checkpoints {
 
   /** While this is set, no group may begin before it resolves. */
   get barrier(): Promise<void> | undefined {
-    return this.#submissionAuth
+    return this.#barrier
   }
 
   /** Called after a write: starts a checkpoint within 250 ms. */
@@ -61,12 +61,12 @@ export class Checkpoints {
       // most of the database file is synced before writers have to wait for the rest
       await this.#sync(dataFile)
       let release!: () => void
-      this.#submissionAuth = new Promise((resolve) => (release = resolve))
+      this.#barrier = new Promise((resolve) => (release = resolve))
       try {
         await idle()
         await this.#thread.checkpoint()
       } finally {
-        this.#submissionAuth = undefined
+        this.#barrier = undefined
         release()
       }
     } catch (error) {

@@ -18,11 +18,11 @@ interface Props {
 }
 
 /** Single e-mails: the results of a search, or a folder. */
-export function EmailList({ id, folder: backupDirectory, query, current }: Props): JSX.Element {
+export function EmailList({ id, folder, query, current }: Props): JSX.Element {
   const path = `/v1/identities/${id}/emails${query === '' ? '' : '/search'}`
   const list = useList<EmailRow>(
     path,
-    query === '' ? folders[backupDirectory].query : { query },
+    query === '' ? folders[folder].query : { query },
     (event) => event.identity_id === id && event.type.startsWith('email.'),
     true,
   )
