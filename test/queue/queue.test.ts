@@ -10,7 +10,7 @@ import { opened, quiet } from '../store/opened.ts'
 import { folder } from '../support/folder.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
-interface Parcel {
+interface TestLoad {
   to: string
   text: string
 }
@@ -19,21 +19,21 @@ const second = 1000
 const hour = 3_600_000
 
 /** A courier that does as it is told, and remembers. */
-class Runner implements Courier<Parcel> {
-  readonly kind = 'parcel'
+class Runner implements Courier<TestLoad> {
+  readonly kind = 'test'
   readonly schedule = [0, 5 * second, hour]
   readonly jitter = 0.1
   readonly carried: string[] = []
   readonly settled: [string, Outcome, string][] = []
-  act: (queuedEmail: Parcel, attempt: number, signal: AbortSignal) => Promise<string> = async () => 'thanks'
+  act: (load: TestLoad, attempt: number, signal: AbortSignal) => Promise<string> = async () => 'thanks'
 
-  deliver(queuedEmail: Parcel, attempt: number, signal: AbortSignal): Promise<string> {
-    this.carried.push(`${queuedEmail.text} ${attempt}`)
-    return this.act(queuedEmail, attempt, signal)
+  deliver(load: TestLoad, attempt: number, signal: AbortSignal): Promise<string> {
+    this.carried.push(`${load.text} ${attempt}`)
+    return this.act(load, attempt, signal)
   }
 
-  async settle(_tx: unknown, queuedEmail: Parcel, outcome: Outcome, answer: string): Promise<void> {
-    this.settled.push([queuedEmail.text, outcome, answer])
+  async settle(_tx: unknown, load: TestLoad, outcome: Outcome, answer: string): Promise<void> {
+    this.settled.push([load.text, outcome, answer])
   }
 }
 
@@ -63,11 +63,11 @@ function fresh(): Queue {
 }
 
 const put = (text: string, to = 'there'): Promise<string> =>
-  database.transaction((tx) => queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text } satisfies Parcel }))
+  database.transaction((tx) => queue.enqueue(tx, { kind: 'test', lane: to, load: { to, text } satisfies TestLoad }))
 const putFor = (account_id: string, text: string, to = 'there'): Promise<string> =>
-  database.transaction((tx) => queue.enqueue(tx, { kind: 'parcel', lane: to, account_id, load: { to, text } satisfies Parcel }))
-const look = (id: string, to = 'there'): Promise<QueuedDelivery> => findDelivery(database, { kind: 'parcel', lane: to }, id)
-const hang = (_parcel: Parcel, _attempt: number, signal: AbortSignal): Promise<string> =>
+  database.transaction((tx) => queue.enqueue(tx, { kind: 'test', lane: to, account_id, load: { to, text } satisfies TestLoad }))
+const look = (id: string, to = 'there'): Promise<QueuedDelivery> => findDelivery(database, { kind: 'test', lane: to }, id)
+const hang = (_load: TestLoad, _attempt: number, signal: AbortSignal): Promise<string> =>
   new Promise((_resolve, reject) => {
     const cut = (): void => reject(new Error('cut'))
     if (signal.aborted) cut()
@@ -91,7 +91,7 @@ const plan = async (query: ReturnType<typeof sql>): Promise<string> =>
 test('what is enqueued leaves once it is on disk, and what the far side said is kept', async () => {
   await queue.start()
   const failing = database.transaction(async (tx) => {
-    await queue.enqueue(tx, { kind: 'parcel', lane: 'there', load: { to: 'there', text: 'never' } })
+    await queue.enqueue(tx, { kind: 'test', lane: 'there', load: { to: 'there', text: 'never' } })
     throw new Error('no')
   })
   await expect(failing).rejects.toThrow('no')
@@ -172,7 +172,7 @@ test('what is enqueued leaves after one flush of the disk, in which its attempt 
   other.add(Object.assign(new Runner(), { deliver: async () => `${seen.push(flushes)}` }))
   await other.start()
   const before = flushes
-  await made.database.transaction((tx) => other.enqueue(tx, { kind: 'parcel', lane: 'there', load: { to: 'there', text: 'a' } }))
+  await made.database.transaction((tx) => other.enqueue(tx, { kind: 'test', lane: 'there', load: { to: 'there', text: 'a' } }))
   await expect.poll(() => seen).toEqual([before + 1])
   await other.stop()
   await made.database.close()
@@ -211,8 +211,7 @@ test('a lane has one under way until one went well, then sixteen, and no lane wa
 
 test('lanes that went well and begin to hang together are kept to four each, and leave room', async () => {
   let hanging = false
-  runner.act = async (queuedEmail, attempt, signal) =>
-    hanging && queuedEmail.to !== 'good' ? hang(queuedEmail, attempt, signal) : 'thanks'
+  runner.act = async (load, attempt, signal) => (hanging && load.to !== 'good' ? hang(load, attempt, signal) : 'thanks')
   const lanes = Array.from({ length: 20 }, (_, index) => `lane ${index}`)
   await queue.start()
   for (const lane of [...lanes, 'good']) await put('first', lane)
@@ -231,14 +230,13 @@ test('lanes that went well and begin to hang together are kept to four each, and
 })
 
 test('hundreds of lanes that hang leave room for those that do not', async () => {
-  runner.act = async (queuedEmail, attempt, signal) =>
-    queuedEmail.to.startsWith('dead') ? hang(queuedEmail, attempt, signal) : 'thanks'
+  runner.act = async (load, attempt, signal) => (load.to.startsWith('dead') ? hang(load, attempt, signal) : 'thanks')
   await queue.start()
   await put('known', 'good')
   await expect.poll(() => runner.settled.length).toBe(1)
   await database.transaction(async (tx) => {
     for (let count = 0; count < 400; count += 1) {
-      await queue.enqueue(tx, { kind: 'parcel', lane: `dead ${count}`, load: { to: `dead ${count}`, text: 'x' } })
+      await queue.enqueue(tx, { kind: 'test', lane: `dead ${count}`, load: { to: `dead ${count}`, text: 'x' } })
     }
   })
   await expect.poll(() => runner.carried.length).toBe(65)
@@ -263,7 +261,7 @@ test('lanes that answer well but slowly share the room of those that fail: promp
   await database.transaction(async (tx) => {
     for (let count = 0; count < 400; count += 1) {
       const to = `slow ${count % 100}`
-      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'next' } })
+      await queue.enqueue(tx, { kind: 'test', lane: to, load: { to, text: 'next' } })
     }
   })
   await expect.poll(() => gates.length).toBe(96)
@@ -273,15 +271,14 @@ test('lanes that answer well but slowly share the room of those that fail: promp
 })
 
 test('a new lane finds room however much the known ones have to do', async () => {
-  runner.act = async (queuedEmail, attempt, signal) =>
-    queuedEmail.text === 'busy' ? hang(queuedEmail, attempt, signal) : 'thanks'
+  runner.act = async (load, attempt, signal) => (load.text === 'busy' ? hang(load, attempt, signal) : 'thanks')
   await queue.start()
   for (let count = 0; count < 70; count += 1) await put('first', `busy ${count}`)
   await expect.poll(() => runner.settled.length).toBe(70)
   await database.transaction(async (tx) => {
     for (let count = 0; count < 700; count += 1) {
       const to = `busy ${count % 70}`
-      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'busy' } })
+      await queue.enqueue(tx, { kind: 'test', lane: to, load: { to, text: 'busy' } })
     }
   })
   await expect.poll(() => runner.carried.length).toBeGreaterThan(300)
@@ -331,7 +328,7 @@ test('lanes take turns: who waits longest is next, however much the others have 
   await database.transaction(async (tx) => {
     for (let count = 0; count < 7000; count += 1) {
       const to = `busy ${count % 70}`
-      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'much' } })
+      await queue.enqueue(tx, { kind: 'test', lane: to, load: { to, text: 'much' } })
     }
   })
   await expect.poll(() => gates.length).toBeGreaterThanOrEqual(240)
@@ -347,7 +344,7 @@ test('lanes take turns: who waits longest is next, however much the others have 
 
 test('accounts take turns in one lane: another’s first is next, however much one has waiting', async () => {
   const { gates, wait } = gated()
-  runner.act = async (_parcel, _attempt, signal) => wait(signal)
+  runner.act = async (_load, _attempt, signal) => wait(signal)
   for (let count = 0; count < 100; count += 1) await putFor('acct_flood', `flood ${count}`)
   await queue.start()
   await expect.poll(() => gates.length).toBe(1)
@@ -379,7 +376,7 @@ test('an account whose lanes all hang leaves room to the others', async () => {
   await database.transaction(async (tx) => {
     for (let count = 0; count < 300; count += 1) {
       const to = `dead ${count}`
-      await queue.enqueue(tx, { kind: 'parcel', lane: to, account_id: 'acct_flood', load: { to, text: 'dead' } })
+      await queue.enqueue(tx, { kind: 'test', lane: to, account_id: 'acct_flood', load: { to, text: 'dead' } })
     }
   })
   await expect.poll(() => hanging).toBe(64)
@@ -393,7 +390,7 @@ test('what one account has due in many lanes does not come before another’s', 
   await database.transaction(async (tx) => {
     for (let count = 0; count < 500; count += 1) {
       const to = `lane ${count}`
-      await queue.enqueue(tx, { kind: 'parcel', lane: to, account_id: 'acct_flood', load: { to, text: 'flood' } })
+      await queue.enqueue(tx, { kind: 'test', lane: to, account_id: 'acct_flood', load: { to, text: 'flood' } })
     }
   })
   clock.advance(1)
@@ -453,8 +450,8 @@ test('a lane that is closed and silenced hears nothing more, and is cleared', as
   for (let count = 0; count < 200; count += 1) await put(`waiting ${count}`)
   await put('elsewhere', 'elsewhere')
   await expect.poll(() => runner.carried.length).toBe(2)
-  await database.transaction((tx) => queue.closeLane(tx, { kind: 'parcel', lane: 'there', account_id: '' }))
-  await queue.abortLane('parcel', 'there')
+  await database.transaction((tx) => queue.closeLane(tx, { kind: 'test', lane: 'there', account_id: '' }))
+  await queue.abortLane('test', 'there')
   await put('too late')
   queue.wake()
   await queue.clear()

@@ -22,7 +22,7 @@ interface Living {
 }
 
 /** A box with a verified domain and two identities, other mail servers in a DNS of ours, and the ways to hold it from outside. */
-export class OutboundDesk {
+export class OutboundProcess {
   box!: BoxProcess
   ada!: Living
   bob!: Living
@@ -35,12 +35,12 @@ export class OutboundDesk {
     this.dns = dns
   }
 
-  static async open(): Promise<OutboundDesk> {
+  static async open(): Promise<OutboundProcess> {
     const dns = await DnsStub.start()
     onTestFinished(() => dns.close())
     for (const number of everyone.keys()) dns.mx(`far${number}.test`, 'mx.far.test')
     dns.a('mx.far.test', '127.0.0.1')
-    const desk = new OutboundDesk(await MailSink.start(), dns)
+    const desk = new OutboundProcess(await MailSink.start(), dns)
     onTestFinished(() => rmSync(desk.#home, { recursive: true, force: true }))
     await desk.start()
     const { data } = await desk.#call<{ data: Domain[] }>('GET', '/v1/domains')

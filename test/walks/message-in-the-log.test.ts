@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
-import { OutboundDesk } from '../support/outbound-desk.ts'
+import { OutboundProcess } from '../support/outbound-process.ts'
 import { pillarbox } from '../support/pillarbox.ts'
 import { failureReport } from '../support/reports.ts'
 import { says, WebhookSink } from '../support/webhook-sink.ts'
@@ -13,7 +13,7 @@ interface Line extends Record<string, unknown> {
 }
 
 /** What `pillarbox log` shows of the box's log, as people and as programs read it. */
-async function logOf(desk: OutboundDesk, ...words: string[]): Promise<{ lines: string[]; json: Line[] }> {
+async function logOf(desk: OutboundProcess, ...words: string[]): Promise<{ lines: string[]; json: Line[] }> {
   const directory = folder()
   const file = join(directory, 'box.log')
   writeFileSync(file, desk.box.output())
@@ -26,12 +26,12 @@ async function logOf(desk: OutboundDesk, ...words: string[]): Promise<{ lines: s
   return { lines: said.output.trimEnd().split('\n'), json: json.map((line) => JSON.parse(line) as Line) }
 }
 
-async function smtpOf(desk: OutboundDesk): Promise<{ host: string; port: number }> {
+async function smtpOf(desk: OutboundProcess): Promise<{ host: string; port: number }> {
   return (await desk.box.said('started'))['smtp'][0] as { host: string; port: number }
 }
 
 test('one message is followed from RCPT to the webhooks that told of it', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   const sink = await WebhookSink.start()
   sink.behaviour = (response, received) => says(received.path === '/broken' ? 503 : 200)(response, received)
   for (const path of ['/mail', '/broken']) {
@@ -81,7 +81,7 @@ test('one message is followed from RCPT to the webhooks that told of it', async 
 })
 
 test('one message is followed from the call that sent it to the bounce that came back', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   const hook = await WebhookSink.start()
   await desk.post('/v1/webhooks', { url: hook.url, events: ['email.bounced'] })
   const [id] = await desk.send({}, ['bob1@far1.test'])

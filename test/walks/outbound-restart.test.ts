@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { everyone, OutboundDesk } from '../support/outbound-desk.ts'
+import { everyone, OutboundProcess } from '../support/outbound-process.ts'
 
 const count = everyone.length
 
@@ -13,7 +13,7 @@ const hour = 3_600_000
 vi.setConfig({ testTimeout: 60_000 })
 
 test('killed between 201 and claim: nobody was spoken to; then every message leaves, once', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   desk.hold('BEFORE INSERT ON delivery_attempts')
   const ids = await desk.send()
   await desk.box.said('the queue could not be read; it is retried')
@@ -27,7 +27,7 @@ test('killed between 201 and claim: nobody was spoken to; then every message lea
 })
 
 test('killed between claim and connection: nobody was spoken to; then every message leaves, once', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   for (const number of everyone.keys()) desk.dns.fails(`far${number}.test`, 'silence')
   const ids = await desk.send()
   await expect
@@ -52,7 +52,7 @@ const steps: [string, RegExp][] = [
 
 for (const [name, line] of steps) {
   test(`killed between ${name}: nothing was taken; then every message arrives, once`, async () => {
-    const desk = await OutboundDesk.open()
+    const desk = await OutboundProcess.open()
     let silent = 0
     desk.sink.script = (command) => (line.test(command) ? ((silent += 1), null) : undefined)
     const ids = await desk.send()
@@ -66,7 +66,7 @@ for (const [name, line] of steps) {
 }
 
 test('killed in the middle of the octets: none of them is taken for a message; then every one arrives, once', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   const deaf: Socket[] = []
   desk.sink.script = (command, { socket }) => {
     if (command !== 'DATA') return undefined
@@ -87,7 +87,7 @@ test('killed in the middle of the octets: none of them is taken for a message; t
 })
 
 test('killed between the last octet and 250: sent again, the same octets', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   desk.sink.script = (line) => (line === '<end>' ? null : undefined)
   const ids = await desk.send()
   await expect.poll(() => desk.sink.rejected.length, timeout).toBe(count)
@@ -98,7 +98,7 @@ test('killed between the last octet and 250: sent again, the same octets', async
 })
 
 test('killed between 250 and our record of it: sent again, the same octets and the same return path', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   desk.hold('BEFORE UPDATE OF outcome ON delivery_attempts')
   const ids = await desk.send()
   await expect.poll(() => desk.sink.messages.length, timeout).toBe(count)
@@ -113,7 +113,7 @@ test('killed between 250 and our record of it: sent again, the same octets and t
 })
 
 test('killed between the record of one recipient and the next: who has it is not sent it again', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   const to = ['ann@far0.test', 'ben@far0.test', 'cas@far0.test']
   desk.sink.script = (line) => (line.startsWith('RCPT TO:<ann@') || !line.startsWith('RCPT') ? undefined : null)
   const { id } = await desk.post(`/v1/identities/${desk.ada.id}/emails`, { to, body: 'to all' })
@@ -129,7 +129,7 @@ test('killed between the record of one recipient and the next: who has it is not
 })
 
 test('killed while scheduled: it leaves at its time or, when that is past, at the next start; once, and signed', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   const ids = await desk.send({ send_at: after(hour) }, [...everyone, ...everyone])
   expect(await desk.statuses(ids)).toEqual(['scheduled'])
   // nothing leaves before the box is killed, however long the calls take
@@ -152,7 +152,7 @@ test('killed while scheduled: it leaves at its time or, when that is past, at th
 })
 
 test('killed between the release of what was scheduled and our record of it: no recipient gets two copies', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   desk.hold(`BEFORE UPDATE OF outcome ON delivery_attempts
     WHEN (SELECT kind FROM deliveries_queue WHERE seq = NEW.delivery_seq) <> 'email'`)
   const ids = await desk.send({ send_at: after(hour) })
@@ -172,7 +172,7 @@ test('killed between the release of what was scheduled and our record of it: no 
 })
 
 test('killed while cancelling: what was answered as cancelled never leaves, everything else does, and each says so', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   const input = { send_at: after(hour) }
   const ids = (await Promise.all([1, 2, 3, 4, 5].map(() => desk.send(input)))).flat()
   const answered = new Set<string>()
@@ -208,7 +208,7 @@ test('killed while cancelling: what was answered as cancelled never leaves, ever
 })
 
 test('killed between claim and inbox, of one of our own: it is there once', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   desk.hold("BEFORE INSERT ON emails WHEN NEW.direction = 'inbound'")
   const { id } = await desk.post(`/v1/identities/${desk.ada.id}/emails`, { to: desk.bob.email, body: 'within' })
   await expect.poll(async () => (await desk.email(id)).status, timeout).toMatch(/sending|deferred/)
@@ -224,7 +224,7 @@ test('killed between claim and inbox, of one of our own: it is there once', asyn
 })
 
 test('killed between the inbox of one of our own and the record of it: the second copy is marked, and is no news', async () => {
-  const desk = await OutboundDesk.open()
+  const desk = await OutboundProcess.open()
   desk.hold('BEFORE UPDATE OF outcome ON delivery_attempts')
   const { id, message_id } = await desk.post(`/v1/identities/${desk.ada.id}/emails`, { to: desk.bob.email, body: 'within' })
   await desk.box.said('the result of an attempt could not be stored')
@@ -246,7 +246,7 @@ test('killed between the inbox of one of our own and the record of it: the secon
 
 /** Waits until all are delivered; each was sent so many times, every time in the octets that we keep. */
 async function delivered(
-  desk: OutboundDesk,
+  desk: OutboundProcess,
   ids: string[],
   { times, attempts }: { times: number; attempts: number },
 ): Promise<void> {

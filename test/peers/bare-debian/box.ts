@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { peer } from '../../support/peer.ts'
 import type { Machine } from './machine.ts'
 
-const visit = fileURLToPath(new URL('visit.ts', import.meta.url))
+const client = fileURLToPath(new URL('client.ts', import.meta.url))
 
 /** What `pillarbox init --json` answers, as far as it is looked at. */
 export interface Made {
@@ -21,14 +21,14 @@ export function madeBy(text: string): Made {
 
 /** One message comes in at the port, and is read by the API. */
 export async function expectMail(machine: Machine, key: string, port = 25): Promise<void> {
-  const delivered = await machine.reach(process.execPath, [visit, 'deliver', key, `${port}`])
+  const delivered = await machine.reach(process.execPath, [client, 'deliver', key, `${port}`])
   expect(delivered.text).toMatch(/^250 /)
   await expectRead(machine, key)
 }
 
 /** The message that came in is there. */
 export async function expectRead(machine: Machine, key: string): Promise<void> {
-  const { text } = await machine.reach(process.execPath, [visit, 'read', key])
+  const { text } = await machine.reach(process.execPath, [client, 'read', key])
   const { data } = JSON.parse(text) as { data: unknown[] }
   expect(data[0]).toMatchObject({ subject: 'From nothing', codes: ['493817'] })
 }
