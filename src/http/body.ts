@@ -3,6 +3,7 @@ import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
+import { release } from '../core/memory.ts'
 import type { BodyShare } from './body-memory.ts'
 import type { Upload } from './route.ts'
 
@@ -46,12 +47,14 @@ async function readBody(context: Context, limit: number, share: BodyShare, raw =
 async function collected(context: Context, limit: number, share: BodyShare, raw: boolean): Promise<Body> {
   const { req: request } = context
   const chunks = new Chunks()
+  const received: Buffer[] = []
   const scan = raw ? undefined : new JsonScan('The body')
   const scanChunk = (chunk: Buffer): void => {
     try {
       if (!chunks.add(chunk)) throw tooManyChunks()
       share.take(chunk.length)
       scan?.add(chunk)
+      received.push(chunk)
     } catch (error) {
       request.off('data', scanChunk)
       if (error instanceof Fault && error.code === 'too_many_chunks') endWithAnswer(context)
@@ -73,6 +76,8 @@ async function collected(context: Context, limit: number, share: BodyShare, raw:
   }
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
+  // the reader has copied them
+  for (const chunk of received) release(chunk)
   return { bytes, scan }
 }
 
