@@ -47,14 +47,14 @@ async function readBody(context: Context, limit: number, share: BodyShare, raw =
 async function collected(context: Context, limit: number, share: BodyShare, raw: boolean): Promise<Body> {
   const { req: request } = context
   const chunks = new Chunks()
-  const received: Buffer[] = []
+  const copied: Buffer[] = []
   const scan = raw ? undefined : new JsonScan('The body')
   const scanChunk = (chunk: Buffer): void => {
     try {
       if (!chunks.add(chunk)) throw tooManyChunks()
       share.take(chunk.length)
       scan?.add(chunk)
-      received.push(chunk)
+      copied.push(chunk)
     } catch (error) {
       request.off('data', scanChunk)
       if (error instanceof Fault && error.code === 'too_many_chunks') endWithAnswer(context)
@@ -76,8 +76,8 @@ async function collected(context: Context, limit: number, share: BodyShare, raw:
   }
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
-  // the reader has copied them
-  for (const chunk of received) release(chunk)
+  // by the reader
+  for (const chunk of copied) release(chunk)
   return { bytes, scan }
 }
 
