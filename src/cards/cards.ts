@@ -4,7 +4,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -93,11 +93,7 @@ export class Cards {
     })
   }
 
-  async list(
-    caller: Caller,
-    identityId: string,
-    paging: Paging,
-  ): Promise<{ data: Card[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, identityId: string, paging: Paging): Promise<Page<Card>> {
     const { database, clock, cursors, identities } = this.#deps
     await identities.row(caller, identityId)
     return page<CardRow, Card>(database, cursors, paging, {

@@ -4,6 +4,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { CardTransaction, NewTransaction, TransactionFilter } from './model.ts'
@@ -41,11 +42,7 @@ export class Ledger {
     this.#plan = parts.plan
   }
 
-  async list(
-    caller: Caller,
-    cardId: string,
-    filter: TransactionFilter,
-  ): Promise<{ data: CardTransaction[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, cardId: string, filter: TransactionFilter): Promise<Page<CardTransaction>> {
     await rowOf(this.#database, caller, cardId)
     const { type } = filter
     return page<TransactionRow, CardTransaction>(this.#database, this.#cursors, filter, {

@@ -4,7 +4,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { NextCheck } from './next-check.ts'
@@ -144,7 +144,7 @@ export class Domains {
     return made
   }
 
-  async list(caller: Caller, paging: Paging): Promise<{ data: Domain[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, paging: Paging): Promise<Page<Domain>> {
     requireWhole(caller)
     const { database, cursors, keys } = this.#deps
     const rows = await page<DomainRow, DomainRow>(database, cursors, paging, {

@@ -7,6 +7,7 @@ import { conflict, type Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames, isRoleName } from './role-names.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
@@ -121,10 +122,7 @@ export class Identities {
     this.#phones = phones
   }
 
-  async list(
-    caller: Caller,
-    filter: IdentityFilter,
-  ): Promise<{ data: Reduced[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, filter: IdentityFilter): Promise<Page<Reduced>> {
     const { name, email, query } = filter
     return page<IdentityRow, Reduced>(this.#database, this.#cursors, filter, {
       name: `identities ${caller.account_id} ${JSON.stringify({ name, email, query })}`,

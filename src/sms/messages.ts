@@ -4,6 +4,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -94,11 +95,7 @@ export class Messages {
     })
   }
 
-  async list(
-    caller: Caller,
-    identityId: string,
-    filter: SmsFilter,
-  ): Promise<{ data: Sms[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, identityId: string, filter: SmsFilter): Promise<Page<Sms>> {
     const { database, cursors, identities } = this.#deps
     await identities.row(caller, identityId)
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter

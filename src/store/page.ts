@@ -1,6 +1,6 @@
 import type { Cursors } from '../core/cursor.ts'
 import { invalid } from '../core/fault.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import type { Database } from './database.ts'
 import { readRows, type Rows } from './rows.ts'
 
@@ -38,7 +38,7 @@ export async function page<Row, Item>(
   cursors: Cursors,
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
   list: List<Row, Item>,
-): Promise<{ data: Item[]; has_more: boolean; next_cursor: string | null }> {
+): Promise<Page<Item>> {
   const { limit, cursor, offset } = paging
   if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
   const after = cursor === undefined ? undefined : cursors.read(list.name, cursor)

@@ -2,7 +2,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { invalid } from '../core/fault.ts'
 import { nearest } from '../core/nearest.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventTypes } from '../events/catalogue.ts'
 import { positionOf } from '../events/positions.ts'
@@ -23,8 +23,6 @@ interface Deps {
   emails: Emails
   sms: Pick<Messages, 'heads' | 'at' | 'rowsQuery'>
 }
-
-type Listed<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null }
 
 /** The timeline of one identity: its events, and its messages in order. */
 export class Timeline {
@@ -47,7 +45,7 @@ export class Timeline {
   }
 
   /** Newest first; with `since` oldest first from there. Only event types that the caller may read. */
-  async events(caller: Caller, identityId: string, filter: EventFilter): Promise<Listed<EventEnvelope>> {
+  async events(caller: Caller, identityId: string, filter: EventFilter): Promise<Page<EventEnvelope>> {
     await this.#identities.row(caller, identityId)
     const { limit, cursor, offset } = filter
     requireOneWay(cursor, offset)
@@ -85,7 +83,7 @@ export class Timeline {
   }
 
   /** All messages, oldest first. */
-  async messages(caller: Caller, identityId: string, paging: Paging): Promise<Listed<Message>> {
+  async messages(caller: Caller, identityId: string, paging: Paging): Promise<Page<Message>> {
     await this.#identities.row(caller, identityId)
     const { limit, cursor, offset } = paging
     requireOneWay(cursor, offset)

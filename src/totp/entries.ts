@@ -4,7 +4,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
@@ -56,11 +56,7 @@ export class Entries {
     return entry
   }
 
-  async list(
-    caller: Caller,
-    identityId: string,
-    paging: Paging,
-  ): Promise<{ data: TotpEntry[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, identityId: string, paging: Paging): Promise<Page<TotpEntry>> {
     const { database, cursors, identities } = this.#deps
     await identities.row(caller, identityId)
     return page<TotpRow, TotpEntry>(database, cursors, paging, {
