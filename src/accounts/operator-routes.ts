@@ -1,4 +1,4 @@
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import { invalid } from '../core/fault.ts'
 import { Page, Paging } from '../core/shapes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'

@@ -1,6 +1,6 @@
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, hour, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -9,7 +9,6 @@ import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import { bytesOf } from './encrypted.ts'
 import type { Ledger } from './ledger.ts'
 import {
@@ -24,7 +23,7 @@ import {
   type NewCard,
 } from './model.ts'
 import { periodEnd } from './periods.ts'
-import { type CardRow, limitsOf, livingRowOf, rowOf, budgetState, toCard } from './row.ts'
+import { budgetState, type CardRow, limitsOf, livingRowOf, rowOf, toCard } from './row.ts'
 import { budgetOf, nameOf, resetOf } from './spellings.ts'
 
 interface Deps {

@@ -1,15 +1,14 @@
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import type { CardTransaction, NewTransaction, TransactionFilter } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
-import { type CardRow, livingRowOf, rowOf, budgetState } from './row.ts'
+import { budgetState, type CardRow, livingRowOf, rowOf } from './row.ts'
 
 /** One row of the ledger. */
 export interface TransactionRow extends Omit<CardTransaction, 'allowed'> {

@@ -1,8 +1,7 @@
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import { type Database, sql } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import type { Domains } from './domains.ts'
 import type { DomainReport, ReportFilter } from './model.ts'
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
-import { JsonScan } from '../core/json-scan.ts'
+import { JsonScan } from '../core/json.ts'
 import type { BodyShare } from './body-memory.ts'
 import type { Upload } from './route.ts'
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { JsonScan, usualBounds } from '../core/json-scan.ts'
+import { JsonScan, usualBounds } from '../core/json.ts'
 import { Turns } from '../core/paced-work.ts'
 import { malformed, parseScanned, requireText } from './json.ts'
 

@@ -1,8 +1,8 @@
 import { hostNameOf } from '../core/domain-names.ts'
+import { trimEnd } from '../core/text.ts'
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
-import { trimEnd } from '../core/trim.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, type Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames, isRoleName } from './role-names.ts'
@@ -11,7 +11,6 @@ import type { Page } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import { claim, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
 import {
   type Acquired,
@@ -33,7 +32,7 @@ import {
   type NewIdentity,
   type Storage,
 } from './model.ts'
-import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, generatedName } from './names.ts'
+import { adultDate, generatedName, localPartOf, longestLocalPart, nameKey, oneName } from './names.ts'
 
 export type { IdentityRow } from './row.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import { conflict } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'

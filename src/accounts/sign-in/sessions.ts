@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Clock, iso } from '../../core/clock.ts'
-import type { Cursors } from '../../core/cursor.ts'
+import { type Cursors, page } from '../../store/page.ts'
 import { newId } from '../../core/ids.ts'
 import { type Caller, type Scope, scopes } from '../../core/scopes.ts'
 import type { Page, Paging } from '../../core/shapes.ts'
 import { type Database, empty, sql, type Sql, type Transaction } from '../../store/database.ts'
-import { page } from '../../store/page.ts'
 import type { Holder } from '../keys.ts'
 import type { SessionEntry } from '../model.ts'
 

@@ -1,5 +1,5 @@
 import { type Clock, iso } from '../../core/clock.ts'
-import type { Cursors } from '../../core/cursor.ts'
+import type { Cursors } from '../../store/page.ts'
 import { invalid } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import type { Caller } from '../../core/scopes.ts'
