@@ -26,14 +26,13 @@ import {
   time,
   Whole,
 } from './config/values.ts'
-import { doctor } from './config/doctor.ts'
-import { trimEnd } from './core/trim.ts'
+import { doctor, log } from './config/operation.ts'
+import { trimEnd } from './core/text.ts'
 import { backup, retention } from './config/retention.ts'
 import { acme } from './config/acme.ts'
 import { realtime, tokens, webhooks } from './config/live.ts'
 import { limits } from './config/limits.ts'
 import { listenerFlaws } from './config/listeners.ts'
-import { log } from './config/log.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, outbound, relayFlaws, reports, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'

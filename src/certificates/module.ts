@@ -13,13 +13,12 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Module } from '../module.ts'
 import type { Database } from '../store/database.ts'
 import { type Acme, openAcme } from './acme.ts'
-import { Certificates } from './certificates.ts'
+import { type AcmeSettings, Certificates, type CertificateSettings } from './certificates.ts'
 import { ChallengePort } from './challenge-port.ts'
 import { Challenges } from './challenges.ts'
 import { inventory } from './inventory.ts'
 import { type Certificate, certificateFailed, certificateRenewed } from './model.ts'
 import { routes } from './routes.ts'
-import type { AcmeSettings, CertificateSettings } from './settings.ts'
 
 interface Deps {
   config: Config

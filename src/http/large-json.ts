@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import { JsonScan, usualBounds } from '../core/json-scan.ts'
+import { JsonScan, usualBounds } from '../core/json.ts'
 import { Turns } from '../core/paced-work.ts'
 import { malformed, parseScanned, requireText } from './json.ts'
 

@@ -1,5 +1,5 @@
 import { type Clock, day, iso, minute } from '../../core/clock.ts'
-import { trimBothEnds } from '../../core/trim.ts'
+import { trimBothEnds } from '../../core/text.ts'
 import type { Log } from '../../core/log.ts'
 import type { Outside } from '../../net/outside.ts'
 import { isAbsent, type Records } from '../../net/resolve.ts'

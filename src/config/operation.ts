@@ -1,4 +1,28 @@
-import { Address, Group, List, MailDomain, WebAddress } from './values.ts'
+import { Address, Choice, Group, List, MailDomain, Named, WebAddress } from './values.ts'
+import type * as z from 'zod'
+import { logLevels, type LogModule, modules } from '../core/log.ts'
+
+const Level = Choice(logLevels)
+
+const shape = Object.fromEntries(
+  modules.map((module) => [
+    module,
+    Level.optional().meta({
+      description: `Of lines with "part":"${module}"`,
+      otherwise: 'log.level',
+      example: 'debug',
+    }),
+  ]),
+) as { [module in LogModule]: z.ZodOptional<typeof Level> }
+
+/** What the box says of itself. */
+export const log = Group({
+  level: Level.prefault('info').meta({ description: 'The least important line that is still written' }),
+  levels: Named(shape).prefault({}).meta({
+    description:
+      'The same for single modules, by the field part of their lines; at debug, smtp, submission and outbound write every command and reply, without messages and secrets',
+  }),
+})
 
 /** Looking after the box. */
 export const doctor = Group({
