@@ -118,13 +118,13 @@ export function assemble(basis: Basis): {
   eventMetrics(metrics, events)
   const common = { ...basis, events, cursors, plan }
   const keeping = new RetentionModule({ ...common, log: logOf('retention') })
-  const { trash } = keeping
+  const { trash, quota } = keeping
   const queue = new Queue({ ...common, log: logOf('delivery'), kept: keeping.deliveries })
   const people = new AccountsModule({ ...common, codeAt, log: logOf('account') })
   const { keys, holders } = people
   const ours = new DomainsModule({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
-  const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
+  const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: quota.storageOf })
   keeping.serve(identities)
   const aliases = new Aliases({ ...common, domains, identities })
   const urls = new SignedUrls({ ...basis, holders, key: seal.key('signed urls') })
@@ -137,6 +137,7 @@ export function assemble(basis: Basis): {
     ...common,
     certificates: certificates.current,
     trash,
+    quota,
     identities,
     hosted: domains,
     log: logOf('smtp'),
@@ -148,7 +149,7 @@ export function assemble(basis: Basis): {
   const fetches = new FetchLimiter()
   const sending = new OutboundModule({
     ...common,
-    trash,
+    quota,
     keys,
     identities,
     domains,

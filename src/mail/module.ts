@@ -19,6 +19,7 @@ import { MailArchive } from './archive.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
 import { strictAuthorOf } from '../mailauth/author.ts'
 import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
+import { EmailStore } from './email-store.ts'
 import { Emails } from './emails.ts'
 import { Examiner, type ExaminerOptions } from './workers/examiner.ts'
 import type { ExamineSettings } from './workers/examine.ts'
@@ -28,6 +29,7 @@ import { Inbox, type InboxSettings } from './inbox.ts'
 import type { SystemAddressHandler, SubmissionAuth, Hosted, VerdictListener } from '../smtp/delivery-target.ts'
 import { emailReceived } from './model.ts'
 import { OutgoingEmails } from './outgoing.ts'
+import type { Quota } from './quota.ts'
 import { RawMail } from './raw-mail.ts'
 import { Receiver, type ReceiverSettings } from '../smtp/receiver.ts'
 import { routes } from './routes.ts'
@@ -45,6 +47,7 @@ interface Deps {
   space: Space
   plan: Plan
   trash: Trash
+  quota: Quota
   hosted: Hosted
   certificates: Certificates
   config: Config
@@ -95,20 +98,17 @@ export class MailModule implements Module {
     this.examiner = new Examiner(examinerSettings(config), log, deps.testing?.examiner)
     this.#screening = new Screening(screeningSettings(config), log)
     this.emails = new Emails({ ...deps, hostname: config.hostname })
-    this.outgoing = new OutgoingEmails(deps)
+    const store = new EmailStore(deps)
+    this.outgoing = new OutgoingEmails({ ...deps, store })
     this.inbox = new Inbox({
       ...deps,
+      store,
       handlers: this.#handlers,
       examiner: this.examiner,
       screening: this.#screening,
       settings: inboxSettings(config),
     })
-    this.archive = new MailArchive({
-      ...deps,
-      examiner: this.examiner,
-      hostname: config.hostname,
-      quota: () => this.#config.mail.quota,
-    })
+    this.archive = new MailArchive({ ...deps, store, examiner: this.examiner, hostname: config.hostname })
     this.routes = routes({
       emails: this.emails,
       search: new Search(deps),
@@ -226,7 +226,7 @@ function screeningSettings({ mail, dns }: Config): ScreeningSettings {
 }
 
 function inboxSettings({ hostname, mail }: Config): InboxSettings {
-  return { hostname, domain: mail.domain, quota: mail.quota, strict_temperror: mail.strict_temperror }
+  return { hostname, domain: mail.domain, strict_temperror: mail.strict_temperror }
 }
 
 function endpointText({ host, port }: Endpoint): string {
