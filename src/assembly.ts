@@ -17,7 +17,8 @@ import type { Metrics } from './core/metrics.ts'
 import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal/seal.ts'
-import { FetchLimiter } from './net/fetch-limiter.ts'
+import { WorkLimiter } from './core/work-limiter.ts'
+import { fetchLimits } from './net/outside.ts'
 import { Queue } from './queue/queue.ts'
 import type { DoctorTest } from './ops/doctor/outer-checks.ts'
 import { presentListeners } from './ops/doctor/listeners.ts'
@@ -146,7 +147,7 @@ export function assemble(basis: Basis): {
     urls,
   })
   mail.addSystemAddressHandler(new ReportHandler({ clock, log: logOf('domains') }))
-  const fetches = new FetchLimiter()
+  const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({
     ...common,
     quota,

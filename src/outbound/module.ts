@@ -8,7 +8,7 @@ import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideSettings } from '../net/outside.ts'
-import type { FetchLimiter } from '../net/fetch-limiter.ts'
+import type { WorkLimiter } from '../core/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -70,7 +70,7 @@ interface Deps {
   config: Config
   log: Log
   metrics: Metrics
-  fetches: FetchLimiter
+  fetches: WorkLimiter
   returnKey: Buffer
   testing?: TransportTest | undefined
 }

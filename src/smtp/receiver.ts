@@ -8,7 +8,7 @@ import type { MemoryBudget } from './memory-budget.ts'
 import { preserveALabels } from './a-labels.ts'
 import { dialogueLogger } from './dialogue-log.ts'
 import type { ListenerMetrics } from './counters.ts'
-import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts'
+import { ConnectionLimiter, type ConnectionLimits } from '../net/connection-limiter.ts'
 import { TransactionHandler, type TransactionLimits, type TransactionOptions } from './transaction.ts'
 import type { Client } from './session-log.ts'
 import { addressesOf, listenOn } from '../net/listen.ts'
@@ -45,10 +45,10 @@ const disabled = ['HELP', 'WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 export class Receiver {
   readonly #transactions: TransactionHandler
   readonly #logins: LoginAttempts | null
-  readonly #counts = { connections: 0, sessions: 0, refused_connections: 0 }
+  readonly #counts = { sessions: 0, refused_connections: 0 }
   readonly #log: Log
   readonly #metrics: ListenerMetrics | undefined
-  readonly #limiter = new ConnectionLimiter()
+  readonly #limiter = new ConnectionLimiter(() => this.#settings)
   readonly #sessions = new Map<string, SmtpSession>()
   #settings: ReceiverSettings
   #smtp: SMTPServer | null = null
@@ -75,7 +75,7 @@ export class Receiver {
 
   /** Counts since the start. `connections` is the number open now, `octets_held` the octets in memory of messages being received. */
   get stats(): Readonly<Record<keyof TransactionHandler['stats'] | 'connections' | 'sessions' | 'refused_connections', number>> {
-    return { ...this.#counts, ...this.#transactions.stats }
+    return { connections: this.#limiter.open, ...this.#counts, ...this.#transactions.stats }
   }
 
   /** The addresses listened on; empty unless started. */
@@ -176,7 +176,7 @@ export class Receiver {
       socket.destroy()
       return
     }
-    const admission = this.#limiter.admit(address, this.#settings)
+    const admission = this.#limiter.admit(socket)
     if (admission !== 'admitted') {
       this.#counts.refused_connections++
       const text = admission === 'server_full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
@@ -186,7 +186,6 @@ export class Receiver {
       return
     }
     this.#counts.sessions++
-    this.#counts.connections = this.#limiter.open
     this.#open(this.#smtp, socket, address)
   }
 
@@ -250,8 +249,6 @@ export class Receiver {
     if (!smtpSession) return
     this.#sessions.delete(id)
     smtpSession.ended()
-    this.#limiter.release(smtpSession.address)
-    this.#counts.connections = this.#limiter.open
     if (this.#sessions.size === 0) this.#onEmpty()
   }
 }

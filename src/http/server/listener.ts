@@ -11,7 +11,7 @@ import { createServer as createSecure, type Server as SecureServer } from 'node:
 import type { AddressInfo, Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import type { Duplex } from 'node:stream'
-import type { AddressLimiter } from './address-limiter.ts'
+import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
 
 /** PEM texts. */
 export interface TlsPair {
@@ -78,7 +78,8 @@ export class Listener {
       tls?: ServedCertificate | undefined
       timeout?: Partial<Timeouts>
       upgrader?: Upgrader
-      limiter?: AddressLimiter
+      limiter?: ConnectionLimiter
+      connectionRefused?: () => void
       tlsFailed?: () => void
     } = {},
   ) {
@@ -111,9 +112,13 @@ export class Listener {
       socket.once('close', () => this.#open--)
     })
     if (options.tlsFailed) this.#server.on('tlsClientError', options.tlsFailed)
-    const { limiter } = options
+    const { limiter, connectionRefused } = options
     // before the TLS handshake, which is the expensive part of a connection
-    if (limiter) this.#server.prependListener('connection', (socket: Socket) => limiter.enter(socket))
+    this.#server.prependListener('connection', (socket: Socket) => {
+      if (!limiter || limiter.admit(socket) === 'admitted') return
+      connectionRefused?.()
+      socket.destroy()
+    })
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
     // Node would answer 417, which the API does not use; an unknown expectation is ignored
     this.#server.on('checkExpectation', serve)
