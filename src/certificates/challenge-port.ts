@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { Listener } from '../http/server/listener.ts'
 import { newId } from '../core/ids.ts'
 import { ConnectionLimiter } from '../net/connection-limiter.ts'
+import type { Endpoint } from '../net/listen.ts'
 import { challengePath, type Challenges } from './challenges.ts'
 
 /** A CA needs few connections. */
@@ -28,7 +29,7 @@ export class ChallengePort {
   }
 
   /** Throws when the port is in use, or not permitted. */
-  start(listen: string): Promise<AddressInfo> {
+  start(listen: Endpoint): Promise<AddressInfo> {
     return this.#listener.start(listen, limits.max_connections)
   }
 

@@ -3,7 +3,7 @@ import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
-import type { WorkLimits, WorkShare } from '../core/work-limiter.ts'
+import type { WorkLimits, WorkShare } from '../net/work-limiter.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>

@@ -1,6 +1,6 @@
 import { type Clock, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import { setNewest } from '../core/newest.ts'
+import { setNewest } from '../core/memory.ts'
 
 /** The state of a rate limit of one caller after this call. */
 export interface RateLimitState {

@@ -1,12 +1,13 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Certificates } from '../certificates/certificates.ts'
-import type { Config, Endpoint } from '../config.ts'
+import type { Config } from '../config.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import { DnsTally } from '../net/dns-tally.ts'
+import type { BoundEndpoint } from '../net/listen.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
@@ -123,7 +124,7 @@ export class MailModule implements Module {
   }
 
   /** The addresses of the receiver; empty unless started. */
-  get addresses(): { host: string; port: number }[] {
+  get addresses(): BoundEndpoint[] {
     return this.#receiver?.addresses ?? []
   }
 
@@ -195,12 +196,11 @@ export class MailModule implements Module {
   #receiverSettings(): ReceiverSettings {
     const { hostname, smtp } = this.#config
     const tls = this.#deps.certificates.mail
-    return { ...smtp, hostname, tls, listen: smtp.listen.map(endpointText), data_timeout: dataTimeout, pace }
+    return { ...smtp, hostname, tls, data_timeout: dataTimeout, pace }
   }
 
   #submissionSettings(): SubmissionListenerSettings {
-    const { listen, listen_tls, ...logins } = this.#config.submission
-    return { ...this.#receiverSettings(), ...logins, listen: listen.map(endpointText), listen_tls: listen_tls.map(endpointText) }
+    return { ...this.#receiverSettings(), ...this.#config.submission }
   }
 
   async #sweepRaw(signal: AbortSignal | undefined): Promise<void> {
@@ -227,8 +227,4 @@ function screeningSettings({ mail, dns }: Config): ScreeningSettings {
 
 function inboxSettings({ hostname, mail }: Config): InboxSettings {
   return { hostname, domain: mail.domain, strict_temperror: mail.strict_temperror }
-}
-
-function endpointText({ host, port }: Endpoint): string {
-  return host === undefined ? `[::]:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

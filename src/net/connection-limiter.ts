@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import { type Networks, networkShares, networksOf } from './networks.ts'
 
 export interface ConnectionLimits {
@@ -25,19 +24,19 @@ export class ConnectionLimiter {
     return this.#open
   }
 
-  /** Counts a connection until it closes, unless the server (`server_full`) or one of the client's networks (`network_full`) is at its limit. */
-  admit(socket: Socket): 'admitted' | 'server_full' | 'network_full' {
+  /**
+   * Counts a connection, and returns what to call once when it has ended; or why it is refused: the server (`server_full`) or one of the client's
+   * networks (`network_full`) is at its limit.
+   */
+  admit(address: string): (() => void) | 'server_full' | 'network_full' {
     const { max_connections, max_connections_per_address: max, uncounted } = this.#limits()
-    const address = socket.remoteAddress
-    // a peer that has disconnected has no address
-    if (address === undefined || uncounted?.has(address)) return 'admitted'
+    if (uncounted?.has(address)) return () => undefined
     if (this.#open >= max_connections) return 'server_full'
     const networks = networksOf(address)
     if (networks.some((network, index) => this.#of(network) >= max * networkShares[index]!)) return 'network_full'
     this.#open++
     for (const network of networks) this.#from.set(network, this.#of(network) + 1)
-    socket.once('close', () => this.#release(networks))
-    return 'admitted'
+    return () => this.#release(networks)
   }
 
   #release(networks: string[]): void {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { setNewest } from '../core/newest.ts'
+import { setNewest } from '../core/memory.ts'
 import { type SessionLog, replyText } from './session-log.ts'
 import type { SubmissionAuth } from './delivery-target.ts'
 import { Refusal, replyError } from './replies.ts'

@@ -11,7 +11,7 @@ import type { ListenerMetrics } from './counters.ts'
 import { ConnectionLimiter, type ConnectionLimits } from '../net/connection-limiter.ts'
 import { TransactionHandler, type TransactionLimits, type TransactionOptions } from './transaction.ts'
 import type { Client } from './session-log.ts'
-import { addressesOf, listenOn } from '../net/listen.ts'
+import { addressesOf, type BoundEndpoint, type Endpoint, listenOn } from '../net/listen.ts'
 import { LoginAttempts, type SmtpCredentials } from './logins.ts'
 import type { DeliveryTarget } from './delivery-target.ts'
 import { isLocalError, refusalFor, replyError } from './replies.ts'
@@ -21,8 +21,7 @@ import { SmtpSession, type SmtpSessionLimits } from './session.ts'
 export interface ReceiverSettings extends ConnectionLimits, SmtpSessionLimits, TransactionLimits {
   /** The name in the greeting and in our trace fields. */
   hostname: string
-  /** `127.0.0.1:2525`, `[::]:25`; port 0 takes any free one. */
-  listen: string[]
+  listen: Endpoint[]
   /** PEM. */
   tls: { cert: string; key: string }
   /** TLS from the first octet (RFC 8314), in place of STARTTLS. */
@@ -79,7 +78,7 @@ export class Receiver {
   }
 
   /** The addresses listened on; empty unless started. */
-  get addresses(): { host: string; port: number }[] {
+  get addresses(): BoundEndpoint[] {
     return addressesOf(this.#servers)
   }
 
@@ -176,8 +175,8 @@ export class Receiver {
       socket.destroy()
       return
     }
-    const admission = this.#limiter.admit(socket)
-    if (admission !== 'admitted') {
+    const admission = this.#limiter.admit(address)
+    if (typeof admission === 'string') {
       this.#counts.refused_connections++
       const text = admission === 'server_full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
       this.#transactions.sessionLog.connection(address, `421 ${text}`)
@@ -186,14 +185,15 @@ export class Receiver {
       return
     }
     this.#counts.sessions++
-    this.#open(this.#smtp, socket, address)
+    this.#open(this.#smtp, socket, address, admission)
   }
 
-  #open(smtp: SMTPServer, socket: Socket, address: string): void {
+  #open(smtp: SMTPServer, socket: Socket, address: string, onEnded: () => void): void {
     const connection = new SMTPConnection(smtp, socket, { id: randomBytes(8).toString('hex') })
     smtp.connections.add(connection)
     preserveALabels(connection)
     const smtpSession = new SmtpSession(connection.id, address, socket, connection, () => this.#settings, this.#logins !== null)
+    smtpSession.onEnded = onEnded
     this.#sessions.set(connection.id, smtpSession)
     const { sessionLog } = this.#transactions
     const client = (): Client => ({ session: connection.id, ip: address, helo: smtpSession.helo, tls: smtpSession.tls })

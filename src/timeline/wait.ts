@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, iso } from '../core/clock.ts'
-import { setNewest } from '../core/newest.ts'
+import { setNewest } from '../core/memory.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'

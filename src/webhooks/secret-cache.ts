@@ -1,4 +1,4 @@
-import { setNewest } from '../core/newest.ts'
+import { setNewest } from '../core/memory.ts'
 import { readHeaders, type WebhookRow } from './row.ts'
 import { type Sealed, signingKey, type WebhookKey } from './signature.ts'
 

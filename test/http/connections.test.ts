@@ -50,7 +50,7 @@ test('the ports of the box are counted together, before TLS', async () => {
   box = await openToybox({
     max_connections_per_address: 2,
     uncounted: [],
-    tls: { certificate: () => ({ cert: pair.cert, key: pair.private }), listen: '127.0.0.1:0' },
+    tls: { certificate: () => ({ cert: pair.cert, key: pair.private }), listen: { host: '127.0.0.1', port: 0 } },
   })
   const port = box.server.addresses.tls!.port
   for (let count = 0; count < 2; count++) await hold(box.port)
@@ -66,7 +66,7 @@ test('the ports of the box are counted together, before TLS', async () => {
 
 test('a trusted proxy, which speaks for many, is not counted; the number can be changed while it runs', async () => {
   const settings = {
-    listen: '127.0.0.1:0',
+    listen: { host: '127.0.0.1', port: 0 },
     public_url: 'http://box.test',
     trusted_proxies: ['127.0.0.9'],
     cors_origins: [],

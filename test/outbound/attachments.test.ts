@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { fetchLimits, Outside } from '../../src/net/outside.ts'
 import { attachmentsOf } from '../../src/outbound/compose/attachments.ts'
-import { WorkLimiter } from '../../src/core/work-limiter.ts'
+import { WorkLimiter } from '../../src/net/work-limiter.ts'
 import { openPair, pair, send } from './outgoing.ts'
 
 describe('base64', async () => {

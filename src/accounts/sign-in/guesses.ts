@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, day, hour, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
-import { setNewest } from '../../core/newest.ts'
+import { setNewest } from '../../core/memory.ts'
 import { networksOf } from '../../net/networks.ts'
 
 /** The target of a guess. */

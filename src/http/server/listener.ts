@@ -12,6 +12,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import type { Duplex } from 'node:stream'
 import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
+import type { Endpoint } from '../../net/listen.ts'
 
 /** PEM texts. */
 export interface TlsPair {
@@ -115,7 +116,11 @@ export class Listener {
     const { limiter, connectionRefused } = options
     // before the TLS handshake, which is the expensive part of a connection
     this.#server.prependListener('connection', (socket: Socket) => {
-      if (!limiter || limiter.admit(socket) === 'admitted') return
+      const address = socket.remoteAddress
+      // a peer that has disconnected has no address
+      const admission = address === undefined ? undefined : limiter?.admit(address)
+      if (typeof admission === 'function') socket.once('close', admission)
+      if (typeof admission !== 'string') return
       connectionRefused?.()
       socket.destroy()
     })
@@ -131,9 +136,8 @@ export class Listener {
     }
   }
 
-  /** `listen` is `host:port`, `[v6]:port` or `:port`; returns the bound address (port 0 picks a free port). */
-  async start(listen: string, maxConnections: number): Promise<AddressInfo> {
-    const { host, port } = readListen(listen)
+  /** Returns the bound address. */
+  async start({ host, port }: Endpoint, maxConnections: number): Promise<AddressInfo> {
     this.limit(maxConnections)
     this.#server.listen({ host, port, backlog })
     await once(this.#server, 'listening')
@@ -251,10 +255,4 @@ const rejections: Record<string, [code: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The header fields are larger than 16 KiB.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['malformed_request', 'The chunk extensions are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
-}
-
-function readListen(text: string): { host: string | undefined; port: number } {
-  const [, host, port] = /^(.*):(\d{1,5})$/.exec(text) ?? []
-  if (host === undefined || Number(port) > 65_535) throw new Error(`${JSON.stringify(text)} is no host:port to listen on`)
-  return { host: host === '' || host === '*' ? undefined : host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
 }

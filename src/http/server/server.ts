@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
 import { newId } from '../../core/ids.ts'
 import { ConnectionLimiter } from '../../net/connection-limiter.ts'
+import type { Endpoint } from '../../net/listen.ts'
 import { canonicalAddress, Networks } from '../../net/networks.ts'
 import { Api } from '../api.ts'
 import type { ApiDeps, ApiSettings } from '../types.ts'
@@ -16,9 +17,9 @@ import { rateLimitHeaders } from '../rate.ts'
 import { securityHeaders } from './security-headers.ts'
 
 export interface HttpSettings extends RateLimits {
-  /** `host:port` of plain HTTP; left out: none. */
-  listen?: string | undefined
-  tls?: (ServedCertificate & { listen: string }) | undefined
+  /** Where plain HTTP is served; left out: nowhere. */
+  listen?: Endpoint | undefined
+  tls?: (ServedCertificate & { listen: Endpoint }) | undefined
   public_url: string
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
   trusted_proxies: readonly string[]
@@ -168,8 +169,8 @@ export class HttpServer {
     return new Listener(handler, reject, { ...options, limiter: this.#limiter, tlsFailed, connectionRefused })
   }
 
-  async #listen(listener: Listener, address: string, maxConnections: number): Promise<AddressInfo> {
-    const bound = await listener.start(address, maxConnections)
+  async #listen(listener: Listener, endpoint: Endpoint, maxConnections: number): Promise<AddressInfo> {
+    const bound = await listener.start(endpoint, maxConnections)
     this.#listeners.push(listener)
     return bound
   }

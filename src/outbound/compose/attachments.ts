@@ -2,7 +2,7 @@ import { invalid } from '../../core/fault.ts'
 import { Turns } from '../../core/paced-work.ts'
 import { type Outside, Unreachable } from '../../net/outside.ts'
 import type { OutgoingAttachment } from './compose.ts'
-import type { WorkShare } from '../../core/work-limiter.ts'
+import type { WorkShare } from '../../net/work-limiter.ts'
 import { largestMessage, type NewAttachment } from '../model.ts'
 
 /** Timeout in milliseconds for all URLs of one message together. */

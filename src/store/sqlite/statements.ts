@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
-import { setNewest } from '../../core/newest.ts'
+import { setNewest } from '../../core/memory.ts'
 
 /** A prepared statement; `writes` is false only for a plain SELECT. */
 export interface Prepared {

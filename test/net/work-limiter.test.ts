@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { WorkLimiter } from '../../src/core/work-limiter.ts'
+import { WorkLimiter } from '../../src/net/work-limiter.ts'
 import { fetchLimits } from '../../src/net/outside.ts'
 
 const mebibyte = 1024 * 1024

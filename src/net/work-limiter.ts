@@ -1,6 +1,5 @@
-import { FairQueue } from './fair-queue.ts'
-import { Fault } from './fault.ts'
-import { MemoryShares } from './memory.ts'
+import { FairQueue } from '../core/fair-queue.ts'
+import { Fault } from '../core/fault.ts'
 
 export interface WorkLimits {
   /** Bytes in memory at once, of all accounts and of one. */
@@ -111,5 +110,32 @@ export class WorkLimiter {
       if (!begin) return
       begin()
     }
+  }
+}
+
+/** Memory in bytes that accounts share, with a limit for all of them and one for each. */
+class MemoryShares {
+  readonly #limits: { all: number; one: number }
+  readonly #taken = new Map<string, number>()
+  #all = 0
+
+  constructor(limits: { all: number; one: number }) {
+    this.#limits = limits
+  }
+
+  /** Returns false, and takes nothing, when a limit would be exceeded. */
+  take(account: string, bytes: number): boolean {
+    const taken = (this.#taken.get(account) ?? 0) + bytes
+    if (taken > this.#limits.one || this.#all + bytes > this.#limits.all) return false
+    this.#taken.set(account, taken)
+    this.#all += bytes
+    return true
+  }
+
+  release(account: string, bytes: number): void {
+    this.#all -= bytes
+    const taken = (this.#taken.get(account) ?? 0) - bytes
+    if (taken > 0) this.#taken.set(account, taken)
+    else this.#taken.delete(account)
   }
 }
