@@ -12,7 +12,6 @@ import {
   certificateFile,
   Choice,
   Duration,
-  type Endpoint,
   Group,
   HostName,
   keyFile,
@@ -36,9 +35,9 @@ import { listenerFlaws } from './config/listeners.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, outbound, relayFlaws, reports, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
+import type { Endpoint } from './net/listen.ts'
 
 export { ConfigError } from './config/problems.ts'
-export type { Endpoint } from './config/values.ts'
 
 const Directory = Text('the path of a directory')
 
