@@ -5,19 +5,19 @@ export const doctor = Group({
   addresses: List(Address, 'addresses')
     .prefault([])
     .meta({
-      description: 'The public addresses of this machine, where they are not those that hostname has in the DNS as it sees it',
+      description: 'Public addresses of this machine, if they differ from the addresses that hostname resolves to here',
       example: ['192.0.2.25', '2001:db8::25'],
     }),
   blocklists: List(MailDomain, 'domains').prefault(['zen.spamhaus.org', 'bl.spamcop.net', 'psbl.surriel.com']).meta({
-    description: 'DNS block lists that are asked every 6 hours whether they name our public addresses; [] asks none',
+    description: 'DNS block lists in which the public addresses are looked up every 6 hours; [] turns this off',
   }),
   probe_domain: MailDomain.prefault('gmail.com').meta({
     description:
-      'Whose mail server is greeted every 6 hours, to see that port 25 is open outwards; only from a public address, and while no mail leaves anyway',
+      'Domain whose mail server is contacted every 6 hours to check that outgoing port 25 is open; only from a public address, and only while no other mail is being sent',
   }),
   time_url: WebAddress.optional().meta({
-    description: 'Whose Date our clock is compared with',
-    otherwise: 'the system is asked whether it keeps its clock right (timedatectl, chronyc)',
+    description: 'HTTPS URL whose Date header the clock is compared with',
+    otherwise: "the system's time synchronization is checked (timedatectl, chronyc)",
     example: 'https://www.example.com',
   }),
 })

@@ -8,7 +8,7 @@ const shape = Object.fromEntries(
   modules.map((module) => [
     module,
     Level.optional().meta({
-      description: `Of lines with "part":"${module}"`,
+      description: `Level of lines with "part":"${module}"`,
       otherwise: 'log.level',
       example: 'debug',
     }),
@@ -17,9 +17,9 @@ const shape = Object.fromEntries(
 
 /** What the box says of itself. */
 export const log = Group({
-  level: Level.prefault('info').meta({ description: 'The least important line that is still written' }),
+  level: Level.prefault('info').meta({ description: 'Minimum level of log lines' }),
   levels: Named(shape).prefault({}).meta({
     description:
-      'The same for single modules, by the field part of their lines; at debug, smtp, submission and outbound write every command and reply, without messages and secrets',
+      'Minimum level for single modules, named as in the field part of their lines; at debug, smtp, submission and outbound log every command and reply, without messages and secrets',
   }),
 })
