@@ -71,9 +71,8 @@ export class BodyMemory {
 }
 
 function tooMuch(): Fault {
-  return new Fault(
-    'rate_limited',
-    'Too many large bodies are being read at once. Send this one again when others have been answered.',
-    { code: 'too_much_at_once', retryAfter: 1 },
-  )
+  return new Fault('rate_limited', 'Too many large bodies are being read at once. Retry when other requests have finished.', {
+    code: 'too_much_at_once',
+    retryAfter: 1,
+  })
 }

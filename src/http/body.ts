@@ -160,19 +160,15 @@ function asFault(error: Error & { status?: number; type?: string }, limit: numbe
 }
 
 function tooLarge(limit: number): Fault {
-  return new Fault('invalid_request', `The body is larger than ${limit} bytes, the most this call takes.`, {
+  return new Fault('invalid_request', `The body is larger than ${limit} bytes, the limit of this call.`, {
     code: 'body_too_large',
   })
 }
 
 function tooManyChunks(): Fault {
-  return new Fault(
-    'invalid_request',
-    `The body comes in ${tooManyChunksReason}. Send it in larger ones, or with Content-Length.`,
-    {
-      code: 'too_many_chunks',
-    },
-  )
+  return new Fault('invalid_request', `The body consists of ${tooManyChunksReason}. Send larger chunks, or use Content-Length.`, {
+    code: 'too_many_chunks',
+  })
 }
 
 async function nothing(): Promise<void> {}

@@ -83,9 +83,8 @@ export class FetchLimiter {
 }
 
 function tooMuch(): Fault {
-  return new Fault(
-    'rate_limited',
-    'Too many large files are being fetched at once. Send this one again when others have been answered.',
-    { code: 'too_much_at_once', retryAfter: 1 },
-  )
+  return new Fault('rate_limited', 'Too many large files are being fetched at once. Retry when other requests have finished.', {
+    code: 'too_much_at_once',
+    retryAfter: 1,
+  })
 }

@@ -13,7 +13,7 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
       scope: 'account:read',
       tag,
       summary: 'List suppressions',
-      description: 'Addresses that this account does not write to, newest first.',
+      description: 'Addresses to which this account cannot send, newest first.',
       query: Paging,
       reply: Page(Suppression),
       handle: ({ caller, query }) => suppressions.list(caller, query),

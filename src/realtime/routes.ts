@@ -12,7 +12,7 @@ export function routes(access: Access): AnyRoute[] {
       tag: 'Realtime',
       summary: 'Get a token for a WebSocket',
       description:
-        'It opens what the key may read, or less, and lives and dies with the key. Expiry governs connecting and subscribing; what was subscribed goes on.',
+        'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',
       body: TokenInput,
       reply: RealtimeToken,
       secret: true,

@@ -250,6 +250,6 @@ const rejections: Record<string, [code: string, message: string]> = {
 
 function readListen(text: string): { host: string | undefined; port: number } {
   const [, host, port] = /^(.*):(\d{1,5})$/.exec(text) ?? []
-  if (host === undefined || Number(port) > 65_535) throw new Error(`${JSON.stringify(text)} is no host:port to listen on`)
+  if (host === undefined || Number(port) > 65_535) throw new Error(`${JSON.stringify(text)} is not a host:port to listen on`)
   return { host: host === '' || host === '*' ? undefined : host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
 }
