@@ -11,8 +11,8 @@ export function erc8004Routes(links: Erc8004Links): AnyRoute[] {
       scope: 'identities:write',
       summary: 'Link an agent to ERC-8004',
       description:
-        'Says that the agent is this token of an on-chain identity registry. The registration file says so from now on; the other half, the token’s ' +
-        'agentURI, is for the owner of the token to set.',
+        'States that the agent is this token of an on-chain identity registry, also in the registration file. The other half, the token’s ' +
+        'agentURI, must be set by the owner of the token.',
       body: NewErc8004Link,
       reply: Erc8004Link,
       status: 201,

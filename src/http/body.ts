@@ -18,7 +18,7 @@ export const bodyLimits: WorkLimits = {
   bytes: { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 },
   concurrent: { all: 3, one: 1 },
   large: 1024 * 1024,
-  message: 'Too many large bodies are being read at once. Send this one again when others have been answered.',
+  message: 'Too many large bodies are being read at once. Retry when other requests have finished.',
 }
 
 const readers = new Map<string, Reader>()
@@ -176,19 +176,15 @@ function asFault(error: Error & { status?: number; type?: string }, limit: numbe
 }
 
 function tooLarge(limit: number): Fault {
-  return new Fault('invalid_request', `The body is larger than ${limit} bytes, the most this call takes.`, {
+  return new Fault('invalid_request', `The body is larger than ${limit} bytes, the limit of this call.`, {
     code: 'body_too_large',
   })
 }
 
 function tooManyChunks(): Fault {
-  return new Fault(
-    'invalid_request',
-    `The body comes in ${tooManyChunksReason}. Send it in larger ones, or with Content-Length.`,
-    {
-      code: 'too_many_chunks',
-    },
-  )
+  return new Fault('invalid_request', `The body consists of ${tooManyChunksReason}. Send larger chunks, or use Content-Length.`, {
+    code: 'too_many_chunks',
+  })
 }
 
 async function nothing(): Promise<void> {}

@@ -32,7 +32,7 @@ export class SecureDns {
 
   async ask(name: string, type: keyof typeof recordTypes): Promise<SecureAnswer> {
     const { servers } = this.#settings
-    let failure: unknown = new Error('there is no name server to ask: set dns.servers')
+    let failure: unknown = new Error('no name server is configured: set dns.servers')
     for (const server of [...servers, ...servers].slice(0, 3)) {
       try {
         const answer = await this.#askServer(endpointOf(server), name, recordTypes[type])
@@ -120,14 +120,14 @@ function overTcp({ host, port }: Endpoint, query: Buffer, signal: AbortSignal): 
   const length = Buffer.alloc(2)
   length.writeUInt16BE(query.length)
   socket.on('error', reject)
-  socket.on('close', () => reject(new Error('the name server hung up')))
+  socket.on('close', () => reject(new Error('the name server closed the connection')))
   socket.on('connect', () => socket.write(Buffer.concat([length, query])))
   socket.on('data', (chunk) => {
     received = Buffer.concat([received, chunk])
     if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return
     const answer = received.subarray(2, 2 + received.readUInt16BE(0))
     if (isAnswerTo(query, answer)) resolve(answer)
-    else reject(new Error('the name server answered something else'))
+    else reject(new Error('the name server sent a mismatched answer'))
   })
   return promise.finally(() => socket.destroy())
 }
@@ -136,7 +136,7 @@ function read(answer: Buffer, type: number): SecureAnswer {
   const flags = answer.readUInt16BE(2)
   const code = flags & 0x000f
   // 3: NXDOMAIN
-  if (code !== 0 && code !== 3) throw new Error(`the name server answered with trouble (${code})`)
+  if (code !== 0 && code !== 3) throw new Error(`the name server reported an error (${code})`)
   const found: Buffer[] = []
   let at = skipName(answer, 12) + 4
   for (let count = answer.readUInt16BE(6); count > 0; count--) {

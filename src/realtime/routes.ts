@@ -9,7 +9,7 @@ export function routes(access: Access): AnyRoute[] {
       scope: ['messages:read', 'emails:read', 'sms:read'],
       summary: 'Get a token for a WebSocket',
       description:
-        'It opens what the key may read, or less, and lives and dies with the key. Expiry governs connecting and subscribing; what was subscribed goes on.',
+        'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',
       body: TokenInput,
       reply: RealtimeToken,
       secret: true,

@@ -95,7 +95,7 @@ export class Policies {
       return more.length === 0 ? /;\s*id=([a-zA-Z0-9]{1,32})\s*(?:;|$)/.exec(only ?? '')?.[1] : undefined
     } catch (error) {
       if (isAbsent(error)) return undefined
-      log.info({ domain, err: error }, 'the DNS did not say whether there is an MTA-STS policy')
+      log.info({ domain, err: error }, 'the DNS lookup of the MTA-STS policy failed')
       return unknown
     }
   }
@@ -122,7 +122,7 @@ export class Policies {
       )
       return policy
     } catch (error) {
-      log.info({ domain, err: error }, 'an MTA-STS policy could not be fetched')
+      log.info({ domain, err: error }, 'MTA-STS policy could not be fetched')
       this.#failures.set(domain, fetchFailure(error))
       return undefined
     }
@@ -147,7 +147,7 @@ export function readPolicy(text: string): MtaStsPolicy {
     .filter((field) => field !== null)
     .map(([, name, value]) => [name!, trimBothEnds(value!, ' \t')] as const)
   const first = (name: string): string | undefined => fields.find(([one]) => one === name)?.[1]
-  if (first('version') !== 'STSv1') throw new InvalidPolicy('the policy is of no version that is known')
+  if (first('version') !== 'STSv1') throw new InvalidPolicy('the policy has an unknown version')
   const mode = first('mode')
   if (mode !== 'enforce' && mode !== 'testing' && mode !== 'none') throw new InvalidPolicy('the policy has no mode')
   const age = first('max_age') ?? ''
