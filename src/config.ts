@@ -193,7 +193,7 @@ const Settings = Group({
   outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
   reports: reports
     .prefault({})
-    .meta({ description: 'Reports to other domains, on their mail and on TLS with their servers (docs/bounces.md)' }),
+    .meta({ description: 'Reports to other domains, on their mail and on TLS with their servers (docs/email.md)' }),
   fetch: fetching.prefault({}).meta({ description: 'Fetching what URLs of callers name' }),
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
