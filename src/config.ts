@@ -203,7 +203,7 @@ const Settings = Group({
   acme: acme.optional().meta({ description: 'Certificates from a CA that speaks ACME, obtained and renewed by the box itself' }),
   retention: retention.prefault({}).meta({ description: 'How long things are kept' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
-  doctor: doctor.prefault({}).meta({ description: 'Looking after the box (docs/doctor.md)' }),
+  doctor: doctor.prefault({}).meta({ description: 'Looking after the box (docs/troubleshooting.md)' }),
   backup: backup.prefault({}).meta({ description: 'All of the box in one file, made by the box itself' }),
 })
 
