@@ -191,7 +191,7 @@ const Settings = Group({
   smtp: smtp.prefault({}).meta({ description: 'Receiving mail' }),
   mail: mail.prefault({}).meta({ description: 'Processing of received mail' }),
   outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
-  reports: reports.prefault({}).meta({ description: 'DMARC and TLS reports to other domains (docs/bounces.md)' }),
+  reports: reports.prefault({}).meta({ description: 'DMARC and TLS reports to other domains (docs/email.md)' }),
   fetch: fetching.prefault({}).meta({ description: 'Fetching URLs given by callers' }),
   submission: submission.prefault({}).meta({ description: 'Message submission by SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
@@ -201,7 +201,7 @@ const Settings = Group({
   acme: acme.optional().meta({ description: 'Certificates obtained and renewed by ACME' }),
   retention: retention.prefault({}).meta({ description: 'Retention' }),
   dns: dns.prefault({}).meta({ description: 'DNS lookups' }),
-  doctor: doctor.prefault({}).meta({ description: 'Self-checks (docs/doctor.md)' }),
+  doctor: doctor.prefault({}).meta({ description: 'Self-checks (docs/troubleshooting.md)' }),
   backup: backup.prefault({}).meta({ description: 'Automatic backups of the whole box' }),
 })
 

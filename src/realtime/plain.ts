@@ -32,7 +32,7 @@ export interface PlainDeps {
   hold: (socket: Socket, grant: Grant) => void
 }
 
-/** Pillarbox's own protocol on one socket: JSON text frames, described in docs/realtime.md. */
+/** Pillarbox's own protocol on one socket: JSON text frames, described in docs/events.md. */
 export class PlainSession implements ManagedSession {
   readonly socket: Socket
   tokenAt: number
