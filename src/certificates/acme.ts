@@ -6,7 +6,6 @@ import { AcmeStore } from './acme-store.ts'
 import { type AcmeSettings, main } from './certificates.ts'
 import { Renewer, type WantedCertificate } from './renewal.ts'
 
-
 interface Deps {
   clock: Clock
   log: Log

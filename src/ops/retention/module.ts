@@ -1,26 +1,13 @@
 import type { Config } from '../../config.ts'
-import { type Clock, iso } from '../../core/clock.ts'
+import { iso } from '../../core/clock.ts'
 import { type CronJob, sweep } from '../../core/cron.ts'
-import type { Log } from '../../core/log.ts'
-import type { EventLog } from '../../events/log.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
-import type { Module } from '../../module.ts'
-import type { Database } from '../../store/database.ts'
-import type { Space } from '../../store/space.ts'
+import type { Basis, Module } from '../../module.ts'
 import { type Clearing, Remains } from './remains.ts'
 import { routes } from './routes.ts'
 import { type StorageSettings, Stores } from './storage.ts'
 import { Trash } from './trash.ts'
-
-interface Deps {
-  database: Database
-  space: Space
-  events: EventLog
-  clock: Clock
-  log: Log
-  config: Config
-}
 
 /** Retention: the trash, data of deleted identities, the log, and the disk space these release. */
 export class RetentionModule implements Module {
@@ -28,13 +15,13 @@ export class RetentionModule implements Module {
   readonly routes: AnyRoute[] = []
   readonly trash: Trash
   readonly stores: Stores
-  readonly #deps: Deps
+  readonly #deps: Basis
   readonly #remains: Remains
   readonly #stopping = new AbortController()
   #reclaiming: Promise<void> | undefined
   #times: Config['retention']
 
-  constructor(deps: Deps) {
+  constructor(deps: Basis) {
     const { config } = deps
     this.#deps = deps
     this.#times = config.retention
