@@ -6,7 +6,7 @@ import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { Cancel } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
-import { Mark } from '../widgets/mark.tsx'
+import { Mark } from '../widgets/format.tsx'
 
 interface Props {
   account: Account

@@ -2,8 +2,7 @@ import type { JSX } from 'preact'
 import type { Reputation, Tier } from '../../../trust/model.ts'
 import { useResource } from '../loaded.ts'
 import { WhenLoaded } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/format.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
 
 const names: Record<string, string> = {
   replies: 'Replies',

@@ -5,9 +5,8 @@ import { post } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { money } from '../widgets/format.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
+import { Mark, money } from '../widgets/format.tsx'
 import { LimitsDialog, periodWords } from './limits-form.tsx'
 import { TransactionList } from './transaction-list.tsx'
 
@@ -20,10 +19,9 @@ interface Props {
 
 /** One card, without its number. */
 export function CardSheet({ card, onChange }: Props): JSX.Element {
-  const [asking, setAsking] = useState<'cancel' | 'freeze' | 'limits'>()
+  const [budgeting, setBudgeting] = useState(false)
   const [open, setOpen] = useState(false)
   const { id, card_name, brand, last4, exp_month, exp_year, status, budget_cents, spent_cents, currency, period } = card
-  const close = (): void => setAsking(undefined)
   const change = async (verb: string, said: string): Promise<void> => {
     await post(`/v1/cards/${id}/${verb}`)
     await onChange()
@@ -47,19 +45,33 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
       />
       <div class="actions below">
         {status === 'active' && (
-          <button type="button" onClick={() => setAsking('freeze')}>
-            Freeze
-          </button>
+          <ConfirmButton
+            label="Freeze"
+            title={`Freeze ${card_name}?`}
+            action="Freeze"
+            run={() => change('freeze', `${card_name} is frozen.`)}
+          >
+            <p>The card cannot be revealed until it is unfrozen.</p>
+          </ConfirmButton>
         )}
         {status === 'frozen' && <Action run={() => change('unfreeze', `${card_name} is active again.`)}>Unfreeze</Action>}
         {status !== 'cancelled' && (
           <>
-            <button type="button" onClick={() => setAsking('limits')}>
+            <button type="button" onClick={() => setBudgeting(true)}>
               Budget
             </button>
-            <button type="button" class="danger" onClick={() => setAsking('cancel')}>
-              Cancel the card
-            </button>
+            <ConfirmButton
+              label="Cancel the card"
+              kind="danger"
+              title={`Cancel ${card_name}?`}
+              action={`Cancel •••• ${last4}`}
+              run={() => change('cancel', `${card_name} is cancelled.`)}
+            >
+              <p>
+                Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its
+                bank the card is not cancelled by this.
+              </p>
+            </ConfirmButton>
           </>
         )}
         <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -67,30 +79,7 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
         </button>
       </div>
       {open && <TransactionList card={card} />}
-      {asking === 'limits' && <LimitsDialog card={card} onChange={onChange} onClose={close} />}
-      {asking === 'freeze' && (
-        <Confirm
-          title={`Freeze ${card_name}?`}
-          action="Freeze"
-          run={() => change('freeze', `${card_name} is frozen.`)}
-          onClose={close}
-        >
-          <p>The card cannot be revealed until it is unfrozen.</p>
-        </Confirm>
-      )}
-      {asking === 'cancel' && (
-        <Confirm
-          title={`Cancel ${card_name}?`}
-          action={`Cancel •••• ${last4}`}
-          run={() => change('cancel', `${card_name} is cancelled.`)}
-          onClose={close}
-        >
-          <p>
-            Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its bank
-            the card is not cancelled by this.
-          </p>
-        </Confirm>
-      )}
+      {budgeting && <LimitsDialog card={card} onChange={onChange} onClose={() => setBudgeting(false)} />}
     </li>
   )
 }

@@ -1,9 +1,8 @@
 import type { JSX } from 'preact'
 import type { DomainReport } from '../../../domains/model.ts'
 import { useList } from '../loaded.ts'
-import { counted, moment } from '../widgets/format.tsx'
+import { counted, Mark, moment } from '../widgets/format.tsx'
 import { Listing } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
 
 /** DMARC and TLS reports of other servers on a domain. */
 export function ReportList({ path }: { path: string }): JSX.Element {

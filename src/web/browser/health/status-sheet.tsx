@@ -1,9 +1,8 @@
 import type { JSX } from 'preact'
 import type { Status } from '../../../ops/status/model.ts'
 import type { Loaded } from '../loaded.ts'
-import { bytes, span } from '../widgets/format.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
+import { bytes, Mark, span } from '../widgets/format.tsx'
+import { Fact, WhenLoaded } from '../widgets/listing.tsx'
 
 /** Version, uptime, counts of the last 24 hours, and the disk. */
 export function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element {
@@ -13,34 +12,28 @@ export function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element
       <WhenLoaded of={status}>
         {({ version, uptime, failing, identities, disk, last_24_hours: day }) => (
           <dl class="facts">
-            <dt>State</dt>
-            <dd>
+            <Fact name="State">
               {failing.length === 0 ? (
                 <Mark tone="good">healthy</Mark>
               ) : (
                 <Mark tone="bad">{`failing: ${failing.join(', ')}`}</Mark>
               )}
-            </dd>
-            <dt>Version</dt>
-            <dd>
+            </Fact>
+            <Fact name="Version">
               {version}, up {span(uptime)}
-            </dd>
-            <dt>Identities</dt>
-            <dd>{identities.toLocaleString('en')}</dd>
-            <dt>E-mail, last 24 hours</dt>
-            <dd>
+            </Fact>
+            <Fact name="Identities">{identities.toLocaleString('en')}</Fact>
+            <Fact name="E-mail, last 24 hours">
               {day.emails_received} received, {day.emails_delivered} delivered, {day.emails_bounced} bounced, {day.emails_failed}{' '}
               failed
-            </dd>
-            <dt>SMS, last 24 hours</dt>
-            <dd>
+            </Fact>
+            <Fact name="SMS, last 24 hours">
               {day.sms_received} received, {day.sms_sent} sent, {day.sms_failed} failed
-            </dd>
-            <dt>Disk</dt>
-            <dd>
+            </Fact>
+            <Fact name="Disk">
               {disk.free === null ? 'free space unknown' : `${bytes(disk.free)} free`}, database {bytes(disk.database)}{' '}
               {disk.low && <Mark tone="bad">low: new data is refused</Mark>}
-            </dd>
+            </Fact>
           </dl>
         )}
       </WhenLoaded>

@@ -2,8 +2,8 @@ import type { JSX } from 'preact'
 import type { Identity } from '../../../identities/model.ts'
 import { post } from '../api.ts'
 import { announce } from '../widgets/announcer.tsx'
-import { Cancel, Dialog } from '../widgets/dialog.tsx'
-import { Field, Form, type Typed } from '../widgets/form.tsx'
+import { FormDialog } from '../widgets/dialog.tsx'
+import { Field, type Typed } from '../widgets/form.tsx'
 
 interface Props {
   onClose: () => void
@@ -20,18 +20,16 @@ export function NewIdentityDialog({ onClose, onMade }: Props): JSX.Element {
     onMade(made)
   }
   return (
-    <Dialog title="New identity" onClose={onClose}>
-      <Form send={send} submit="Create" also={<Cancel onClose={onClose} />}>
-        <Field name="name" label="Name" hint="Empty: a generated name." autoComplete="off" first />
-        <Field
-          name="email_username"
-          label="Address, before the @"
-          hint="Empty: made from the name. It is never given to another identity."
-          autoComplete="off"
-          autoCapitalize="none"
-        />
-        <Field name="email_domain" label="Domain" hint="Empty: the box's own domain." autoComplete="off" autoCapitalize="none" />
-      </Form>
-    </Dialog>
+    <FormDialog title="New identity" send={send} submit="Create" onClose={onClose}>
+      <Field name="name" label="Name" hint="Empty: a generated name." autoComplete="off" first />
+      <Field
+        name="email_username"
+        label="Address, before the @"
+        hint="Empty: made from the name. It is never given to another identity."
+        autoComplete="off"
+        autoCapitalize="none"
+      />
+      <Field name="email_domain" label="Domain" hint="Empty: the box's own domain." autoComplete="off" autoCapitalize="none" />
+    </FormDialog>
   )
 }

@@ -2,8 +2,8 @@ import type { JSX } from 'preact'
 import type { Email } from '../../../mail/model.ts'
 import { post } from '../api.ts'
 import { announce } from '../widgets/announcer.tsx'
-import { Cancel, Dialog } from '../widgets/dialog.tsx'
-import { Field, Form, TextArea, Tick, type Typed } from '../widgets/form.tsx'
+import { FormDialog } from '../widgets/dialog.tsx'
+import { Field, TextArea, Tick, type Typed } from '../widgets/form.tsx'
 import { sendRequestOf } from './send-request.ts'
 
 interface Props {
@@ -25,11 +25,9 @@ function MessageDialog({ title, path, children, onClose, onSent }: DialogProps):
     onSent(sent)
   }
   return (
-    <Dialog title={title} wide onClose={onClose}>
-      <Form send={send} submit="Send" also={<Cancel onClose={onClose} />} label={title}>
-        {children}
-      </Form>
-    </Dialog>
+    <FormDialog title={title} send={send} submit="Send" onClose={onClose} wide>
+      {children}
+    </FormDialog>
   )
 }
 

@@ -5,9 +5,8 @@ import { patch, post, remove } from '../api.ts'
 import { reread } from '../live.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { moment, Time } from '../widgets/format.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
+import { Mark, moment, Time } from '../widgets/format.tsx'
 import { AttachmentList } from './attachments.tsx'
 import { ForwardDialog, ReplyDialog } from './compose.tsx'
 import { Deliveries, StatusMark } from './deliveries.tsx'
@@ -15,6 +14,7 @@ import { CodesAndLinks } from './codes-and-links.tsx'
 import { Source } from './source.tsx'
 import { Body } from './body.tsx'
 import { VerdictLines, VerdictMark } from './verdict.tsx'
+import { Fact } from '../widgets/listing.tsx'
 
 interface Props {
   email: Email
@@ -49,7 +49,7 @@ export function Message({ email, last }: Props): JSX.Element {
 function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
   const { id, identity_id, direction, from, from_name, recipients, status, deliveries, send_at } = email
   const { reply_to, reply_to_verified, verified_domain } = email
-  const [doing, setDoing] = useState<'reply' | 'forward' | 'delete' | 'source'>()
+  const [doing, setDoing] = useState<'reply' | 'forward' | 'source'>()
   const path = `/v1/identities/${identity_id}/emails/${id}`
   const close = (): void => setDoing(undefined)
   const throwAway = async (): Promise<void> => {
@@ -60,13 +60,11 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
   return (
     <>
       <dl class="facts">
-        <dt>From</dt>
-        <dd>{from_name === '' ? from : `${from_name} <${from}>`}</dd>
+        <Fact name="From">{from_name === '' ? from : `${from_name} <${from}>`}</Fact>
         {reply_to !== null && reply_to !== from && (
-          <>
-            <dt>Reply to</dt>
-            <dd>{reply_to_verified === false ? `${reply_to} (not signed by ${verified_domain ?? ''})` : reply_to}</dd>
-          </>
+          <Fact name="Reply to">
+            {reply_to_verified === false ? `${reply_to} (not signed by ${verified_domain ?? ''})` : reply_to}
+          </Fact>
         )}
         {(['to', 'cc', 'bcc'] as const).map(
           (field) =>
@@ -77,12 +75,7 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
               </dd>,
             ],
         )}
-        {send_at !== null && status === 'scheduled' && (
-          <>
-            <dt>Leaves</dt>
-            <dd>{moment(send_at)}</dd>
-          </>
-        )}
+        {send_at !== null && status === 'scheduled' && <Fact name="Leaves">{moment(send_at)}</Fact>}
       </dl>
       {direction === 'inbound' && <VerdictLines email={email} />}
       <CodesAndLinks codes={email.codes} links={email.links} />
@@ -113,18 +106,13 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
         <button type="button" onClick={() => setDoing('source')}>
           Source
         </button>
-        <button type="button" onClick={() => setDoing('delete')}>
-          Delete
-        </button>
+        <ConfirmButton label="Delete" title="Delete this e-mail?" action="Delete" run={throwAway}>
+          <p>It goes to the trash, from where it can be restored for a time.</p>
+        </ConfirmButton>
       </div>
       {doing === 'reply' && <ReplyDialog email={email} onClose={close} onSent={reread} />}
       {doing === 'forward' && <ForwardDialog email={email} onClose={close} onSent={reread} />}
       {doing === 'source' && <Source path={path} onClose={close} />}
-      {doing === 'delete' && (
-        <Confirm title="Delete this e-mail?" action="Delete" run={throwAway} onClose={close}>
-          <p>It goes to the trash, from where it can be restored for a time.</p>
-        </Confirm>
-      )}
     </>
   )
 }

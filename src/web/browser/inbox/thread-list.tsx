@@ -3,8 +3,7 @@ import type { Thread } from '../../../mail/model.ts'
 import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { Listing } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/format.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
 
 /** The conversations of an identity, newest first, updated live. */
 export function ThreadList({ id, own, current }: { id: string; own: string; current: string | undefined }): JSX.Element {

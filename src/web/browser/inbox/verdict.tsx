@@ -2,8 +2,9 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Email } from '../../../mail/model.ts'
 import { ApiError, getText } from '../api.ts'
-import { Mark } from '../widgets/mark.tsx'
+import { Mark } from '../widgets/format.tsx'
 import { dkimWords, dmarcWords, spfWords, tlsWords } from './verdict-words.ts'
+import { Fact } from '../widgets/listing.tsx'
 
 /** The authentication of the sender as a mark. */
 export function VerdictMark({ email: { verified_domain, authentication } }: { email: Email }): JSX.Element | null {
@@ -26,18 +27,14 @@ export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>Authentication</summary>
       <dl class="facts">
-        <dt>SPF</dt>
-        <dd>{spfWords(spf)}</dd>
-        <dt>DKIM</dt>
-        <dd>
+        <Fact name="SPF">{spfWords(spf)}</Fact>
+        <Fact name="DKIM">
           {dkim.length === 0
             ? 'It is not signed.'
             : dkim.map((signature, index) => <div key={index}>{dkimWords(signature)}</div>)}
-        </dd>
-        <dt>DMARC</dt>
-        <dd>{dmarcWords(dmarc)}</dd>
-        <dt>TLS</dt>
-        <dd>{open && <Transport path={`/v1/identities/${identity_id}/emails/${id}`} />}</dd>
+        </Fact>
+        <Fact name="DMARC">{dmarcWords(dmarc)}</Fact>
+        <Fact name="TLS">{open && <Transport path={`/v1/identities/${identity_id}/emails/${id}`} />}</Fact>
       </dl>
     </details>
   )

@@ -1,17 +1,15 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
 import type { Identity } from '../../../identities/model.ts'
 import { post, remove } from '../api.ts'
 import { useIdentity } from '../identity-frame.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 
 /** The number of an identity, or a form to get one. */
 export function PhoneNumberLine({ identity: { id, name, phone_number } }: { identity: Identity }): JSX.Element {
   const { reload } = useIdentity()
-  const [asking, setAsking] = useState(false)
   if (phone_number === undefined) {
     return (
       <section class="sheet" aria-labelledby="number">
@@ -39,23 +37,19 @@ export function PhoneNumberLine({ identity: { id, name, phone_number } }: { iden
   return (
     <p class="actions middle">
       <span class="mono">{phone_number}</span> <CopyButton text={phone_number} what="the number" />
-      <button type="button" class="plain" onClick={() => setAsking(true)}>
-        Release
-      </button>
-      {asking && (
-        <Confirm
-          title={`Release ${phone_number}?`}
-          action="Give it back"
-          run={async () => {
-            await remove(`/v1/identities/${id}/phone`)
-            await reload()
-            announce('The number was released.')
-          }}
-          onClose={() => setAsking(false)}
-        >
-          <p>It returns to the provider, which may assign it to another customer. Stored messages are kept.</p>
-        </Confirm>
-      )}
+      <ConfirmButton
+        label="Release"
+        kind="plain"
+        title={`Release ${phone_number}?`}
+        action="Give it back"
+        run={async () => {
+          await remove(`/v1/identities/${id}/phone`)
+          await reload()
+          announce('The number was released.')
+        }}
+      >
+        <p>It returns to the provider, which may assign it to another customer. Stored messages are kept.</p>
+      </ConfirmButton>
     </p>
   )
 }

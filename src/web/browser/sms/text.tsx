@@ -1,10 +1,9 @@
 import type { JSX } from 'preact'
 import type { Sms, SmsMediaWithUrl, SmsStatus } from '../../../sms/model.ts'
 import { get } from '../api.ts'
+import { Codes } from '../inbox/codes-and-links.tsx'
 import { Action } from '../widgets/action.tsx'
-import { CopyButton } from '../widgets/copy-button.tsx'
-import { bytes, Time } from '../widgets/format.tsx'
-import { Mark } from '../widgets/mark.tsx'
+import { bytes, Mark, Time } from '../widgets/format.tsx'
 
 const tones: Partial<Record<SmsStatus, 'good' | 'warn' | 'bad'>> = {
   sent: 'good',
@@ -26,15 +25,7 @@ export function Text({ message }: { message: Sms }): JSX.Element {
   return (
     <li class={ours ? 'text ours' : 'text'}>
       <p class="text-body">{body}</p>
-      {codes.length > 0 && (
-        <ul class="codes" aria-label="Codes">
-          {codes.map((code) => (
-            <li key={code}>
-              <strong class="mono">{code}</strong> <CopyButton text={code} what={`the code ${code}`} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Codes codes={codes} />
       {media.map(({ index, content_type, status: state, size }) => (
         <p key={index}>
           {state === 'kept' ? (

@@ -9,10 +9,10 @@ import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
+import { Fact, WhenLoaded } from '../widgets/listing.tsx'
+import { Mark } from '../widgets/format.tsx'
 
 /** One agent: its public profile, and its reputation. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -46,49 +46,39 @@ interface ProfileProps {
 }
 
 function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
-  const [asking, setAsking] = useState<'change' | 'delete'>()
-  const close = (): void => setAsking(undefined)
+  const [changing, setChanging] = useState(false)
+  const close = (): void => setChanging(false)
   const { handle, did, display_name, description, capabilities, links, identity_id } = agent
   return (
     <section class="sheet" aria-labelledby="profile">
       <h2 id="profile">Profile</h2>
       {description !== null && <p class="breaks">{description}</p>}
       <dl class="facts">
-        <dt>Handle</dt>
-        <dd class="mono">{handle}</dd>
-        <dt>DID</dt>
-        <dd>
+        <Fact name="Handle" class="mono">
+          {handle}
+        </Fact>
+        <Fact name="DID">
           <span class="mono">{did}</span> <CopyButton text={did} what="the DID" />
-        </dd>
-        <dt>Identity</dt>
-        <dd>
+        </Fact>
+        <Fact name="Identity">
           <IdentityName id={identity_id} />
-        </dd>
-        {capabilities.length > 0 && (
-          <>
-            <dt>Can do</dt>
-            <dd>{capabilities.join(', ')}</dd>
-          </>
-        )}
+        </Fact>
+        {capabilities.length > 0 && <Fact name="Can do">{capabilities.join(', ')}</Fact>}
         {links.length > 0 && (
-          <>
-            <dt>Links</dt>
-            <dd>
-              <ul class="links">
-                {links.map(({ name, url }) => (
-                  <li key={`${name} ${url}`}>
-                    {name}:{' '}
-                    <a href={url} target="_blank" rel="noopener noreferrer">
-                      {url}
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            </dd>
-          </>
+          <Fact name="Links">
+            <ul class="links">
+              {links.map(({ name, url }) => (
+                <li key={`${name} ${url}`}>
+                  {name}:{' '}
+                  <a href={url} target="_blank" rel="noopener noreferrer">
+                    {url}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </Fact>
         )}
-        <dt>Documents</dt>
-        <dd>
+        <Fact name="Documents">
           <a href={`${path}/did.json`} target="_blank" rel="noopener">
             DID document
           </a>
@@ -96,17 +86,30 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
           <a href={`${path}/agent-card.json`} target="_blank" rel="noopener">
             agent card
           </a>
-        </dd>
+        </Fact>
       </dl>
       <div class="actions below">
-        <button type="button" onClick={() => setAsking('change')}>
+        <button type="button" onClick={() => setChanging(true)}>
           Change
         </button>
-        <button type="button" class="danger" onClick={() => setAsking('delete')}>
-          Delete
-        </button>
+        <ConfirmButton
+          label="Delete"
+          kind="danger"
+          title={`Delete the agent ${display_name}?`}
+          action="Delete"
+          run={async () => {
+            await remove(path)
+            announce(`The agent ${display_name} was deleted.`)
+            go('/agents')
+          }}
+        >
+          <p>
+            Its documents are gone, its DID resolves no more, and <span class="mono">{handle}</span> is nobody’s ever after. The
+            identity stays.
+          </p>
+        </ConfirmButton>
       </div>
-      {asking === 'change' && (
+      {changing && (
         <AgentDialog
           title={`Change ${display_name}`}
           agent={agent}
@@ -119,23 +122,6 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
           }}
           onClose={close}
         />
-      )}
-      {asking === 'delete' && (
-        <Confirm
-          title={`Delete the agent ${display_name}?`}
-          action="Delete"
-          run={async () => {
-            await remove(path)
-            announce(`The agent ${display_name} was deleted.`)
-            go('/agents')
-          }}
-          onClose={close}
-        >
-          <p>
-            Its documents are gone, its DID resolves no more, and <span class="mono">{handle}</span> is nobody’s ever after. The
-            identity stays.
-          </p>
-        </Confirm>
       )}
     </section>
   )

@@ -5,9 +5,8 @@ import { NewIdentityDialog } from '../identities/new-identity.tsx'
 import type { LiveEvent } from '../live.ts'
 import { useList } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
-import { Listing } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/format.tsx'
+import { Rows } from '../widgets/listing.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
 
 type Row = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
 
@@ -46,20 +45,14 @@ export function View(): JSX.Element {
           onInput={({ currentTarget }) => setTyped(currentTarget.value)}
         />
       </p>
-      <Listing
+      <Rows
         list={list}
         empty={
           query === '' ? 'No identity yet. Each has a name, an address that receives, and what belongs to it.' : 'None is found.'
         }
       >
-        {(rows) => (
-          <ul class="rows">
-            {rows.map((row) => (
-              <IdentityLine key={row.id} row={row} />
-            ))}
-          </ul>
-        )}
-      </Listing>
+        {(row) => <IdentityLine row={row} />}
+      </Rows>
       {making && <NewIdentityDialog onClose={() => setMaking(false)} onMade={({ id }) => go(`/identities/${id}/inbox`)} />}
     </>
   )

@@ -11,8 +11,8 @@ import { ExchangeList } from '../sms/exchange-list.tsx'
 import { PhoneNumberLine } from '../sms/number.tsx'
 import { Texting } from '../sms/texting.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { Cancel, Dialog } from '../widgets/dialog.tsx'
-import { Field, Form, TextArea } from '../widgets/form.tsx'
+import { FormDialog } from '../widgets/dialog.tsx'
+import { Field, TextArea } from '../widgets/form.tsx'
 
 /** The text messages of one identity, by phone number. */
 export function View({ params: { id = '', peer } }: ViewProps): JSX.Element {
@@ -51,22 +51,20 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
         </section>
       </div>
       {writing && (
-        <Dialog title="New text message" onClose={close}>
-          <Form
-            submit="Send"
-            label="New text message"
-            also={<Cancel onClose={close} />}
-            send={async ({ to, body }) => {
-              const sent = await post<Sms>(`/v1/identities/${id}/sms`, { to, body })
-              close()
-              announce('The text message was queued.')
-              go(`/identities/${id}/sms/${encodeURIComponent(sent.to)}`)
-            }}
-          >
-            <Field name="to" label="To" type="tel" first autoComplete="off" hint="With the country code, such as +15550100123." />
-            <TextArea name="body" label="Text message" rows={3} />
-          </Form>
-        </Dialog>
+        <FormDialog
+          title="New text message"
+          submit="Send"
+          send={async ({ to, body }) => {
+            const sent = await post<Sms>(`/v1/identities/${id}/sms`, { to, body })
+            close()
+            announce('The text message was queued.')
+            go(`/identities/${id}/sms/${encodeURIComponent(sent.to)}`)
+          }}
+          onClose={close}
+        >
+          <Field name="to" label="To" type="tel" first autoComplete="off" hint="With the country code, such as +15550100123." />
+          <TextArea name="body" label="Text message" rows={3} />
+        </FormDialog>
       )}
     </>
   )

@@ -8,8 +8,8 @@ import type { ViewProps } from '../views.ts'
 import { Code } from '../totp/code.tsx'
 import { NewEntryDialog } from '../totp/new-entry.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
-import { Listing } from '../widgets/listing.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
+import { Rows } from '../widgets/listing.tsx'
 
 /** The one-time passwords of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -18,7 +18,6 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
 
 function Entries({ id }: { id: string }): JSX.Element {
   const [making, setMaking] = useState(false)
-  const [deleting, setDeleting] = useState<TotpEntry>()
   const list = useList<TotpEntry>(
     `/v1/identities/${id}/totp`,
     {},
@@ -32,46 +31,38 @@ function Entries({ id }: { id: string }): JSX.Element {
           New one-time password
         </button>
       </div>
-      <Listing list={list} empty="None yet. A service that asks for codes of an app can be answered from here.">
-        {(rows) => (
-          <ul class="rows">
-            {rows.map((entry) => (
-              <li key={entry.id}>
-                <span class="grow">
-                  <strong>{entry.service_name}</strong>
-                  <br />
-                  <span class="faint">
-                    {entry.account_name !== null && `${entry.account_name} · `}
-                    {entry.digits} digits, {entry.period} s, {entry.algorithm}
-                  </span>
-                </span>
-                <Code entry={entry} />
-                <button type="button" aria-label={`Delete ${entry.service_name}`} onClick={() => setDeleting(entry)}>
-                  Delete
-                </button>
-              </li>
-            ))}
-          </ul>
+      <Rows list={list} empty="None yet. A service that asks for codes of an app can be answered from here.">
+        {(entry) => (
+          <li>
+            <span class="grow">
+              <strong>{entry.service_name}</strong>
+              <br />
+              <span class="faint">
+                {entry.account_name !== null && `${entry.account_name} · `}
+                {entry.digits} digits, {entry.period} s, {entry.algorithm}
+              </span>
+            </span>
+            <Code entry={entry} />
+            <ConfirmButton
+              label="Delete"
+              name={`Delete ${entry.service_name}`}
+              title={`Delete the one-time password of ${entry.service_name}?`}
+              action="Delete"
+              run={async () => {
+                await remove(`/v1/identities/${id}/totp/${entry.id}`)
+                await list.reload()
+                announce(`The one-time password of ${entry.service_name} was deleted.`)
+              }}
+            >
+              <p>
+                Its secret is deleted. Where it is the only second factor, disable that at {entry.service_name} first, or nobody
+                gets in.
+              </p>
+            </ConfirmButton>
+          </li>
         )}
-      </Listing>
+      </Rows>
       {making && <NewEntryDialog id={id} onClose={() => setMaking(false)} onMade={list.reload} />}
-      {deleting && (
-        <Confirm
-          title={`Delete the one-time password of ${deleting.service_name}?`}
-          action="Delete"
-          run={async () => {
-            await remove(`/v1/identities/${id}/totp/${deleting.id}`)
-            await list.reload()
-            announce(`The one-time password of ${deleting.service_name} was deleted.`)
-          }}
-          onClose={() => setDeleting(undefined)}
-        >
-          <p>
-            Its secret is deleted. Where it is the only second factor, disable that at {deleting.service_name} first, or nobody
-            gets in.
-          </p>
-        </Confirm>
-      )}
     </>
   )
 }

@@ -10,10 +10,10 @@ import { WebhookDialog } from '../webhooks/webhook-form.tsx'
 import { WebhookState } from '../webhooks/webhook-state.tsx'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { Confirm, SecretDialog } from '../widgets/dialog.tsx'
+import { ConfirmButton, SecretDialog } from '../widgets/dialog.tsx'
 import { moment } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
+import { Fact, WhenLoaded } from '../widgets/listing.tsx'
 
 /** One webhook and its deliveries. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -40,8 +40,6 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   )
 }
 
-type Asking = 'change' | 'rotate' | 'delete' | 'off'
-
 interface Props {
   webhook: Webhook
   path: string
@@ -49,9 +47,9 @@ interface Props {
 }
 
 function About({ webhook, path, loaded }: Props): JSX.Element {
-  const [asking, setAsking] = useState<Asking>()
+  const [changing, setChanging] = useState(false)
   const [secret, setSecret] = useState<string>()
-  const close = (): void => setAsking(undefined)
+  const close = (): void => setChanging(false)
   const change = async (input: Record<string, unknown>, said: string): Promise<void> => {
     await patch(path, input)
     await loaded.reload()
@@ -63,44 +61,51 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
     <section class="sheet" aria-labelledby="about">
       <h2 id="about">About</h2>
       <dl class="facts">
-        <dt>Events</dt>
-        <dd>{events.includes('*') ? 'every event' : events.join(', ')}</dd>
-        <dt>Of</dt>
-        <dd>{identity_id === null ? 'every identity' : <IdentityName id={identity_id} />}</dd>
-        {description !== null && (
-          <>
-            <dt>Description</dt>
-            <dd>{description}</dd>
-          </>
-        )}
-        <dt>Created</dt>
-        <dd>{moment(created_at)}</dd>
-        {failing_since !== null && (
-          <>
-            <dt>Failing since</dt>
-            <dd>{moment(failing_since)}</dd>
-          </>
-        )}
+        <Fact name="Events">{events.includes('*') ? 'every event' : events.join(', ')}</Fact>
+        <Fact name="Of">{identity_id === null ? 'every identity' : <IdentityName id={identity_id} />}</Fact>
+        {description !== null && <Fact name="Description">{description}</Fact>}
+        <Fact name="Created">{moment(created_at)}</Fact>
+        {failing_since !== null && <Fact name="Failing since">{moment(failing_since)}</Fact>}
       </dl>
       <div class="actions below">
-        <button type="button" onClick={() => setAsking('change')}>
+        <button type="button" onClick={() => setChanging(true)}>
           Change
         </button>
-        <button type="button" onClick={() => setAsking('rotate')}>
-          New secret
-        </button>
+        <ConfirmButton
+          label="New secret"
+          title="A new secret?"
+          action="Make a new secret"
+          run={async () => setSecret((await post<{ secret: string }>(`${path}/secret/rotate`)).secret)}
+        >
+          <p>For 24 hours deliveries are signed with the current secret as well.</p>
+        </ConfirmButton>
         {active ? (
-          <button type="button" onClick={() => setAsking('off')}>
-            Disable
-          </button>
+          <ConfirmButton
+            label="Disable"
+            title="Disable the webhook?"
+            action="Switch off"
+            run={() => change({ active: false }, 'The webhook is disabled.')}
+          >
+            <p>Nothing is sent to it until it is enabled. Events in the meantime are not delivered later.</p>
+          </ConfirmButton>
         ) : (
           <Action run={() => change({ active: true }, 'The webhook is enabled.')}>Enable</Action>
         )}
-        <button type="button" class="danger" onClick={() => setAsking('delete')}>
-          Delete
-        </button>
+        <ConfirmButton
+          label="Delete"
+          kind="danger"
+          title="Delete the webhook?"
+          action="Delete"
+          run={async () => {
+            await remove(path)
+            announce('The webhook was deleted.')
+            go('/webhooks')
+          }}
+        >
+          <p>Nothing more is sent to {webhook.url}; its deliveries and its secret are gone.</p>
+        </ConfirmButton>
       </div>
-      {asking === 'change' && (
+      {changing && (
         <WebhookDialog
           title="Change the webhook"
           webhook={webhook}
@@ -109,40 +114,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
           onClose={close}
         />
       )}
-      {asking === 'rotate' && (
-        <Confirm
-          title="A new secret?"
-          action="Make a new secret"
-          run={async () => setSecret((await post<{ secret: string }>(`${path}/secret/rotate`)).secret)}
-          onClose={close}
-        >
-          <p>For 24 hours deliveries are signed with the current secret as well.</p>
-        </Confirm>
-      )}
-      {asking === 'off' && (
-        <Confirm
-          title="Disable the webhook?"
-          action="Switch off"
-          run={() => change({ active: false }, 'The webhook is disabled.')}
-          onClose={close}
-        >
-          <p>Nothing is sent to it until it is enabled. Events in the meantime are not delivered later.</p>
-        </Confirm>
-      )}
-      {asking === 'delete' && (
-        <Confirm
-          title="Delete the webhook?"
-          action="Delete"
-          run={async () => {
-            await remove(path)
-            announce('The webhook was deleted.')
-            go('/webhooks')
-          }}
-          onClose={close}
-        >
-          <p>Nothing more is sent to {webhook.url}; its deliveries and its secret are gone.</p>
-        </Confirm>
-      )}
+
       {secret !== undefined && (
         <SecretDialog title="The new secret" secret={secret} what="the secret" onClose={() => setSecret(undefined)} />
       )}

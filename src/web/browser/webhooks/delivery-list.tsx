@@ -5,7 +5,7 @@ import { post } from '../api.ts'
 import { useList } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { Listing } from '../widgets/listing.tsx'
+import { Rows } from '../widgets/listing.tsx'
 import { DeliveryLine } from './delivery-line.tsx'
 
 /** The polling interval of running deliveries in milliseconds. */
@@ -33,15 +33,9 @@ export function DeliveryList({ path }: { path: string }): JSX.Element {
           <Action run={test}>Send a test</Action>
         </span>
       </div>
-      <Listing list={list} empty="Nothing was sent to it yet. A test shows whether it is reached.">
-        {(rows) => (
-          <ul class="rows">
-            {rows.map((delivery) => (
-              <DeliveryLine key={delivery.id} path={path} delivery={delivery} onChange={list.reload} />
-            ))}
-          </ul>
-        )}
-      </Listing>
+      <Rows list={list} empty="Nothing was sent to it yet. A test shows whether it is reached.">
+        {(delivery) => <DeliveryLine path={path} delivery={delivery} onChange={list.reload} />}
+      </Rows>
     </section>
   )
 }

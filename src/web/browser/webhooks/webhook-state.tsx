@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import type { Webhook } from '../../../webhooks/model.ts'
-import { Mark } from '../widgets/mark.tsx'
+import { Mark } from '../widgets/format.tsx'
 
 const reasons = {
   gone: 'disabled: it answered 410',
