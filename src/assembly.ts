@@ -39,7 +39,7 @@ import { SignedUrls } from './mail/attachments.ts'
 import { statusModule } from './ops/status/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
 import { pageModule } from './web/module.ts'
-import type { Basis, Module } from './module.ts'
+import type { Module, ModuleBasis } from './module.ts'
 import { RealtimeModule } from './realtime/module.ts'
 import { ReportingModule } from './reporting/module.ts'
 import { RetentionModule } from './ops/retention/module.ts'
@@ -68,7 +68,7 @@ export interface Testing extends TransportTest, MigrationTest {
 }
 
 /** What the modules are made from, and what joins them to the box. */
-interface Deps extends Omit<Basis, 'events' | 'cursors'> {
+interface Deps extends Omit<ModuleBasis, 'events' | 'cursors'> {
   state: StateFile
   /** Where the API is served. */
   httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { StateFile } from '../store/state.ts'
 import { accountRoutes } from './account-routes.ts'
 import { Accounts } from './accounts.ts'
@@ -22,7 +22,7 @@ import { AccountSetup } from './sign-in/setup.ts'
 import { setupRoutes } from './sign-in/setup-routes.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   state: StateFile
   codeAt: CodeAt
   plan: Plan

@@ -1,5 +1,5 @@
+import type { Basis } from '../basis.ts'
 import { trimEnd } from '../core/text.ts'
-import type { EventLog } from '../events/log.ts'
 import { identityDeleted, identityUpdated } from '../identities/model.ts'
 import type { TokenSigner } from '../tokens/model.ts'
 import { agentCard, boxCard } from './agent-card.ts'
@@ -19,13 +19,10 @@ const changing: ReadonlySet<string> = new Set(
   [agentCreated, agentUpdated, agentDeleted, identityUpdated, identityDeleted].map(({ name }) => name),
 )
 
-interface Deps {
-  events: EventLog
+interface Deps extends Pick<Basis, 'events' | 'publicUrl' | 'version'> {
   agents: Agents
   links: Erc8004Links
   signer: Pick<TokenSigner, 'published'>
-  publicUrl: () => string
-  version: string
 }
 
 /** Public documents of the box and its agents; throws Fault not_found for an unknown or deleted agent. */

@@ -1,5 +1,5 @@
 import type { AnyRoute } from '../http/route.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { TokenSigner } from '../tokens/model.ts'
 import type { Agents } from './agents.ts'
 import { documentRoutes } from './document-routes.ts'
@@ -9,7 +9,7 @@ import { Erc8004Links } from './erc8004.ts'
 import { agentCreated, agentDeleted, agentUpdated } from './model.ts'
 import { routes } from './routes.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   agents: Agents
   signer: Pick<TokenSigner, 'published'>
 }

@@ -1,14 +1,14 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, hour, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { hour, iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { Identities } from '../identities/identities.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { bytesOf } from './encrypted.ts'
 import type { Ledger } from './ledger.ts'
 import {
@@ -26,11 +26,7 @@ import { periodEnd } from './periods.ts'
 import { budgetState, type CardRow, limitsOf, livingRowOf, rowOf, toCard } from './row.ts'
 import { budgetOf, nameOf, resetOf } from './spellings.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   identities: Identities
   ledger: Ledger
   plan: Plan

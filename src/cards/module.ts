@@ -1,6 +1,6 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { RetentionModule } from '../ops/retention/module.ts'
 import { Cards } from './cards.ts'
 import { Ledger } from './ledger.ts'
@@ -8,7 +8,7 @@ import { cardCancelled, cardCreated, cardFrozen, cardLimitsUpdated, cardRevealed
 import { Reveals } from './reveals.ts'
 import { routes } from './routes.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   identities: Identities
   plan: Plan
   keeping: Pick<RetentionModule, 'clears'>

@@ -6,7 +6,7 @@ import type { CronJob } from '../core/cron.ts'
 import { conflict } from '../core/fault.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import { type Acme, openAcme } from './acme.ts'
 import { type AcmeSettings, Certificates, type CertificateSettings } from './certificates.ts'
 import { ChallengePort } from './challenge-port.ts'
@@ -15,7 +15,7 @@ import { inventory } from './inventory.ts'
 import { type Certificate, certificateFailed, certificateRenewed } from './model.ts'
 import { routes } from './routes.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>
 }
 

@@ -5,9 +5,8 @@ import type { Job } from '../jobs/model.ts'
 import { type BoxOptions, ofBox, withBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { identityNamed } from './support/found.ts'
-import { resultOf } from './support/job.ts'
+import { resultOf, untilSignal } from './support/job.ts'
 import { say } from './support/say.ts'
-import { untilSignal } from './support/signals.ts'
 
 interface Options extends BoxOptions {
   force?: boolean

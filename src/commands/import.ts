@@ -7,9 +7,8 @@ import { type Packable, zip } from '../core/zip/zip.ts'
 import { type BoxOptions, ofBox, withBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { identityNamed } from './support/found.ts'
-import { resultOf } from './support/job.ts'
+import { resultOf, untilSignal } from './support/job.ts'
 import { say } from './support/say.ts'
-import { untilSignal } from './support/signals.ts'
 
 /** `pillarbox import IDENTITY PATH`. */
 export function addImportCommand(program: Command): void {

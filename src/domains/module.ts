@@ -4,7 +4,7 @@ import type { CronJob } from '../core/cron.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import { sql } from '../store/database.ts'
 import { NextCheck } from './next-check.ts'
 import { Domains } from './domains.ts'
@@ -17,7 +17,7 @@ import type { DomainSettings } from './records.ts'
 import { type DomainStatusReport, statusOf } from './status.ts'
 import { Verification } from './verification.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   plan: Plan
   operatorAccount: string
   /** Creates DNS lookups without cache. */

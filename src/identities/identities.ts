@@ -1,16 +1,16 @@
+import type { Basis } from '../basis.ts'
 import { hostNameOf } from '../core/domain-names.ts'
 import { trimEnd } from '../core/text.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, type Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames, isRoleName } from './role-names.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { claim, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
 import {
   type Acquired,
@@ -42,16 +42,10 @@ type StorageOf = (row: Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'medi
 /** A hook that runs in the transaction in which an identity is deleted or resumed. */
 type IdentityHook = (tx: Transaction, identityId: string) => Promise<void>
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors' | 'account'> {
   domains: Pick<Domains, 'mayUse' | 'stillUsable'>
   /** The box's own domain. */
   domain: string
-  /** The operator's account. */
-  account: string
   plan: Plan
   storageOf: StorageOf
 }

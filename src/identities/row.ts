@@ -7,21 +7,15 @@ import type { Rows } from '../store/rows.ts'
 import { nameKey } from './names.ts'
 
 /** A row of `identities`. */
-export interface IdentityRow {
+export interface IdentityRow extends Omit<Identity, 'phone_number' | 'status' | 'metadata' | 'storage'> {
   seq: number
-  id: string
   account_id: string
-  name: string
-  email: string
   phone_number: string | null
-  date_of_birth: string
   status: 'active' | 'suspended' | 'deleted'
   metadata: string
   /** Bytes of stored e-mail, and of text messages with their media. */
   stored_bytes: number
   media_bytes: number
-  created_at: string
-  updated_at: string
 }
 
 /** The fields of an identity in lists. */

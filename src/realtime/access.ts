@@ -1,8 +1,8 @@
+import type { Basis } from '../basis.ts'
 import type { Holders } from '../accounts/holders.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
 import { type Caller, may } from '../core/scopes.ts'
-import type { EventTypes } from '../events/catalogue.ts'
 import type { Identities } from '../identities/identities.ts'
 import { channels } from './channels.ts'
 import { type ChannelName, channelNames, type RealtimeToken, type TokenInput } from './model.ts'
@@ -25,13 +25,10 @@ export interface Grant {
   until: number
 }
 
-interface Deps {
-  clock: Clock
+interface Deps extends Pick<Basis, 'clock' | 'types' | 'publicUrl'> {
   holders: Holders
   identities: Identities
-  types: EventTypes
   tokenKey: Buffer
-  publicUrl: () => string
 }
 
 /** Creates tokens and verifies them: a token never has more rights than its key or session has now. */

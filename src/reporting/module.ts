@@ -7,7 +7,7 @@ import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { Envelope, Verdict } from '../mail/model.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { OutboundModule } from '../outbound/module.ts'
 import type { TlsResult } from '../outbound/transport/tls-result.ts'
 import { ReportCourier } from './courier.ts'
@@ -15,7 +15,7 @@ import { ReportCounts } from './counts.ts'
 import { dmarcResult } from './dmarc-result.ts'
 import { ReportSender, type ReportSettings } from './reports.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   queue: Queue
   sending: OutboundModule
   domains: {

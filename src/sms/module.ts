@@ -10,7 +10,7 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
 import { identityDeleted } from '../identities/model.ts'
 import type { SignedUrls } from '../mail/attachments.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { sql } from '../store/database.ts'
 import { SmsArchive } from './archive.ts'
@@ -27,7 +27,7 @@ import { chosen } from './providers/create-provider.ts'
 import { ReleaseCourier } from './release.ts'
 import { routes } from './routes.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   queue: Queue
   plan: Plan
   trash: Trash

@@ -6,7 +6,7 @@ import { resolver } from '../net/resolve.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { ReputationSource } from '../trust/model.ts'
 import { Bearers } from './bearers.ts'
 import { Issuers } from './issuers.ts'
@@ -18,7 +18,7 @@ import { routes } from './routes.ts'
 import { sealedKeys, SigningKeys } from './signing-keys.ts'
 import { Verifying } from './verifying.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   identities: Identities
   agents: AgentDirectory
   testing?: { outsideDial?: OutsideDial | undefined } | undefined

@@ -1,14 +1,14 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import { Entries } from './entries.ts'
 import { totpCreated, totpDeleted, totpRead } from './model.ts'
 import { CodeReader } from './reading.ts'
 import { routes } from './routes.ts'
 import { sealedSecrets, Secrets } from './secrets.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   identities: Identities
   plan: Plan
   admitted: (caller: Caller) => Promise<boolean>

@@ -2,7 +2,7 @@ import type { AgentDirectory } from '../agents/model.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { DidResolver, TokenSigner, TokenJudge } from '../tokens/model.ts'
 import { Counting } from './counting.ts'
 import { ReputationCredentials } from './credentials.ts'
@@ -13,7 +13,7 @@ import type { Reputations } from './reputations.ts'
 import { routes } from './routes.ts'
 import { Subjects } from './subjects.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   identities: Identities
   agents: AgentDirectory
   reputations: Reputations

@@ -7,7 +7,7 @@ import { Outside, type OutsideSettings } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Basis, Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import { sql } from '../store/database.ts'
 import { pendingEventIds, WebhookDeliveries } from './deliveries.ts'
 import { WebhookCourier } from './courier.ts'
@@ -19,7 +19,7 @@ import { sealedTexts } from './row.ts'
 import { Sealed } from './signature.ts'
 import { Webhooks } from './webhooks.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   queue: Queue
   plan: Plan
   keys: Pick<Keys, 'ends' | 'origins'>

@@ -1,15 +1,15 @@
+import type { Basis } from '../basis.ts'
 import type { Keys } from '../accounts/keys.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, day, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { day, iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { type Caller, makerOf, requireLasting, type Scope } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import { type Outside, Unreachable } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { noteWebhookChange } from './wanted-events.ts'
 import type { EventNames } from './event-names.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
@@ -25,11 +25,7 @@ const maxOfAccount = 1000
 /** The most webhooks disabled in one transaction. */
 const batch = 100
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   names: EventNames
   outside: Outside
   queue: Queue

@@ -8,15 +8,10 @@ import { type Database, empty, sql, type Sql, type Transaction } from '../../sto
 import type { Holder } from '../keys.ts'
 import type { SessionEntry } from '../model.ts'
 
-export interface SessionRow {
+export interface SessionRow extends Omit<SessionEntry, 'current' | 'expires_at'> {
   seq: number
-  id: string
   account_id: string
   hash: string
-  ip: string
-  user_agent: string
-  created_at: string
-  last_used_at: string
 }
 
 /** Session settings; durations in milliseconds. */

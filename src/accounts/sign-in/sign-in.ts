@@ -1,9 +1,8 @@
-import type { Clock } from '../../core/clock.ts'
+import type { Basis } from '../../basis.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Log } from '../../core/log.ts'
-import type { Counter, Metrics } from '../../core/metrics.ts'
+import type { Counter } from '../../core/metrics.ts'
 import type { Caller } from '../../core/scopes.ts'
-import type { Database, Transaction } from '../../store/database.ts'
+import type { Transaction } from '../../store/database.ts'
 import type { Accounts } from '../accounts.ts'
 import type { Guess, Guesses, GuessTarget } from './guesses.ts'
 import type { KnownNetworks } from './known-networks.ts'
@@ -13,11 +12,7 @@ import type { PasswordHashes } from './password-hash.ts'
 import { isAppCode, type SecondFactor } from './second-factor.ts'
 import type { SessionRow, Sessions } from './sessions.ts'
 
-export interface SignInDeps {
-  metrics: Metrics
-  database: Database
-  clock: Clock
-  log: Log
+export interface SignInDeps extends Pick<Basis, 'metrics' | 'database' | 'clock' | 'log'> {
   accounts: Accounts
   logins: Logins
   hashes: PasswordHashes

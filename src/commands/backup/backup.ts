@@ -10,10 +10,9 @@ import type { Config } from '../../config.ts'
 import type { Job } from '../../jobs/model.ts'
 import { type BoxOptions, ofBox, runningBox, settingsOf } from '../support/box.ts'
 import { exits } from '../support/refuse.ts'
-import { resultOf } from '../support/job.ts'
+import { resultOf, untilSignal } from '../support/job.ts'
 import { actAsOwner, mustBeOpen } from '../support/owner.ts'
 import { say } from '../support/say.ts'
-import { untilSignal } from '../support/signals.ts'
 
 interface Options extends BoxOptions {
   force?: boolean

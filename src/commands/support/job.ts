@@ -23,3 +23,19 @@ function tell({ progress: { done, total, unit } }: Job): void {
   const share = total ? ` (${Math.floor((100 * done) / total)} %)` : ''
   process.stderr.write(`\r${done}${total === null ? '' : ` of ${total}`} ${unit}${share}   `)
 }
+
+/** Runs work that cleans up when interrupted by Ctrl-C, a closed terminal or SIGTERM. */
+export async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController()
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const cut = (): void => stop.abort(new Failure('It was cut short. Nothing was left behind.', 'cut_short'))
+  // not `once`: signal-exit, a dependency of write-file-atomic, ends the process when its listener is the only one left
+  for (const name of names) process.on(name, cut)
+  try {
+    return await work(stop.signal)
+  } catch (error) {
+    throw stop.signal.aborted ? stop.signal.reason : error
+  } finally {
+    for (const name of names) process.removeListener(name, cut)
+  }
+}

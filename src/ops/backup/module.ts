@@ -1,10 +1,10 @@
 import type { Config } from '../../config.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
-import type { Basis, Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import { Backups, type BackupSettings } from './backups.ts'
 import { routes } from './routes.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   /** The identifier of the box in its backups. */
   state: { readonly data: { box_id: string } }
   jobs: Jobs

@@ -13,7 +13,7 @@ export interface Check {
   run(asked: boolean): Promise<Line[]>
 }
 
-export function check(name: string, pace: Pace, run: Check['run']): Check {
+export function newCheck(name: string, pace: Pace, run: Check['run']): Check {
   return { name, pace, run }
 }
 

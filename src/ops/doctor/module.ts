@@ -8,7 +8,7 @@ import { callConfigured } from '../../net/outside.ts'
 import type { EventType } from '../../events/model.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { FreshInquiry } from '../../mailauth/inquire.ts'
-import type { Basis, Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import { type Database, sql } from '../../store/database.ts'
 import type { Check } from './check.ts'
 import { backups, type Newest } from './checks/backups.ts'
@@ -29,7 +29,7 @@ import { type DoctorSettings, type DoctorTest, outerChecks } from './outer-check
 import { ExternalView } from './external-view.ts'
 import { routes } from './routes.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   /** The existing accounts. */
   state: { readonly data: { created_at: string; accounts: readonly { id: string }[] } }
   /** The current listeners. */

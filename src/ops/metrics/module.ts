@@ -1,13 +1,13 @@
 import type { CronJob } from '../../core/cron.ts'
 import type { EventLog } from '../../events/log.ts'
 import { type AnyRoute, routeOf } from '../../http/route.ts'
-import type { Basis, Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import type { Received } from './counters.ts'
 import { Minutes } from './minutes.ts'
 import { Series } from './series.ts'
 import { Stats, StatsFilter } from './model.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   /** The counters of the SMTP receiver since the start; undefined before. */
   received: () => Received | undefined
 }

@@ -1,13 +1,14 @@
 import type { Config } from '../../config.ts'
 import { iso } from '../../core/clock.ts'
 import { type CronJob, sweep } from '../../core/cron.ts'
-import type { AnyRoute } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
-import type { Basis, Module } from '../../module.ts'
+import type { Module, ModuleBasis } from '../../module.ts'
 import { type Clearing, Remains } from './remains.ts'
-import { routes } from './routes.ts'
 import { type StorageSettings, Stores } from './storage.ts'
 import { Trash } from './trash.ts'
+import * as z from 'zod'
+import { Id } from '../../core/shapes.ts'
 
 /** Retention: the trash, data of deleted identities, the log, and the disk space these release. */
 export class RetentionModule implements Module {
@@ -15,13 +16,13 @@ export class RetentionModule implements Module {
   readonly routes: AnyRoute[] = []
   readonly trash: Trash
   readonly stores: Stores
-  readonly #deps: Basis
+  readonly #deps: ModuleBasis
   readonly #remains: Remains
   readonly #stopping = new AbortController()
   #reclaiming: Promise<void> | undefined
   #times: Config['retention']
 
-  constructor(deps: Basis) {
+  constructor(deps: ModuleBasis) {
     const { config } = deps
     this.#deps = deps
     this.#times = config.retention
@@ -92,4 +93,26 @@ export class RetentionModule implements Module {
 
 function storageSettings({ mail }: Config): StorageSettings {
   return { quota: mail.quota, operator: `postmaster@${mail.domain}` }
+}
+
+const Emptied = z
+  .object({ id: Id('ident'), purged: z.int().meta({ description: 'e-mails and text messages that are gone' }) })
+  .meta({ id: 'Emptied' })
+
+function routes({ identities, trash }: { identities: Identities; trash: Trash }): AnyRoute[] {
+  return [
+    routeOf('Identities')('POST', '/identities/:id/trash/empty', {
+      scope: 'messages:write',
+      // frees space
+      stores: false,
+      receipt: ['purged'],
+      summary: 'Empty the trash of an identity',
+      description: 'E-mails and text messages in it go for good, and the room they took is free.',
+      reply: Emptied,
+      handle: async ({ caller, params }) => {
+        const { id } = await identities.row(caller, params.id)
+        return { id, purged: await trash.empty(id) }
+      },
+    }),
+  ]
 }

@@ -1,12 +1,12 @@
 import type { Queue } from '../../queue/queue.ts'
-import type { Basis, Module } from '../../module.ts'
+import type { Module, ModuleBasis } from '../../module.ts'
 import { Backlog } from './backlog.ts'
-import { statusMetrics } from './metrics.ts'
 import { routes } from './routes.ts'
 import type { Reloaded } from './model.ts'
 import { BoxState } from './state.ts'
+import type { Metrics } from '../../core/metrics.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   queue: Queue
   failing: () => Promise<string[]>
   reread: () => Promise<Reloaded>
@@ -18,4 +18,32 @@ export function statusModule(deps: Deps): Module {
   const backlog = new Backlog(deps)
   const state = new BoxState({ ...deps, backlog, directory: deps.config.data_dir })
   return { name: 'operation', routes: routes({ backlog, state, reread: deps.reread }) }
+}
+
+interface Deps {
+  metrics: Metrics
+  version: string
+  /** The components that are failing. */
+  failing: () => Promise<string[]>
+}
+
+const able = ['http', 'smtp', 'space', 'store']
+
+/** Metrics of versions and health. */
+function statusMetrics({ metrics, version, failing }: Deps): void {
+  metrics.gauge(
+    'pillarbox_info',
+    'Always 1; which version of the box runs, and on which of Node',
+    (gauge) => gauge.labels(version, process.version).set(1),
+    ['version', 'node'],
+  )
+  metrics.gauge(
+    'pillarbox_failing',
+    '1 for what of the box does not work now, as /readyz says: http, smtp, space (the disk is short of room: nothing new is taken), store (nothing can be written)',
+    async (gauge) => {
+      const bad = await failing()
+      for (const what of able) gauge.labels(what).set(bad.includes(what) ? 1 : 0)
+    },
+    ['what'],
+  )
 }

@@ -6,14 +6,14 @@ import type { Identities } from '../../identities/identities.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import type { MailArchive } from '../../mail/archive.ts'
 import type { SignedUrls } from '../../mail/attachments.ts'
-import type { Basis, Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
 import { Collections } from './collections.ts'
 import { Exports } from './exports.ts'
 import { Imports } from './imports.ts'
 import { routes } from './routes.ts'
 
-interface Deps extends Basis {
+interface Deps extends ModuleBasis {
   jobs: Jobs
   identities: Identities
   mail: MailArchive

@@ -1,5 +1,5 @@
 import { day } from '../../../core/clock.ts'
-import { about, check, type Check, reasonOf, spell } from '../check.ts'
+import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
 
 /** An existing backup. */
 export interface Newest {
@@ -23,7 +23,7 @@ interface Deps {
 
 /** Checks that there is a recent backup, and that it can be restored without another file. */
 export function backups({ directory, newest, now, masterKey, created }: Deps): Check {
-  return check('backup', 'usual', async () => {
+  return newCheck('backup', 'usual', async () => {
     const line = about('backup', directory ?? 'settings')
     const make = 'pillarbox backup --auto\nEvery night: systemctl enable --now pillarbox-backup.timer'
     if (directory === undefined) {

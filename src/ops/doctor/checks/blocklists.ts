@@ -1,5 +1,5 @@
 import { reverseName } from '../../../net/networks.ts'
-import { about, check, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 import type { Ask, ExternalView } from '../external-view.ts'
 
@@ -13,7 +13,7 @@ const removals: Record<string, (address: string) => string> = {
 
 /** Checks whether DNS block lists name our addresses (RFC 5782). */
 export function blocklists(externalView: ExternalView, lists: readonly string[]): Check {
-  return check('blocklists', 'seldom', () =>
+  return newCheck('blocklists', 'seldom', () =>
     externalView.ask(async (ask) => {
       const addresses = await externalView.addresses(ask)
       return Promise.all(addresses.flatMap((address) => lists.map((list) => look(ask, address, list))))

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { day } from '../../../core/clock.ts'
-import { about, check, type Check, reasonOf, spell } from '../check.ts'
+import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
 import { type ShownCertificate, spelled } from '../conversation.ts'
 import type { Line } from '../model.ts'
 import { certificateAt, type ListenerEndpoint } from './ports.ts'
@@ -76,7 +76,7 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
       ]
     }
   }
-  return check('tls', 'usual', async () => {
+  return newCheck('tls', 'usual', async () => {
     const [files, shown] = await Promise.all([
       Promise.all(pairs.map((pair) => inFile(pair))),
       Promise.all((present() ?? []).map((listener) => atListener(listener))),
@@ -133,7 +133,7 @@ export type ReportStatus = () => { why: string; fix: string } | null | undefined
 
 /** Checks whether enabled reports to other domains can be sent. */
 export function reports(status: ReportStatus): Check {
-  return check('reports', 'often', async () => {
+  return newCheck('reports', 'often', async () => {
     const obstacle = status()
     if (obstacle === undefined) return []
     const line = about('reports', 'to other domains')

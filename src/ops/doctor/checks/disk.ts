@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { day, hour } from '../../../core/clock.ts'
-import { about, check, type Check, quoted, reasonOf, spell } from '../check.ts'
+import { about, newCheck, type Check, quoted, reasonOf, spell } from '../check.ts'
 import type { Line } from '../model.ts'
 import { freeingSpace } from '../remedies.ts'
 import { existingPart, formatBytes } from '../../../store/space.ts'
@@ -20,7 +20,7 @@ interface Deps {
 
 /** Checks the data disk: bytes, inodes, and when it will be full at the current rate. */
 export function disk({ directory, minimum, measure = statfs, history, now }: Deps): Check {
-  return check('disk', 'often', async () => {
+  return newCheck('disk', 'often', async () => {
     try {
       const seen = await measure(existingPart(directory))
       const free = seen.bsize * seen.bavail

@@ -1,4 +1,4 @@
-import { about, check, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { masterKeySource, serviceUnit } from '../../../core/service-unit.ts'
@@ -13,7 +13,7 @@ interface BootstrapDeps {
 
 /** Checks for a valid bootstrap key in the settings, which has every scope. */
 export function bootstrapKey({ bootstrap, opens }: BootstrapDeps): Check {
-  return check('bootstrap_key', 'usual', async () => {
+  return newCheck('bootstrap_key', 'usual', async () => {
     if (!bootstrap) return []
     const line = about('bootstrap_key', 'settings')
     const id = await opens()
@@ -32,7 +32,7 @@ interface MasterKeyDeps {
 
 /** Checks that the master key is where the next start reads it. */
 export function masterKey(places: MasterKeyDeps): Check {
-  return check('data', 'often', async () => {
+  return newCheck('data', 'often', async () => {
     const file = masterKeySource(places)
     // a box that never ran has none yet, and an unreadable directory is not known to be empty
     if (!existsSync(join(places.data_dir, 'state.json')) || !existsSync(join(file, '..'))) return []

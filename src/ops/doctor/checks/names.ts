@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { isPublic } from '../../../net/public-addresses.ts'
-import { about, check, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 import type { Ask, ExternalView } from '../external-view.ts'
 import { receivingRoles } from '../../../identities/role-names.ts'
@@ -11,7 +11,7 @@ const silent = 'Set dns.servers to a resolver that answers; the line dns says wh
 
 /** Checks that our host name, used in HELO and MX records, points here (RFC 5321 2.3.5), and that the API's name resolves. */
 export function helo(externalView: ExternalView, publicUrl: () => string): Check {
-  return check('helo', 'usual', () =>
+  return newCheck('helo', 'usual', () =>
     externalView.ask(async (ask) => {
       const { hostname } = externalView.settings
       const lines = [await leads(externalView, ask, hostname)]
@@ -42,7 +42,7 @@ async function leads(externalView: ExternalView, ask: Ask, name: string): Promis
 
 /** Checks that our addresses have a PTR record to our name, which resolves to them: large receivers refuse mail from others. */
 export function ptr(externalView: ExternalView, direct: boolean): Check {
-  return check('ptr', 'seldom', async () => {
+  return newCheck('ptr', 'seldom', async () => {
     // a relay sends from its own addresses
     if (!direct) return []
     return externalView.ask(async (ask) => {
@@ -80,7 +80,7 @@ interface Deps {
 
 /** Checks for identities of other accounts with role names of the operator, created before those were reserved. */
 export function operatorNames({ database, domain, account }: Deps): Check {
-  return check('operator_names', 'usual', async () => {
+  return newCheck('operator_names', 'usual', async () => {
     const addresses = [...receivingRoles].map((name) => `${name}@${domain}`)
     const rows = await database.all<{ address: string; id: string; account_id: string }>(
       sql`SELECT address, identities.id, identities.account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id
@@ -107,7 +107,7 @@ interface ResolverDeps {
 
 /** Checks that the DNS answers, without which mail is neither sent nor verified. */
 export function resolver({ externalView, domain, servers }: ResolverDeps): Check {
-  return check('dns', 'often', () =>
+  return newCheck('dns', 'often', () =>
     externalView.ask(async (ask) => {
       const asked = servers.length > 0 ? servers : getServers()
       const line = about('dns', asked.length > 0 ? asked.join(', ') : 'no name server')

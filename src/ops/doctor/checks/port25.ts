@@ -1,6 +1,6 @@
 import { hour } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
-import { about, check, type Check, reasonOf } from '../check.ts'
+import { about, newCheck, type Check, reasonOf } from '../check.ts'
 import type { ExternalView } from '../external-view.ts'
 
 /** Connects to the mail server of a domain; returns its host, and throws why none answered. */
@@ -23,7 +23,7 @@ const timeout = 20_000
 
 /** Checks that mail can leave: providers often block port 25. */
 export function port25({ externalView, database, probe, mode, port, domain, isOurs, now }: Deps): Check {
-  return check('port25', 'seldom', async () => {
+  return newCheck('port25', 'seldom', async () => {
     const line = about('port25', mode)
     if (mode === 'none') return []
     const left = mode === 'direct' ? await lately(database, now(), isOurs) : undefined

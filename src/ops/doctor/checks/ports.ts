@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { serviceUnit } from '../../../core/service-unit.ts'
-import { about, check, type Check, reasonOf } from '../check.ts'
+import { about, newCheck, type Check, reasonOf } from '../check.ts'
 import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, spelled, within } from '../conversation.ts'
 import type { Line } from '../model.ts'
 
@@ -24,7 +24,7 @@ interface Deps {
 
 /** Checks that every listener answers; of a stopped box, that its ports are available. */
 export function ports({ hostname, wanted, present, dataDirectory }: Deps): Check {
-  return check('ports', 'often', async () => {
+  return newCheck('ports', 'often', async () => {
     const listeners = present()
     if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener, dataDirectory))))]
     return Promise.all(listeners.map((listener) => answers(listener, hostname)))

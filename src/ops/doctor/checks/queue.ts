@@ -1,6 +1,6 @@
 import { hour, minute } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
-import { about, check, type Check, spell } from '../check.ts'
+import { about, newCheck, type Check, spell } from '../check.ts'
 import type { Line } from '../model.ts'
 
 interface Deps {
@@ -11,7 +11,7 @@ interface Deps {
 
 /** Checks the queue: its length, its age, and whether deliveries succeed. */
 export function queue({ database, now, running }: Deps): Check {
-  return check('queue', 'often', async () => {
+  return newCheck('queue', 'often', async () => {
     const kinds = await database.all<Kind>(
       sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
           WHERE state = 'waiting' GROUP BY kind ORDER BY kind`,

@@ -1,5 +1,5 @@
 import { type Database, sql } from '../../../store/database.ts'
-import { about, check, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 
 interface Deps {
   database: Database
@@ -12,7 +12,7 @@ const maxLines = 50
 
 /** Checks for people who sign in without a second factor. */
 export function secondFactors({ database, accounts }: Deps): Check {
-  return check('second_factor', 'usual', async () => {
+  return newCheck('second_factor', 'usual', async () => {
     const rows = await database.all<{ account_id: string; confirmed_at: string | null }>(
       sql`SELECT account_id, confirmed_at FROM logins ORDER BY account_id`,
     )

@@ -1,4 +1,4 @@
-import { about, check, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 import type { ListenerEndpoint } from './ports.ts'
 
@@ -17,7 +17,7 @@ const pretended = /(?:^|\.)(?:test|example|invalid|localhost|local)$/
 
 /** Checks for settings that are valid but probably unintended. */
 export function settings(deps: Deps): Check {
-  return check('config', 'usual', async () => {
+  return newCheck('config', 'usual', async () => {
     const lines = [named(deps), reached(deps), inTheClear(deps), received(deps)].flat()
     return lines.length > 0 ? lines : [about('config', 'settings').pass('They can be used as they are.')]
   })

@@ -1,4 +1,4 @@
-import { about, check, type Check, reasonOf } from '../check.ts'
+import { about, newCheck, type Check, reasonOf } from '../check.ts'
 
 /** The interface to the SMS provider. */
 export interface Carrier {
@@ -13,7 +13,7 @@ const timeout = 20_000
 
 /** Checks that the SMS provider is reachable and accepts our credentials. */
 export function sms(provider: Carrier | undefined): Check {
-  return check('sms', 'usual', async () => {
+  return newCheck('sms', 'usual', async () => {
     if (!provider) return []
     const { name, capabilities } = provider
     const line = about('sms', name)

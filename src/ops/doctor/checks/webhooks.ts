@@ -1,6 +1,6 @@
 import { minute } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
-import { about, check, type Check, spell } from '../check.ts'
+import { about, newCheck, type Check, spell } from '../check.ts'
 
 interface Row {
   id: string
@@ -19,7 +19,7 @@ const usual = 10 * minute
 
 /** Checks for webhooks of any account that fail, or were disabled for it. */
 export function webhooks({ database, now }: { database: Database; now: () => number }): Check {
-  return check('webhooks', 'often', async () => {
+  return newCheck('webhooks', 'often', async () => {
     const rows = await database.all<Row>(
       sql`SELECT id, url, active, failing_since, disabled_at, disabled_reason FROM webhooks
           WHERE (active = 1 AND failing_since IS NOT NULL AND failing_since <= ${new Date(now() - usual).toISOString()})
