@@ -1,8 +1,9 @@
 import { join } from 'node:path'
+import { formatEndpoint } from './core/domain-names.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { AccountsModule } from './accounts/module.ts'
 import { assemble, type Testing } from './assembly.ts'
-import { changed, type Config, ConfigError, controlSocket, type Endpoint } from './config.ts'
+import { changed, type Config, ConfigError, controlSocket } from './config.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import { type CronJob, Schedule } from './core/cron.ts'
 import { conflict, Fault } from './core/fault.ts'
@@ -313,8 +314,8 @@ export class App {
 function httpSettings(config: Config, certificates: ServedCertificate): HttpSettings {
   const { http, metrics } = config
   return {
-    listen: spelled(http.listen),
-    tls: http.tls && { ...certificates, listen: spelled(http.tls.listen) },
+    listen: formatEndpoint(http.listen),
+    tls: http.tls && { ...certificates, listen: formatEndpoint(http.tls.listen) },
     public_url: config.public_url,
     trusted_proxies: http.trusted_proxies,
     cors_origins: http.cors_origins,
@@ -328,10 +329,6 @@ function httpSettings(config: Config, certificates: ServedCertificate): HttpSett
     uncounted: [...http.trusted_proxies, '127.0.0.0/8', '::1/128'],
     max_connections_per_address: http.max_connections_per_address,
     control: controlSocket(config),
-    metrics: { listen: metrics.listen && spelled(metrics.listen), token: metrics.token },
+    metrics: { listen: metrics.listen && formatEndpoint(metrics.listen), token: metrics.token },
   }
-}
-
-function spelled({ host, port }: Endpoint): string {
-  return host === undefined ? `:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -86,7 +86,6 @@ export class Agents implements AgentDirectory {
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}${named}`,
       filters: [...bound, ...whose],
-      order: 'seq',
       present: (row) => this.#toAgent(row),
     })
   }

@@ -64,11 +64,9 @@ export class Erc8004Links {
     await agents.row(caller, agentId)
     return page<LinkRow, Erc8004Link>(database, cursors, paging, {
       name: `erc8004 ${agentId}`,
-      columns: sql`*`,
       from: sql`erc8004_links`,
       account: caller.account_id,
       where: sql`agent_id = ${agentId}`,
-      order: 'seq',
       present: toErc8004Link,
     })
   }

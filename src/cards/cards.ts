@@ -93,11 +93,9 @@ export class Cards {
     await identities.row(caller, identityId)
     return page<CardRow, Card>(database, cursors, paging, {
       name: `cards ${identityId}`,
-      columns: sql`*`,
       from: sql`cards`,
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
-      order: 'seq',
       present: (row) => toCard(row, clock.now()),
     })
   }

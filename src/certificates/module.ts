@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Config, Endpoint } from '../config.ts'
+import { formatEndpoint } from '../core/domain-names.ts'
+import type { Config } from '../config.ts'
 import type { CronJob } from '../core/cron.ts'
 import { conflict } from '../core/fault.ts'
 import type { EventType } from '../events/model.ts'
@@ -70,7 +71,7 @@ export class CertificatesModule implements Module {
     const { listen } = this.#deps.config.acme ?? {}
     if (listen) {
       this.#port = new ChallengePort(this.#challenges, this.#deps.publicUrl)
-      await this.#port.start(spelled(listen))
+      await this.#port.start(formatEndpoint(listen))
     }
     this.#begun = true
   }
@@ -175,8 +176,4 @@ function settingsOf({ hostname, data_dir, keys_dir, public_url, smtp, http, acme
       webroot: input.webroot,
     }
   }
-}
-
-function spelled({ host = '', port }: Endpoint): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -145,11 +145,9 @@ export class Domains {
     const { database, cursors, keys } = this.#deps
     const rows = await page<DomainRow, DomainRow>(database, cursors, paging, {
       name: `domains ${caller.account_id}`,
-      columns: sql`*`,
       from: sql`domains`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
-      order: 'seq',
       present: (row) => row,
     })
     const ids = rows.data.map(({ id }) => id)

@@ -79,7 +79,6 @@ export class Aliases {
       from,
       account: caller.account_id,
       where: sql`domain_id = ${domainId}`,
-      order: 'seq',
       present: toAlias,
     })
   }

@@ -50,6 +50,9 @@ interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors' |
   storageOf: StorageOf
 }
 
+/** What decides which identities a caller sees. */
+type Visibility = Pick<Caller, 'account_id' | 'identity_id'>
+
 /** The identities of every account, and their addresses, which are reserved for ever. */
 export class Identities {
   readonly #deps: Deps
@@ -109,7 +112,6 @@ export class Identities {
       from: sql`identities`,
       account: caller.account_id,
       ...selection(caller, filter),
-      order: 'seq',
       present: reduced,
     })
   }
@@ -120,7 +122,7 @@ export class Identities {
   }
 
   /** The row of a non-deleted identity that the caller may see; throws Fault not_found. */
-  async row(caller: Caller, id: string, reader: Reader = this.#deps.database): Promise<IdentityRow> {
+  async row(caller: Visibility, id: string, reader: Reader = this.#deps.database): Promise<IdentityRow> {
     const row = mayName(caller, id) ? await reader.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${id}`) : undefined
     if (!row || row.account_id !== caller.account_id || row.status === 'deleted') throw notFound('identity')
     return row
@@ -320,6 +322,6 @@ export class Identities {
 }
 
 /** Whether a key may access this identity; one bound to another identity answers 404. */
-export function mayName(caller: Caller, id: string): boolean {
+export function mayName(caller: Visibility, id: string): boolean {
   return caller.identity_id === null || caller.identity_id === id
 }

@@ -1,8 +1,8 @@
 import { type Identity, type IdentityFilter, Metadata } from './model.ts'
-import { invalid } from '../core/fault.ts'
+import { invalid, notFound } from '../core/fault.ts'
 import { mergePatch } from '../core/json.ts'
 import type { Caller } from '../core/scopes.ts'
-import { join, sql, type Sql, type Transaction } from '../store/database.ts'
+import { join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Rows } from '../store/rows.ts'
 import { nameKey } from './names.ts'
 
@@ -82,4 +82,12 @@ export interface Acquired {
 /** The source of phone numbers. */
 export interface PhoneNumbers {
   acquire(accountId: string, country: string | undefined): Promise<Acquired>
+}
+
+/** Throws Fault not_found unless the account has this identity. */
+export async function requireIdentity(reader: Reader, accountId: string, id: string): Promise<void> {
+  const row = await reader.get(
+    sql`SELECT 1 FROM identities WHERE id = ${id} AND account_id = ${accountId} AND status <> 'deleted'`,
+  )
+  if (!row) throw notFound('identity')
 }

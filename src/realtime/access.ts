@@ -1,7 +1,7 @@
 import type { Basis } from '../basis.ts'
 import type { Holders } from '../accounts/holders.ts'
 import { iso } from '../core/clock.ts'
-import { Fault, notFound } from '../core/fault.ts'
+import { Fault } from '../core/fault.ts'
 import { type Caller, may } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { channels } from './channels.ts'
@@ -93,19 +93,7 @@ export class Access {
 
   /** Throws Fault not_found unless the identity exists and belongs to the account of the grant. */
   async requireIdentity(grant: Grant, id: string): Promise<void> {
-    const { account_id, identity_id } = grant
-    if (identity_id !== null && identity_id !== id) throw notFound('identity')
-    const nobody = {
-      key_id: null,
-      session_id: null,
-      secret: 0,
-      rate_limit: 0,
-      until: 0,
-      ip: '',
-      user_agent: '',
-      scopes: new Set<never>(),
-    }
-    await this.#deps.identities.row({ account_id, identity_id, ...nobody }, id)
+    await this.#deps.identities.row(grant, id)
   }
 }
 

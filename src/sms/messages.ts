@@ -96,10 +96,8 @@ export class Messages {
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
     const listed = await page<SmsRow, SmsRow>(database, cursors, filter, {
       name: `sms ${identityId} ${JSON.stringify(named)}`,
-      columns: sql`*`,
       account: caller.account_id,
       ...selection(identityId, filter),
-      order: 'seq',
       present: (row) => row,
     })
     return { ...listed, data: await whole(database, listed.data) }

@@ -55,11 +55,9 @@ export class Entries {
     await identities.row(caller, identityId)
     return page<TotpRow, TotpEntry>(database, cursors, paging, {
       name: `totp ${identityId}`,
-      columns: sql`*`,
       from: sql`totp_entries`,
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
-      order: 'seq',
       present: toTotpEntry,
     })
   }

@@ -145,7 +145,6 @@ export class Sessions {
     const { session_idle, session_lifetime } = this.#settings
     return page<SessionRow, SessionEntry>(this.#database, this.#cursors, paging, {
       name: `sessions ${caller.account_id}`,
-      columns: sql`*`,
       from: sql`sessions`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
@@ -153,7 +152,6 @@ export class Sessions {
         sql`created_at > ${iso(now - session_lifetime)}`,
         sql`(last_used_at > ${iso(now - session_idle)} OR id = ${caller.session_id})`,
       ],
-      order: 'seq',
       present: (row) => {
         const { id, ip, user_agent, created_at, last_used_at } = row
         return {

@@ -1,8 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { formatEndpoint } from '../../../core/domain-names.ts'
 import { day } from '../../../core/clock.ts'
 import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
-import { type ShownCertificate, spelled } from '../conversation.ts'
+import { type ShownCertificate } from '../conversation.ts'
 import type { Line } from '../model.ts'
 import { certificateAt, type ListenerEndpoint } from './ports.ts'
 
@@ -60,7 +61,7 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
     const name = nameOf(listener)
     const showing = certificateAt(listener, name)
     if (!showing) return []
-    const line = about('tls', `${listener.speech} ${spelled(listener)}`)
+    const line = about('tls', `${listener.speech} ${formatEndpoint(listener)}`)
     try {
       const presented = await showing
       const own = acme && !pairs.some(({ setting }) => setting === settingOf(listener))
@@ -116,7 +117,7 @@ function untrusted(
   why: string,
   { strict, renew }: { strict: boolean; renew: string | undefined },
 ): Line {
-  const line = about('tls', `${listener.speech} ${spelled(listener)}`)
+  const line = about('tls', `${listener.speech} ${formatEndpoint(listener)}`)
   const setting = settingOf(listener)
   const chain = why.includes('VERIFY_LEAF') || why.includes('ISSUER')
   const message = chain
