@@ -1,13 +1,12 @@
 import type { AnyRoute } from '../http/route.ts'
-import type { ModuleBasis, Module } from '../module.ts'
+import type { Module, ModuleBasis } from '../module.ts'
 import type { TokenSigner } from '../tokens/model.ts'
 import type { Agents } from './agents.ts'
 import { documentRoutes } from './document-routes.ts'
 import { Documents } from './documents.ts'
-import { erc8004Routes } from './erc8004-routes.ts'
+import { erc8004Routes, routes } from './routes.ts'
 import { Erc8004Links } from './erc8004.ts'
 import { agentCreated, agentDeleted, agentUpdated } from './model.ts'
-import { routes } from './routes.ts'
 
 interface Deps extends ModuleBasis {
   agents: Agents

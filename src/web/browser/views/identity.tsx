@@ -1,17 +1,18 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Identity, Storage } from '../../../identities/model.ts'
-import { patch, post } from '../api.ts'
-import { DeleteIdentity } from '../identities/delete-identity.tsx'
+import { type Page, patch, post, remove } from '../api.ts'
 import { IdentityFrame, useIdentity } from '../identity-frame.tsx'
 import type { ViewProps } from '../views.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
-import { ConfirmButton } from '../widgets/dialog.tsx'
+import { Confirm, ConfirmButton } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import { bytes, moment } from '../widgets/format.tsx'
 import { Fact } from '../widgets/listing.tsx'
+import { useResource } from '../loaded.ts'
+import { go } from '../router.tsx'
 
 /** The settings of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -104,4 +105,53 @@ function StorageLines({ identity: { id, name }, storage }: { identity: Identity;
       )}
     </>
   )
+}
+
+const pageSize = 200
+
+/** Deletes an identity after listing what is deleted with it. */
+function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: () => void }): JSX.Element {
+  const { id, name, email, phone_number, storage } = identity
+  const threads = useAmount(`/v1/identities/${id}/threads`)
+  const texts = useAmount(`/v1/identities/${id}/sms`)
+  const cards = useAmount(`/v1/identities/${id}/cards`)
+  const secrets = useAmount(`/v1/identities/${id}/totp`)
+  const run = async (): Promise<void> => {
+    await remove(`/v1/identities/${id}`)
+    announce(`${name} was deleted.`)
+    go('/')
+  }
+  return (
+    <Confirm title={`Delete ${name}?`} action={`Delete ${name}`} run={run} onClose={onClose}>
+      <p>This also deletes:</p>
+      <ul>
+        <li>
+          its address <strong class="mono">{email}</strong>, which refuses mail from now on and is never given to anybody else
+        </li>
+        {phone_number !== undefined && (
+          <li>
+            its phone number <strong>{phone_number}</strong>
+          </li>
+        )}
+        <li>
+          {threads('conversation')} of e-mail{storage ? ` (${bytes(storage.used)})` : ''}, removed for good when the time of the
+          trash is over
+        </li>
+        <li>{texts('text message')}</li>
+        <li>{cards('card')}</li>
+        <li>{secrets('one-time password')}</li>
+      </ul>
+    </Confirm>
+  )
+}
+
+/** Describes the length of a list, as far as one page shows. */
+function useAmount(path: string): (what: string) => string {
+  const { value } = useResource<Page<unknown>>(`${path}?limit=${pageSize}`)
+  return (what) => {
+    if (!value) return `all its ${what}s`
+    const { length } = value.data
+    if (value.has_more) return `more than ${pageSize} ${what}s`
+    return `${length === 0 ? 'no' : length} ${what}${length === 1 ? '' : 's'}`
+  }
 }

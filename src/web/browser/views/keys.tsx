@@ -2,13 +2,14 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ApiKey } from '../../../accounts/model.ts'
 import { post, remove, withQuery } from '../api.ts'
-import { NewKeyDialog } from '../keys/key-form.tsx'
-import { KeyLine } from '../keys/key-line.tsx'
+import { KeyLine, scopeWords } from '../keys/key-line.tsx'
 import { useList } from '../loaded.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { FormDialog, SecretDialog } from '../widgets/dialog.tsx'
-import { Select, Tick } from '../widgets/form.tsx'
+import { Field, Select, Tick } from '../widgets/form.tsx'
 import { Rows } from '../widgets/listing.tsx'
+import { Choices } from '../widgets/choices.tsx'
+import { IdentityField } from '../widgets/identity-field.tsx'
 
 type Made = ApiKey & { key: string }
 
@@ -116,3 +117,51 @@ function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
     </FormDialog>
   )
 }
+
+interface Props {
+  send: (input: Record<string, unknown>) => Promise<unknown>
+  onClose: () => void
+}
+
+/** The form of a new key. */
+function NewKeyDialog({ send, onClose }: Props): JSX.Element {
+  return (
+    <FormDialog
+      title="New API key"
+      submit="Create"
+      send={({ label, identity_id, rate_limit, expires_at }, files) =>
+        send({
+          scopes: files.getAll('scopes'),
+          ...(label ? { label } : {}),
+          ...(identity_id ? { identity_id } : {}),
+          ...(rate_limit ? { rate_limit: Number(rate_limit) } : {}),
+          ...(expires_at ? { expires_at: new Date(String(expires_at)).toISOString() } : {}),
+        })
+      }
+      onClose={onClose}
+      wide
+    >
+      <Field name="label" label="Name" first autoComplete="off" hint="A label, such as mail reader." />
+      <Choices name="scopes" legend="It may" choices={choices} chosen={['identities:read', 'messages:read']} />
+      <IdentityField
+        label="Of"
+        none="every identity"
+        hint="A key of one identity has no access to the others; it is revoked with its identity."
+      />
+      <Field name="expires_at" label="Ends" type="datetime-local" hint="Empty: never." />
+      <Field
+        name="rate_limit"
+        label="Calls a minute"
+        inputMode="numeric"
+        autoComplete="off"
+        hint="Empty: the limit from the settings. 0: no limit."
+      />
+    </FormDialog>
+  )
+}
+
+const choices = Object.entries(scopeWords).map(([value, hint]) => ({
+  value,
+  label: <span class="mono">{value}</span>,
+  hint,
+}))

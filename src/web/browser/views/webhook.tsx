@@ -1,19 +1,18 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
-import type { Webhook } from '../../../webhooks/model.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { Webhook, WebhookDelivery } from '../../../webhooks/model.ts'
 import { patch, post, remove } from '../api.ts'
-import { type Loaded, useResource } from '../loaded.ts'
+import { type Loaded, useList, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
-import { DeliveryList } from '../webhooks/delivery-list.tsx'
-import { WebhookDialog } from '../webhooks/webhook-form.tsx'
-import { WebhookState } from '../webhooks/webhook-state.tsx'
+import { WebhookDialog, WebhookState } from '../webhooks/webhook-form.tsx'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { ConfirmButton, SecretDialog } from '../widgets/dialog.tsx'
 import { moment } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { Fact, WhenLoaded } from '../widgets/listing.tsx'
+import { Fact, Rows, WhenLoaded } from '../widgets/listing.tsx'
+import { DeliveryLine } from '../webhooks/delivery-line.tsx'
 
 /** One webhook and its deliveries. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -120,4 +119,41 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
       )}
     </section>
   )
+}
+
+/** The polling interval of running deliveries in milliseconds. */
+const pace = 1500
+
+/** The deliveries of a webhook, newest first. */
+function DeliveryList({ path }: { path: string }): JSX.Element {
+  // deliveries emit no events: recent ones are polled until they have ended
+  const list = useList<WebhookDelivery>(`${path}/deliveries`, {}, () => true, true)
+  const underWay = (list.value ?? []).some(isUnderWay)
+  useEffect(() => {
+    const timer = underWay ? setInterval(() => void list.reload(), pace) : undefined
+    return () => clearInterval(timer)
+  }, [underWay, path])
+  const test = async (): Promise<void> => {
+    await post(`${path}/test`)
+    await list.reload()
+    announce('A test event was queued.')
+  }
+  return (
+    <section aria-labelledby="deliveries">
+      <div class="head spaced">
+        <h2 id="deliveries">Deliveries</h2>
+        <span class="actions">
+          <Action run={test}>Send a test</Action>
+        </span>
+      </div>
+      <Rows list={list} empty="Nothing was sent to it yet. A test shows whether it is reached.">
+        {(delivery) => <DeliveryLine path={path} delivery={delivery} onChange={list.reload} />}
+      </Rows>
+    </section>
+  )
+}
+
+/** Whether it ends, or fails, within seconds: a failed one may wait for hours. */
+function isUnderWay({ status, attempts }: WebhookDelivery): boolean {
+  return status === 'pending' && attempts.every((attempt) => attempt.status === 'pending')
 }

@@ -6,6 +6,7 @@ import { FormDialog } from '../widgets/dialog.tsx'
 import { Field, TextArea, Tick } from '../widgets/form.tsx'
 import { IdentityField } from '../widgets/identity-field.tsx'
 import { eventChoices } from './event-choices.ts'
+import { Mark } from '../widgets/format.tsx'
 
 interface Props {
   title: string
@@ -75,4 +76,17 @@ function headersIn(text: string): Record<string, string> {
       return colon === -1 ? [line.trim(), ''] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()]
     }),
   )
+}
+
+const reasons = {
+  gone: 'disabled: it answered 410',
+  failing: 'disabled: it failed for 5 days',
+  identity_deleted: 'disabled: its identity was deleted',
+  key_ended: 'disabled: the key that created it expired or was revoked',
+}
+
+/** The state of a webhook in a few words. */
+export function WebhookState({ webhook: { active, disabled_reason, failing_since } }: { webhook: Webhook }): JSX.Element {
+  if (!active) return <Mark tone="bad">{disabled_reason ? reasons[disabled_reason] : 'disabled'}</Mark>
+  return failing_since === null ? <Mark tone="good">active</Mark> : <Mark tone="warn">failing</Mark>
 }
