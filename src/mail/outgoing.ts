@@ -144,7 +144,7 @@ export class OutgoingEmails {
       sql`UPDATE email_recipients SET status = ${row.status}, smtp_code = ${row.smtp_code}, enhanced_code = ${row.enhanced_code},
         response = ${row.response}, mx = ${row.mx}, tls = ${row.tls}, attempts = ${row.attempts}, next_attempt_at = ${row.next_attempt_at},
         delivered_at = ${row.delivered_at}, bounced_at = ${row.bounced_at}, complained_at = ${row.complained_at},
-        delivery_id = ${row.delivery_id} WHERE seq = ${row.seq}`,
+        delivery_id = ${row.delivery_id}, suspended = ${row.suspended} WHERE seq = ${row.seq}`,
     )
     if (row.status !== before.status) await this.#updateStatus(tx, row.email_id)
     return deliveryOf(row)

@@ -31,14 +31,13 @@ export function dkimWords({ result, domain, selector, aligned, reason }: Authent
 
 const policyWords = { none: 'none', quarantine: 'quarantine', reject: 'reject' }
 
-/** The DMARC result as a sentence. */
-export function dmarcWords({ result, domain, policy, aligned_by, reason }: Authentication['dmarc']): string {
+/** The DMARC result as a sentence; `verified` is whether the e-mail has a verified domain. */
+export function dmarcWords({ result, domain, policy, aligned_by, reason }: Authentication['dmarc'], verified: boolean): string {
   const who = domain ?? 'the sender'
   switch (result) {
     case 'pass':
       // an authenticated author, of a message that can be parsed in two ways
-      if (reason?.startsWith('not verified'))
-        return `It was sent by ${who}, but may display differently than was signed${because(reason)}.`
+      if (!verified) return `It was sent by ${who}, but may display differently than was signed${because(reason)}.`
       return `Verified: it is from ${who}, by ${aligned_by.map((one) => one.toUpperCase()).join(' and ')}.`
     case 'fail':
       return `Not verified as from ${who}, whose policy is ${policy === null ? 'none' : policyWords[policy]}.`

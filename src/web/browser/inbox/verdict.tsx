@@ -35,7 +35,7 @@ export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
             : dkim.map((signature, index) => <div key={index}>{dkimWords(signature)}</div>)}
         </dd>
         <dt>DMARC</dt>
-        <dd>{dmarcWords(dmarc)}</dd>
+        <dd>{dmarcWords(dmarc, email.verified_domain !== null)}</dd>
         <dt>TLS</dt>
         <dd>{open && <Transport path={`/v1/identities/${identity_id}/emails/${id}`} />}</dd>
       </dl>
