@@ -13,13 +13,12 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Module } from '../module.ts'
 import type { Database } from '../store/database.ts'
 import { type Acme, openAcme } from './acme.ts'
-import { Certificates } from './certificates.ts'
+import { type AcmeSettings, Certificates, type CertificateSettings } from './certificates.ts'
 import { ChallengePort } from './challenge-port.ts'
 import { Challenges } from './challenges.ts'
 import { inventory } from './inventory.ts'
 import { type Certificate, certificateFailed, certificateRenewed } from './model.ts'
 import { routes } from './routes.ts'
-import type { AcmeSettings, CertificateSettings } from './settings.ts'
 
 interface Deps {
   config: Config
@@ -67,7 +66,7 @@ export class CertificatesModule implements Module {
     ]
     metrics.gauge(
       'pillarbox_certificate_end_seconds',
-      'When each certificate runs out, in seconds since 1970, by where it is from and its first name',
+      'Unix time at which each certificate expires, by source and first host name',
       async (gauge) => {
         gauge.reset()
         for (const { source, names, not_after } of await this.list()) {
@@ -143,10 +142,10 @@ export class CertificatesModule implements Module {
   }
 
   async #renew(host: string | undefined): Promise<void> {
-    if (!this.#begun) throw conflict('The box does not run, so no CA could reach it. Start it first.', { code: 'not_running' })
+    if (!this.#begun) throw conflict('The box is not running, so no CA can reach it. Start it first.', { code: 'not_running' })
     await this.current.refresh()
     if (!this.#acme && host !== undefined) {
-      throw conflict('The settings ask for no certificates by ACME (acme.agree_terms).', { code: 'acme_not_configured' })
+      throw conflict('ACME is not enabled (acme.agree_terms).', { code: 'acme_not_configured' })
     }
     await this.#acme?.renewal.now(host)
   }
@@ -160,7 +159,7 @@ export class CertificatesModule implements Module {
         await database.transaction((tx) => events.append(tx, type, { account_id: account, identity_id: null, data }))
       }
     } catch (error) {
-      log.error({ err: error }, 'the event of a certificate could not be written')
+      log.error({ err: error }, 'event of a certificate could not be written')
     }
   }
 }

@@ -192,7 +192,7 @@ const File = Text('the path of a file')
 
 /** A setting. */
 export const certificateFile = File.meta({
-  description: 'PEM file with the certificate, then those that lead to its root',
+  description: 'PEM file with the certificate, followed by the intermediate certificates',
   file: true,
   example: 'tls/cert.pem',
 })

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
-import { JsonScan } from '../core/json-scan.ts'
+import { JsonScan } from '../core/json.ts'
+import { release } from '../core/memory.ts'
 import type { WorkLimits, WorkShare } from '../net/work-limiter.ts'
 import type { Upload } from './route.ts'
 
@@ -17,7 +18,7 @@ export const bodyLimits: WorkLimits = {
   bytes: { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 },
   concurrent: { all: 3, one: 1 },
   large: 1024 * 1024,
-  message: 'Too many large bodies are being read at once. Send this one again when others have been answered.',
+  message: 'Too many large bodies are being read at once. Retry when other requests have finished.',
 }
 
 const readers = new Map<string, Reader>()
@@ -57,12 +58,14 @@ async function readBody(context: Context, limit: number, share: WorkShare, raw =
 async function collected(context: Context, limit: number, share: WorkShare, raw: boolean): Promise<Body> {
   const { req: request } = context
   const chunks = new Chunks()
+  const copied: Buffer[] = []
   const scan = raw ? undefined : new JsonScan('The body')
   const scanChunk = (chunk: Buffer): void => {
     try {
       if (!chunks.add(chunk)) throw tooManyChunks()
       share.reserve(chunk.length)
       scan?.add(chunk)
+      copied.push(chunk)
     } catch (error) {
       request.off('data', scanChunk)
       if (error instanceof Fault && error.code === 'too_many_chunks') endWithAnswer(context)
@@ -84,6 +87,8 @@ async function collected(context: Context, limit: number, share: WorkShare, raw:
   }
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
+  // by the reader
+  for (const chunk of copied) release(chunk)
   return { bytes, scan }
 }
 
@@ -171,19 +176,15 @@ function asFault(error: Error & { status?: number; type?: string }, limit: numbe
 }
 
 function tooLarge(limit: number): Fault {
-  return new Fault('invalid_request', `The body is larger than ${limit} bytes, the most this call takes.`, {
+  return new Fault('invalid_request', `The body is larger than ${limit} bytes, the limit of this call.`, {
     code: 'body_too_large',
   })
 }
 
 function tooManyChunks(): Fault {
-  return new Fault(
-    'invalid_request',
-    `The body comes in ${tooManyChunksReason}. Send it in larger ones, or with Content-Length.`,
-    {
-      code: 'too_many_chunks',
-    },
-  )
+  return new Fault('invalid_request', `The body consists of ${tooManyChunksReason}. Send larger chunks, or use Content-Length.`, {
+    code: 'too_many_chunks',
+  })
 }
 
 async function nothing(): Promise<void> {}

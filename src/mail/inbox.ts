@@ -95,14 +95,14 @@ export class Inbox implements DeliveryTarget {
     if (this.#space.low()) throw storageFull()
     const box = mailbox(address, this.#settings.domain)
     const { domain } = box
-    if (!this.#hosted.receives(domain)) throw new Refusal(550, '5.7.1', `We do not take mail for ${domain}`)
+    if (!this.#hosted.receives(domain)) throw new Refusal(550, '5.7.1', `This server does not accept mail for ${domain}`)
     if (this.#handlerOf(box)) return ''
     const { operator, owner } = await this.#findOwner(box)
     const exists = owner && owner.status !== 'deleted'
     // the operator's mailbox is created with the first message
     if (operator && !exists) return ''
     if (!exists) throw new Refusal(550, '5.1.1', 'No such mailbox here')
-    if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox takes no mail for now')
+    if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox does not accept mail at present')
     await this.#quota.require(owner, Math.max(size, 1))
     return owner.account_id
   }
@@ -130,7 +130,7 @@ export class Inbox implements DeliveryTarget {
     })
     if (action === 'reject' && reply) throw new Refusal(reply.code, reply.enhanced, reply.text)
     if (this.#settings.strict_temperror && authentication.dmarc.result === 'temperror') {
-      throw new Refusal(451, '4.4.3', 'The DNS gave no answer about the sender; try again later')
+      throw new Refusal(451, '4.4.3', 'DNS lookup of the sender failed; try again later')
     }
     note({ email_ids: await this.#storeAll({ envelope, raw, examined, spam }) })
     return envelope.session

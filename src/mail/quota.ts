@@ -135,6 +135,6 @@ function accountFull(): Refusal {
 }
 
 function sentMailFull(email: string, stored: number, limit: number): Fault {
-  const why = `keeps ${stored} octets of mail, and this message would overrun ${limit} (mail.quota)`
+  const why = `stores ${stored} bytes of mail, and this message would exceed ${limit} (mail.quota)`
   return conflict(`${email} ${why}; delete some of its e-mails first.`, { code: 'mailbox_full' })
 }

@@ -106,11 +106,11 @@ export class MediaCourier implements Courier<MediaLoad> {
     const row = await this.#database.get<MediaRow & { account_id: string }>(
       sql`SELECT sms_media.*, account_id FROM sms_media JOIN sms ON sms.id = sms_id WHERE sms_id = ${sms_id} AND position = ${position}`,
     )
-    if (row?.status !== 'pending' || row.source === null) throw new Refused('it is gone')
+    if (row?.status !== 'pending' || row.source === null) throw new Refused('it no longer exists')
     const provider = this.#provider
-    if (!provider?.fetch) throw new Refused('the provider is not configured any more')
+    if (!provider?.fetch) throw new Refused('the provider is no longer configured')
     const { account_id } = row
-    if (!(await this.#fitsQuota(account_id, 1))) throw new Deferred('the account keeps as much as it may')
+    if (!(await this.#fitsQuota(account_id, 1))) throw new Deferred('the storage quota of the account is full')
     const { source } = row
     const share = this.#fetches.share(account_id)
     try {

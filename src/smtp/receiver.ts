@@ -90,7 +90,7 @@ export class Receiver {
     this.#servers = await listenOn(
       this.#settings.listen,
       (socket) => this.#accept(socket),
-      (error) => this.#log.warn({ err: error }, 'A connection could not be accepted'),
+      (error) => this.#log.warn({ err: error }, 'connection could not be accepted'),
     )
   }
 
@@ -149,13 +149,13 @@ export class Receiver {
         this.#transactions
           .sender(this.#sessions.get(session.id), path, session)
           .then((error) => setImmediate(answer, error))
-          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
+          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'SMTP session failed'))
       },
       onRcptTo: (path, session, answer) => {
         this.#transactions
           .recipient(this.#sessions.get(session.id), path, session)
           .then((error) => setImmediate(answer, error))
-          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
+          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'SMTP session failed'))
       },
       onData: (stream, session, answer) => {
         const smtpSession = this.#sessions.get(session.id)
@@ -164,7 +164,7 @@ export class Receiver {
       onClose: (session) => this.#ended(session.id),
     })
     // Without a listener a reset connection ends the process.
-    smtp.on('error', (error) => this.#log.debug({ err: error }, 'An SMTP connection failed'))
+    smtp.on('error', (error) => this.#log.debug({ err: error }, 'SMTP connection failed'))
     return smtp
   }
 
@@ -227,7 +227,7 @@ export class Receiver {
     this.#logins.authenticate(smtpSession, id, credentials).then(
       (user) => setImmediate(answer, null, { user }),
       (error: unknown) => {
-        if (isLocalError(refusalFor(error))) this.#log.error({ err: error, session: id }, 'A login could not be tried')
+        if (isLocalError(refusalFor(error))) this.#log.error({ err: error, session: id }, 'login could not be checked')
         setImmediate(answer, replyError(refusalFor(error)))
       },
     )
@@ -270,6 +270,6 @@ function whyFailed(error: Error & { meta?: { message?: string } }): string {
 
 /** Without this check the library would fall back to a publicly known key, or drop its current certificate. */
 function checkCertificate({ tls }: ReceiverSettings): void {
-  if (!tls.cert || !tls.key) throw new Error('The mail receiver needs a TLS certificate and its key')
+  if (!tls.cert || !tls.key) throw new Error('The SMTP receiver requires a TLS certificate and its key')
   createSecureContext(tls)
 }

@@ -102,7 +102,7 @@ export class HttpServer {
   /** Opens only the control socket, for a box that is open and not started. Throws when it cannot be created. */
   async startControlSocket(): Promise<void> {
     const { control } = this.#settings
-    if (control === undefined) throw new Error('There is no socket to answer on.')
+    if (control === undefined) throw new Error('The connection has no socket.')
     const listener = this.#listener(this.#api.operatorHandler, {})
     await listener.startAt(control)
     this.#listeners.push(listener)
@@ -161,7 +161,7 @@ export class HttpServer {
       const peer = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''
       const rateLimit = this.#api.count(canonicalAddress(peer) ?? '')
       this.#metrics.malformed(code)
-      this.#deps.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
+      this.#deps.log.info({ request_id: requestId, status: 400, code }, 'invalid HTTP request')
       const body = errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId)
       return { body, requestId, headers: rateLimit ? rateLimitHeaders(rateLimit) : {} }
     }

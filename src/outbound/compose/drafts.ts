@@ -45,7 +45,7 @@ export class Drafts {
     const replyTo = one(input.reply_to, known['reply-to'], 'reply_to')
     const inReplyTo = known['in-reply-to']
     const ids = inReplyTo === undefined ? [] : messageIds(inReplyTo, 'headers.In-Reply-To')
-    if (ids.length > 1) throw invalid('headers.In-Reply-To', 'A message answers one other; name one.')
+    if (ids.length > 1) throw invalid('headers.In-Reply-To', 'A message can reply to only one other.')
     return {
       subject,
       text: textOf(input),
@@ -73,14 +73,14 @@ export class Drafts {
 
 function textOf({ body, body_text }: SendRequest): string | null {
   if (body !== undefined && body_text !== undefined && body !== body_text) {
-    throw invalid('body', 'body and body_text mean the same; give one of them.')
+    throw invalid('body', 'body and body_text mean the same; send only one of them.')
   }
   return body_text ?? body ?? null
 }
 
 function one<Value>(parameter: Value | undefined, field: string | undefined, name: string): Value | string | undefined {
   if (parameter === undefined || field === undefined) return parameter ?? field
-  throw invalid(name, `${name} is given twice, as a parameter and in headers.`)
+  throw invalid(name, `${name} is set twice, as a parameter and in headers.`)
 }
 
 function automatic(value: string | undefined): Draft['auto_submitted'] {

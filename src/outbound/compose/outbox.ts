@@ -123,7 +123,7 @@ export class Outbox {
     const { raw, head, whole } = await composer.compose(owner.account_id, draft, { name: owner.name, at })
     if (raw.length + head.length > largestMessage) {
       const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'
-      throw invalid(param, `The message has ${raw.length} octets; ${largestMessage} (25 MiB) can be sent.`, 'message_too_large')
+      throw invalid(param, `The message has ${raw.length} bytes; the limit is ${largestMessage} (25 MiB).`, 'message_too_large')
     }
     const email = await this.#post({ ...draft, caller, owner, raw, head, whole })
     release(whole)
@@ -136,8 +136,8 @@ export class Outbox {
     const { clock, examiner } = this.#deps
     requireFewHops(raw, 'raw')
     const octets = await prepareRaw(raw, { now: clock.now(), domain: domainOf(from) })
-    if (octets.length > largestMessage) throw invalid('raw', 'The message has more than 25 MiB.', 'message_too_large')
-    if (addresses.length > maxRecipients) throw invalid('to', `A message can go to ${maxRecipients} recipients.`)
+    if (octets.length > largestMessage) throw invalid('raw', 'The message is larger than 25 MiB.', 'message_too_large')
+    if (addresses.length > maxRecipients) throw invalid('to', `A message can have at most ${maxRecipients} recipients.`)
     const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
     const addressees = addresseesOf(addresses, examined)
     await this.#require(owner, from, addressees, null)
@@ -158,7 +158,7 @@ export class Outbox {
     const outside = addressees.filter(({ address }) => !domains.receives(domainOf(address.address)))
     const unreachable = outside.find(({ address }) => !this.leaves(domainOf(address.address)))
     if (unreachable) {
-      const why = 'this box sends no mail to others (outbound.mode is none).'
+      const why = 'outgoing mail is disabled (outbound.mode is none).'
       throw invalid(unreachable.field, `${unreachable.address.address} is not on this box, and ${why}`, 'outbound_off')
     }
     if (outside.length > 0) domains.requireSending(domainOf(from))
@@ -167,7 +167,7 @@ export class Outbox {
     if (suppressed.length > 0) {
       const field = addressees.find(({ address }) => suppressed.includes(address.address))?.field ?? 'to'
       const which = `${suppressed.join(', ')} ${suppressed.length === 1 ? 'is' : 'are'} suppressed`
-      throw invalid(field, `${which}: they bounced, complained, or asked for it (GET /v1/suppressions).`, 'recipient_suppressed')
+      throw invalid(field, `${which}: they bounced, complained, or unsubscribed (GET /v1/suppressions).`, 'recipient_suppressed')
     }
     const at = sendAt === null ? clock.now() : Date.parse(sendAt)
     await plan.require(database, owner.account_id, 'emails_sent', 1, at)
@@ -267,7 +267,7 @@ function envelopeOf(from: string): Envelope {
 
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {
   if (status === 'active') return
-  throw conflict(`${email} is suspended and sends nothing; PATCH its status to active first.`, { code: 'identity_suspended' })
+  throw conflict(`${email} is suspended and cannot send; PATCH its status to active first.`, { code: 'identity_suspended' })
 }
 
 /** Checked before encoding, which takes much longer than reading. Throws Fault invalid_request `message_too_large`. */
@@ -275,8 +275,8 @@ function requireBodySize({ text, html }: Draft): void {
   const [plain, rich] = [bytesOf(text ?? ''), bytesOf(html ?? '')]
   if (plain + rich <= largestBodies) return
   const param = plain > rich ? 'body_text' : 'body_html'
-  const why = `The text and HTML of the message are too long: with two octets for each line end they may have ${largestBodies} (10 MiB).`
-  throw invalid(param, `${why} Attach what is longer.`, 'message_too_large')
+  const why = `The text and HTML of the message are too long: the limit is ${largestBodies} bytes (10 MiB), with two bytes for each line end.`
+  throw invalid(param, `${why} Send longer text as an attachment.`, 'message_too_large')
 }
 
 /** Bytes of a text with CRLF for each line end; counting stops above the limit. */

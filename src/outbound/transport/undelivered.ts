@@ -79,7 +79,7 @@ interface FailedOutcome {
 
 /** The identity that wrote the message is suspended. */
 export function suspended(): Undelivered {
-  return new Undelivered({ outcome: 'deferred', response: 'the identity that wrote it is suspended', suspended: true })
+  return new Undelivered({ outcome: 'deferred', response: 'the identity that sent it is suspended', suspended: true })
 }
 
 /** A temporary failure without an SMTP reply. */
