@@ -1,17 +1,12 @@
 import type { Holders } from '../accounts/holders.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import { networkOf } from '../net/networks.ts'
 import { PacedWork } from '../core/paced-work.ts'
-import type { EventLog } from '../events/log.ts'
-import type { EventTypes } from '../events/catalogue.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { UpgradeRequest, Upgrade } from '../http/server/upgrades.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Module } from '../module.ts'
+import type { Basis, Module } from '../module.ts'
 import { Access } from './access.ts'
 import { Filters } from './filters.ts'
 import { Hub } from './hub.ts'
@@ -23,17 +18,10 @@ import type { Version } from './supabase/phoenix.ts'
 import { type SupabaseDeps, SupabaseSession } from './supabase/supabase.ts'
 import { isToken } from './tokens.ts'
 
-interface Deps {
-  events: EventLog
-  clock: Clock
+interface Deps extends Basis {
   holders: Holders
   identities: Identities
-  types: EventTypes
-  config: Config
-  log: Log
-  metrics: Metrics
   tokenKey: Buffer
-  publicUrl: () => string
 }
 
 /** Live events over WebSocket: tokens, and the two protocols that accept them. */

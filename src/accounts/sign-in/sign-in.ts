@@ -13,7 +13,7 @@ import type { PasswordHashes } from './password-hash.ts'
 import { isAppCode, type SecondFactor } from './second-factor.ts'
 import type { SessionRow, Sessions } from './sessions.ts'
 
-interface Deps {
+export interface SignInDeps {
   metrics: Metrics
   database: Database
   clock: Clock
@@ -31,10 +31,10 @@ type Visitor = Pick<Caller, 'ip' | 'user_agent'>
 
 /** Signing in with a password and a second factor. */
 export class SignIn {
-  readonly #deps: Deps
+  readonly #deps: SignInDeps
   readonly #counted: Counter<'result'>
 
-  constructor(deps: Deps) {
+  constructor(deps: SignInDeps) {
     this.#deps = deps
     this.#counted = deps.metrics.counter(
       'pillarbox_sign_ins_total',

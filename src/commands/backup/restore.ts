@@ -7,7 +7,6 @@ import { say, withJson } from '../support/say.ts'
 import { untilSignal } from '../support/signals.ts'
 
 interface Options extends BoxOptions {
-  json?: boolean
   passphraseFile?: string
   masterKey?: string
   withoutKeys?: boolean

@@ -1,27 +1,17 @@
 import type { Plan } from '../../accounts/plan.ts'
 import type { Config } from '../../config.ts'
-import { type Clock, iso } from '../../core/clock.ts'
+import { iso } from '../../core/clock.ts'
 import { type CronJob, sweep } from '../../core/cron.ts'
-import type { Log } from '../../core/log.ts'
-import type { EventLog } from '../../events/log.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
 import { Quota, type QuotaSettings } from '../../mail/quota.ts'
-import type { Module } from '../../module.ts'
-import type { Database } from '../../store/database.ts'
-import type { Space } from '../../store/space.ts'
+import type { Basis, Module } from '../../module.ts'
 import { type Clearing, Remains } from './remains.ts'
 import { routes } from './routes.ts'
 import { Trash } from './trash.ts'
 
-interface Deps {
-  database: Database
-  space: Space
-  events: EventLog
-  clock: Clock
+interface Deps extends Basis {
   plan: Plan
-  log: Log
-  config: Config
 }
 
 /** Retention: the trash, data of deleted identities, the log, and the disk space these release. */

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { day } from '../../../core/clock.ts'
-import { about, type Check, reasonOf, spell } from '../check.ts'
+import { about, check, type Check, reasonOf, spell } from '../check.ts'
 import { type ShownCertificate, spelled } from '../conversation.ts'
 import type { Line } from '../model.ts'
 import { certificateAt, type ListenerEndpoint } from './ports.ts'
@@ -76,17 +76,13 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
       ]
     }
   }
-  return {
-    name: 'tls',
-    pace: 'usual',
-    async run() {
-      const [files, shown] = await Promise.all([
-        Promise.all(pairs.map((pair) => inFile(pair))),
-        Promise.all((present() ?? []).map((listener) => atListener(listener))),
-      ])
-      return [...files, ...shown.flat()]
-    },
-  }
+  return check('tls', 'usual', async () => {
+    const [files, shown] = await Promise.all([
+      Promise.all(pairs.map((pair) => inFile(pair))),
+      Promise.all((present() ?? []).map((listener) => atListener(listener))),
+    ])
+    return [...files, ...shown.flat()]
+  })
 }
 
 function judge(
@@ -137,14 +133,10 @@ export type ReportStatus = () => { why: string; fix: string } | null | undefined
 
 /** Checks whether enabled reports to other domains can be sent. */
 export function reports(status: ReportStatus): Check {
-  return {
-    name: 'reports',
-    pace: 'often',
-    async run() {
-      const obstacle = status()
-      if (obstacle === undefined) return []
-      const line = about('reports', 'to other domains')
-      return [obstacle === null ? line.pass('They can be sent.') : line.warn(`They are not sent: ${obstacle.why}`, obstacle.fix)]
-    },
-  }
+  return check('reports', 'often', async () => {
+    const obstacle = status()
+    if (obstacle === undefined) return []
+    const line = about('reports', 'to other domains')
+    return [obstacle === null ? line.pass('They can be sent.') : line.warn(`They are not sent: ${obstacle.why}`, obstacle.fix)]
+  })
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { serviceUnit } from '../../../core/service-unit.ts'
-import { about, type Check, reasonOf } from '../check.ts'
+import { about, check, type Check, reasonOf } from '../check.ts'
 import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, spelled, within } from '../conversation.ts'
 import type { Line } from '../model.ts'
 
@@ -24,15 +24,11 @@ interface Deps {
 
 /** Checks that every listener answers; of a stopped box, that its ports are available. */
 export function ports({ hostname, wanted, present, dataDirectory }: Deps): Check {
-  return {
-    name: 'ports',
-    pace: 'often',
-    async run() {
-      const listeners = present()
-      if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener, dataDirectory))))]
-      return Promise.all(listeners.map((listener) => answers(listener, hostname)))
-    },
-  }
+  return check('ports', 'often', async () => {
+    const listeners = present()
+    if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener, dataDirectory))))]
+    return Promise.all(listeners.map((listener) => answers(listener, hostname)))
+  })
 }
 
 const start = 'systemctl start pillarbox, or: pillarbox serve'
