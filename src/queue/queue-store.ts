@@ -1,5 +1,5 @@
 import { type Database, empty, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import type { AttemptReport, Outcome } from './courier.ts'
+import { answerText, type AttemptReport, type Outcome } from './courier.ts'
 import { type ClaimedDelivery, healthLevels, type Health, type InFlight } from './in-flight.ts'
 
 /** Maximum rows of one transaction or statement, so that neither blocks the event loop. */
@@ -29,7 +29,7 @@ export interface NewDelivery {
 /** The result of an attempt; without `next` there is no further one. */
 export interface Result extends AttemptReport {
   outcome: Outcome | 'interrupted'
-  answer: string
+  answer: unknown
   /** When the next attempt is due, ISO 8601. */
   next?: string
   /** Whether it was slow: its lane then shares the capacity of slow lanes. */
@@ -194,8 +194,9 @@ export class QueueStore {
 
   /** Stores the results of attempts in this order; equal results share a statement. */
   async record(tx: Transaction, ends: readonly FinishedAttempt[], now: string): Promise<void> {
-    for (const alike of Map.groupBy(ends, ({ result }) => `${result.outcome} ${result.answer}`).values()) {
-      const { outcome, answer } = alike[0]!.result
+    const results = ends.map(({ claim, result }) => ({ claim, outcome: result.outcome, answer: answerText(result.answer) }))
+    for (const alike of Map.groupBy(results, ({ outcome, answer }) => `${outcome} ${answer}`).values()) {
+      const { outcome, answer } = alike[0]!
       for (const some of batches(alike)) {
         await tx.run(
           sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = ${outcome}, answer = ${answer}

@@ -112,8 +112,8 @@ export class SendService {
     const { drafts, outbox, fetches } = this.#deps
     const share = fetches.share(owner.account_id)
     try {
-      const envelope = { caller, addressees, send_at: drafts.sendAt(input.send_at), from }
-      return await outbox.accept(owner, envelope, async () => finish(await drafts.read(input, share, signal)))
+      const envelope = await outbox.admit({ caller, owner, from, addressees, send_at: drafts.sendAt(input.send_at) })
+      return await outbox.accept(envelope, await finish(await drafts.read(input, share, signal)))
     } finally {
       share.release()
     }

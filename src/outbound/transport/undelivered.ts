@@ -9,6 +9,8 @@ export interface TransportAnswer extends AttemptAnswer {
   soon?: boolean
   /** The message was cancelled, as its sender was deleted. */
   cancelled?: true
+  /** Its sender is suspended: it is tried again when that ends. */
+  suspended?: true
 }
 
 /** How a connection is encrypted. */
@@ -75,13 +77,15 @@ interface FailedOutcome {
   outcome: 'deferred' | 'bounced' | 'failed'
 }
 
+/** The identity that wrote the message is suspended. */
+export function suspended(): Undelivered {
+  return new Undelivered({ outcome: 'deferred', response: 'the identity that sent it is suspended', suspended: true })
+}
+
 /** A temporary failure without an SMTP reply. */
 export function later(why: string, enhanced: string | null = null, step?: Step): Undelivered {
   return new Undelivered({ outcome: 'deferred', response: why, enhanced_code: enhanced }, { step })
 }
-
-/** The answer of a message whose identity is suspended; it is found by this text when the identity is resumed. */
-export const suspended = 'the identity that sent it is suspended'
 
 /** A permanent failure of the destination. */
 export function never(why: string, enhanced: string, step?: Step): Undelivered {
