@@ -213,11 +213,11 @@ export const Config = Settings.transform((settings, context) => {
   const hostname = settings.hostname ?? settings.mail.domain
   const keys_dir = settings.keys_dir ?? `${trimEnd(settings.data_dir, '/')}-keys`
   if (`${resolve(keys_dir)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
-    context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must lie outside data_dir', input: keys_dir })
+    context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must be outside data_dir', input: keys_dir })
   }
   const { directory } = settings.backup
   if (directory !== undefined && `${resolve(directory)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
-    context.issues.push({ code: 'custom', path: ['backup', 'directory'], message: 'must lie outside data_dir', input: directory })
+    context.issues.push({ code: 'custom', path: ['backup', 'directory'], message: 'must be outside data_dir', input: directory })
   }
   if (settings.outbound.mode === 'relay' && !settings.outbound.relay) {
     context.issues.push({

@@ -95,7 +95,7 @@ function requireFreeSpace({ data_dir }: Config): void {
   if (existsSync(join(data_dir, 'state.json'))) return
   const free = freeAt(data_dir)
   if (free >= minFreeSpace) return
-  const message = `A new box needs ${formatBytes(minFreeSpace)}, and the disk of ${data_dir} has ${formatBytes(free)} free. Make room, or set another data_dir.`
+  const message = `A new box needs ${formatBytes(minFreeSpace)}, and the disk of ${data_dir} has ${formatBytes(free)} free. Free space, or set another data_dir.`
   throw storageFull(undefined, message)
 }
 
@@ -103,7 +103,7 @@ function fullDisk(directory: string, cause: unknown): Fault {
   const free = formatBytes(freeAt(directory))
   return storageFull(
     cause,
-    `The disk of ${directory} is full (${free} free), and a box cannot be opened without some room: make ${formatBytes(minFreeSpace)} free, and start again. Nothing was lost.`,
+    `The disk of ${directory} is full (${free} free), and a box cannot be opened without some free space: free ${formatBytes(minFreeSpace)}, and start again. No data was lost.`,
   )
 }
 

@@ -18,18 +18,18 @@ interface Account {
 export function addAccountCommand(program: Command): void {
   const account = program.command('account').description('accounts of the box')
   const add = (name: string, words: string): Command => withJson(ofBox(account.command(name).description(words)))
-  add('list', 'every account, and what its person signs in with').action(list)
-  add('add', 'one more account; its password is asked for, or read from standard input')
-    .requiredOption('--name <name>', 'what the account is called')
-    .requiredOption('--email <address>', 'what its person signs in with')
+  add('list', 'list all accounts and their sign-in addresses').action(list)
+  add('add', 'add an account; its password is prompted for, or read from standard input')
+    .requiredOption('--name <name>', 'name of the account')
+    .requiredOption('--email <address>', 'address used to sign in')
     .action(addOne)
-  add('password', 'another password, which ends all sessions; it is asked for, or read from standard input')
+  add('password', 'set a new password and end all sessions; it is prompted for, or read from standard input')
     .argument('<account>', 'its id, name or e-mail address')
-    .option('--email <address>', 'the new address for signing in')
-    .option('--remove-second-factor', 'for a person who lost the app and the recovery codes', false)
+    .option('--email <address>', 'new address used to sign in')
+    .option('--remove-second-factor', 'remove the second factor, if the app and the recovery codes are lost', false)
     .action(setPassword)
-  add('setup-link', 'a link, valid once and for 24 hours, for setting the first password')
-    .argument('[account]', "its id or name; the operator's own unless said")
+  add('setup-link', 'create a link to set the first password, valid once and for 24 hours')
+    .argument('[account]', "its id or name (default: the operator's account)")
     .action(makeLink)
 }
 
@@ -49,7 +49,7 @@ async function list(options: Options): Promise<void> {
 async function addOne({ name, email, ...options }: Options & { name: string; email: string }): Promise<void> {
   await withBox(options, async (box) => {
     const made = await box.call<Account>('POST', '/v1/accounts', { name, email, password: await askPassword() })
-    say(options, made, `${made.name} was added: ${made.id}. Its person signs in with ${made.email}.`)
+    say(options, made, `${made.name} was added: ${made.id}. It signs in with ${made.email}.`)
   })
 }
 
@@ -72,7 +72,7 @@ async function makeLink(who: string | undefined, options: Options): Promise<void
   await withBox(options, async (box) => {
     const { id } = who === undefined ? (await everyOne<Account>(box, '/v1/accounts'))[0]! : await named(box, who)
     const made = await box.call<{ url: string; expires_at: string }>('POST', `/v1/accounts/${id}/setup-link`, {})
-    say(options, made, `${made.url}\n\nIt is good once, until ${made.expires_at}.`)
+    say(options, made, `${made.url}\n\nIt can be used once, until ${made.expires_at}.`)
   })
 }
 
@@ -82,6 +82,7 @@ async function named(box: Box, who: string): Promise<Account> {
   const found = accounts.find((one) =>
     [one.id, one.name, one.email].some((name) => name?.normalize('NFC').toLowerCase() === wanted),
   )
-  if (!found) throw new Failure(`The box has no account ${who}. Those it has: pillarbox account list`, 'not_found', 'account')
+  if (!found)
+    throw new Failure(`The box has no account ${who}. List the accounts: pillarbox account list`, 'not_found', 'account')
   return found
 }

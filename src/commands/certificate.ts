@@ -15,7 +15,7 @@ interface Certificate {
 /** `pillarbox certificate list|renew`. */
 export function addCertificateCommand(program: Command): void {
   const certificate = program.command('certificate').description('certificates of SMTP and the API')
-  withJson(ofBox(certificate.command('list').description('every certificate, with its source and expiry'))).action(
+  withJson(ofBox(certificate.command('list').description('list all certificates with source and expiry'))).action(
     (options: Options) =>
       withBox(options, async (box) => {
         const { data } = await box.call<{ data: Certificate[] }>('GET', '/v1/certificates')

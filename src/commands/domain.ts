@@ -42,14 +42,14 @@ export function addDomainCommand(program: Command): void {
       withBox(options, (box) => act(box, given, options)),
     )
   }
-  withJson(ofBox(domain.command('list').description('every domain with its status'))).action((options: Options) =>
+  withJson(ofBox(domain.command('list').description('list all domains with their status'))).action((options: Options) =>
     withBox(options, async (box) => {
       const domains = await every(box)
       const rows = domains.map(({ name, status, default: usual }) => [name, status, usual ? 'default' : ''])
       say(options, domains, table(['DOMAIN', 'STATUS', ''], rows))
     }),
   )
-  add('add', 'take a domain on, and print the records to publish', async (box, name, options) => {
+  add('add', 'add a domain, and print the records to publish', async (box, name, options) => {
     const made = await box.call<Domain>('POST', '/v1/domains', { name })
     say(
       options,
@@ -57,30 +57,30 @@ export function addDomainCommand(program: Command): void {
       `${made.name} was added. Publish these records, then run: pillarbox domain check ${made.name}\n\n${formatRecords(made)}`,
     )
   })
-  add('check', 'look its records up now', async (box, name, options) => {
+  add('check', 'look up its records now', async (box, name, options) => {
     const { id } = await named(box, name)
     const checked = await box.call<Domain>('POST', `/v1/domains/${id}/verify`)
     const { silent, words } = outcome(checked)
     say(options, checked, `${words}\n\n${formatRecords(checked)}`)
     if (silent || checked.status !== 'verified') process.exitCode = 1
   })
-  add('zone', 'print its records as the text of a zone file', async (box, name, options) => {
+  add('zone', 'print its records as a zone file', async (box, name, options) => {
     const { id } = await named(box, name)
     const zone = (await box.read(`/v1/domains/${id}/zone`)).toString()
     say(options, { zone }, zone)
   })
-  add('rotate-dkim', 'sign with the spare keys that are published, and make new spares', async (box, name, options) => {
+  add('rotate-dkim', 'sign with the published spare keys, and create new spares', async (box, name, options) => {
     const { id } = await named(box, name)
     const turned = await box.call<Domain>('POST', `/v1/domains/${id}/dkim/rotate`)
-    say(options, turned, `The keys of ${turned.name} were changed. Publish the new spares:\n\n${formatRecords(turned)}`)
+    say(options, turned, `The keys of ${turned.name} were rotated. Publish the new spares:\n\n${formatRecords(turned)}`)
   })
   addAliasCommands(domain)
-  withJson(ofBox(domain.command('catch-all').description('the recipient of mail to unknown addresses of a domain')))
+  withJson(ofBox(domain.command('catch-all').description('set the recipient of mail to unknown addresses of a domain')))
     .argument('<name>', 'the domain')
     .argument('[identity]', whichIdentity)
-    .option('--none', 'refuse such mail', false)
+    .option('--none', 'reject such mail', false)
     .action(catchAll)
-  add('remove', 'give a domain up: mail to it is refused from now on', async (box, name, options) => {
+  add('remove', 'delete a domain: mail to it is rejected from now on', async (box, name, options) => {
     const { id } = await named(box, name)
     say(options, await box.call('DELETE', `/v1/domains/${id}`), `${name} was removed.`)
   })
@@ -89,7 +89,7 @@ export function addDomainCommand(program: Command): void {
 const whichIdentity = 'its id, name or e-mail address'
 
 function addAliasCommands(domain: Command): void {
-  const alias = domain.command('alias').description('further addresses of the domains')
+  const alias = domain.command('alias').description('additional addresses of the domains')
   withJson(ofBox(alias.command('add').description('add an address of a domain, delivered to an identity')))
     .argument('<address>', 'the new address')
     .argument('<identity>', whichIdentity)
@@ -101,7 +101,7 @@ function addAliasCommands(domain: Command): void {
         say(options, made, `Mail to ${made.address} goes to ${name} (${email}).`)
       }),
     )
-  withJson(ofBox(alias.command('list').description('the aliases of a domain, and its catch-all')))
+  withJson(ofBox(alias.command('list').description('list the aliases of a domain, and its catch-all')))
     .argument('<name>', 'the domain')
     .action((name: string, options: Options) =>
       withBox(options, async (box) => {
@@ -124,7 +124,7 @@ function addAliasCommands(domain: Command): void {
         const aliases = await everyOne<Alias>(box, `/v1/domains/${domainId}/aliases`)
         const found = aliases.find((one) => one.local_part === local)
         if (!found) {
-          const hint = `Those it has: pillarbox domain alias list ${name}`
+          const hint = `List its aliases: pillarbox domain alias list ${name}`
           throw new Failure(`${name} has no alias ${local}@${name}. ${hint}`, 'not_found', 'address')
         }
         const gone = await box.call('DELETE', `/v1/domains/${domainId}/aliases/${found.id}`)
@@ -134,12 +134,12 @@ function addAliasCommands(domain: Command): void {
 }
 
 async function catchAll(name: string, who: string | undefined, { none, ...options }: Options & { none: boolean }): Promise<void> {
-  if (none === (who !== undefined)) throw new Failure('Give an identity, or --none.', 'invalid_request', 'identity')
+  if (none === (who !== undefined)) throw new Failure('Specify an identity, or --none.', 'invalid_request', 'identity')
   await withBox(options, async (box) => {
     const domain = await named(box, name)
     const identity = who === undefined ? undefined : await identityNamed(box, who)
     const changed = await box.call<Domain>('PATCH', `/v1/domains/${domain.id}`, { catch_all: identity?.id ?? null })
-    const words = identity ? `goes to ${identity.name} (${identity.email})` : 'is refused'
+    const words = identity ? `goes to ${identity.name} (${identity.email})` : 'is rejected'
     say(options, changed, `Mail for unknown addresses of ${changed.name} ${words}.`)
   })
 }
@@ -147,7 +147,7 @@ async function catchAll(name: string, who: string | undefined, { none, ...option
 /** The local part of an address, and its domain. */
 async function placeOf(box: Box, address: string): Promise<{ local: string; id: string; name: string }> {
   const at = address.lastIndexOf('@')
-  if (at < 1) throw new Failure(`${address} is no address such as sales@example.com.`, 'invalid_request', 'address')
+  if (at < 1) throw new Failure(`${address} is not an address such as sales@example.com.`, 'invalid_request', 'address')
   const { id, name } = await named(box, address.slice(at + 1))
   return { local: address.slice(0, at).toLowerCase(), id, name }
 }
@@ -158,7 +158,7 @@ async function every(box: Box): Promise<Domain[]> {
 
 async function named(box: Box, name: string): Promise<Domain> {
   const domain = (await every(box)).find((one) => one.name === name.toLowerCase() || one.id === name)
-  if (!domain) throw new Failure(`The box has no domain ${name}. Those it has: pillarbox domain list`, 'not_found', 'name')
+  if (!domain) throw new Failure(`The box has no domain ${name}. List the domains: pillarbox domain list`, 'not_found', 'name')
   return domain
 }
 
@@ -167,7 +167,7 @@ function outcome({ name, status, dns_records }: Domain): { silent: boolean; word
   const open = dns_records.filter(({ unanswered }) => unanswered)
   if (open.length === 0) return { silent: false, words: `${name} is ${status}.` }
   const many = open.length === dns_records.length ? 'any of its records' : `${open.length} of its ${dns_records.length} records`
-  const words = `The DNS gave no answer about ${many}: ${name} was ${status} before, and stays so. Of those, what was seen last is below.`
+  const words = `The DNS lookup of ${many} failed: ${name} remains ${status}. For these records the last known result is shown.`
   return { silent: true, words: folded(words, 0).join('\n') }
 }
 
@@ -180,8 +180,8 @@ function formatRecords({ dns_records }: Domain): string {
     .map(({ type, name, priority, value, status, reason, unanswered, seen_at }) => {
       const seen = unanswered
         ? seen_at === null
-          ? ' (no answer; when this was seen is not known)'
-          : ` (no answer; as seen on ${seen_at})`
+          ? ' (no answer; time of this result unknown)'
+          : ` (no answer; result of ${seen_at})`
         : ''
       const text = priority === undefined ? value : `${priority} ${value}`
       const lines = [...folded(text, 4), ...(reason === null ? [] : folded(reason, 4))]

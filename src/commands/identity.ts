@@ -17,21 +17,21 @@ const which = 'its id, name or e-mail address'
 
 /** `pillarbox identity list|show|create|suspend|activate|delete`. */
 export function addIdentityCommand(program: Command): void {
-  const identity = program.command('identity').description('the identities of an account')
+  const identity = program.command('identity').description('identities of an account')
   const add = (name: string, words: string): Command => withJson(ofBox(identity.command(name).description(words)))
-  add('list', 'every identity, newest first').action(list)
-  add('show', 'one identity, and how much it keeps').argument('<identity>', which).action(show)
-  add('create', 'make an identity with an address of its own')
-    .argument('[name]', 'what it is called (default: a pleasant name)')
-    .option('--username <local part>', 'local part of its address (default: made from the name)')
-    .option('--domain <domain>', "a verified domain of the account (default: the box's own)")
-    .option('--phone [country]', 'assign a phone number, of this country')
+  add('list', 'list all identities, newest first').action(list)
+  add('show', 'show one identity and its storage').argument('<identity>', which).action(show)
+  add('create', 'create an identity with its own address')
+    .argument('[name]', 'its name (default: generated)')
+    .option('--username <local part>', 'local part of its address (default: derived from the name)')
+    .option('--domain <domain>', 'a verified domain of the account (default: mail.domain)')
+    .option('--phone [country]', 'provision a phone number, in this country')
     .action(create)
-  add('suspend', 'let it neither receive nor send for now').argument('<identity>', which).action(turn('suspended'))
-  add('activate', 'let a suspended one go on').argument('<identity>', which).action(turn('active'))
-  add('delete', 'delete it and what it has')
+  add('suspend', 'suspend it: it can neither receive nor send').argument('<identity>', which).action(turn('suspended'))
+  add('activate', 'reactivate a suspended identity').argument('<identity>', which).action(turn('active'))
+  add('delete', 'delete it and its data')
     .argument('<identity>', which)
-    .option('--yes', 'without being asked', false)
+    .option('--yes', 'do not ask for confirmation', false)
     .action(remove)
 }
 
@@ -71,12 +71,12 @@ async function create(name: string | undefined, { username, domain, phone, ...op
       ...(typeof phone === 'string' ? { phone_country: phone } : {}),
     })
     const number = made.phone_number === undefined ? '' : `, and the number ${made.phone_number}`
-    say(options, made, `${made.name} was made: ${made.id}, with the address ${made.email}${number}.`)
+    say(options, made, `${made.name} was created: ${made.id}, with the address ${made.email}${number}.`)
   })
 }
 
 function turn(status: 'active' | 'suspended'): (who: string, options: Options) => Promise<void> {
-  const words = status === 'active' ? 'is active.' : 'is suspended: mail to it is put off, and it sends nothing.'
+  const words = status === 'active' ? 'is active.' : 'is suspended: mail to it is deferred, and it cannot send.'
   return (who, options) =>
     withBox(options, async (box) => {
       const { id } = await identityNamed(box, who)
@@ -88,7 +88,7 @@ function turn(status: 'active' | 'suspended'): (who: string, options: Options) =
 async function remove(who: string, { yes, ...options }: Options & { yes: boolean }): Promise<void> {
   await withBox(options, async (box) => {
     const { id, name, email } = await identityNamed(box, who)
-    if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await deletedData(box, id)}.`)
+    if (!yes) await confirmed(`Delete ${name} (${email})? This also deletes ${await deletedData(box, id)}.`)
     const gone = await box.call('DELETE', `/v1/identities/${id}`)
     say(options, gone, `${name} (${email}) was deleted. Its address stays reserved; mail to it is rejected.`)
   })
@@ -111,9 +111,9 @@ async function deletedData(box: Box, id: string): Promise<string> {
     ...(await count('cards', 'card', 'cards')),
     ...(await count('totp', 'one-time password', 'one-time passwords')),
     ...(phone_number === undefined ? [] : [`the number ${phone_number}`]),
-    ...(storage.trash > 0 ? ['what is in its trash'] : []),
+    ...(storage.trash > 0 ? ['its trash'] : []),
   ]
-  return ['its address for good', ...parts].join(', ')
+  return ['its address permanently', ...parts].join(', ')
 }
 
 async function wholeOf(box: Box, who: string): Promise<Whole> {

@@ -53,7 +53,7 @@ export function addQueueCommand(program: Command): void {
     .option('--state <state>', 'open, waiting, running, done, failed or all', 'open')
     .option('--kind <kind>', 'email, email-release, webhook, sms, …')
     .option('--destination <name>', 'a domain, the id of a webhook, …')
-    .option('--limit <count>', 'the most entries', '100')
+    .option('--limit <count>', 'maximum number of entries', '100')
     .action(list)
   add('summary', 'length and age of the queue by kind and destination').action(summary)
   add('show', 'one delivery with every attempt').argument('<id>', 'from the list').action(show)
@@ -119,7 +119,7 @@ async function show(id: string, options: Options): Promise<void> {
 async function retry(id: string, options: Options): Promise<void> {
   await withBox(options, async (box) => {
     const entry = await box.call<Entry & { history: Attempt[] }>('POST', `/v1/queue/${id}/retry`)
-    const when = box.running ? 'Retrying now' : 'It is retried when the box starts'
+    const when = box.running ? 'Retrying now' : 'It will be retried when the box starts'
     say(options, entry, `${when}.\n\n${formatEntry(entry)}`)
   })
 }

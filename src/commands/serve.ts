@@ -22,9 +22,7 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   const owner = foreignOwner(config.data_dir)
   if (owner !== undefined) {
     refuse(
-      new Error(
-        `The box in ${config.data_dir} belongs to the user with the id ${owner}: start it as that user (systemctl start pillarbox).`,
-      ),
+      new Error(`The box in ${config.data_dir} belongs to user id ${owner}: start it as that user (systemctl start pillarbox).`),
     )
   }
   const log = createLog(config.log, standardOutput({ journal: isReadByJournal(process.env['JOURNAL_STREAM']) }))
@@ -49,7 +47,7 @@ function onSignals(app: App, log: Log): void {
     app.stop().then(
       () => process.exit(0),
       (error: unknown) => {
-        log.fatal({ err: error }, 'the stop failed')
+        log.fatal({ err: error }, 'shutdown failed')
         process.exit(1)
       },
     )
@@ -59,7 +57,7 @@ function onSignals(app: App, log: Log): void {
   // the log contains the reason of a refusal
   process.on('SIGHUP', () => void app.reread().catch(() => undefined))
   const crash = (error: unknown): void => {
-    log.fatal({ err: error }, 'a bug: the box stops so that nothing is lost')
+    log.fatal({ err: error }, 'uncaught error: the box stops so that no data is lost')
     if (stopping) process.exit(1)
     stopping = true
     setTimeout(() => process.exit(1), 5000).unref()

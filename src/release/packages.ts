@@ -21,7 +21,7 @@ export async function installPackages(tree: string, processor: Processor): Promi
   for (let attempt = 0; attempt < 3 && !existsSync(node); attempt++) {
     await execute('npm', ['ci', '--omit=dev', '--ignore-scripts', ...platform, ...network, ...quiet], { cwd: tree })
   }
-  if (!existsSync(node)) throw new Error(`npm did not install node-linux-${processor}: the newest file in ~/.npm/_logs says why.`)
+  if (!existsSync(node)) throw new Error(`npm did not install node-linux-${processor}: see the newest file in ~/.npm/_logs.`)
   for (const { path, kind } of entriesOf(modules)) {
     if (kind === 'directory') continue
     if (!isNeeded(path)) rmSync(join(modules, path))

@@ -40,7 +40,7 @@ export async function page<Row, Item>(
   list: List<Row, Item>,
 ): Promise<{ data: Item[]; has_more: boolean; next_cursor: string | null }> {
   const { limit, cursor, offset } = paging
-  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
   const after = cursor === undefined ? undefined : cursors.read(list.name, cursor)
   const rows = await readRows<Row>(database, { ...list, after }, limit + 1, offset)
   const fitted = fitting(rows.map(lengthOf), limit)

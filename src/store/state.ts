@@ -94,7 +94,7 @@ class DurableFile implements Adapter<State> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
       if (!existsSync(`${this.#file}.previous`)) return null
-      throw new Error(`${this.#file} is missing, although ${this.#file}.previous is there. Put that back, or a backup.`, {
+      throw new Error(`${this.#file} is missing, although ${this.#file}.previous exists. Restore that file, or a backup.`, {
         cause: error,
       })
     }
@@ -126,7 +126,7 @@ function savePrevious(file: string): void {
 }
 
 function check(file: string, text: string): State {
-  const hint = `Put back ${file}.previous or a backup; the file was left as it is.`
+  const hint = `Restore ${file}.previous or a backup; the file was not changed.`
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -161,7 +161,7 @@ export class Waiting {
       if ((this.#inHand.get(whose) ?? 0) < most) continue
       throw new Fault(
         'rate_limited',
-        `${most} calls of this ${of} wait for messages already, which is as many as may. Try again when one has ended, or hear of all identities by one live connection (POST /v1/realtime/token) or a webhook.`,
+        `${most} calls of this ${of} are already waiting for messages, which is the limit. Try again when one has ended, or receive events of all identities by one WebSocket (POST /v1/realtime/token) or a webhook.`,
         { code: 'too_many_waits', retryAfter: 1 },
       )
     }
@@ -295,7 +295,7 @@ function typesFor(caller: Caller, filter: WaitFilter): string[] {
   const wanted = channels.filter(({ name }) => filter.channel === 'any' || filter.channel === name)
   const allowed = wanted.filter(({ scopes }) => may(caller, scopes))
   if (allowed.length === 0) {
-    throw new Fault('forbidden', `Waiting for ${filter.channel} needs the scope ${wanted[0]!.scopes.join(' or ')}.`, {
+    throw new Fault('forbidden', `Waiting for ${filter.channel} requires the scope ${wanted[0]!.scopes.join(' or ')}.`, {
       code: 'missing_scope',
     })
   }

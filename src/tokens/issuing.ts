@@ -51,7 +51,7 @@ export class Issuing {
     const claims = await database.transaction(async (tx) => {
       const { account_id, status } = await identities.row(caller, identityId, tx)
       if (status === 'suspended') {
-        throw conflict('A suspended identity proves nothing: make it active first.', { code: 'identity_suspended' })
+        throw conflict('A suspended identity cannot get tokens: make it active first.', { code: 'identity_suspended' })
       }
       const bearer = (await bearers.find(identityId, tx))!
       const proofs = await bearers.proofs(bearer, tx)

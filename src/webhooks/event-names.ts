@@ -46,7 +46,7 @@ export class EventNames {
 }
 
 function lacks(name: string, scopes: readonly Scope[]): Fault {
-  return new Fault('forbidden', `A webhook that hears ${name} needs a key with the scope ${scopes.join(' or ')}.`, {
+  return new Fault('forbidden', `A webhook for ${name} requires a key with the scope ${scopes.join(' or ')}.`, {
     code: 'missing_scope',
     param: 'events',
   })

@@ -273,7 +273,9 @@ test('a rotation that meets a value it cannot open changes nothing', async () =>
         )
       }
     })
-    await expect(keyring.rotate(columns)).rejects.toThrow('webhooks.secret of row 2 does not open under the master key in use')
+    await expect(keyring.rotate(columns)).rejects.toThrow(
+      'webhooks.secret of row 2 cannot be decrypted with the master key in use',
+    )
     const row = await database.get<{ secret: Uint8Array }>(sql`SELECT secret FROM webhooks WHERE id = 'w'`)
     expect(Buffer.from(row!.secret).equals(good)).toBe(true)
     const again = await Keyring.open(database, key)

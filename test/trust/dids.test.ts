@@ -45,7 +45,7 @@ test('a DID of another box is looked up: one that is not there is denied, one th
   host.publish(host.did('ada'), key)
   const there = await evaluate(host.did('ada'))
   expect(there).toMatchObject({ decision: 'review', score: 0.5, subject: { did: host.did('ada'), proven: false } })
-  expect(there.reasons[1]).toMatch(/^There is such an agent/)
+  expect(there.reasons[1]).toMatch(/^The agent exists/)
   // a spelling that others would not compare with the one in the document
   expect((await evaluate(host.did('ada').replace('%3A', '%3a'))).subject.did).toBe(host.did('ada'))
   expect(host.asked).toEqual(['/ada/did.json'])

@@ -48,7 +48,7 @@ test('HUP changes the level of one module', async () => {
   await greeted()
   writeFileSync(file, 'log:\n  level: info\n  levels:\n    smtp: debug\n')
   box.child.kill('SIGHUP')
-  await box.said('settings were read again')
+  await box.said('settings reloaded')
   expect(box.output()).not.toContain('SMTP command')
   await greeted()
   expect(await box.said('SMTP command')).toMatchObject({ level: 'debug', part: 'smtp', command: 'EHLO client.test' })
@@ -89,7 +89,7 @@ test('each line has its priority before it where the journal reads, and only the
   await expect.poll(() => box.output(), { timeout: 20_000 }).toContain('need a restart')
   writeFileSync(file, 'nonsense: true\n')
   box.child.kill('SIGHUP')
-  await expect.poll(() => box.output(), { timeout: 20_000 }).toContain('were not taken over')
+  await expect.poll(() => box.output(), { timeout: 20_000 }).toContain('could not be reloaded')
   await box.end('SIGTERM')
   const priorities = { debug: '<7>', info: '<6>', warn: '<4>', error: '<3>' }
   const seen = new Set<string>()

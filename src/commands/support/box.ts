@@ -40,7 +40,7 @@ export interface Box extends RunningBox {
 export function ofBox(command: Command): Command {
   return command
     .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
-    .option('--data <directory>', 'data directory (default: $PILLARBOX_DATA_DIR, else as the settings say)')
+    .option('--data <directory>', 'data directory (default: $PILLARBOX_DATA_DIR, else from the settings)')
     .option('--account <id>', 'the account to act for (default: the first one)')
 }
 
@@ -118,8 +118,8 @@ export async function answers(socket: string): Promise<boolean> {
     return true
   } catch (error) {
     if (signal.aborted) {
-      const remedy = 'look into its log, and restart it (systemctl restart pillarbox).'
-      throw new Failure(`A box has ${socket}, and does not answer: ${remedy}`, 'no_answer')
+      const remedy = 'check its log, and restart it (systemctl restart pillarbox).'
+      throw new Failure(`A box has opened ${socket} but does not answer: ${remedy}`, 'no_answer')
     }
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return false

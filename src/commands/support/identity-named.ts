@@ -17,5 +17,5 @@ export async function identityNamed(box: Box, words: string): Promise<Identity> 
     if (found) return found
     cursor = page.next_cursor === null ? '' : `&cursor=${encodeURIComponent(page.next_cursor)}`
   } while (cursor !== '')
-  throw new Failure(`There is no identity ${words}: give its id, its address or its name.`, 'not_found', 'identity')
+  throw new Failure(`There is no identity ${words}: specify its id, address or name.`, 'not_found', 'identity')
 }

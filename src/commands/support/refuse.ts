@@ -56,7 +56,7 @@ export function mustBeKnown(program: Command, words: readonly string[]): void {
   const names = ['help', ...program.commands.map((command) => command.name())]
   if (!names.includes(asked)) {
     const near = nearest(asked, names)
-    const meant = near === undefined ? 'Those there are: pillarbox --help' : `(Did you mean ${near}?)`
+    const meant = near === undefined ? 'List the commands: pillarbox --help' : `(Did you mean ${near}?)`
     program.error(`error: unknown command '${asked}'\n${meant}`, { exitCode: exits.usage })
   }
   if (first > 0) {

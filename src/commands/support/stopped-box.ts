@@ -10,7 +10,7 @@ export function ofStoppedBox(command: Command): Command {
   return withJson(
     command
       .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
-      .option('--data <directory>', 'data directory (default: $PILLARBOX_DATA_DIR, else as the settings say)'),
+      .option('--data <directory>', 'data directory (default: $PILLARBOX_DATA_DIR, else from the settings)'),
   )
 }
 

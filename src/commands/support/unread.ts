@@ -7,6 +7,6 @@ import { exits } from './refuse.ts'
 export function unread(output: NodeJS.WriteStream): void {
   output.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     process.exitCode = exits.failed
-    if (code !== 'EPIPE') process.stderr.write(`The answer could not be written: ${message}.\n`)
+    if (code !== 'EPIPE') process.stderr.write(`The output could not be written: ${message}.\n`)
   })
 }

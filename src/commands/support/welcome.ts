@@ -16,14 +16,14 @@ export function welcome(app: App, config: Config, key: string, setupLink: string
   const { protocol, hostname } = new URL(app.publicUrl)
   // the URL for browsers
   const secure = protocol === 'https:' || /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)
-  const page = `To look at it in a browser, set your password here (this link is good once, for 24 hours):\n\n${setupLink}\n\n${secure ? '' : 'The page needs https, or localhost, and public_url is neither: set http.tls or put a proxy with TLS in front, and public_url to https.\n\n'}`
+  const page = `To use the web page, set your password here (the link can be used once, within 24 hours):\n\n${setupLink}\n\n${secure ? '' : 'The page requires https, or localhost, and public_url is neither: set http.tls or put a reverse proxy with TLS in front, and public_url to https.\n\n'}`
   return `
 Pillarbox is running.
 
   API   ${app.publicUrl}  (reference at ${app.publicUrl}/docs)
   SMTP  ${smtp}  for ${config.mail.domain}
 
-${config.bootstrap_key === undefined ? 'Your API key, shown this once. Keep it:' : 'Your API key is the bootstrap key you set:'}
+${config.bootstrap_key === undefined ? 'Your API key, shown only once. Store it safely:' : 'Your API key is the bootstrap key you set:'}
 
 export KEY=${config.bootstrap_key === undefined ? `'${key}'` : '"$PILLARBOX_BOOTSTRAP_KEY"'}
 

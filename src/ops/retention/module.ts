@@ -86,7 +86,7 @@ export class RetentionModule implements Module {
   async #reclaim(): Promise<void> {
     const { database, log } = this.#deps
     await sweep(() => database.reclaim(), this.#stopping.signal).catch((error: unknown) =>
-      log.warn({ err: error }, 'the database could not give room back to the disk'),
+      log.warn({ err: error }, 'database could not return free space to the disk'),
     )
   }
 
@@ -99,7 +99,7 @@ export class RetentionModule implements Module {
     const { events, clock, log } = this.#deps
     const before = iso(clock.now() - this.#times.events)
     const count = await events.prune(before, signal)
-    if (count > 0) log.info({ events: count, before }, 'events were old enough to go')
+    if (count > 0) log.info({ events: count, before }, 'old events deleted')
   }
 }
 

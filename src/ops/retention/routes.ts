@@ -5,7 +5,7 @@ import type { Identities } from '../../identities/identities.ts'
 import type { Trash } from './trash.ts'
 
 const Emptied = z
-  .object({ id: Id('ident'), purged: z.int().meta({ description: 'e-mails and text messages that are gone' }) })
+  .object({ id: Id('ident'), purged: z.int().meta({ description: 'number of deleted e-mails and text messages' }) })
   .meta({ id: 'Emptied' })
 
 export function routes({ identities, trash }: { identities: Identities; trash: Trash }): AnyRoute[] {
@@ -19,7 +19,7 @@ export function routes({ identities, trash }: { identities: Identities; trash: T
       tag: 'Identities',
       receipt: ['purged'],
       summary: 'Empty the trash of an identity',
-      description: 'E-mails and text messages in it go for good, and the room they took is free.',
+      description: 'Deletes its e-mails and text messages permanently, and frees their space.',
       reply: Emptied,
       handle: async ({ caller, params }) => {
         const { id } = await identities.row(caller, params.id)

@@ -157,7 +157,7 @@ export class Trash {
   async #purge(tx: Transaction, { id, kind }: Entry): Promise<void> {
     await tx.run(sql`DELETE FROM trash WHERE id = ${id}`)
     const keeper = this.#keepers.get(kind)
-    if (!keeper) throw new Error(`Nobody keeps ${kind} in the trash.`)
+    if (!keeper) throw new Error(`No trash is registered for ${kind}.`)
     await keeper.purge(tx, id)
   }
 }

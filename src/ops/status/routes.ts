@@ -20,8 +20,8 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       scope: 'account:read',
       operator: true,
       tag,
-      summary: 'Get how the box is',
-      description: 'What runs, what waits, what came and went in a day, and the disk.',
+      summary: 'Get the status of the box',
+      description: 'Its modules, queue, traffic of the last day, and disk.',
       reply: Status,
       handle: () => state.status(),
     }),
@@ -32,10 +32,10 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       operator: true,
       tag,
       receipt: 'all',
-      summary: 'Read the settings again',
+      summary: 'Reload the settings',
       description:
-        'As `systemctl reload pillarbox` does. Settings that are refused change nothing: the answer is `invalid_request` with the code ' +
-        '`settings_refused`, and names file, line and column.',
+        'Like `systemctl reload pillarbox`. Invalid settings change nothing: the response is `invalid_request` with the code ' +
+        '`settings_refused`, naming file, line and column.',
       reply: Reloaded,
       handle: () => reread(),
     }),
@@ -46,7 +46,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       operator: true,
       tag,
       summary: 'List the queue',
-      description: 'Everything that leaves the box, of all accounts, newest first: mail, text messages, webhooks.',
+      description: 'Deliveries of all accounts, newest first: mail, text messages, webhooks.',
       query: QueueFilter,
       reply: Page(QueueEntry),
       example: { query: { state: 'waiting', kind: 'email' } },
@@ -59,7 +59,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       operator: true,
       tag,
       summary: 'Summarize the queue',
-      description: 'How much waits, and for how long, by kind and by destination.',
+      description: 'Length and age of the queue, by kind and by destination.',
       reply: QueueSummary,
       handle: () => backlog.summary(),
     }),
@@ -70,7 +70,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       operator: true,
       tag,
       summary: 'Get a delivery of the queue',
-      description: 'With every attempt, and what was heard of it.',
+      description: 'With every attempt and its response.',
       reply: QueueEntryWithHistory,
       handle: ({ params }) => backlog.get(params.id),
     }),
@@ -80,10 +80,10 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       scope: 'account:write',
       operator: true,
       tag,
-      summary: 'Try a delivery of the queue now',
+      summary: 'Retry a delivery of the queue now',
       description:
-        'One that waits is tried now, at its place in the schedule; mail and webhook deliveries that failed once more from its beginning. ' +
-        'What is done, under way, bounced or taken back is a conflict.',
+        'A waiting delivery is tried now and keeps its place in the retry schedule; a failed mail or webhook delivery starts the schedule again. ' +
+        'A delivery that is done, running, bounced or cancelled is a conflict.',
       reply: QueueEntryWithHistory,
       handle: ({ params }) => backlog.retry(params.id),
     }),
@@ -95,8 +95,8 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       tag,
       summary: 'Drop a delivery of the queue',
       description:
-        'It is not tried any more. The copy of a message has failed, with “cancelled by the operator” for an answer and its event; a webhook is ' +
-        'not told, which does not count as its failure. What is under way is a conflict.',
+        'Cancels the delivery. The copy of a message fails with the response “cancelled by the operator” and its event; a webhook is ' +
+        'not called, which does not count as its failure. A running delivery is a conflict.',
       reply: Deleted,
       handle: ({ params }) => backlog.drop(params.id),
     }),

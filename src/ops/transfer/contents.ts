@@ -188,7 +188,7 @@ function text(words: string): Buffer {
 
 /** The README of an export. */
 export function readme(address: string, made: string, files: readonly string[]): string {
-  return `An export of ${address}, made ${made} by Pillarbox.
+  return `An export of ${address}, created ${made} by Pillarbox.
 
 identity.json    the identity
 messages.mbox    every e-mail, oldest first, spam too (mboxrd: lines that begin with "From " have a ">" more; line ends are LF)

@@ -111,7 +111,7 @@ function Fetched({ view, params }: Found): JSX.Element {
   if (!failed) return <p class="waiting">Loading…</p>
   return (
     <p class="trouble" role="alert">
-      This part of the page could not be fetched. <a href={place.value.path}>Reload the page</a>
+      This part of the page could not be loaded. <a href={place.value.path}>Reload the page</a>
     </p>
   )
 }

@@ -98,7 +98,7 @@ test('the figures count lines by check and status', async () => {
 })
 
 test.each([
-  [storageFull(undefined), /^Make room or enlarge the disk/],
+  [storageFull(undefined), /^Free space or enlarge the disk/],
   [
     new Fault('internal_error', 'Held.', { code: 'storage_busy' }),
     /^End the program that has it open.*fuser -v \S+\/pillarbox\.db$/,

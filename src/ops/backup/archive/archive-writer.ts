@@ -54,7 +54,7 @@ export class ArchiveWriter {
         .padEnd(this.#reserved - 1)
         .concat('\n'),
     )
-    if (text.length !== this.#reserved) throw new Error('The manifest does not fit into its room.')
+    if (text.length !== this.#reserved) throw new Error('The manifest exceeds its reserved space.')
     this.#writeAt(tarHeader('manifest.json', text.length, this.#modified), 0)
     this.#writeAt(text, block)
     const last = Buffer.from(sums(createHash('sha256').update(text).digest('hex'), this.#entries))

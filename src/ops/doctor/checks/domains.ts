@@ -46,10 +46,10 @@ function linesOf({ name, receives, records }: SeenDomain): Line[] {
     const wrong = counted.filter(({ status }) => status !== 'valid')
     const [first] = wrong
     const silent = counted.find(({ unanswered }) => unanswered)
-    if (!first) return line.pass(silent ? formerly(silent) : 'It is as it should be.')
+    if (!first) return line.pass(silent ? formerly(silent) : 'It is correct.')
     const publish = wrong.map(({ zone }) => zone).join('\n')
-    const verb = first.status === 'invalid' ? 'Replace it by' : 'Publish'
-    const message = wrong.map(({ reason }) => reason ?? 'It is not as it should be.').join(' ')
+    const verb = first.status === 'invalid' ? 'Replace it with' : 'Publish'
+    const message = wrong.map(({ reason }) => reason ?? 'It is not correct.').join(' ')
     const serious = wrong.some(({ required, unanswered }) => required && !unanswered) && receives
     return line.of(serious ? 'fail' : 'warn', message, `${verb}: ${publish}`)
   })
@@ -57,5 +57,5 @@ function linesOf({ name, receives, records }: SeenDomain): Line[] {
 
 /** A record that was correct at the last answer is not reported as wrong for a missing one. */
 function formerly({ seen_at }: SeenRecord): string {
-  return `The DNS gave no answer now; ${seen_at === null ? 'before' : `on ${seen_at}`} it was as it should be.`
+  return `The DNS lookup failed now; ${seen_at === null ? 'before' : `on ${seen_at}`} it was correct.`
 }

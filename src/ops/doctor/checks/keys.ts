@@ -16,10 +16,10 @@ export function bootstrapKey({ bootstrap, opens }: Deps): Check {
       if (!bootstrap) return []
       const line = about('bootstrap_key', 'settings')
       const id = await opens()
-      const remove = 'take bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) out of the settings'
-      if (id === undefined) return [line.pass('It opens nothing any more.')]
-      const fix = `Make a key of your own (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
-      return [line.warn('The key for the first steps still opens everything, and lies in the settings.', fix)]
+      const remove = 'remove bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) from the settings'
+      if (id === undefined) return [line.pass('It has been revoked.')]
+      const fix = `Create another key (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
+      return [line.warn('The bootstrap key is still valid with every scope, and stored in the settings.', fix)]
     },
   }
 }

@@ -20,11 +20,11 @@ export function masterKey(places: Deps): Check {
       // a box that never ran has none yet, and an unreadable directory is not known to be empty
       if (!existsSync(join(places.data_dir, 'state.json')) || !existsSync(join(file, '..'))) return []
       const line = about('data', file)
-      if (existsSync(file)) return [line.pass('The master key is there.')]
+      if (existsSync(file)) return [line.pass('The master key is present.')]
       const unit = serviceUnit(places.data_dir)
       const next =
         unit?.masterKey === file
-          ? `the service cannot be started (status=243/CREDENTIALS: ${unit.files[0]} hands it over by LoadCredential)`
+          ? `the service cannot be started (status=243/CREDENTIALS: ${unit.files[0]} passes it by LoadCredential)`
           : 'the box cannot be started'
       return [line.fail(`The master key is missing: ${next}.`, replacing(file))]
     },

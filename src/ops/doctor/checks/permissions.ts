@@ -76,16 +76,16 @@ async function look(subject: string, kept: Kept[]): Promise<Line[]> {
     }
   }
   if (!there) return []
-  if (wrong.length === 0) return [line.pass('Nobody else can read it.')]
+  if (wrong.length === 0) return [line.pass('No other user can read it.')]
   return [line.fail(`${wrong.join('; ')}.`, fixes.join(' && '))]
 }
 
 function readers({ mode }: Stats): string {
-  return mode & 0o007 ? 'used by everybody on this machine' : 'used by its group'
+  return mode & 0o007 ? 'used by everyone on this machine' : 'used by its group'
 }
 
 function asRoot(): Line[] {
   if (process.geteuid?.() !== 0) return []
-  const message = 'The box runs as root: a flaw in it would be one of the whole machine.'
-  return [about('permissions', 'user').warn(message, 'Run it as a user of its own: User=pillarbox in the systemd unit.')]
+  const message = 'The box runs as root: a vulnerability in it would affect the whole machine.'
+  return [about('permissions', 'user').warn(message, 'Run it as a separate user: User=pillarbox in the systemd unit.')]
 }

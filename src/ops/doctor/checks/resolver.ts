@@ -23,7 +23,7 @@ export function resolver({ externalView, domain, servers }: Deps): Check {
         const names = [...new Set([hostname, domain])]
         const answers = await Promise.all(names.map((name) => ask(name, 'A')))
         if (answers.some((answer) => answer !== 'unknown')) return [line.pass('It answers.')]
-        const message = `No answer about ${names.join(' and ')}: mail can be neither sent nor checked.`
+        const message = `The DNS lookup of ${names.join(' and ')} failed: mail can be neither sent nor checked.`
         return [line.fail(message, 'Set dns.servers to a resolver that answers, then: systemctl reload pillarbox')]
       }),
   }

@@ -35,7 +35,7 @@ export function ReputationSheet({ agentId, identityId }: { agentId: string; iden
             <p>
               <strong class="score">{score.toFixed(2)}</strong> of 1 <Mark tone={tones[tier]}>{tier}</Mark>{' '}
               <span class="faint">
-                worked out <Time at={updated_at} />; everybody begins at 0.50
+                computed <Time at={updated_at} />; every identity starts at 0.50
               </span>
             </p>
             <ul class="components">

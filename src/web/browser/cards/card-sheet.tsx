@@ -86,8 +86,8 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
           onClose={close}
         >
           <p>
-            Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its bank
-            the card is not cancelled by this.
+            Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. The card is
+            not cancelled at its bank.
           </p>
         </Confirm>
       )}

@@ -11,7 +11,7 @@ export function DomainState({ domain: { status, dns_records } }: { domain: Domai
       {wrong > 0 && (
         <span class="faint">
           {' '}
-          {wrong} of {dns_records.length} records not right
+          {wrong} of {dns_records.length} records not correct
         </span>
       )}
     </span>

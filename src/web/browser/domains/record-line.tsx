@@ -14,7 +14,7 @@ const purposes: Record<DnsRecord['purpose'], string> = {
 
 const states = {
   valid: { tone: 'good', word: 'valid' },
-  invalid: { tone: 'bad', word: 'not right' },
+  invalid: { tone: 'bad', word: 'not correct' },
   missing: { tone: 'warn', word: 'missing' },
 } as const
 

@@ -11,7 +11,7 @@ export function ReportList({ path }: { path: string }): JSX.Element {
   return (
     <section aria-labelledby="reports">
       <h2 id="reports">Reports</h2>
-      <Listing list={list} empty="No report yet. Other servers send them about once a day, when they get mail in its name.">
+      <Listing list={list} empty="No report yet. Other servers send them about once a day if they receive mail in its name.">
         {(rows) => (
           <ul class="rows">
             {rows.map((report, index) => (

@@ -39,7 +39,7 @@ export function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element
             <dt>Disk</dt>
             <dd>
               {disk.free === null ? 'free space unknown' : `${bytes(disk.free)} free`}, database {bytes(disk.database)}{' '}
-              {disk.low && <Mark tone="bad">low: new data is refused</Mark>}
+              {disk.low && <Mark tone="bad">low: new data is rejected</Mark>}
             </dd>
           </dl>
         )}

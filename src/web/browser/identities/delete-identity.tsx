@@ -26,7 +26,7 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
       <p>This also deletes:</p>
       <ul>
         <li>
-          its address <strong class="mono">{email}</strong>, which refuses mail from now on and is never given to anybody else
+          its address <strong class="mono">{email}</strong>, which rejects mail from now on and is never reused
         </li>
         {phone_number !== undefined && (
           <li>
@@ -34,8 +34,8 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
           </li>
         )}
         <li>
-          {threads('conversation')} of e-mail{storage ? ` (${bytes(storage.used)})` : ''}, removed for good when the time of the
-          trash is over
+          {threads('conversation')} of e-mail{storage ? ` (${bytes(storage.used)})` : ''}, deleted permanently when the retention
+          time of the trash ends
         </li>
         <li>{texts('text message')}</li>
         <li>{cards('card')}</li>
@@ -49,7 +49,7 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
 function useAmount(path: string): (what: string) => string {
   const { value } = useResource<Page<unknown>>(`${path}?limit=${pageSize}`)
   return (what) => {
-    if (!value) return `all its ${what}s`
+    if (!value) return `all of its ${what}s`
     const { length } = value.data
     if (value.has_more) return `more than ${pageSize} ${what}s`
     return `${length === 0 ? 'no' : length} ${what}${length === 1 ? '' : 's'}`

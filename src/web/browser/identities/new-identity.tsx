@@ -26,11 +26,11 @@ export function NewIdentityDialog({ onClose, onMade }: Props): JSX.Element {
         <Field
           name="email_username"
           label="Address, before the @"
-          hint="Empty: made from the name. It is never given to another identity."
+          hint="Empty: derived from the name. It is never reused."
           autoComplete="off"
           autoCapitalize="none"
         />
-        <Field name="email_domain" label="Domain" hint="Empty: the box's own domain." autoComplete="off" autoCapitalize="none" />
+        <Field name="email_domain" label="Domain" hint="Empty: the domain of the box." autoComplete="off" autoCapitalize="none" />
       </Form>
     </Dialog>
   )

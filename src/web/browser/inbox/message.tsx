@@ -80,14 +80,14 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
         )}
         {send_at !== null && status === 'scheduled' && (
           <>
-            <dt>Leaves</dt>
+            <dt>Scheduled for</dt>
             <dd>{moment(send_at)}</dd>
           </>
         )}
       </dl>
       {direction === 'inbound' && <VerdictLines email={email} />}
       <CodesAndLinks codes={email.codes} links={email.links} />
-      {email.parse_error !== null && <p class="refusal">It could not be read whole: {email.parse_error}</p>}
+      {email.parse_error !== null && <p class="refusal">It could not be parsed completely: {email.parse_error}</p>}
       <Body email={email} />
       <AttachmentList email={email} />
       {direction === 'outbound' && <Deliveries path={path} deliveries={deliveries} />}
@@ -123,7 +123,7 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
       {doing === 'source' && <Source path={path} onClose={close} />}
       {doing === 'delete' && (
         <Confirm title="Delete this e-mail?" action="Delete" run={throwAway} onClose={close}>
-          <p>It goes to the trash, from where it can be restored for a time.</p>
+          <p>It goes to the trash, from which it can be restored for a time.</p>
         </Confirm>
       )}
     </>

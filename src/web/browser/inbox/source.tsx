@@ -34,7 +34,7 @@ export function Source({ path, onClose }: { path: string; onClose: () => void })
           <pre class="source" tabIndex={0} aria-label="Source">
             {text.slice(0, maxCharacters)}
           </pre>
-          {text.length > maxCharacters && <p class="hint">The source is truncated here: download the file for all of it.</p>}
+          {text.length > maxCharacters && <p class="hint">The source is truncated here: download the complete file.</p>}
         </>
       )}
     </Dialog>

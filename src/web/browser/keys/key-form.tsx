@@ -29,7 +29,7 @@ export function NewKeyDialog({ send, onClose }: Props): JSX.Element {
         }
       >
         <Field name="label" label="Name" first autoComplete="off" hint="A label, such as mail reader." />
-        <Choices name="scopes" legend="It may" choices={choices} chosen={['identities:read', 'messages:read']} />
+        <Choices name="scopes" legend="Scopes" choices={choices} chosen={['identities:read', 'messages:read']} />
         <IdentityField
           label="Of"
           none="every identity"

@@ -45,7 +45,7 @@ export function PhoneNumberLine({ identity: { id, name, phone_number } }: { iden
       {asking && (
         <Confirm
           title={`Release ${phone_number}?`}
-          action="Give it back"
+          action="Release it"
           run={async () => {
             await remove(`/v1/identities/${id}/phone`)
             await reload()

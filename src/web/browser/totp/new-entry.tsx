@@ -22,7 +22,7 @@ export function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
           const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''))
           await post(`/v1/identities/${id}/totp`, given)
           await onMade()
-          announce('The one-time password is set up.')
+          announce('The one-time password was created.')
           onClose()
         }}
       >
@@ -39,10 +39,10 @@ export function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
           label="Or the link of its QR code"
           autoComplete="off"
           spellcheck={false}
-          hint="otpauth://totp/…, in place of the secret."
+          hint="otpauth://totp/…, instead of the secret."
         />
-        <Field name="service_name" label="Service" autoComplete="off" hint="Empty: as the link names it." />
-        <Field name="account_name" label="Account there" autoComplete="off" />
+        <Field name="service_name" label="Service" autoComplete="off" hint="Empty: the name in the link." />
+        <Field name="account_name" label="Account at the service" autoComplete="off" />
       </Form>
     </Dialog>
   )

@@ -66,7 +66,7 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
         </dd>
         {capabilities.length > 0 && (
           <>
-            <dt>Can do</dt>
+            <dt>Capabilities</dt>
             <dd>{capabilities.join(', ')}</dd>
           </>
         )}
@@ -132,7 +132,7 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
           onClose={close}
         >
           <p>
-            Its documents are gone, its DID resolves no more, and <span class="mono">{handle}</span> is nobody’s ever after. The
+            Its documents are removed, its DID no longer resolves, and <span class="mono">{handle}</span> is never reused. The
             identity stays.
           </p>
         </Confirm>

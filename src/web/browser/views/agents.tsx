@@ -23,7 +23,7 @@ export function View(): JSX.Element {
       </div>
       <Listing
         list={list}
-        empty="No agent yet. An agent is the public face of an identity: strangers can find out who writes to them."
+        empty="No agent yet. An agent is the public profile of an identity, with which recipients can look up a sender."
       >
         {(rows) => (
           <ul class="rows">

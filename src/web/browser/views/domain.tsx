@@ -119,7 +119,7 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
           }}
           onClose={close}
         >
-          <p>Mail to it is refused from then on. A domain can be deleted only when no identity has an address in it.</p>
+          <p>Mail to it is rejected from then on. A domain can be deleted only when no identity has an address in it.</p>
         </Confirm>
       )}
     </>

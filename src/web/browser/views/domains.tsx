@@ -23,7 +23,10 @@ export function View(): JSX.Element {
           Add a domain
         </button>
       </div>
-      <Listing list={list} empty="No domain yet. Once the DNS of one is right, identities can have addresses in it.">
+      <Listing
+        list={list}
+        empty="No domain yet. Once the DNS records of a domain are correct, identities can have addresses in it."
+      >
         {(rows) => (
           <ul class="rows">
             {rows.map((domain) => (
@@ -32,7 +35,7 @@ export function View(): JSX.Element {
                   <Link href={`/domains/${domain.id}`}>
                     <strong>{domain.name}</strong>
                   </Link>{' '}
-                  {domain.default && <span class="faint">the box’s own</span>}
+                  {domain.default && <span class="faint">domain of the box</span>}
                 </span>
                 <span class="faint">
                   {domain.last_checked_at === null ? (

@@ -48,9 +48,7 @@ export function View(): JSX.Element {
       </p>
       <Listing
         list={list}
-        empty={
-          query === '' ? 'No identity yet. Each has a name, an address that receives, and what belongs to it.' : 'None is found.'
-        }
+        empty={query === '' ? 'No identity yet. Each has a name and an address that receives mail.' : 'No results.'}
       >
         {(rows) => (
           <ul class="rows">

@@ -86,7 +86,7 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
           run={() => post(`/v1/identities/${id}/trash/empty`).then(reload)}
           onClose={close}
         >
-          <p>E-mails and text messages in the trash of {name} go for good.</p>
+          <p>E-mails and text messages in the trash of {name} are deleted permanently.</p>
         </Confirm>
       )}
       {asking === 'delete' && <DeleteIdentity identity={identity} onClose={close} />}
@@ -99,14 +99,14 @@ function StorageLines({ storage, onEmpty }: { storage: NonNullable<Identity['sto
   return (
     <>
       {limit === null ? (
-        <p>E-mail takes {bytes(used)}.</p>
+        <p>E-mail uses {bytes(used)}.</p>
       ) : (
         <Bar label="E-mail" value={used} max={limit} text={`${bytes(used)} of ${bytes(limit)}`} />
       )}
-      {media > 0 && <p>Text messages and what came with them take {bytes(media)}.</p>}
+      {media > 0 && <p>Text messages and their media use {bytes(media)}.</p>}
       {trash > 0 && (
         <p>
-          {bytes(trash)} of it are in the trash.{' '}
+          {bytes(trash)} of this are in the trash.{' '}
           <button type="button" onClick={onEmpty}>
             Empty the trash
           </button>

@@ -114,7 +114,7 @@ function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
         also={<Cancel onClose={onClose} />}
         send={({ keep }) => send(keep === true)}
       >
-        <p>The next call with it ({apiKey.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
+        <p>The next call with it ({apiKey.key_prefix}…) is rejected. Its WebSockets are closed.</p>
         <Tick
           name="keep"
           label="Keep what was created with it: keys, webhooks, exports, scheduled e-mails"

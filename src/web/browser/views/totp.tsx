@@ -32,7 +32,7 @@ function Entries({ id }: { id: string }): JSX.Element {
           New one-time password
         </button>
       </div>
-      <Listing list={list} empty="None yet. A service that asks for codes of an app can be answered from here.">
+      <Listing list={list} empty="No one-time password yet. It provides the codes for services with an authenticator app.">
         {(rows) => (
           <ul class="rows">
             {rows.map((entry) => (
@@ -67,8 +67,8 @@ function Entries({ id }: { id: string }): JSX.Element {
           onClose={() => setDeleting(undefined)}
         >
           <p>
-            Its secret is deleted. Where it is the only second factor, disable that at {deleting.service_name} first, or nobody
-            gets in.
+            Its secret is deleted. If it is the only second factor, disable that at {deleting.service_name} first, or the account
+            there is locked.
           </p>
         </Confirm>
       )}

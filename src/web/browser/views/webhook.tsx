@@ -111,8 +111,8 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
       )}
       {asking === 'rotate' && (
         <Confirm
-          title="A new secret?"
-          action="Make a new secret"
+          title="Rotate the secret?"
+          action="Create a new secret"
           run={async () => setSecret((await post<{ secret: string }>(`${path}/secret/rotate`)).secret)}
           onClose={close}
         >
@@ -122,7 +122,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
       {asking === 'off' && (
         <Confirm
           title="Disable the webhook?"
-          action="Switch off"
+          action="Disable"
           run={() => change({ active: false }, 'The webhook is disabled.')}
           onClose={close}
         >
@@ -140,7 +140,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
           }}
           onClose={close}
         >
-          <p>Nothing more is sent to {webhook.url}; its deliveries and its secret are gone.</p>
+          <p>Nothing more is sent to {webhook.url}; its deliveries and its secret are deleted.</p>
         </Confirm>
       )}
       {secret !== undefined && (

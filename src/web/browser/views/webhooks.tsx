@@ -26,7 +26,7 @@ export function View(): JSX.Element {
           New webhook
         </button>
       </div>
-      <Listing list={list} empty="No webhook yet. To each, what happens is posted as it happens, signed, until it is taken.">
+      <Listing list={list} empty="No webhook yet. Events are posted to each webhook, signed, with retries until it accepts them.">
         {(rows) => (
           <ul class="rows">
             {rows.map((webhook) => (

@@ -33,7 +33,7 @@ export function DeliveryList({ path }: { path: string }): JSX.Element {
           <Action run={test}>Send a test</Action>
         </span>
       </div>
-      <Listing list={list} empty="Nothing was sent to it yet. A test shows whether it is reached.">
+      <Listing list={list} empty="Nothing was sent to it yet. A test shows whether it is reachable.">
         {(rows) => (
           <ul class="rows">
             {rows.map((delivery) => (
