@@ -264,7 +264,7 @@ export type Config = z.output<typeof Config>
 
 /** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
 export async function loadConfig(sources: Sources): Promise<Config> {
-  // whoever tries the box finds text messages that work; whoever set it up chooses who carries them
+  // without a configuration file text messages work within the box; with one, the operator chooses the provider
   const config = await load(Config, sources, (draft) => draft.assign(['sms', 'provider'], 'loopback', ''))
   const directory = sources.env['CREDENTIALS_DIRECTORY']
   const handed = directory ? resolve(sources.cwd, directory, 'master.key') : ''
@@ -276,7 +276,7 @@ export const restartOnly: string[] = settingsOf(sections(Config))
   .filter(({ restart }) => restart)
   .map(({ name }) => name)
 
-/** Which settings differ, told apart by what they need. */
+/** The settings that differ, by whether they require a restart. */
 export function changed(before: Config, after: Config): { reloadable: string[]; restart: string[] } {
   const different = settingsOf(sections(Config)).filter(({ path }) => !isDeepStrictEqual(read(before, path), read(after, path)))
   return {

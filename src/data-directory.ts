@@ -107,7 +107,7 @@ function fullDisk(directory: string, cause: unknown): Fault {
   )
 }
 
-/** Whether the cause is a full disk or an exhausted quota. */
+/** True if the cause is a full disk or an exhausted quota. */
 function isFull(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause) {
     const { code } = one as NodeJS.ErrnoException

@@ -6,7 +6,7 @@ interface Subject {
   did: string
   alsoKnownAs: string[]
   services: { name: string; type: string; endpoint: string }[]
-  /** Whether signatures in this name are to be trusted. */
+  /** True if signatures in this name are to be trusted. */
   trusted: boolean
 }
 

@@ -77,7 +77,7 @@ export class Documents {
 
   /** Cached until something changes: it may be long, and is public. */
   async registrations(): Promise<DomainRegistrations> {
-    // a change also drops a read under way, which could be older
+    // a change also drops a read in progress, which could be older
     const reading = (this.#registrations ??= this.#allRegistrations())
     reading.catch(() => this.#registrations === reading && (this.#registrations = undefined))
     return reading

@@ -24,7 +24,7 @@ export function nameOf({ card_name, label }: NewCard): string {
   return name
 }
 
-/** Whether a call resets the amount spent to 0. */
+/** True if a call resets the amount spent to 0. */
 export function resetOf({ reset_spent, reset_spend }: LimitsChange): boolean {
   return one('reset_spend', 'reset_spent', reset_spend, reset_spent) ?? false
 }

@@ -24,7 +24,7 @@ export class Certificates {
   readonly #replaced: (place: PairFiles) => void
   #settings: CertificateSettings
   #obtained: ReadonlyMap<string, Pair> = new Map()
-  /** By host; contexts are expensive, and requested by strangers. */
+  /** By host; contexts are expensive, and clients choose the host. */
   #contexts = new Map<string, SecureContext>()
   #own: Pair | undefined
 
@@ -72,7 +72,7 @@ export class Certificates {
     for (const file of new Set(this.#files.values())) await file.refresh()
   }
 
-  /** Applies other files at once. */
+  /** Applies changed files immediately. */
   async reload(settings: CertificateSettings, obtained: ReadonlyMap<string, Pair>): Promise<void> {
     this.#settings = settings
     await this.#open('mail', settings.mail)

@@ -21,7 +21,7 @@ export interface AcmeSettings extends Omit<AuthoritySettings, 'agent' | 'ca'> {
   ca_file: string | undefined
   /** The hosts of the box's own certificate. */
   hosts: string[]
-  /** Whether `mta-sts.` of hosted domains get certificates too. */
+  /** True if `mta-sts.` of hosted domains get certificates too. */
   policies: boolean
   /** Milliseconds. */
   renew_before: number

@@ -94,7 +94,7 @@ async function remove(who: string, { yes, ...options }: Options & { yes: boolean
   })
 }
 
-/** What is deleted with an identity, in words. */
+/** The data deleted with an identity, in words. */
 async function deletedData(box: Box, id: string): Promise<string> {
   const { storage, phone_number } = await wholeOf(box, id)
   const at = `/v1/identities/${id}`

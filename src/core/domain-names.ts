@@ -33,7 +33,7 @@ function aLabelOf(text: string): string {
   return ascii.startsWith('xn--') && domainToUnicode(ascii) === text.normalize('NFC').toLowerCase() ? ascii : ''
 }
 
-/** Whether a text is an address literal such as `[192.0.2.1]` (RFC 5321 4.1.3). */
+/** True if a text is an address literal such as `[192.0.2.1]` (RFC 5321 4.1.3). */
 export function isLiteral(domain: string): boolean {
   const inside = /^\[(?:IPv6:)?([^\]]+)\]$/i.exec(domain)?.[1]
   return inside !== undefined && isIP(inside) !== 0

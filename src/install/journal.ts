@@ -49,7 +49,7 @@ export class Journal {
     this.#removeUser = removeUser
   }
 
-  /** Whether an unfinished set-up exists here. Throws a sentence when it is running, or belongs to another user. */
+  /** True if an unfinished set-up exists here. Throws a sentence when it is running, or belongs to another user. */
   get unfinished(): boolean {
     if (!existsSync(this.file)) return false
     const text = readFileSync(this.file, 'utf8')
@@ -64,7 +64,7 @@ export class Journal {
     return true
   }
 
-  /** Whether another process than the interrupted set-up has opened the box in this data directory. */
+  /** True if another process than the interrupted set-up has opened the box in this data directory. */
   used(data: string): boolean {
     const opened = join(data, 'lock.pid')
     if (!existsSync(opened)) return false

@@ -109,7 +109,7 @@ async function portOut(domain: string, port: number, resolver: Resolver): Promis
   )
 }
 
-/** Whether a mail server greets at the port. */
+/** True if a mail server greets at the port. */
 function greets(address: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port, timeout: timeout })

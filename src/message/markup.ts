@@ -60,7 +60,7 @@ export const hiddenStyles: readonly string[] = [
   ]),
 ]
 
-/** Whether an inline style hides its element, by the same rules. */
+/** True if an inline style hides its element, by the same rules. */
 export function isHiddenStyle(style: string): boolean {
   return /display ?: ?none|(?:^|[ ;])visibility: ?hidden/i.test(style)
 }

@@ -86,7 +86,7 @@ function queryOf(id: number, name: string, type: number): Buffer {
   return Buffer.concat([header, ...labels.flatMap((label) => [Buffer.from([label.length]), label]), question, edns])
 }
 
-/** Whether an answer has the id and the question of the query. */
+/** True if an answer has the id and the question of the query. */
 function isAnswerTo(query: Buffer, answer: Buffer): boolean {
   const question = query.subarray(12, -11)
   return (

@@ -138,7 +138,7 @@ export function refusal(owner: IdentityRow, holder: Omit<Caller, 'ip' | 'user_ag
   return null
 }
 
-/** Whether mail for this domain leaves the box at all. */
+/** True if mail for this domain leaves the box at all. */
 function leaves({ outbound }: SubmissionSettings, domain: string): boolean {
   return outbound.mode !== 'none' || outbound.relays.some(({ domains }) => domains.includes(domain))
 }

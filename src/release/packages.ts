@@ -45,7 +45,7 @@ const unneededOf: Record<string, RegExp> = {
   'libphonenumber-js': /^(?:bundle|es6-modern)\//,
 }
 
-/** Whether a file below node_modules is needed at run time. Licences are kept, whatever their extension. */
+/** True if a file below node_modules is needed at run time. Licences are kept, whatever their extension. */
 export function isNeeded(path: string): boolean {
   const { name, file } = locate(path)
   if (name === '.bin' || name === '.package-lock.json' || unneeded.test(name)) return false

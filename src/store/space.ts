@@ -40,7 +40,7 @@ export class Space {
     this.#reserve = new Reserve(directory, Math.min(largestReserve, Math.floor(minimum / 4)))
   }
 
-  /** Whether new data must be refused, as of the last check. */
+  /** True if new data must be refused, as of the last check. */
   low(): boolean {
     return this.#low
   }

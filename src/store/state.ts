@@ -16,7 +16,7 @@ export const State = z.strictObject({
   created_at: z.iso.datetime(),
   /** Once true, a missing database is an error, and no empty one is created. */
   database_created: z.boolean(),
-  /** While false, the first key may not have been seen by anybody, and the next start replaces it. */
+  /** While false, the first key may not have been seen by anyone, and the next start replaces it. */
   first_key_shown: z.boolean().default(true),
   accounts: z
     .array(z.strictObject({ id: z.string(), name: z.string(), created_at: z.iso.datetime(), limits: limits.optional() }))

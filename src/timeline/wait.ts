@@ -39,7 +39,7 @@ interface Deps {
   sms: Pick<Messages, 'lives'>
   /** The links in a text. */
   linksIn: (text: string) => Link[]
-  /** Whether the caller's key or session is still valid: it may end while a call waits. */
+  /** True if the caller's key or session is still valid: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 
@@ -108,7 +108,7 @@ export class Waiting {
     const look = (): Promise<Event | undefined> => this.#stored(caller, identityId, search, turn)
     try {
       const found = (await look()) ?? (await search.next(filter.timeout * 1000, signal))
-      // many may end at once
+      // many may end at the same time
       await turn()
       await this.#requireStill(caller, identityId, found)
       if (found) return this.#answer(key, found, signal)

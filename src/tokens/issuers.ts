@@ -22,7 +22,7 @@ const maxOfHost = 8
 const largest = 64 * 1024
 const timeout = 5000
 
-/** In milliseconds: the shortest and longest time a document is cached, whatever its server says, and the time a failure is. */
+/** In milliseconds: the shortest and longest time a document is cached, regardless of its server, and the time a failure is. */
 const least = 60_000
 const longest = 300_000
 const failureKept = 30_000

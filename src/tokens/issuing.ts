@@ -74,7 +74,7 @@ export class Issuing {
     return { token, expires_at }
   }
 
-  /** Revokes every token issued until now: they fail at once here. Other boxes do not ask us and use the expiry. */
+  /** Revokes every token issued until now: they fail immediately here. Other boxes do not query this one and use the expiry. */
   async revoke(caller: Caller, identityId: string): Promise<TokensRevoked> {
     const { database, events, clock, identities, bearers } = this.#deps
     return database.transaction(async (tx) => {

@@ -93,7 +93,7 @@ export type TokenVerdict =
       reason: Flaw
       /** The same as a sentence. */
       message: string
-      /** Whether a retry may succeed, as the other box did not answer. */
+      /** True if a retry may succeed, as the other box did not answer. */
       temporary: boolean
       /** Null unless the signature was valid. */
       claims: Record<string, unknown> | null

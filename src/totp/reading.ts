@@ -16,7 +16,7 @@ interface Deps {
   clock: Clock
   entries: Entries
   secrets: Secrets
-  /** Whether the caller's key or session is still valid: it may end while a call waits. */
+  /** True if the caller's key or session is still valid: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 

@@ -11,7 +11,7 @@ export const margin = 0.2
 /** The weight of a good score that another box claims for its own agent; a bad one counts fully. */
 export const believed = 0.4
 
-/** What authenticated mail of an outside sender adds. */
+/** The effect of authenticated mail of an outside sender. */
 export const acquainted = { most: 0.15, half: 10 }
 
 /** The input of a decision: the score, and the largest amount it allows. */

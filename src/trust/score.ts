@@ -16,7 +16,7 @@ export interface Counters {
 export interface Circumstances {
   /** Whole days since the identity was created. */
   age_days: number
-  /** Whether the domain of its address is verified. */
+  /** True if the domain of its address is verified. */
   verified_domain: boolean
 }
 

@@ -30,7 +30,7 @@ export class EventNames {
     }
   }
 
-  /** Whether a caller with these scopes may read every event of a webhook with those: required to change it. */
+  /** True if a caller with these scopes may read every event of a webhook with those: required to change it. */
   requireAll(caller: Pick<Caller, 'scopes'>, names: readonly string[], held: ReadonlySet<Scope>): void {
     for (const [name, scopes] of this.#types.published()) {
       const typesOf = (names.includes('*') && may({ scopes: held }, scopes)) || names.includes(name)

@@ -184,7 +184,7 @@ export const webhookTest = eventType(
   z.object({ webhook_id: Id('whk') }),
 )
 
-/** Whether a given secret is valid: with our prefix it must be base64 of 16 to 192 bytes, as receivers decode it. */
+/** True if a given secret is valid: with our prefix it must be base64 of 16 to 192 bytes, as receivers decode it. */
 function isSecret(text: string): boolean {
   if (!/^[\x20-\x7e]{16,256}$/.test(text)) return false
   if (!text.startsWith('whsec_')) return true

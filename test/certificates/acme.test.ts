@@ -62,7 +62,7 @@ const lies: [string, Manner, RegExp][] = [
     },
     /^127\.0\.0\.1:\d+ answered more than 524288 octets$/,
   ],
-  ['hangs up', (request) => void request.socket.destroy(), /^127\.0\.0\.1:\d+ could not be asked: socket hang up$/],
+  ['hangs up', (request) => void request.socket.destroy(), /^127\.0\.0\.1:\d+ could not be reached: socket hang up$/],
   [
     'leads into the clear',
     (_, response) => answer(response, 200, { newNonce: 'http://127.0.0.1:1/', newAccount: 'http://127.0.0.1:1/' }),

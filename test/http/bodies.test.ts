@@ -122,7 +122,7 @@ test('a compressed body is refused before it is unpacked', async () => {
 test.each([
   ['a key twice', String.raw`{"a":"x\"\\","b":{"\u0061":1,"a":2}}`, 'The field "a" appears twice.'],
   ['__proto__', String.raw`{"a":["\"{,:"],"__prot\u006f__":1}`, 'A field cannot be named __proto__.'],
-  ['NUL in a list', String.raw`{"a":[{"b":["x\u0000"]}]}`, String.raw`A text holds the character NUL (\u0000).`],
+  ['NUL in a list', String.raw`{"a":[{"b":["x\u0000"]}]}`, String.raw`A string contains the character NUL (\u0000).`],
   ['half a pair', String.raw`{"a":"\ud83d\ud83d\ude00"}`, 'A string contains an unpaired surrogate.'],
   ['half a pair in a key', String.raw`{"\ude00":1}`, 'A string contains an unpaired surrogate.'],
   [
@@ -210,7 +210,7 @@ describe('a query is as strict as a body', () => {
     ['limit=1e1', 'limit', 'limit must be a whole number from 1 to 200.'],
     ['unread=yes', 'unread', 'unread must be true or false.'],
     ['cursor=', 'cursor', 'cursor must have at least 1 character.'],
-    ['cursor=a%00b', 'cursor', '"cursor" holds the character NUL.'],
+    ['cursor=a%00b', 'cursor', '"cursor" contains the character NUL.'],
     ['__proto__=x', '__proto__', undefined],
   ])('%s', async (query, param, message) => {
     const error = await errorOf(await box.call('GET', `/v1/toys?${query}`))

@@ -6,7 +6,7 @@ import { loggedIn, office, outbound, submit } from '../support/submission.ts'
 test('a message that passed more than 25 servers is not sent on', () => {
   expect(() => requireFewHops(through(25), 'id')).not.toThrow()
   expect(() => requireFewHops(through(26), 'id')).toThrow(
-    'The message has passed 26 servers, more than 25: it goes in a circle and is not sent on.',
+    'The message has passed 26 servers, more than 25: this is a mail loop, and it is not relayed.',
   )
 })
 

@@ -109,7 +109,7 @@ test('a message over which the box goes down is tried apart from others, then se
     await crashes(from)
     inside().queue.wake()
     await vi.waitFor(async () => expect((await until(id, 'deferred')).attempts).toBe(from + 3), 20_000)
-    expect(await tried()).toMatch(/^the box went down time and again/)
+    expect(await tried()).toMatch(/^the box crashed repeatedly/)
   }
   await crashes(10)
   sink.script = undefined

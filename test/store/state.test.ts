@@ -95,7 +95,7 @@ describe('state.json', () => {
     await state.update((document) => void (document.box_id = 'box 1'))
     rmSync(file)
     await expect(StateFile.open(file, fresh)).rejects.toThrow(
-      /state\.json is missing, although .*previous is there\. Put that back/,
+      /state\.json is missing, although .*previous exists\. Restore that file/,
     )
     expect(existsSync(file)).toBe(false)
   })

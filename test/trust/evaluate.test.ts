@@ -126,7 +126,7 @@ describe('an agent of this box', () => {
     for (const bad of ['x', `${token}x`, token.slice(0, -4), `${token.split('.').slice(0, 2).join('.')}.`]) {
       const { status, body } = await evaluate({ token: bad, min_score: 0 })
       expect([status, body]).toMatchObject([200, { decision: 'deny', score: 0 }])
-      expect(body.reasons[0]).toMatch(/^The token proves nothing\. [A-Z]/)
+      expect(body.reasons[0]).toMatch(/^The token is not valid\. [A-Z]/)
     }
   })
 

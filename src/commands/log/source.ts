@@ -12,7 +12,7 @@ export interface LogSource {
   unit: string
   /** In milliseconds since the Unix epoch. */
   since?: number | undefined
-  /** Whether to wait for further lines. */
+  /** True if to wait for further lines. */
   follow: boolean
 }
 

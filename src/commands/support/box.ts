@@ -32,7 +32,7 @@ export interface RunningBox {
 /** The box of a command. */
 export interface Box extends RunningBox {
   config: Config
-  /** Whether it runs; otherwise it was opened for this command, has no listeners, and neither receives nor sends. */
+  /** True if it runs; otherwise it was opened for this command, has no listeners, and neither receives nor sends. */
   running: boolean
 }
 
@@ -78,7 +78,7 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   }
 }
 
-/** Whether a directory contains a box, complete or not. */
+/** True if a directory contains a box, complete or not. */
 export function holdsBox(directory: string): boolean {
   return ['state.json', 'state.json.previous', 'pillarbox.db'].some((name) => existsSync(join(directory, name)))
 }
@@ -110,7 +110,7 @@ function boxAt(socket: string, options: BoxOptions): RunningBox {
 /** The timeout of the box's first answer in milliseconds. */
 const timeout = 10_000
 
-/** Whether a running box answers on this socket. Throws Failure when one is there and does not answer. */
+/** True if a running box answers on this socket. Throws Failure when one is there and does not answer. */
 export async function answers(socket: string): Promise<boolean> {
   const signal = AbortSignal.timeout(timeout)
   try {

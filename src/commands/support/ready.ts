@@ -8,7 +8,7 @@ import { say, withJson } from './say.ts'
 
 type Options = BoxOptions & { json?: boolean; wait: string }
 
-/** What makes a box not ready, by the names of `/readyz`, and as a sentence. */
+/** The failures of `/readyz` by name, each as a sentence. */
 interface NotReady {
   failing: string[]
   message: string

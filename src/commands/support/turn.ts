@@ -9,8 +9,8 @@ const timeout = 60_000
 const retryInterval = 250
 
 /**
- * Opens a box whose files may be locked for a moment: by a command on a stopped box, or by a box that is stopping. A start at that time
- * waits. Throws at once when a box runs there, and Failure after the timeout.
+ * Opens a box whose files may be locked for a moment: by a command on a stopped box, or by a box that is stopping. A start at that time waits. Throws
+ * immediately if a box runs there, and Failure after the timeout.
  */
 export async function inTurn<T>(socket: string | undefined, open: () => Promise<T>, waiting: () => void): Promise<T> {
   const until = performance.now() + timeout
@@ -26,7 +26,7 @@ export async function inTurn<T>(socket: string | undefined, open: () => Promise<
   }
 }
 
-/** Whether a started box, not only one opened for a command, answers there. */
+/** True if a started box, not only one opened for a command, answers there. */
 function runs(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const call = request(

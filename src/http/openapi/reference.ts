@@ -77,7 +77,7 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
   ].join('\n\n')
 }
 
-/** What events carry, by name: some of it is in no answer of a call. */
+/** The data of events, by name: some of it is in no response of a call. */
 function carried(events: readonly DescribedEvent[]): Record<string, Schema> {
   const schemas = events.map(({ data }) => z.toJSONSchema(data, { io: 'output' }) as { $defs?: Record<string, Schema> })
   return Object.assign({}, ...schemas.map(({ $defs }) => $defs ?? {})) as Record<string, Schema>

@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net'
 import { NetworkCounts, type Networks } from '../../net/networks.ts'
 
-/** How many connections one address may hold, an IPv6 /56 four and a /48 sixteen times as many; trusted proxies, which speak for many, are not counted. */
+/**
+ * How many connections one address may hold, an IPv6 /56 four and a /48 sixteen times as many; trusted reverse proxies, which serve many clients, are
+ * not counted.
+ */
 export interface AddressLimit {
   perAddress: number
   trusted: Networks

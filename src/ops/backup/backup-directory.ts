@@ -77,7 +77,7 @@ export class BackupDirectory {
     return found.toSorted((one, other) => (one.manifest.created_at < other.manifest.created_at ? 1 : -1))[0]
   }
 
-  /** One backup; undefined when it is gone or its manifest is damaged: verify says more. */
+  /** One backup; undefined if it is missing or its manifest is damaged: verify reports details. */
   async read(name: string): Promise<StoredBackup | undefined> {
     try {
       const { size, manifest } = await BackupArchive.open(join(this.#directory(), name))

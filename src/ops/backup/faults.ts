@@ -1,6 +1,6 @@
 import { Fault } from '../../core/fault.ts'
 
-/** A damaged backup: the sentence says where. */
+/** A damaged backup: the sentence names the place. */
 export function damaged(file: string, what: string, cause?: unknown): Fault {
   return new Fault('invalid_request', `${file} is damaged: ${what}. Use another backup; nothing was changed.`, {
     code: 'backup_damaged',

@@ -62,7 +62,7 @@ function below(directory: string): KeyFiles {
   return files.map((name) => ({ name, content: readFileSync(join(directory, name)) }))
 }
 
-/** The first line of a passphrase file. Throws Fault when it is empty, or readable by everybody. */
+/** The first line of a passphrase file. Throws Fault when it is empty, or readable by every user. */
 export function passphraseIn(file: string | undefined): string | undefined {
   if (file === undefined) return undefined
   let text: string

@@ -21,7 +21,7 @@ export interface Owner {
   gid: number
 }
 
-/** Reserved names of a restore under way. */
+/** Reserved names of a running restore. */
 export const reserved = /^(?:\.restoring|unfinished)(?:\/|$)/
 
 /** The lock files of a data directory. */
@@ -43,7 +43,7 @@ export class RestoreTarget {
   readonly #inside: boolean
   /** While it is held no box can start there. */
   readonly #lock: DirectoryLock | undefined
-  /** Whether the lock was created here. */
+  /** True if the lock was created here. */
   readonly #ownLock: boolean
   /** The names moved so far. */
   readonly #moved: string[] = []
@@ -73,7 +73,7 @@ export class RestoreTarget {
     }
   }
 
-  /** Whether a directory is empty or missing. */
+  /** True if a directory is empty or missing. */
   static isFree(directory: string): boolean {
     return !existsSync(directory) || contentOf(directory).length === 0
   }

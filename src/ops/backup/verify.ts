@@ -37,7 +37,7 @@ export interface VerifiedBackup {
   manifest: Manifest
   /** Bytes of messages, bodies and media compared with their checksums. */
   blobs: number
-  /** Whether a key was given, and decrypts every value. */
+  /** True if a key was given, and decrypts every value. */
   keys: 'left out' | 'not opened' | 'opened'
   /** The number of decrypted values. */
   sealed: number

@@ -51,7 +51,7 @@ interface Deps {
   inquire: (settings: { hostname: string; dns: Config['dns'] }) => FreshInquiry
   lookUpDomains: LookUpDomains
   probe: GreetServer
-  /** Whether the domain is hosted here. */
+  /** True if the domain is hosted here. */
   isOurs: (domain: string) => boolean
   /** The id of this key, if it is valid. */
   keyOf: (key: string) => Promise<string | undefined>

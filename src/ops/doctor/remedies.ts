@@ -114,7 +114,7 @@ function closedAbove(path: string): string | undefined {
   return refusal(above, constants.X_OK) === undefined ? undefined : above
 }
 
-/** Whether a directory, or its contents, belongs to another user; root may use any. */
+/** True if a directory, or its contents, belongs to another user; root may use any. */
 function isForeign(folder: string): boolean {
   const me = process.geteuid?.() ?? 0
   if (me === 0 || !existsSync(folder)) return false
@@ -122,7 +122,7 @@ function isForeign(folder: string): boolean {
   return within(folder).some((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me)
 }
 
-/** Whether the owner may not read and write a directory, or its contents. */
+/** True if the owner may not read and write a directory, or its contents. */
 function isShut(folder: string): boolean {
   const { R_OK, W_OK, X_OK } = constants
   if (!existsSync(folder)) return false

@@ -67,7 +67,7 @@ export class RetentionModule implements Module {
     ]
   }
 
-  /** While the disk is nearly full, deleted data is released at once, and not only at night. */
+  /** While the disk is nearly full, deleted data is released immediately, and not only at night. */
   async start(): Promise<void> {
     this.#deps.space.whileLow(() => void (this.#reclaiming ??= this.#reclaim().finally(() => (this.#reclaiming = undefined))))
   }

@@ -51,7 +51,7 @@ export class Trash {
     return [...this.#keepers.values()]
   }
 
-  /** Sets the retention in milliseconds; 0: items are purged at once. */
+  /** Sets the retention in milliseconds; 0: items are purged immediately. */
   reload(time: number): void {
     this.#time = time
   }

@@ -224,7 +224,7 @@ export class Outbox {
     this.#deps.log.info({ email_id: id, message_id, from, to, size, send_at }, 'Message queued')
   }
 
-  /** Purges the trash when the quota is short. Whether that suffices is checked in the transaction. */
+  /** Purges the trash when the quota is short. The transaction checks that this suffices. */
   async #freeQuota({ id, account_id, email, stored_bytes }: IdentityRow, octets: number): Promise<void> {
     const { trash, plan, database } = this.#deps
     const beyond = stored_bytes + octets - maxOf(email, this.#settings)

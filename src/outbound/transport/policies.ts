@@ -157,7 +157,7 @@ export function readPolicy(text: string): MtaStsPolicy {
   return { mode, mx: mx.slice(0, 1000), max_age: Math.min(Number(age), 31_557_600) }
 }
 
-/** Whether a policy names the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
+/** True if a policy names the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
 export function policyNames({ mx }: Pick<MtaStsPolicy, 'mx'>, hostname: string): boolean {
   const rest = hostname.slice(hostname.indexOf('.') + 1)
   return mx.some(

@@ -170,7 +170,7 @@ export class SqliteDatabase implements Database {
     const { fd } = this.#walFile
     // the log must begin with its header
     if (fstatSync(fd).size === 0) await this.probe()
-    // synchronous: no transaction may write meanwhile. What follows the last frame is never read (sqlite.org/walformat.html, section 4.4)
+    // synchronous: no transaction may write meanwhile. Bytes after the last frame are never read (sqlite.org/walformat.html, section 4.4)
     const size = this.#uncopiedLog() + bytes
     const zeros = new Uint8Array(1024 * 1024)
     for (let end = fstatSync(fd).size; end < size; end += zeros.length) {

@@ -22,7 +22,7 @@ export function asFault(error: unknown): unknown {
   return error
 }
 
-/** Whether a sync to disk failed. */
+/** True if a sync to disk failed. */
 export function isSyncFailure(error: unknown): boolean {
   return syncFailed.includes(errorCode(error) ?? 0)
 }

@@ -39,7 +39,7 @@ interface Options {
   idempotent?: boolean
 }
 
-/** Whether the session has ended, and calls wait for a new sign-in. */
+/** True if the session has ended, and calls wait for a new sign-in. */
 export const expired = signal(false)
 
 let waiting: (() => void)[] = []

@@ -66,7 +66,7 @@ export class ArchiveWriter {
     return manifest
   }
 
-  /** Whether this archive is the file at the path, and not another that was started since. */
+  /** True if this archive is the file at the path, and not another that was started since. */
   isAt(file: string): boolean {
     return statSync(file, { throwIfNoEntry: false })?.ino === fstatSync(this.#handle).ino
   }

@@ -5,7 +5,7 @@ import { about, type Check, reasonOf, spell } from '../check.ts'
 export interface Newest {
   name: string
   created_at: string
-  /** Whether it contains the keys. */
+  /** True if it contains the keys. */
   keys: boolean
 }
 

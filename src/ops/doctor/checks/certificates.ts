@@ -22,9 +22,9 @@ interface Deps {
   present: () => ListenerEndpoint[] | undefined
   /** The public name of a listener. */
   nameOf: (listener: ListenerEndpoint) => string
-  /** Whether MTA-STS enforcement requires a trusted certificate. */
+  /** True if MTA-STS enforcement requires a trusted certificate. */
   strict: boolean
-  /** Whether ACME provides certificates without configured files. */
+  /** True if ACME provides certificates without configured files. */
   acme: boolean
   now: () => number
 }

@@ -9,7 +9,7 @@ interface Deps {
   now: () => number
   /** The time of the latest known event, in milliseconds; undefined without one. */
   newest?: (() => Promise<number | undefined>) | undefined
-  /** The time of a server, in milliseconds; without one the machine is asked whether its clock is synchronized. */
+  /** The time of a server, in milliseconds; without one the synchronization of the machine's clock is checked. */
   elsewhere?: (() => Promise<number>) | undefined
   /** The URL of that server. */
   source: string | undefined

@@ -5,10 +5,10 @@ import type { Line } from '../model.ts'
 export interface SeenRecord {
   purpose: 'mx' | 'spf' | 'dkim' | 'dmarc' | 'mta_sts' | 'tls_rpt'
   required: boolean
-  /** Whether it is a DKIM key that signs nothing now. */
+  /** True if it is a DKIM key that signs nothing now. */
   idle: boolean
   status: 'missing' | 'invalid' | 'valid'
-  /** Whether the DNS gave no answer, so that this result is older or unknown. */
+  /** True if the DNS gave no answer, so that this result is older or unknown. */
   unanswered: boolean
   /** When the DNS last answered; null when unknown. */
   seen_at: string | null
@@ -20,7 +20,7 @@ export interface SeenRecord {
 
 export interface SeenDomain {
   name: string
-  /** Whether its mail is accepted. */
+  /** True if its mail is accepted. */
   receives: boolean
   records: SeenRecord[]
 }

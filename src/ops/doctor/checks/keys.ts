@@ -1,7 +1,7 @@
 import { about, type Check } from '../check.ts'
 
 interface Deps {
-  /** Whether the settings contain a bootstrap key. */
+  /** True if the settings contain a bootstrap key. */
   bootstrap: boolean
   /** The id of the key it is, if that is still valid. */
   opens: () => Promise<string | undefined>

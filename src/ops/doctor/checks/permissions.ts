@@ -12,7 +12,7 @@ interface Deps {
   masterKeyFile: string | undefined
   /** Configured private keys of certificates. */
   privateKeys: readonly string[]
-  /** Whether the box itself runs the check, not a command. */
+  /** True if the box itself runs the check, not a command. */
   running: () => boolean
 }
 
@@ -21,7 +21,7 @@ interface Kept {
   /** The forbidden mode bits, and the right mode. */
   forbidden: number
   right: string
-  /** Whether other owners are allowed. */
+  /** True if other owners are allowed. */
   foreign?: boolean
 }
 

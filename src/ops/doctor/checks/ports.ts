@@ -70,7 +70,7 @@ async function greeting(listener: ListenerEndpoint, hostname: string): Promise<s
   }
 }
 
-/** Whether the port is available. */
+/** True if the port is available. */
 async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: string): Promise<Line> {
   const line = about('ports', `${speech} ${spelled({ host, port })}`)
   const server = createServer()
@@ -103,7 +103,7 @@ async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: str
   }
 }
 
-/** Whether a program listens at the port, where this user may not bind to it. */
+/** True if a program listens at the port, where this user may not bind to it. */
 async function isAnswered(host: string, port: number): Promise<boolean> {
   const hosts = host === '::' ? ['::1', '127.0.0.1'] : [within({ host, port }).host]
   const found = await Promise.all(

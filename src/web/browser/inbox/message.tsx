@@ -19,7 +19,7 @@ import { VerdictLines, VerdictMark } from './verdict.tsx'
 
 interface Props {
   email: Email
-  /** Whether it is the newest of its conversation. */
+  /** True if it is the newest of its conversation. */
   last: boolean
 }
 

@@ -5,7 +5,7 @@ import { IdentityName } from '../widgets/identity-field.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
-/** What each scope permits. */
+/** The permissions of each scope. */
 export const scopeWords: Record<ApiKey['scopes'][number], string> = {
   'identities:read': 'read identities, their events and one-time codes',
   'identities:write': 'create, change and delete identities',

@@ -46,7 +46,7 @@ export function DeliveryList({ path }: { path: string }): JSX.Element {
   )
 }
 
-/** Whether it ends, or fails, within seconds: a failed one may wait for hours. */
+/** True if it ends, or fails, within seconds: a failed one may wait for hours. */
 function isUnderWay({ status, attempts }: WebhookDelivery): boolean {
   return status === 'pending' && attempts.every((attempt) => attempt.status === 'pending')
 }
