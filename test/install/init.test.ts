@@ -210,7 +210,7 @@ test('a set-up that was cut short at its very end is not undone once somebody us
 test('a wrong command line is told, with status 2, and nothing is done', async () => {
   const directory = folder()
   const wrong: [string[], RegExp][] = [
-    [['--yes'], /--yes needs --domain/],
+    [['--yes'], /--yes requires --domain/],
     [['--yes', '--domain', 'nodots'], /--domain must be a domain such as example\.com\./],
     [['--yes', '--domain', 'agents.test', '--hostname', 'a b'], /--hostname must be a host name/],
     [['--yes', '--domain', 'agents.test', '--email', 'ada'], /--email must be an address/],

@@ -61,7 +61,7 @@ test('a name that is not there is told from a DNS that does not answer', async (
   expect((await seen({ outside: 'far.test' }, dns)).get('ptr')!.text).toContain('8.8.4.4 has no name')
   dns.trouble = 'servfail'
   expect((await seen({ outside: 'far.test' }, dns)).get('hostname')!.text).toContain('lookup of')
-  expect((await seen({ outside: 'far.test' }, dns)).get('port_25_out')!.text).toContain('could not be seen')
+  expect((await seen({ outside: 'far.test' }, dns)).get('port_25_out')!.text).toContain('could not be checked')
 })
 
 test('a machine behind NAT is told, and offline nothing is asked', async () => {

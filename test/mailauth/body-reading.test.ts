@@ -484,7 +484,7 @@ describe('spaces that a relaxed signature does not see', () => {
     '--o--',
   ]
   const plain = body.map((line) => line.replace('b-c', 'b c'))
-  const spaced = { ...flawed('ambiguous'), reason: expect.stringContaining('white space in a boundary') }
+  const spaced = { ...flawed('ambiguous'), reason: expect.stringContaining('boundary contains white space') }
 
   test.each([
     ['is refolded', 'boundary="b c"', plain, 'relaxed/relaxed', 'b c"', 'b\tc"'],

@@ -114,7 +114,9 @@ test('a message over which the box goes down is tried apart from others, then se
   await crashes(10)
   sink.script = undefined
   inside().queue.wake()
-  expect(await until(id, 'failed')).toMatchObject({ response: 'the box went down 9 times over this message; it is set aside' })
+  expect(await until(id, 'failed')).toMatchObject({
+    response: 'the box crashed 9 times while sending this message; it is not retried',
+  })
   await until(await send('bob@far.test'), 'delivered')
   expect(sink.messages.map(({ to }) => to)).toEqual([['bob@far.test']])
 })

@@ -85,7 +85,7 @@ describe('state.json', () => {
     const opening = StateFile.open(file, fresh)
     await expect(opening).rejects.toThrow(sentence)
     await expect(opening).rejects.toThrow(file)
-    await expect(opening).rejects.toThrow(/Put back|Run the newer program/)
+    await expect(opening).rejects.toThrow(/Restore .*previous|Run the newer program/)
     expect(readFileSync(file)).toEqual(Buffer.from(content))
     expect(existsSync(`${file}.previous`)).toBe(false)
   })

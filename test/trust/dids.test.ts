@@ -64,7 +64,7 @@ test('a DID of another box is looked up: one that is not there is denied, one th
   const away = await evaluate(host.did('away'))
   expect([away.decision, away.reasons[1]]).toEqual(['review', expect.stringContaining('answered 503')])
   const other = await evaluate(`did:key:${key.multibase}`)
-  expect([other.decision, other.reasons[1]]).toEqual(['review', expect.stringContaining('only did:web is looked up')])
+  expect([other.decision, other.reasons[1]]).toEqual(['review', expect.stringContaining('only did:web is supported')])
 })
 
 test.each(['127.0.0.1', '10.0.0.1', '169.254.169.254', '[::1]', 'localhost', 'inner.test'])(

@@ -139,11 +139,9 @@ describe('an agent of this box', () => {
       weight: 5,
       note: 'a secret',
     })
-    await expect
-      .poll(async () => (await evaluate({ handle: 'cyd' })).body.reasons)
-      .toContain('Against it speak: reports negative.')
+    await expect.poll(async () => (await evaluate({ handle: 'cyd' })).body.reasons).toContain('Against it: reports negative.')
     const { body } = await evaluate({ handle: 'cyd' })
-    expect(body.reasons).toContain('For it speak: tokens.')
+    expect(body.reasons).toContain('In its favour: tokens.')
     expect(JSON.stringify(body)).not.toMatch(/secret|components|counters/)
     expect((await evaluate({ handle: 'cyd', action: 'delegate' })).body.decision).toBe('review')
   })

@@ -33,7 +33,7 @@ function parties({ from, to, to_count, ip, helo, mx, tls, verified, event, host 
     : ip
       ? `client ${plain(ip)}${helo ? ` (${plain(helo)})` : ''}`
       : ''
-  const trust = verified === true ? ', certificate verified' : verified === false ? ', certificate not verified' : ''
+  const trust = verified === true ? ', certificate checked' : verified === false ? ', certificate not checked' : ''
   return [
     event === undefined ? '' : `${plain(event)} to ${plain(host)}`,
     sender === '' ? '' : `from ${sender}`,

@@ -113,7 +113,7 @@ export class SmtpClientSession implements Server {
     if (level === 'dane') requireDane(socket, verify)
     const verified = level === 'checked' || level === 'dane' || socket.authorized
     this.security = { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name, verified }
-    this.tls = `${this.security.version} ${this.security.cipher}, certificate ${verified ? 'verified' : 'not verified'}`
+    this.tls = `${this.security.version} ${this.security.cipher}, certificate ${verified ? 'checked' : 'not checked'}`
   }
 
   /** True if the connection is open. */

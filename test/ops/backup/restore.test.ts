@@ -180,7 +180,9 @@ test('a backup is not written over anything, nor into the box, nor of what is no
   writeFileSync(short, 'long enough for everybody\n', { mode: 0o644 })
   rmSync(short)
   writeFileSync(short, 'long enough for everybody\n', { mode: 0o644 })
-  expect((await backup('b.tar', '--passphrase-file', short)).errors).toMatch(/everybody can read it \(mode 644\); set it to 0600/)
+  expect((await backup('b.tar', '--passphrase-file', short)).errors).toMatch(
+    /every user can read it \(mode 644\); set it to 0600/,
+  )
   expect(await backup('b.tar', '--data', folder())).toMatchObject({
     status: 1,
     errors: expect.stringMatching(/^There is no box in /),

@@ -92,7 +92,7 @@ describe('names the fault', () => {
     expect(await seen('spf')).toMatchObject({
       status: 'fail',
       message: expect.stringContaining(`Mail from ${address}`),
-      fix: 'Replace it by: box.test. 3600 IN TXT "v=spf1 mx ~all"',
+      fix: 'Replace it with: box.test. 3600 IN TXT "v=spf1 mx ~all"',
     })
     const dkim = dns_records.find(({ purpose, required }) => purpose === 'dkim' && required)!
     box.dns.txt(dkim.name, dkim.value.replace(/p=.{8}/, 'p=AAAAAAAA'))
@@ -110,7 +110,7 @@ describe('names the fault', () => {
     box.dns.mx('box.test', hostname).fails('box.test', 'servfail')
     expect(await seen('mx')).toMatchObject({
       status: 'pass',
-      message: expect.stringMatching(/^The DNS lookup failed now; on 20.* it was as it/),
+      message: expect.stringMatching(/^The DNS lookup failed now; on 20.* it was correct/),
     })
   })
 

@@ -101,7 +101,7 @@ test.each([
   [storageFull(undefined), /^Free space or enlarge the disk/],
   [
     new Fault('internal_error', 'Held.', { code: 'storage_busy' }),
-    /^End the program that has it open.*fuser -v \S+\/pillarbox\.db$/,
+    /^Stop the program that has it open.*fuser -v \S+\/pillarbox\.db$/,
   ],
   [new Fault('internal_error', 'The disk failed.', { code: 'storage_failed' }), /dmesg.*restart the box/],
 ])(
