@@ -12,7 +12,6 @@ import {
   certificateFile,
   Choice,
   Duration,
-  type Endpoint,
   Group,
   HostName,
   keyFile,
@@ -26,20 +25,19 @@ import {
   time,
   Whole,
 } from './config/values.ts'
-import { doctor } from './config/doctor.ts'
-import { trimEnd } from './core/trim.ts'
+import { doctor, log } from './config/operation.ts'
+import { trimEnd } from './core/text.ts'
 import { backup, retention } from './config/retention.ts'
 import { acme } from './config/acme.ts'
 import { realtime, tokens, webhooks } from './config/live.ts'
 import { limits } from './config/limits.ts'
 import { listenerFlaws } from './config/listeners.ts'
-import { log } from './config/log.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, outbound, relayFlaws, reports, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
+import type { Endpoint } from './net/listen.ts'
 
 export { ConfigError } from './config/problems.ts'
-export type { Endpoint } from './config/values.ts'
 
 const Directory = Text('the path of a directory')
 
@@ -193,7 +191,7 @@ const Settings = Group({
   smtp: smtp.prefault({}).meta({ description: 'Receiving mail' }),
   mail: mail.prefault({}).meta({ description: 'Processing of received mail' }),
   outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
-  reports: reports.prefault({}).meta({ description: 'DMARC and TLS reports to other domains (docs/bounces.md)' }),
+  reports: reports.prefault({}).meta({ description: 'DMARC and TLS reports to other domains (docs/email.md)' }),
   fetch: fetching.prefault({}).meta({ description: 'Fetching URLs given by callers' }),
   submission: submission.prefault({}).meta({ description: 'Message submission by SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
@@ -203,7 +201,7 @@ const Settings = Group({
   acme: acme.optional().meta({ description: 'Certificates obtained and renewed by ACME' }),
   retention: retention.prefault({}).meta({ description: 'Retention' }),
   dns: dns.prefault({}).meta({ description: 'DNS lookups' }),
-  doctor: doctor.prefault({}).meta({ description: 'Self-checks (docs/doctor.md)' }),
+  doctor: doctor.prefault({}).meta({ description: 'Self-checks (docs/troubleshooting.md)' }),
   backup: backup.prefault({}).meta({ description: 'Automatic backups of the whole box' }),
 })
 

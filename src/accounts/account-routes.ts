@@ -1,27 +1,21 @@
 import { Deleted } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Accounts } from './accounts.ts'
 import { Account, FactorCode, FactorProof, FactorInput, PasswordInput, SecondFactorSetup } from './model.ts'
 import type { People } from './people.ts'
 
-const tag = 'Account'
+const route = routeOf('Account')
 
 export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/account',
+    route('GET', '/account', {
       scope: 'account:read',
-      tag,
       summary: 'Get the account',
       reply: Account,
       handle: ({ caller }) => accounts.get(caller),
     }),
-    route({
-      method: 'POST',
-      path: '/account/password',
+    route('POST', '/account/password', {
       scope: 'account:write',
-      tag,
       summary: 'Set the password',
       description:
         'Requires current_password (if wrong: forbidden, code wrong_password). The first password is set by a one-time link (POST /v1/setup), never by a ' +
@@ -40,11 +34,8 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       },
       handle: ({ caller, body }) => people.changePassword(caller, body),
     }),
-    route({
-      method: 'POST',
-      path: '/account/totp',
+    route('POST', '/account/totp', {
       scope: 'account:write',
-      tag,
       receipt: 'all',
       summary: 'Start adding a second factor',
       description:
@@ -59,11 +50,8 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       example: { body: { password: 'a long and quiet evening' } },
       handle: ({ caller, body }) => people.beginFactor(caller, body.password),
     }),
-    route({
-      method: 'POST',
-      path: '/account/totp/confirm',
+    route('POST', '/account/totp/confirm', {
       scope: 'account:write',
-      tag,
       receipt: ['totp_enabled'],
       summary: 'Confirm the second factor',
       description:
@@ -73,11 +61,8 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       example: { body: { code: '493817' } },
       handle: ({ caller, body }) => people.confirmFactor(caller, body.code),
     }),
-    route({
-      method: 'DELETE',
-      path: '/account/totp',
+    route('DELETE', '/account/totp', {
       scope: 'account:write',
-      tag,
       summary: 'Remove the second factor',
       description:
         'Requires the password, a code of the app, or a recovery code, and a session (which was started with the second factor): a key is ' +

@@ -1,33 +1,27 @@
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import { invalid } from '../core/fault.ts'
 import { Page, Paging } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Accounts } from './accounts.ts'
 import { Account, AccountInput, PasswordReset } from './model.ts'
 
-const tag = 'Operation'
+const route = routeOf('Operation')
 
 /** Account management for the operator. */
 export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/accounts',
+    route('GET', '/accounts', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'List the accounts of the box',
       description: 'All of them, oldest first.',
       query: Paging,
       reply: Page(Account),
       handle: ({ query }) => listed(accounts, cursors, query),
     }),
-    route({
-      method: 'POST',
-      path: '/accounts',
+    route('POST', '/accounts', {
       scope: 'account:write',
       operator: true,
-      tag,
       summary: 'Add an account',
       description:
         'Its user signs in with this address and password. Takes no Idempotency-Key: a stored fingerprint of this body would make guessing possible.',
@@ -39,13 +33,10 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       example: { body: { name: 'Grace', email: 'grace@example.com', password: 'a long and quiet evening' } },
       handle: ({ body }) => accounts.add(body),
     }),
-    route({
-      method: 'POST',
-      path: '/accounts/:id/password',
+    route('POST', '/accounts/:id/password', {
       scope: 'account:write',
       operator: true,
       local: true,
-      tag,
       summary: 'Set the password of an account',
       description:
         'Resets a lost password: ends all sessions, and removes the second factor if requested. Only on the machine of the box, through its local ' +

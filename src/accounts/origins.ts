@@ -2,6 +2,18 @@ import { type Clock, iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, makerOf, noLongerAdmitted } from '../core/scopes.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import type { ApiKey } from './model.ts'
+
+/** A row of `api_keys`. */
+export interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnds {
+  seq: number
+  account_id: string
+  scopes: string
+  /** Null means the rate of the settings. */
+  rate_limit: number | null
+  hash: string
+  previous_hash: string | null
+}
 
 type Who = Pick<Caller, 'key_id' | 'session_id' | 'secret'>
 
@@ -156,4 +168,12 @@ export function endOfSecret({ expires_at, rotations, previous_expires_at }: Secr
   const end = expires_at === null ? Infinity : Date.parse(expires_at)
   if (secret === rotations) return end
   return secret === rotations - 1 && previous_expires_at !== null ? Math.min(end, Date.parse(previous_expires_at)) : 0
+}
+
+/** Counts the active keys of an account: neither revoked nor expired, nor bound to a deleted identity. */
+export function keyCount(clock: Clock): (accountId: string) => Sql {
+  return (accountId) =>
+    sql`SELECT count(*) AS n FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > ${iso(clock.now())}) AND (identity_id IS NULL OR EXISTS
+      (SELECT 1 FROM identities WHERE identities.id = api_keys.identity_id AND identities.status <> 'deleted'))`
 }

@@ -1,18 +1,15 @@
 import { Page } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Keys } from './keys.ts'
 import { ApiKey, ApiKeyFilter, ApiKeyWithSecret, KeyRevoked, NewApiKey, Revocation, Rotation, Subscription } from './model.ts'
 import type { Plan } from './plan.ts'
 
-const tag = 'API keys'
+const route = routeOf('API keys')
 
 export function routes(keys: Keys): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/api-keys',
+    route('POST', '/api-keys', {
       scope: 'account:write',
-      tag,
       summary: 'Create an API key',
       description:
         'The key is returned only in this response. A key can grant only its own scopes, rate limit and lifetime or less, and a bound ' +
@@ -24,22 +21,16 @@ export function routes(keys: Keys): AnyRoute[] {
       example: { body: { label: 'mail reader', scopes: ['emails:read'] } },
       handle: ({ caller, body }) => keys.create(caller, body),
     }),
-    route({
-      method: 'GET',
-      path: '/api-keys',
+    route('GET', '/api-keys', {
       scope: 'account:read',
-      tag,
       summary: 'List API keys',
       description: 'Keys are masked: only key_prefix is shown.',
       query: ApiKeyFilter,
       reply: Page(ApiKey),
       handle: ({ caller, query }) => keys.list(caller, query),
     }),
-    route({
-      method: 'POST',
-      path: '/api-keys/:id/rotate',
+    route('POST', '/api-keys/:id/rotate', {
       scope: 'account:write',
-      tag,
       receipt: ['key', 'key_prefix', 'expires_at'],
       summary: 'Rotate the secret of a key',
       description:
@@ -51,11 +42,8 @@ export function routes(keys: Keys): AnyRoute[] {
       secret: true,
       handle: ({ caller, params, body }) => keys.rotate(caller, params.id, body.grace_seconds),
     }),
-    route({
-      method: 'DELETE',
-      path: '/api-keys/:id',
+    route('DELETE', '/api-keys/:id', {
       scope: 'account:write',
-      tag,
       summary: 'Revoke an API key',
       description:
         'Further calls with it get 401. What it created ends too: keys, including those it rotated, webhooks, including those whose URL it ' +
@@ -71,11 +59,8 @@ export function routes(keys: Keys): AnyRoute[] {
 
 export function planRoutes(plan: Plan): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/billing/subscription',
+    routeOf('Account')('GET', '/billing/subscription', {
       scope: 'account:read',
-      tag: 'Account',
       summary: 'Get the subscription',
       description:
         'The limits of the account and its present usage. A call that would exceed a limit is rejected: 403, code plan_limit_reached. Not available to keys that are bound to one identity.',

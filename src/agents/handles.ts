@@ -1,4 +1,4 @@
-import { trimEnd, trimBothEnds } from '../core/trim.ts'
+import { trimBothEnds, trimEnd } from '../core/text.ts'
 import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { isRoleName } from '../identities/role-names.ts'

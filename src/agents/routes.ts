@@ -1,17 +1,14 @@
 import { Deleted, Page } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Agents } from './agents.ts'
 import { Agent, AgentChange, AgentFilter, NewAgent } from './model.ts'
 
-const tag = 'Agents'
+const route = routeOf('Agents')
 
 export function routes(agents: Agents): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/agents',
+    route('POST', '/agents', {
       scope: 'identities:write',
-      tag,
       summary: 'Create an agent',
       description:
         'The public profile of an identity, with which recipients can look up a sender. Its name, description, avatar, links and e-mail address ' +
@@ -30,31 +27,22 @@ export function routes(agents: Agents): AnyRoute[] {
       },
       handle: ({ caller, body }) => agents.create(caller, body),
     }),
-    route({
-      method: 'GET',
-      path: '/agents',
+    route('GET', '/agents', {
       scope: 'identities:read',
-      tag,
       summary: 'List agents',
       description: 'Newest first. With `handle` only the agent with that handle, if it belongs to this account.',
       query: AgentFilter,
       reply: Page(Agent),
       handle: ({ caller, query }) => agents.list(caller, query),
     }),
-    route({
-      method: 'GET',
-      path: '/agents/:id',
+    route('GET', '/agents/:id', {
       scope: 'identities:read',
-      tag,
       summary: 'Get an agent',
       reply: Agent,
       handle: ({ caller, params }) => agents.get(caller, params.id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/agents/:id',
+    route('PATCH', '/agents/:id', {
       scope: 'identities:write',
-      tag,
       summary: 'Change an agent',
       description: 'A former handle remains reserved for the agent: it still resolves to it, and the agent can return to it.',
       body: AgentChange,
@@ -62,11 +50,8 @@ export function routes(agents: Agents): AnyRoute[] {
       example: { body: { description: 'Books tables and taxis.', metadata: { city: 'London' } } },
       handle: ({ caller, params, body }) => agents.update(caller, params.id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/agents/:id',
+    route('DELETE', '/agents/:id', {
       scope: 'identities:write',
-      tag,
       summary: 'Delete an agent',
       description: 'Its documents are removed, and its DID no longer resolves. The identity stays; its handles are never reused.',
       reply: Deleted,

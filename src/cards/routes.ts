@@ -1,7 +1,7 @@
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Page, Paging } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Cards } from './cards.ts'
 import type { Ledger } from './ledger.ts'
 import {
@@ -18,7 +18,7 @@ import {
 } from './model.ts'
 import type { Reveals } from './reveals.ts'
 
-const tag = 'Cards'
+const route = routeOf('Cards')
 
 export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute[] {
   return [...cardRoutes(cards), ...revealRoutes(reveals), ...statusRoutes(cards), ...spendingRoutes(cards, ledger)]
@@ -26,11 +26,8 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
 
 function cardRoutes(cards: Cards): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/identities/:id/cards',
+    route('POST', '/identities/:id/cards', {
       scope: 'cards:write',
-      tag,
       summary: 'Store a card',
       description:
         'The client encrypts the number, expiry and security code with a card key that the box never receives; if the key is lost, nobody can read ' +
@@ -52,22 +49,16 @@ function cardRoutes(cards: Cards): AnyRoute[] {
       },
       handle: ({ caller, params, body }) => cards.create(caller, params.id, body),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/cards',
+    route('GET', '/identities/:id/cards', {
       scope: 'cards:read',
-      tag,
       summary: 'List cards',
       description: 'Newest first, including cancelled ones. Without their encrypted data.',
       query: Paging,
       reply: Page(Card),
       handle: ({ caller, params, query }) => cards.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/cards/:id',
+    route('GET', '/cards/:id', {
       scope: 'cards:read',
-      tag,
       summary: 'Get a card',
       reply: Card,
       handle: ({ caller, params }) => cards.get(caller, params.id),
@@ -83,11 +74,8 @@ const whatRevealDoes =
 
 function revealRoutes(reveals: Reveals): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/cards/:id/reveal',
+    route('POST', '/cards/:id/reveal', {
       scope: 'cards:read',
-      tag,
       summary: 'Reveal a card',
       description: whatRevealDoes,
       body: RevealInput,
@@ -97,11 +85,8 @@ function revealRoutes(reveals: Reveals): AnyRoute[] {
       handle: ({ caller, params, body, remember }) => reveals.reveal(caller, params.id, body, remember),
       again: ({ caller, params }, memo) => reveals.again(caller, params.id, memo),
     }),
-    route({
-      method: 'GET',
-      path: '/cards/:id/reveal',
+    route('GET', '/cards/:id/reveal', {
       scope: 'cards:read',
-      tag,
       summary: 'Reveal a card by GET',
       description: `The same for clients that use GET; only with an API key in the Authorization header. ${whatRevealDoes}`,
       query: RevealQuery,
@@ -132,33 +117,24 @@ function requireKey({ key_id }: Caller): void {
 
 function statusRoutes(cards: Cards): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/cards/:id/freeze',
+    route('POST', '/cards/:id/freeze', {
       stores: false,
       scope: 'cards:write',
-      tag,
       summary: 'Freeze a card',
       description: 'After the response no reveal succeeds. A card that is frozen already stays frozen.',
       reply: Card,
       handle: ({ caller, params }) => cards.freeze(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/cards/:id/unfreeze',
+    route('POST', '/cards/:id/unfreeze', {
       scope: 'cards:write',
-      tag,
       summary: 'Unfreeze a card',
       description: 'A conflict when the card is not frozen.',
       reply: Card,
       handle: ({ caller, params }) => cards.unfreeze(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/cards/:id/cancel',
+    route('POST', '/cards/:id/cancel', {
       stores: false,
       scope: 'cards:write',
-      tag,
       summary: 'Cancel a card',
       description: 'Permanent: its encrypted data is destroyed. The card and its transactions remain readable.',
       reply: Card,
@@ -169,20 +145,14 @@ function statusRoutes(cards: Cards): AnyRoute[] {
 
 function spendingRoutes(cards: Cards, ledger: Ledger): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/cards/:id/limits',
+    route('GET', '/cards/:id/limits', {
       scope: 'cards:read',
-      tag,
       summary: "Get a card's limits",
       reply: CardLimits,
       handle: ({ caller, params }) => cards.limits(caller, params.id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/cards/:id/limits',
+    route('PATCH', '/cards/:id/limits', {
       scope: 'cards:write',
-      tag,
       receipt: ['card_id'],
       summary: "Change a card's limits",
       description:
@@ -192,11 +162,8 @@ function spendingRoutes(cards: Cards, ledger: Ledger): AnyRoute[] {
       example: { body: { budget_cents: 75_000, reset_spent: true } },
       handle: ({ caller, params, body }) => cards.setLimits(caller, params.id, body),
     }),
-    route({
-      method: 'GET',
-      path: '/cards/:id/transactions',
+    route('GET', '/cards/:id/transactions', {
       scope: 'cards:read',
-      tag,
       summary: "List a card's transactions",
       description:
         'Newest first: every reveal, allowed or rejected, every report and refund, and every reset of the spent amount.',
@@ -204,11 +171,8 @@ function spendingRoutes(cards: Cards, ledger: Ledger): AnyRoute[] {
       reply: Page(CardTransaction),
       handle: ({ caller, params, query }) => ledger.list(caller, params.id, query),
     }),
-    route({
-      method: 'POST',
-      path: '/cards/:id/transactions',
+    route('POST', '/cards/:id/transactions', {
       scope: 'cards:write',
-      tag,
       summary: 'Record spending',
       description:
         'A report adds real spending; with reveal_id, the first one replaces the amount reserved by that reveal. It is never rejected because of ' +

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Config, Endpoint } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
 import { conflict } from '../core/fault.ts'
@@ -13,13 +13,12 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Module } from '../module.ts'
 import type { Database } from '../store/database.ts'
 import { type Acme, openAcme } from './acme.ts'
-import { Certificates } from './certificates.ts'
+import { type AcmeSettings, Certificates, type CertificateSettings } from './certificates.ts'
 import { ChallengePort } from './challenge-port.ts'
 import { Challenges } from './challenges.ts'
 import { inventory } from './inventory.ts'
 import { type Certificate, certificateFailed, certificateRenewed } from './model.ts'
 import { routes } from './routes.ts'
-import type { AcmeSettings, CertificateSettings } from './settings.ts'
 
 interface Deps {
   config: Config
@@ -86,7 +85,7 @@ export class CertificatesModule implements Module {
     const { listen } = this.#deps.config.acme ?? {}
     if (listen) {
       this.#port = new ChallengePort(this.#challenges, this.#deps.publicUrl)
-      await this.#port.start(spelled(listen))
+      await this.#port.start(listen)
     }
     this.#begun = true
   }
@@ -191,8 +190,4 @@ function settingsOf({ hostname, data_dir, keys_dir, public_url, smtp, http, acme
       webroot: input.webroot,
     }
   }
-}
-
-function spelled({ host = '', port }: Endpoint): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -1,9 +1,9 @@
 import { minute } from '../core/clock.ts'
 import { Page } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import { Certificate, Renewal } from './model.ts'
 
-const tag = 'Operation'
+const route = routeOf('Operation')
 
 /** The timeout of all attempts of one call, in milliseconds. */
 const longest = 10 * minute
@@ -18,23 +18,17 @@ export function routes(parts: {
     next_cursor: null,
   })
   return [
-    route({
-      method: 'GET',
-      path: '/certificates',
+    route('GET', '/certificates', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'List certificates',
       description: 'The certificates the box uses or should use, with their source, expiry and problems.',
       reply: Page(Certificate),
       handle: all,
     }),
-    route({
-      method: 'POST',
-      path: '/certificates/renew',
+    route('POST', '/certificates/renew', {
       scope: 'account:write',
       operator: true,
-      tag,
       reads: ['account:read'],
       summary: 'Renew certificates',
       description:

@@ -1,6 +1,6 @@
 import { request } from 'node:https'
 import type { IncomingMessage } from 'node:http'
-import { parseForeign } from '../core/json-scan.ts'
+import { parseForeign } from '../core/json.ts'
 
 /** A CA's response: JSON is parsed, anything else is text. */
 export interface CaAnswer {

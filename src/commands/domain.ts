@@ -162,7 +162,7 @@ async function named(box: Box, name: string): Promise<Domain> {
   return domain
 }
 
-/** The result of a check as a sentence; `silent` when the DNS gave no answer about some of the records. */
+/** The result of a check as a sentence; `silent` when the DNS lookup of some of the records failed. */
 function outcome({ name, status, dns_records }: Domain): { silent: boolean; words: string } {
   const open = dns_records.filter(({ unanswered }) => unanswered)
   if (open.length === 0) return { silent: false, words: `${name} is ${status}.` }

@@ -1,4 +1,4 @@
-import { nearest } from '../core/nearest.ts'
+import { nearest } from '../core/text.ts'
 import type { Setting } from './settings.ts'
 
 /** The variables of the box that are no settings: where the file is, and what its own tests use. */

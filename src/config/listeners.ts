@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { spelled } from './problems.ts'
 import type { SettingFlaw } from './sending.ts'
-import type { Endpoint } from './values.ts'
+import type { Endpoint } from '../net/listen.ts'
 
 interface Listening {
   http: { listen: Endpoint; tls?: { listen: Endpoint } | undefined }

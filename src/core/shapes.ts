@@ -49,6 +49,8 @@ export function Page<Row extends z.ZodType>(row: Row) {
   return z.object({ data: z.array(row), has_more: z.boolean(), next_cursor: z.string().nullable() })
 }
 
+export type Page<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null }
+
 /** The response of every deletion. */
 export const Deleted = z.object({ id: z.string(), deleted: z.literal(true) }).meta({ id: 'Deleted' })
 

@@ -1,20 +1,18 @@
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import type { NextCheck } from './next-check.ts'
 import { type RecordFindings, toDnsRecord } from './check.ts'
 import type { DkimKeys } from './keys.ts'
 import type { DkimKey, DomainRow, PublicKey } from './types.ts'
 import type { Domain, NewDomain } from './model.ts'
 import { mailDomainOf, zoneText } from './zone.ts'
-import { policyText, recordsOf } from './records.ts'
-import type { DomainSettings } from './settings.ts'
+import { type DomainSettings, policyText, recordsOf } from './records.ts'
 
 export type { DkimKey } from './types.ts'
 
@@ -144,7 +142,7 @@ export class Domains {
     return made
   }
 
-  async list(caller: Caller, paging: Paging): Promise<{ data: Domain[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, paging: Paging): Promise<Page<Domain>> {
     requireWhole(caller)
     const { database, cursors, keys } = this.#deps
     const rows = await page<DomainRow, DomainRow>(database, cursors, paging, {

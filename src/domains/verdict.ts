@@ -1,7 +1,7 @@
 import type { Lookup } from '../net/dns.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { DnsRecord } from './model.ts'
-import type { DomainSettings } from './settings.ts'
+import type { DomainSettings } from './records.ts'
 
 /** The result of the check of one record. */
 export type Judged = Pick<DnsRecord, 'status' | 'found' | 'reason'>

@@ -14,8 +14,7 @@ import type { Domains } from './domains.ts'
 import type { DomainRow } from './types.ts'
 import type { DkimKeys } from './keys.ts'
 import { type Domain, domainFailed, domainVerified } from './model.ts'
-import { keyOf, recordsOf } from './records.ts'
-import type { DomainSettings } from './settings.ts'
+import { type DomainSettings, keyOf, recordsOf } from './records.ts'
 import type { Judged, Unanswered } from './verdict.ts'
 
 interface Deps {

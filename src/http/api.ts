@@ -4,13 +4,13 @@ import { Readable } from 'node:stream'
 import Koa, { type Context } from 'koa'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { WorkLimiter } from '../net/work-limiter.ts'
 import { networkOf, networksOf, Networks } from '../net/networks.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
 import { jsonAnswer, UnreadAnswers } from './answer.ts'
 import type { Answer } from './response.ts'
 import { addressOf, admissionRequestOf } from './server/client-address.ts'
-import { BodyMemory } from './body-memory.ts'
-import { bodyOf, disconnectUnread } from './body.ts'
+import { bodyLimits, bodyOf, disconnectUnread } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
 import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
@@ -59,7 +59,7 @@ export class Api {
   readonly #accessLog: AccessLog
   readonly #metrics: CallMetrics
   readonly #calls = new Set<CallAbort>()
-  readonly #bodies = new BodyMemory()
+  readonly #bodies = new WorkLimiter(bodyLimits)
   readonly #turns = new CallTurns()
   readonly #unread = new UnreadAnswers()
   readonly #operators = new WeakSet<IncomingMessage>()

@@ -1,5 +1,5 @@
 import { Fault } from '../core/fault.ts'
-import { JsonScan } from '../core/json-scan.ts'
+import { JsonScan } from '../core/json.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

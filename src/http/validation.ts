@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { Fault, invalid, placeOf } from '../core/fault.ts'
-import { nearest } from '../core/nearest.ts'
+import { nearest } from '../core/text.ts'
 
 type RawIssue = z.core.$ZodRawIssue
 type Issue = z.core.$ZodIssue

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import anyAscii from 'any-ascii'
-import { trimEnd } from '../core/trim.ts'
+import { trimEnd } from '../core/text.ts'
 import { invalid } from '../core/fault.ts'
 
 const qualities =

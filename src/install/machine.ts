@@ -155,7 +155,7 @@ function mailPort(program: string | undefined): Finding {
 
 function webServer(program: string): Finding {
   const name = program || 'A web server'
-  const text = `${name} uses the web ports of this machine: configure it as a reverse proxy for the API, see docs/tls.md (--behind-proxy).`
+  const text = `${name} uses the web ports of this machine: configure it as a reverse proxy for the API, see docs/install.md (--behind-proxy).`
   return { subject: 'web_server', good: false, text }
 }
 

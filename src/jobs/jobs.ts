@@ -1,12 +1,12 @@
 import type { Keys } from '../accounts/keys.ts'
 import { type Clock, day, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import { type Caller, insufficientScope, makerOf, may, type Scope } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import { type Database, join, sql, type Sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import { columns, type JobRow, toJob, visible } from './job-rows.ts'
 import type { Job, JobFilter, Progress } from './model.ts'
 
@@ -147,7 +147,7 @@ export class Jobs {
     throw conflict(`The maximum number of jobs is running. Try again ${when}.`, { code: 'too_many_jobs', retryAfter: 10 })
   }
 
-  async list(caller: Caller, filter: JobFilter): Promise<{ data: Job[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, filter: JobFilter): Promise<Page<Job>> {
     const { kind } = filter
     return page<JobRow, Job>(this.#database, this.#cursors, filter, {
       name: `jobs ${caller.account_id} ${caller.identity_id} ${filter.kind}`,

@@ -1,10 +1,10 @@
 import type { Scope } from '../core/scopes.ts'
 import { Deleted, Page } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Jobs } from './jobs.ts'
 import { Job, JobFilter } from './model.ts'
 
-const tag = 'Jobs'
+const route = routeOf('Jobs')
 
 /** Each kind requires one of these to end its jobs. */
 const write: Scope[] = ['messages:write', 'emails:write', 'account:write']
@@ -23,33 +23,24 @@ const scope: Scope[] = [
 
 export function routes(jobs: Jobs): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/jobs',
+    route('GET', '/jobs', {
       scope,
-      tag,
       summary: 'List jobs',
       description: 'Newest first: running jobs, and those of the last 7 days whose contents the key may read.',
       query: JobFilter,
       reply: Page(Job),
       handle: ({ caller, query }) => jobs.list(caller, query),
     }),
-    route({
-      method: 'GET',
-      path: '/jobs/:id',
+    route('GET', '/jobs/:id', {
       scope,
-      tag,
       summary: 'Get a job',
       description: 'Its progress and result.',
       reply: Job,
       handle: ({ caller, params }) => jobs.get(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/jobs/:id/cancel',
+    route('POST', '/jobs/:id/cancel', {
       stores: false,
       scope: write,
-      tag,
       receipt: 'all',
       summary: 'Cancel a job',
       description:
@@ -58,11 +49,8 @@ export function routes(jobs: Jobs): AnyRoute[] {
       reply: Job,
       handle: ({ caller, params }) => jobs.cancel(caller, params.id),
     }),
-    route({
-      method: 'DELETE',
-      path: '/jobs/:id',
+    route('DELETE', '/jobs/:id', {
       scope: write,
-      tag,
       summary: 'Delete a job',
       description:
         'Stops it if it is running, and removes it with its file (a backup stays). Exports and imports require a scope to write messages, backups ' +

@@ -1,5 +1,5 @@
 import type { Plan } from '../accounts/plan.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, fitting, page } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Turns } from '../core/paced-work.ts'
@@ -8,18 +8,17 @@ import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
 import { type Database, join, type Reader, sql, type Sql } from '../store/database.ts'
-import { fitting, page } from '../store/page.ts'
 import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { type EmailFilter, selection } from './queries.ts'
 import {
   emailRow,
-  wholeEmailSize,
   rowColumns,
   selectWithBody,
   type StoredEmail,
-  wholeEmail,
   type StoredEmailWithBody,
+  wholeEmail,
+  wholeEmailSize,
 } from './email-rows.ts'
 import type { Dispatcher } from './types.ts'
 import type { Email, EmailChange, EmailRow } from './model.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type JsonBounds, parseForeign } from '../core/json-scan.ts'
+import { type JsonBounds, parseForeign } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { reverseName } from '../net/networks.ts'
 import { callConfigured } from '../net/outside.ts'

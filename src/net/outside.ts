@@ -6,6 +6,7 @@ import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
 import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
+import type { WorkLimits } from './work-limiter.ts'
 import { Networks } from './networks.ts'
 import { limitResponseBytes, Exchange, type OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
@@ -55,6 +56,16 @@ const defaultMaxBytes = 512 * 1024
 
 /** Bytes that are read and kept of the response to a POST. */
 const postLimits = { read: 64 * 1024, kept: 1024 }
+
+/**
+ * Fetches of attachments by URL, and of pictures of text messages: the URLs of one message count as one. Their bytes count until they are stored:
+ * two messages of the largest size of all accounts, and one of each.
+ */
+export const fetchLimits: WorkLimits = {
+  bytes: { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 },
+  concurrent: { all: 16, one: 4 },
+  message: 'Too many large files are being fetched at once. Retry when other requests have finished.',
+}
 
 /** Timeout for connecting including TLS, in milliseconds. */
 const connectTimeout = 10_000

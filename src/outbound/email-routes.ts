@@ -1,12 +1,12 @@
 import type { Caller, Scope } from '../core/scopes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Emails } from '../mail/emails.ts'
 import { Email } from '../mail/model.ts'
 import type { SendService } from './compose/send-service.ts'
 import { NewEmail, NewForward, NewReply, readers } from './model.ts'
 import type { Pending } from './compose/pending.ts'
 
-const tag = 'E-mail'
+const route = routeOf('E-mail')
 const write: Scope[] = ['messages:write', 'emails:write']
 
 interface Repeated {
@@ -16,9 +16,7 @@ interface Repeated {
 
 /** Options of all calls that create a message: attachments are large and may have to be fetched. */
 const writing = {
-  method: 'POST',
   scope: write,
-  tag,
   reply: Email,
   status: 201,
   location: ({ id, identity_id }: Email): string => `/v1/identities/${identity_id}/emails/${id}`,
@@ -30,9 +28,8 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
   // a repetition returns the message as it is now
   const again = ({ caller, params }: Repeated, id: string): Promise<Email> => emails.get(caller, params.id, id)
   return [
-    route({
+    route('POST', '/identities/:id/emails', {
       ...writing,
-      path: '/identities/:id/emails',
       aliases: ['/identities/:id/emails/send'],
       summary: 'Send an e-mail',
       description:
@@ -43,9 +40,8 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       handle: ({ caller, params, body, signal }) => sendService.send(caller, params.id, body, signal),
       again,
     }),
-    route({
+    route('POST', '/identities/:id/emails/:email_id/reply', {
       ...writing,
-      path: '/identities/:id/emails/:email_id/reply',
       reads: readers,
       summary: 'Reply to an e-mail',
       description:
@@ -55,9 +51,8 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       handle: ({ caller, params, body, signal }) => sendService.reply(caller, params.id, params.email_id, body, signal),
       again,
     }),
-    route({
+    route('POST', '/identities/:id/emails/:email_id/forward', {
       ...writing,
-      path: '/identities/:id/emails/:email_id/forward',
       reads: readers,
       summary: 'Forward an e-mail',
       description: 'Forwards the quoted text and the attachments, or the complete message as one attachment.',
@@ -66,12 +61,9 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       handle: ({ caller, params, body, signal }) => sendService.forward(caller, params.id, params.email_id, body, signal),
       again,
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/emails/:email_id/cancel',
+    route('POST', '/identities/:id/emails/:email_id/cancel', {
       stores: false,
       scope: write,
-      tag,
       summary: 'Cancel an e-mail',
       description:
         'Possible while it is scheduled or queued. After the first delivery attempt for any recipient it is a conflict.',

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type Clock, iso } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { isId } from '../core/ids.ts'
-import { parseForeign } from '../core/json-scan.ts'
+import { parseForeign } from '../core/json.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Access, Grant } from './access.ts'
 import type { Hub } from './hub.ts'
@@ -32,7 +32,7 @@ export interface PlainDeps {
   hold: (socket: Socket, grant: Grant) => void
 }
 
-/** Pillarbox's own protocol on one socket: JSON text frames, described in docs/realtime.md. */
+/** Pillarbox's own protocol on one socket: JSON text frames, described in docs/events.md. */
 export class PlainSession implements ManagedSession {
   readonly socket: Socket
   tokenAt: number

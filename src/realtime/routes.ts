@@ -1,15 +1,12 @@
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Access } from './access.ts'
 import { RealtimeToken, TokenInput } from './model.ts'
 
 export function routes(access: Access): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/realtime/token',
+    routeOf('Realtime')('POST', '/realtime/token', {
       // additional events of a channel require their own scopes
       scope: ['messages:read', 'emails:read', 'sms:read'],
-      tag: 'Realtime',
       summary: 'Get a token for a WebSocket',
       description:
         'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',

@@ -4,7 +4,7 @@ import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
 import { type Database, sql } from '../store/database.ts'
-import { type AnyRoute, type RawRequest, route } from '../http/route.ts'
+import { type AnyRoute, type RawRequest, routeOf } from '../http/route.ts'
 import type { Inbound } from './inbound.ts'
 import { InjectedSms, Sms } from './model.ts'
 import type { Numbers } from './numbers.ts'
@@ -19,7 +19,7 @@ interface Deps {
   log: Log
 }
 
-const tag = 'SMS'
+const route = routeOf('SMS')
 
 /** The largest message from a bridge in bytes, including its media. All other callbacks are small. */
 const largest = 16 * 1024 * 1024
@@ -31,14 +31,11 @@ export function callbacks(deps: Deps): AnyRoute[] {
 
 function twilioCallbacks(deps: Deps): AnyRoute[] {
   const one = (kind: 'inbound' | 'status', summary: string): AnyRoute =>
-    route({
-      method: 'POST',
-      path: `/sms/twilio/${kind}`,
+    route('POST', `/sms/twilio/${kind}`, {
       root: true,
       scope: 'public',
       rate: 'callback',
       raw: true,
-      tag,
       summary,
       description: 'For Twilio, with its signature for this URL below public_url. Returns empty TwiML.',
       download: 'text/xml',
@@ -58,16 +55,13 @@ function jsonCallbacks(deps: Deps): AnyRoute[] {
   // an unconfigured provider has no key to verify with, so its bodies stay small
   const large = deps.provider?.name === 'http' ? { limit: largest } : {}
   const one = (name: 'http' | 'android', kind: string, summary: string, description: string, more: typeof large = {}): AnyRoute =>
-    route({
-      method: 'POST',
-      path: `/sms/${name}/${kind}`,
+    route('POST', `/sms/${name}/${kind}`, {
       root: true,
       scope: 'public',
       rate: 'callback',
       raw: true,
       ...more,
       idempotent: false,
-      tag,
       summary,
       description,
       reply: CallbackResult,
@@ -110,11 +104,8 @@ async function handleCallback(
 }
 
 function injection({ database, provider, inbound, numbers }: Deps): AnyRoute {
-  return route({
-    method: 'POST',
-    path: '/sms/loopback/inject',
+  return route('POST', '/sms/loopback/inject', {
     scope: 'account:write',
-    tag,
     summary: 'Send a message to the loopback provider',
     description: 'Simulates a message from a phone to a number of this account. Only if sms.provider is loopback.',
     body: InjectedSms,

@@ -5,7 +5,7 @@ import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SignedQuery } from '../core/shapes.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
-import type { FetchLimiter, FetchShare } from '../net/fetch-limiter.ts'
+import type { WorkLimiter, WorkShare } from '../net/work-limiter.ts'
 import type { Download } from '../http/route.ts'
 import type { SignedUrls } from '../mail/attachments.ts'
 import type { Trash } from '../ops/retention/trash.ts'
@@ -90,11 +90,11 @@ export class MediaCourier implements Courier<MediaLoad> {
   readonly #provider: SmsProvider | undefined
   readonly #plan: Plan
   readonly #trash: Trash
-  readonly #fetches: FetchLimiter
+  readonly #fetches: WorkLimiter
   /** Fetched files that are not stored yet. */
-  readonly #fetched = new Map<string, { bytes: Buffer; share: FetchShare }>()
+  readonly #fetched = new Map<string, { bytes: Buffer; share: WorkShare }>()
 
-  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: FetchLimiter }) {
+  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: WorkLimiter }) {
     this.#fetches = parts.fetches
     this.#trash = parts.trash
     this.#database = parts.database

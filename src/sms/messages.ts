@@ -1,15 +1,15 @@
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, hour, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { type Database, join, sql, type Sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import type { Rows } from '../store/rows.ts'
 import { smsKind, type SmsLoad } from './courier.ts'
 import type { NewSms, Sms, SmsChange, SmsError, SmsFilter } from './model.ts'
@@ -18,7 +18,7 @@ import { hasOptedOut } from './opt-outs.ts'
 import { isOf, isPossible } from './phone-codes.ts'
 import type { SmsProvider } from './provider.ts'
 import { findSms, type SmsRow, whole } from './rows.ts'
-import { countTexts, bytesOfTexts } from './media-quota.ts'
+import { bytesOfTexts, countTexts } from './media-quota.ts'
 import { segmentsOf } from './segments.ts'
 import { SmsTrash } from './trash.ts'
 
@@ -96,11 +96,7 @@ export class Messages {
     })
   }
 
-  async list(
-    caller: Caller,
-    identityId: string,
-    filter: SmsFilter,
-  ): Promise<{ data: Sms[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, identityId: string, filter: SmsFilter): Promise<Page<Sms>> {
     const { database, cursors, identities } = this.#deps
     await identities.row(caller, identityId)
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter

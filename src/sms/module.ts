@@ -2,12 +2,12 @@ import type { Plan } from '../accounts/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideSettings } from '../net/outside.ts'
-import type { FetchLimiter } from '../net/fetch-limiter.ts'
+import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { EventLog } from '../events/log.ts'
@@ -45,7 +45,7 @@ interface Deps {
   log: Log
   metrics: Metrics
   urls: SignedUrls
-  fetches: FetchLimiter
+  fetches: WorkLimiter
   codesIn: (subject: string, text: string) => string[]
   publicUrl: () => string
 }

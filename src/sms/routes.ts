@@ -1,22 +1,19 @@
 import { Deleted, Deletion, Page, SignedQuery } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import { Identity } from '../identities/model.ts'
 import type { MediaStore } from './media.ts'
 import type { Messages } from './messages.ts'
 import { NewSms, PhoneInput, Sms, SmsChange, SmsFilter, SmsMediaWithUrl } from './model.ts'
 import type { Numbers } from './numbers.ts'
 
-const tag = 'SMS'
+const route = routeOf('SMS')
 const read = ['messages:read', 'sms:read'] as const
 const write = ['messages:write', 'sms:write'] as const
 
 export function routes({ messages, numbers, media }: { messages: Messages; numbers: Numbers; media: MediaStore }): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/identities/:id/phone',
+    route('POST', '/identities/:id/phone', {
       scope: 'identities:write',
-      tag,
       receipt: ['phone_number'],
       summary: 'Provision a phone number for an identity',
       description:
@@ -27,22 +24,16 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       example: { body: { country: 'US' } },
       handle: ({ caller, params, body }) => numbers.provision(caller, params.id, body.country),
     }),
-    route({
-      method: 'DELETE',
-      path: '/identities/:id/phone',
+    route('DELETE', '/identities/:id/phone', {
       scope: 'identities:write',
-      tag,
       summary: 'Release the phone number of an identity',
       description: 'Releases it to the provider, with retries until the provider accepts; then phone.released is emitted.',
       reply: Deleted,
       handle: ({ caller, params }) => numbers.remove(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/sms',
+    route('POST', '/identities/:id/sms', {
       aliases: ['/identities/:id/sms/send'],
       scope: [...write],
-      tag,
       summary: 'Send an SMS',
       description:
         'Responds as soon as it is in the queue. If the provider’s response is lost, the status is unknown, and it is not resent automatically. A recipient who sent STOP ' +
@@ -55,11 +46,8 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       handle: ({ caller, params, body }) => messages.send(caller, params.id, body),
       again: ({ caller, params }, id) => messages.get(caller, params.id, id),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/sms',
+    route('GET', '/identities/:id/sms', {
       scope: [...read],
-      tag,
       summary: 'List SMS',
       description: 'Newest first, both directions unless one is named.',
       query: SmsFilter,
@@ -67,20 +55,14 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       example: { query: { unread: 'true' } },
       handle: ({ caller, params, query }) => messages.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/sms/:sms_id',
+    route('GET', '/identities/:id/sms/:sms_id', {
       scope: [...read],
-      tag,
       summary: 'Get an SMS',
       reply: Sms,
       handle: ({ caller, params }) => messages.get(caller, params.id, params.sms_id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/identities/:id/sms/:sms_id',
+    route('PATCH', '/identities/:id/sms/:sms_id', {
       scope: [...write],
-      tag,
       receipt: ['read'],
       summary: 'Mark an SMS as read or unread',
       body: SmsChange,
@@ -88,11 +70,8 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       example: { body: { read: true } },
       handle: ({ caller, params, body }) => messages.change(caller, params.id, params.sms_id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/identities/:id/sms/:sms_id',
+    route('DELETE', '/identities/:id/sms/:sms_id', {
       scope: [...write],
-      tag,
       summary: 'Delete an SMS',
       description:
         'Moves it to the trash (GET …/sms?trash=true), with its pictures and its events; it can be restored until the retention time of the trash ' +
@@ -101,33 +80,24 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       reply: Deleted,
       handle: ({ caller, params, query }) => messages.remove(caller, params.id, params.sms_id, query.purge),
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/sms/:sms_id/restore',
+    route('POST', '/identities/:id/sms/:sms_id/restore', {
       scope: [...write],
-      tag,
       summary: 'Restore an SMS',
       description: 'Restores it from the trash. A message that had not been sent when it was deleted is not sent.',
       reply: Sms,
       handle: ({ caller, params }) => messages.restore(caller, params.id, params.sms_id),
       again: ({ caller, params }, id) => messages.get(caller, params.id, id),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/sms/:sms_id/media/:index',
+    route('GET', '/identities/:id/sms/:sms_id/media/:index', {
       scope: [...read],
-      tag,
       summary: 'Get the URL of a picture',
       description: 'Also for other files of the message. The signed URL requires no key and is valid for 15 minutes.',
       reply: SmsMediaWithUrl,
       handle: ({ caller, params }) => media.get(caller, params.id, params.sms_id, params.index),
     }),
-    route({
-      method: 'GET',
-      path: '/media/:sms_id/:index',
+    route('GET', '/media/:sms_id/:index', {
       scope: 'public',
       rate: 'document',
-      tag,
       summary: 'Download a picture by its signed URL',
       query: SignedQuery,
       download: 'application/octet-stream',

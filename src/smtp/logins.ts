@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { setNewest } from '../core/memory.ts'
 import { type SessionLog, replyText } from './session-log.ts'
 import type { SubmissionAuth } from './delivery-target.ts'
 import { Refusal, replyError } from './replies.ts'
@@ -112,9 +113,7 @@ export class FailedLogins {
       const before = this.#from.get(network)
       const record = before && before.since + window > now ? before : { since: now, tried: new Set<string>() }
       record.tried.add(tried)
-      this.#from.delete(network)
-      this.#from.set(network, record)
-      if (this.#from.size > maxNetworks) this.#from.delete(this.#from.keys().next().value!)
+      setNewest(this.#from, network, record, maxNetworks)
     }
   }
 }

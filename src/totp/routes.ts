@@ -1,18 +1,15 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Entries } from './entries.ts'
 import { CodeFilter, NewTotpEntry, TotpCode, TotpEntry } from './model.ts'
 import type { CodeReader } from './reading.ts'
 
-const tag = 'One-time passwords'
+const route = routeOf('One-time passwords')
 
 export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/identities/:id/totp',
+    route('POST', '/identities/:id/totp', {
       scope: 'identities:write',
-      tag,
       summary: 'Create a one-time password',
       description:
         'From the secret that a service shows when its second factor is enabled, or the uri of its QR code. The secret is stored encrypted and ' +
@@ -24,31 +21,22 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
       example: { body: { secret: 'JBSW Y3DP EHPK 3PXP', service_name: 'Example' } },
       handle: ({ caller, params, body }) => entries.create(caller, params.id, body),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/totp',
+    route('GET', '/identities/:id/totp', {
       scope: 'identities:read',
-      tag,
       summary: 'List one-time passwords',
       query: Paging,
       reply: Page(TotpEntry),
       handle: ({ caller, params, query }) => entries.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/totp/:totp_id',
+    route('GET', '/identities/:id/totp/:totp_id', {
       scope: 'identities:read',
-      tag,
       summary: 'Get a one-time password',
       description: 'Its properties; the code has a separate call.',
       reply: TotpEntry,
       handle: ({ caller, params }) => entries.get(caller, params.id, params.totp_id),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/totp/:totp_id/code',
+    route('GET', '/identities/:id/totp/:totp_id/code', {
       scope: 'identities:read',
-      tag,
       summary: 'Read the code',
       description:
         'The present code. Every read is recorded by a totp.read event, with key and address, before the response. Codes of a suspended identity ' +
@@ -61,11 +49,8 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
       handle: ({ caller, params, query, signal }) =>
         reading.read(caller, params.id, params.totp_id, query.min_remaining * 1000, signal),
     }),
-    route({
-      method: 'DELETE',
-      path: '/identities/:id/totp/:totp_id',
+    route('DELETE', '/identities/:id/totp/:totp_id', {
       scope: 'identities:write',
-      tag,
       summary: 'Delete a one-time password',
       description: 'Deletes the secret: if it is the only second factor, disable that at the service first.',
       reply: Deleted,

@@ -1,5 +1,5 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { WebhookDeliveries } from './deliveries.ts'
 import {
   NewWebhook,
@@ -13,15 +13,12 @@ import {
 } from './model.ts'
 import type { Webhooks } from './webhooks.ts'
 
-const tag = 'Webhooks'
+const route = routeOf('Webhooks')
 
 export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/webhooks',
+    route('POST', '/webhooks', {
       scope: 'account:write',
-      tag,
       summary: 'Create a webhook',
       description:
         'Every event of the listed types is posted to the url, signed. The key must have the scopes of those events; one bound to an identity creates ' +
@@ -35,30 +32,21 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       example: { body: { url: 'https://hooks.example.com/pillarbox', events: ['email.received', 'identity.created'] } },
       handle: ({ caller, body }) => webhooks.create(caller, body),
     }),
-    route({
-      method: 'GET',
-      path: '/webhooks',
+    route('GET', '/webhooks', {
       scope: 'account:read',
-      tag,
       summary: 'List webhooks',
       query: WebhookFilter,
       reply: Page(Webhook),
       handle: ({ caller, query }) => webhooks.list(caller, query),
     }),
-    route({
-      method: 'GET',
-      path: '/webhooks/:id',
+    route('GET', '/webhooks/:id', {
       scope: 'account:read',
-      tag,
       summary: 'Get a webhook',
       reply: Webhook,
       handle: ({ caller, params }) => webhooks.get(caller, params.id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/webhooks/:id',
+    route('PATCH', '/webhooks/:id', {
       scope: 'account:write',
-      tag,
       summary: 'Change a webhook',
       description:
         'Requires the scopes of all events of the webhook. Setting active enables a disabled webhook again. A key that expires can change ' +
@@ -68,63 +56,45 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       example: { body: { events: ['*'], active: true } },
       handle: ({ caller, params, body }) => webhooks.update(caller, params.id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/webhooks/:id',
+    route('DELETE', '/webhooks/:id', {
       scope: 'account:write',
-      tag,
       summary: 'Delete a webhook',
       description: 'After the response nothing more is sent to it; a running attempt is aborted.',
       reply: Deleted,
       handle: ({ caller, params }) => webhooks.remove(caller, params.id),
     }),
-    route({
-      method: 'GET',
-      path: '/webhooks/:id/deliveries',
+    route('GET', '/webhooks/:id/deliveries', {
       scope: 'account:read',
-      tag,
       summary: 'List deliveries of a webhook',
       description: 'Newest first, each with its attempts. Finished deliveries are kept for 30 days.',
       query: Paging,
       reply: Page(WebhookDelivery),
       handle: ({ caller, params, query }) => deliveries.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/webhooks/:id/deliveries/:delivery_id',
+    route('GET', '/webhooks/:id/deliveries/:delivery_id', {
       scope: 'account:read',
-      tag,
       summary: 'Get a delivery of a webhook',
       description: 'With the request body, for callers who may read the event themselves.',
       reply: WebhookDeliveryWithRequest,
       handle: ({ caller, params }) => deliveries.get(caller, params.id, params.delivery_id),
     }),
-    route({
-      method: 'POST',
-      path: '/webhooks/:id/deliveries/:delivery_id/redeliver',
+    route('POST', '/webhooks/:id/deliveries/:delivery_id/redeliver', {
       scope: 'account:write',
-      tag,
       summary: 'Redeliver an event',
       description: 'Sends the same event with the same id immediately, with a new retry schedule.',
       reply: WebhookDelivery,
       handle: ({ caller, params }) => deliveries.redeliver(caller, params.id, params.delivery_id),
     }),
-    route({
-      method: 'POST',
-      path: '/webhooks/:id/test',
+    route('POST', '/webhooks/:id/test', {
       scope: 'account:write',
-      tag,
       summary: 'Send a test event',
       description:
         'Sends a webhook.test event only to this webhook, regardless of its event types. Returns the delivery; the list shows its result.',
       reply: WebhookDelivery,
       handle: ({ caller, params }) => deliveries.test(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/webhooks/:id/secret/rotate',
+    route('POST', '/webhooks/:id/secret/rotate', {
       scope: 'account:write',
-      tag,
       receipt: ['secret'],
       summary: 'Rotate the secret of a webhook',
       description: 'For 24 hours deliveries are also signed with the former secret.',

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { assert, dictionary, jsonValue, property, string } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { JsonScan } from '../../src/core/json-scan.ts'
+import { JsonScan } from '../../src/core/json.ts'
 import { parseJson } from '../../src/http/json.ts'
 import { parseInTurns } from '../../src/http/large-json.ts'
 import { errorOf, openToybox, type Toybox, toyId } from './toy-box.ts'

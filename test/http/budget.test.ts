@@ -2,17 +2,16 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
-import { route } from '../../src/http/route.ts'
+import { routeOf } from '../../src/http/route.ts'
 import { errorOf, openToybox, type Toybox, toyRoutes } from './toy-box.ts'
+
+const route = routeOf('Toys')
 
 let box: Toybox
 
 /** Answers how long the text was. */
-const taking = route({
-  method: 'POST',
-  path: '/large',
+const taking = route('POST', '/large', {
   scope: 'identities:write',
-  tag: 'Toys',
   summary: 'Take a large body',
   limit: 40 * 1024 * 1024,
   body: z.strictObject({ text: z.string() }),
@@ -217,11 +216,8 @@ test('bodies share the memory: an account that has its part waits, others are re
 })
 
 test('answers that are not read count: an account that leaves much of them is refused, others are not', async () => {
-  const long = route({
-    method: 'GET',
-    path: '/long',
+  const long = route('GET', '/long', {
     scope: 'identities:read',
-    tag: 'Toys',
     summary: 'Get a long text',
     reply: z.object({ text: z.string() }),
     handle: async () => ({ text: 'x'.repeat(16 * 1024 * 1024) }),
@@ -246,11 +242,8 @@ test('answers that are not read count: an account that leaves much of them is re
 })
 
 test('of strangers from many networks who leave much unread together, those who have left most are hung up on; who reads is answered', async () => {
-  const long = route({
-    method: 'GET',
-    path: '/long',
+  const long = route('GET', '/long', {
     scope: 'public',
-    tag: 'Toys',
     summary: 'Get a long text',
     reply: z.object({ text: z.string() }),
     handle: async () => ({ text: 'x'.repeat(16 * 1024 * 1024) }),
@@ -284,11 +277,8 @@ async function lengthOf(socket: Socket): Promise<number> {
 
 test('an answer whose caller has gone before it was made holds nothing', async () => {
   const begun: (() => void)[] = []
-  const late = route({
-    method: 'GET',
-    path: '/late',
+  const late = route('GET', '/late', {
     scope: 'identities:read',
-    tag: 'Toys',
     summary: 'Get a long text late',
     reply: z.object({ text: z.string() }),
     handle: async () => {

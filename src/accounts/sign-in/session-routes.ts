@@ -2,7 +2,7 @@ import { iso } from '../../core/clock.ts'
 import { notFound } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
 import { Deleted, Page, Paging } from '../../core/shapes.ts'
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Accounts } from '../accounts.ts'
 import { requireSession } from '../granting.ts'
 import { Session, SessionEntry, SessionsEnded, SignInInput } from '../model.ts'
@@ -15,7 +15,7 @@ interface Deps {
   signIn: SignIn
 }
 
-const tag = 'Sessions'
+const route = routeOf('Sessions')
 
 export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] {
   const toSession = async (row: SessionRow): Promise<Session> => {
@@ -30,12 +30,9 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     }
   }
   return [
-    route({
-      method: 'POST',
-      path: '/session',
+    route('POST', '/session', {
       scope: 'public',
       rate: 'sign-in',
-      tag,
       summary: 'Sign in',
       description:
         'Sets the cookie of a new session. Requires the header Origin, like every change by cookie (forbidden, code csrf). A wrong address or ' +
@@ -52,11 +49,8 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
         return { ...(await toSession(row)), token: row.token }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/session',
+    route('GET', '/session', {
       scope: 'account:read',
-      tag,
       summary: 'Get the signed-in account',
       description: 'Requires a session: a key is forbidden, code session_required.',
       reply: Session,
@@ -66,33 +60,24 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
         return toSession(row)
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/session',
+    route('DELETE', '/session', {
       scope: 'account:write',
-      tag,
       summary: 'Sign out',
       description: 'Ends the session and its WebSockets, and deletes the cookie.',
       reply: Deleted,
       cookie: () => ({ value: '', seconds: 0 }),
       handle: ({ caller }) => sessions.signOut(sessionOf(caller)),
     }),
-    route({
-      method: 'GET',
-      path: '/account/sessions',
+    route('GET', '/account/sessions', {
       scope: 'account:read',
-      tag,
       summary: 'List sessions',
       description: 'The active sessions of the account, newest first.',
       query: Paging,
       reply: Page(SessionEntry),
       handle: ({ caller, query }) => sessions.list(whole(caller), query),
     }),
-    route({
-      method: 'DELETE',
-      path: '/account/sessions',
+    route('DELETE', '/account/sessions', {
       scope: 'account:write',
-      tag,
       receipt: ['count'],
       summary: 'Sign out everywhere',
       description: 'Ends every session of the account except the one of this call.',

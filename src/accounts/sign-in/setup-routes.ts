@@ -1,16 +1,15 @@
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import { Account, SetupLink, SetupInput } from '../model.ts'
 import type { AccountSetup } from './setup.ts'
+
+const route = routeOf('Account')
 
 /** Setting the first password of an account without a key. */
 export function setupRoutes(setup: AccountSetup): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/setup',
+    route('POST', '/setup', {
       scope: 'public',
       rate: 'sign-in',
-      tag: 'Account',
       summary: 'Set the first password',
       description:
         'Requires the token of a one-time link, which the first start prints and pillarbox account setup-link creates. Requires the header Origin, as ' +
@@ -20,13 +19,10 @@ export function setupRoutes(setup: AccountSetup): AnyRoute[] {
       example: { body: { token: 'what-follows-the-link', email: 'ada@example.com', password: 'a long and quiet evening' } },
       handle: ({ caller, body }) => setup.finish(body, caller),
     }),
-    route({
-      method: 'POST',
-      path: '/accounts/:id/setup-link',
+    routeOf('Operation')('POST', '/accounts/:id/setup-link', {
       scope: 'account:write',
       operator: true,
       local: true,
-      tag: 'Operation',
       receipt: 'all',
       summary: 'Create a link to set the first password',
       description:

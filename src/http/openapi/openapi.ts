@@ -6,7 +6,7 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
-import { trimEnd } from '../../core/trim.ts'
+import { trimEnd } from '../../core/text.ts'
 import { cookieName } from '../cookie.ts'
 import { type AnyRoute, isIdempotent, readersOf, type RoutePath, routePaths } from '../route.ts'
 

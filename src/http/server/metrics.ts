@@ -61,7 +61,7 @@ export class PortMetrics {
     this.#malformed.labels(code).inc()
   }
 
-  readonly addressLimited = (): void => this.#crowded.inc()
+  readonly connectionRefused = (): void => this.#crowded.inc()
 
   readonly tlsFailed = (): void => this.#handshakes.inc()
 }

@@ -1,17 +1,14 @@
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Doctor } from './doctor.ts'
 import { DoctorReport } from './model.ts'
 
-const tag = 'Doctor'
+const route = routeOf('Doctor')
 
 export function routes(doctor: Doctor): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/doctor',
+    route('GET', '/doctor', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'Get the last results of the doctor',
       description:
         'The health of the box, line by line; each problem has a remedy. Checks run automatically: local ones every 5 minutes, those that contact other servers every 6 hours.',
@@ -19,13 +16,10 @@ export function routes(doctor: Doctor): AnyRoute[] {
       timeout: 60_000,
       handle: () => doctor.report(),
     }),
-    route({
-      method: 'POST',
-      path: '/doctor',
+    route('POST', '/doctor', {
       scope: 'account:write',
       reads: ['account:read'],
       operator: true,
-      tag,
       summary: 'Run all checks of the doctor',
       description: 'Runs every check, which may take half a minute, and returns the lines. Concurrent calls share one run.',
       reply: DoctorReport,

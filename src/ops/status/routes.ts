@@ -1,10 +1,10 @@
 import { Deleted, Page } from '../../core/shapes.ts'
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Backlog } from './backlog.ts'
 import { QueueEntry, QueueEntryWithHistory, QueueFilter, QueueSummary, Reloaded, Status } from './model.ts'
 import type { BoxState } from './state.ts'
 
-const tag = 'Operation'
+const route = routeOf('Operation')
 
 interface Operated {
   backlog: Backlog
@@ -14,23 +14,17 @@ interface Operated {
 
 export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/status',
+    route('GET', '/status', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'Get the status of the box',
       description: 'Its modules, queue, traffic of the last day, and disk.',
       reply: Status,
       handle: () => state.status(),
     }),
-    route({
-      method: 'POST',
-      path: '/reload',
+    route('POST', '/reload', {
       scope: 'account:write',
       operator: true,
-      tag,
       receipt: 'all',
       summary: 'Reload the settings',
       description:
@@ -39,12 +33,9 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       reply: Reloaded,
       handle: () => reread(),
     }),
-    route({
-      method: 'GET',
-      path: '/queue',
+    route('GET', '/queue', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'List the queue',
       description: 'Deliveries of all accounts, newest first: mail, text messages, webhooks.',
       query: QueueFilter,
@@ -52,34 +43,25 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       example: { query: { state: 'waiting', kind: 'email' } },
       handle: ({ query }) => backlog.list(query),
     }),
-    route({
-      method: 'GET',
-      path: '/queue/summary',
+    route('GET', '/queue/summary', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'Summarize the queue',
       description: 'Length and age of the queue, by kind and by destination.',
       reply: QueueSummary,
       handle: () => backlog.summary(),
     }),
-    route({
-      method: 'GET',
-      path: '/queue/:id',
+    route('GET', '/queue/:id', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'Get a delivery of the queue',
       description: 'With every attempt and its response.',
       reply: QueueEntryWithHistory,
       handle: ({ params }) => backlog.get(params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/queue/:id/retry',
+    route('POST', '/queue/:id/retry', {
       scope: 'account:write',
       operator: true,
-      tag,
       summary: 'Retry a delivery of the queue now',
       description:
         'A waiting delivery is tried now and keeps its place in the retry schedule; a failed mail or webhook delivery starts the schedule again. ' +
@@ -87,12 +69,9 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       reply: QueueEntryWithHistory,
       handle: ({ params }) => backlog.retry(params.id),
     }),
-    route({
-      method: 'DELETE',
-      path: '/queue/:id',
+    route('DELETE', '/queue/:id', {
       scope: 'account:write',
       operator: true,
-      tag,
       summary: 'Drop a delivery of the queue',
       description:
         'Cancels the delivery. The copy of a message fails with the response “cancelled by the operator” and its event; a webhook is ' +

@@ -2,7 +2,7 @@ import { invalid } from '../../core/fault.ts'
 import { Turns } from '../../core/paced-work.ts'
 import { type Outside, Unreachable } from '../../net/outside.ts'
 import type { OutgoingAttachment } from './compose.ts'
-import type { FetchShare } from '../../net/fetch-limiter.ts'
+import type { WorkShare } from '../../net/work-limiter.ts'
 import { largestMessage, type NewAttachment } from '../model.ts'
 
 /** Timeout in milliseconds for all URLs of one message together. */
@@ -14,7 +14,7 @@ const maxBytes = Math.floor((largestMessage * 3 * 76) / (4 * 78))
 /** How URLs are fetched. */
 interface FetchOptions {
   outside: Outside
-  share: FetchShare
+  share: WorkShare
   signal: AbortSignal
 }
 

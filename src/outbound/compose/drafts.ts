@@ -3,7 +3,7 @@ import { type Clock, day } from '../../core/clock.ts'
 import type { Outside } from '../../net/outside.ts'
 import type { Draft, MessageContent } from './compose.ts'
 import { attachmentsOf } from './attachments.ts'
-import type { FetchShare } from '../../net/fetch-limiter.ts'
+import type { WorkShare } from '../../net/work-limiter.ts'
 import { headerFields, messageIds, requireWritable } from './header-fields.ts'
 import type { NewEmail, NewForward, NewReply } from '../model.ts'
 import { recipientAddress } from './recipients.ts'
@@ -38,7 +38,7 @@ export class Drafts {
   }
 
   /** Reads the content of a request, without recipients, time and the message it answers. Throws Fault invalid_request. */
-  async read(input: SendRequest, share: FetchShare, signal: AbortSignal): Promise<MessageContent> {
+  async read(input: SendRequest, share: WorkShare, signal: AbortSignal): Promise<MessageContent> {
     const { fields, known } = headerFields(input.headers)
     const subject = one(input.subject, known.subject, 'subject') ?? ''
     requireWritable(subject, 'subject')

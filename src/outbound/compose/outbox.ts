@@ -13,7 +13,7 @@ import type { Examiner } from '../../mail/workers/examiner.ts'
 import type { Examination } from '../../mail/types.ts'
 import type { Email, Envelope } from '../../mail/model.ts'
 import type { StoredMessage, OutgoingEmails } from '../../mail/outgoing.ts'
-import type { Trash } from '../../ops/retention/trash.ts'
+import type { Quota } from '../../mail/quota.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 import type { Draft, MessageContent } from './compose.ts'
 import type { Composer } from './composer.ts'
@@ -30,10 +30,6 @@ import type { Suppressions } from '../suppressions.ts'
 export interface OutboxSettings {
   mode: 'direct' | 'relay' | 'none'
   relays: readonly { domains: readonly string[] }[]
-  /** Bytes of mail that one identity may store, and the operator ten times as many; 0 is no limit. */
-  quota: number
-  /** The operator's own address. */
-  operator: string
 }
 
 interface Deps {
@@ -49,7 +45,7 @@ interface Deps {
   suppressions: Suppressions
   limits: SendLimits
   plan: Plan
-  trash: Trash
+  quota: Quota
   signer: DkimSigner
   settings: OutboxSettings
 }
@@ -180,12 +176,13 @@ export class Outbox {
   }
 
   async #post(composed: ComposedEmail, known?: Examination): Promise<Email> {
-    const { database, clock, examiner, signer } = this.#deps
+    const { database, clock, examiner, signer, quota } = this.#deps
     const { caller, owner, from, raw, head, whole, addressees, send_at } = composed
     const examined = known ?? (await examiner.examine(raw, envelopeOf(from), owner.account_id))
     // a scheduled message is signed when it is sent, with the keys published then
     const signatures = send_at === null ? await signer.sign(domainOf(from), whole) : ''
-    await this.#freeQuota(owner, raw.length)
+    // whether that suffices is checked in the transaction
+    await quota.freeSpace(owner, raw.length, 'sent')
     return database.transaction(async (tx) => {
       const { keys, outgoing, limits, plan } = this.#deps
       // fetching attachments may have taken long
@@ -194,7 +191,7 @@ export class Outbox {
       const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)
-      requireQuota(row, raw.length, this.#settings)
+      quota.requireSent(row, raw.length)
       await plan.require(tx, owner.account_id, 'storage_bytes', raw.length)
       const addresses = addressees.map(({ address }) => address.address)
       const at = send_at === null ? clock.now() : Date.parse(send_at)
@@ -222,15 +219,6 @@ export class Outbox {
   #log({ id, message_id, from, size, send_at }: Email, addresses: string[]): void {
     const to = addresses.map((address) => loggable(address, 320))
     this.#deps.log.info({ email_id: id, message_id, from, to, size, send_at }, 'Message queued')
-  }
-
-  /** Purges the trash when the quota is short. The transaction checks that this suffices. */
-  async #freeQuota({ id, account_id, email, stored_bytes }: IdentityRow, octets: number): Promise<void> {
-    const { trash, plan, database } = this.#deps
-    const beyond = stored_bytes + octets - maxOf(email, this.#settings)
-    if (beyond > 0) await trash.freeBytes({ identity_id: id }, beyond)
-    const missing = octets - (await plan.available(database, account_id))
-    if (missing > 0) await trash.freeBytes({ account_id }, missing)
   }
 
   async #enqueue(
@@ -301,18 +289,6 @@ function bytesOf(text: string): number {
     if (text.charCodeAt(at) === 0x0a && text.charCodeAt(at - 1) !== 0x0d) octets += 1
   }
   return octets
-}
-
-/** Bytes of mail that the identity of an address may store. */
-function maxOf(email: string, { quota, operator }: OutboxSettings): number {
-  return quota === 0 ? Infinity : email === operator ? 10 * quota : quota
-}
-
-function requireQuota({ email, stored_bytes }: IdentityRow, size: number, settings: OutboxSettings): void {
-  const max = maxOf(email, settings)
-  if (stored_bytes + size <= max) return
-  const why = `stores ${stored_bytes} bytes of mail, and this message would exceed ${max} (mail.quota)`
-  throw conflict(`${email} ${why}; delete some of its e-mails first.`, { code: 'mailbox_full' })
 }
 
 /** Each address of the envelope once, in the field of the header that names it. */

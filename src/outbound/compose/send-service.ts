@@ -1,6 +1,6 @@
 import { conflict, Fault, invalid } from '../../core/fault.ts'
 import { type Caller, insufficientScope, may } from '../../core/scopes.ts'
-import type { FetchLimiter } from '../../net/fetch-limiter.ts'
+import type { WorkLimiter } from '../../net/work-limiter.ts'
 import type { Identities, IdentityRow } from '../../identities/identities.ts'
 import type { Emails } from '../../mail/emails.ts'
 import type { Examiner } from '../../mail/workers/examiner.ts'
@@ -21,7 +21,7 @@ interface Deps {
   examiner: Examiner
   drafts: Drafts
   outbox: Outbox
-  fetches: FetchLimiter
+  fetches: WorkLimiter
 }
 
 const none: { to: Address[]; cc: Address[] } = { to: [], cc: [] }

@@ -289,7 +289,7 @@ function notAdmitted(domain: string): Undelivered {
   return later(`no mail server of ${domain} matches its MTA-STS policy (RFC 8461)`, '4.7.0', 'policy')
 }
 
-/** A name for comparison: lower case, without a dot at the end. */
+/** A name for comparison: lower case, without a trailing dot. */
 function normalized(name: string): string {
   return name.replace(/\.$/, '').toLowerCase()
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { parseForeign } from '../../core/json-scan.ts'
+import { parseForeign } from '../../core/json.ts'
 import { retryAfter } from '../../queue/backoff.ts'
 import { callConfigured, Unreachable } from '../../net/outside.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'

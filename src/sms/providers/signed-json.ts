@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { Fault, placeOf } from '../../core/fault.ts'
-import { JsonScan } from '../../core/json-scan.ts'
+import { JsonScan } from '../../core/json.ts'
 
 /** The largest clock difference of a signed call, in seconds. */
 const drift = 300

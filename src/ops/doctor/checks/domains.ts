@@ -8,7 +8,7 @@ export interface SeenRecord {
   /** True if it is a DKIM key that signs nothing now. */
   idle: boolean
   status: 'missing' | 'invalid' | 'valid'
-  /** True if the DNS gave no answer, so that this result is older or unknown. */
+  /** True if the DNS lookup failed, so that this result is older or unknown. */
   unanswered: boolean
   /** When the DNS last answered; null when unknown. */
   seen_at: string | null
