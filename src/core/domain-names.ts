@@ -4,7 +4,7 @@ import { domainToASCII, domainToUnicode } from 'node:url'
 /** Characters of a name as the DNS has it (RFC 1035 2.3.4, less the length octets). */
 const longestName = 253
 
-/** A letter of ASCII, a digit, a hyphen, an underscore, a dot, or what only an internationalized name has. */
+/** A letter of ASCII, a digit, a hyphen, an underscore, a dot, or a character of internationalized names. */
 const written = /^[\w.\u{80}-\u{10ffff}-]+$/u
 const nonAscii = /[^\0-\x7f]/
 /** An LDH label (RFC 5890 2.3.1), or one with underscores: host names have none, and mail comes from names that do. */

@@ -129,7 +129,7 @@ export class Admission {
     if (!(await this.#identify(request))) throw noLongerAdmitted(caller)
   }
 
-  /** Calls by the control socket have all scopes: whoever can open it can read the whole data directory. */
+  /** Calls by the control socket have all scopes: a process that can open it can read the whole data directory. */
   #admitOperator(request: AdmissionRequest, account = this.#authenticators.operator): AdmissionResult {
     const caller = { ...anonymous(request), ip: 'local' }
     if (!this.#authenticators.exists(account)) return { caller, fault: notFound('account'), rateLimit: undefined }

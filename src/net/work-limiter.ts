@@ -8,7 +8,7 @@ export interface WorkLimits {
   concurrent: { all: number; one: number }
   /** Items of fewer bytes begin at once, and do not count among these. */
   large?: number
-  /** What a caller is told at the limit of bytes. */
+  /** The message to a caller at the limit of bytes. */
   message: string
 }
 

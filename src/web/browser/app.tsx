@@ -34,12 +34,12 @@ export function App(): JSX.Element {
   }, [signedIn])
   if (error) {
     return (
-      <main class="door">
+      <main class="centered">
         <Trouble error={error} again={find} />
       </main>
     )
   }
-  if (session.value === undefined) return <main class="door" aria-busy="true" />
+  if (session.value === undefined) return <main class="centered" aria-busy="true" />
   return (
     <>
       <Content />

@@ -41,7 +41,7 @@ function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
 /** The page without a session. */
 export function SignInPage(): JSX.Element {
   return (
-    <main class="door" id="main">
+    <main class="centered" id="main">
       <h1>Pillarbox</h1>
       <SignInForm />
       <p class="hint">
@@ -64,7 +64,7 @@ export function SignInAgain(): JSX.Element {
 /** Shown over plain http, where browsers neither store the session cookie nor provide the APIs that the page needs. */
 export function Insecure(): JSX.Element {
   return (
-    <main class="door" id="main">
+    <main class="centered" id="main">
       <h1>This page needs https, or localhost</h1>
       <p>This connection is plain http: others on the network could read your password and mail. Signing in is disabled.</p>
       <p class="hint">
