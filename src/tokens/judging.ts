@@ -58,7 +58,7 @@ export class Judging implements TokenJudge {
     const agentId = agentOfDid(publicUrl(), sub) ?? null
     const identityId = agentId === null ? sub : (await agents.byId(agentId))?.agent.identity_id
     const bearer = identityId === undefined ? undefined : await bearers.find(identityId)
-    if (!bearer) throw new InvalidToken('unknown_subject', `${sub} does not exist here, or no longer.`)
+    if (!bearer) throw new InvalidToken('unknown_subject', `The subject ${sub} does not exist here, or no longer.`)
     if (bearer.status === 'suspended') throw new InvalidToken('suspended', `${sub} is suspended.`)
     if (claims['generation'] !== bearer.generation) throw new InvalidToken('revoked', 'It was revoked.')
     return { identityId: bearer.id, agentId }

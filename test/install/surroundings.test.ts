@@ -47,7 +47,7 @@ test('what is wrong is named, with what would be right', async () => {
     .mx('far.test', 'mx.far.test')
     .a('mx.far.test', '127.0.0.1')
   const found = await seen({ outside: 'far.test', port: await speaker('554 no\r\n') }, dns)
-  expect(found.get('hostname')).toMatchObject({ good: false, text: expect.stringContaining('leads to 9.9.9.9') })
+  expect(found.get('hostname')).toMatchObject({ good: false, text: expect.stringContaining('points to 9.9.9.9') })
   expect(found.get('ptr')).toMatchObject({
     good: false,
     text: expect.stringContaining('named vps-17.provider.test, it should be mx.agents.test'),

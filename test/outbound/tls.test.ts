@@ -75,7 +75,7 @@ test('a server that was known for its TLS gets nothing in the clear for a day, a
   sink.script = (line) => (line === 'STARTTLS' ? '454 4.7.0 Not now' : undefined)
   expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({
     enhanced_code: '4.7.5',
-    response: expect.stringContaining('had TLS with a good certificate before'),
+    response: expect.stringContaining('had TLS with a valid certificate before'),
     mx: 'mx.far.test',
     tls: null,
   })

@@ -226,7 +226,7 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
         uses: [],
         names: ['mta-sts.late.test'],
         source: 'acme',
-        problem: expect.stringContaining('mta-sts.late.test: the CA said'),
+        problem: expect.stringContaining('mta-sts.late.test: CA error'),
       },
     ])
     const { port } = box.app.httpAddresses.tls!
@@ -253,6 +253,6 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
     expect((await box.call('POST', '/v1/certificates/renew')).body.data).toMatchObject([{ source: 'acme', problem: null }])
     const stranger = await scene({ PILLARBOX_HTTP__TLS__LISTEN: '' }, { binding })
     const { body } = await stranger.box.call('POST', '/v1/certificates/renew')
-    expect(body.data[0].problem).toMatch(/^The CA said: .+ \(externalAccountRequired\)$/)
+    expect(body.data[0].problem).toMatch(/^CA error: .+ \(externalAccountRequired\)$/)
   })
 })

@@ -52,10 +52,10 @@ test('a DID of another box is looked up: one that is not there is denied, one th
 
   host.publish(host.did('quiet'), key, { assertionMethod: [] })
   const quiet = await evaluate(host.did('quiet'))
-  expect([quiet.decision, quiet.reasons[0]]).toEqual(['deny', expect.stringContaining('vouches for nothing')])
+  expect([quiet.decision, quiet.reasons[0]]).toEqual(['deny', expect.stringContaining('has no keys')])
 
   const gone = await evaluate(host.did('nobody'))
-  expect([gone.decision, gone.score, gone.reasons]).toEqual(['deny', 0, [expect.stringContaining('knows no')]])
+  expect([gone.decision, gone.score, gone.reasons]).toEqual(['deny', 0, [expect.stringContaining(' has no ')]])
   host.publish(host.did('mallory'), key, { id: host.did('ada') })
   expect((await evaluate(host.did('mallory'))).decision).toBe('deny')
   expect((await evaluate(`${host.did('a')}:..:b`)).decision).toBe('deny')

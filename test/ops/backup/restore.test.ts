@@ -114,7 +114,7 @@ test('without the keys what they sealed is given up, and the box works', async (
     warnings: [
       expect.stringMatching(/revoked/),
       expect.stringMatching(/^Its queue contains .*scheduled e-mails: 1/),
-      expect.stringMatching(/^Given up/),
+      expect.stringMatching(/^Discarded/),
     ],
   })
   const restored = await started(data, box.env)

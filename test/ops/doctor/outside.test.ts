@@ -132,7 +132,7 @@ test('config check as root reads what the settings name as the user of the box, 
   const told = await box.doctor('root')
   expect(told.line('config', 'PASSPHRASE_FILE')).toMatchObject({
     status: 'fail',
-    fix: expect.stringContaining(`Let user ${owner.uid} read it`),
+    fix: expect.stringContaining(`Make it readable for user ${owner.uid}`),
   })
   chownSync(passphrase, owner.uid, owner.gid)
   expect(await box.command('root', 'config', 'check')).toMatchObject({
