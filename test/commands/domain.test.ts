@@ -74,7 +74,7 @@ test.each([true, false])(
       errors: 'pillarbox.test has no alias sales@pillarbox.test. List its aliases: pillarbox domain alias list pillarbox.test\n',
     })
     expect((await pillarbox(box, 'domain', 'catch-all', 'pillarbox.test', '--none')).output).toBe(
-      'Mail for unknown addresses of pillarbox.test is refused.\n',
+      'Mail for unknown addresses of pillarbox.test is rejected.\n',
     )
     const listed = await pillarbox(box, 'domain', 'alias', 'list', 'pillarbox.test', '--json')
     expect(JSON.parse(listed.output)).toMatchObject([{ address: 'press@pillarbox.test' }])

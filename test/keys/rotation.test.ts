@@ -210,7 +210,7 @@ test('a key that is handed over is read and never written; changing it is the op
 
   const refused = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
   expect(await refused.ended).toBe(78)
-  expect(refused.errors()).toContain(`handed over in ${handed}`)
+  expect(refused.errors()).toContain(`read from ${handed}`)
   expect(refused.errors()).toContain(`copy it to ${own}`)
   expect(readdirSync(keysOf(box))).toEqual([])
 
@@ -220,7 +220,7 @@ test('a key that is handed over is read and never written; changing it is the op
   const rotating = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
   expect([await rotating.ended, rotating.errors()]).toEqual([0, ''])
   box.env['PILLARBOX_MASTER_KEY_FILE'] = handed
-  await expect(box.restart()).rejects.toThrow(`${own} is: hand that one over`)
+  await expect(box.restart()).rejects.toThrow(`${own} is: provide that key`)
   writeFileSync(join(credentials, 'new'), readFileSync(own), { mode: 0o400 })
   box.env['PILLARBOX_MASTER_KEY_FILE'] = join(credentials, 'new')
   await box.restart()

@@ -153,7 +153,7 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
     expect(status).toBe(200)
     const [main] = body.data
     expect(main).toMatchObject({ source: 'acme', uses: [], issuer: null, names: [mx] })
-    expect(main.problem).toMatch(/^mx\.example\.test: the CA said: .*(?:DNS|resolve|IP)/i)
+    expect(main.problem).toMatch(/^mx\.example\.test: CA error: .*(?:DNS|resolve|IP)/i)
     const wait = Date.parse(main.next_try_at) - Date.parse(main.tried_at)
     expect(wait).toBeGreaterThan(4 * 60_000)
     expect(wait).toBeLessThan(6 * 60_000)

@@ -30,7 +30,7 @@ const conventions = `Every call except the public ones requires \`Authorization:
 an empty body means \`{}\`. Limits of a body: 1 MiB (64 KiB without a key, 40 MiB for an e-mail; else \`body_too_large\`), 32 levels (\`too_deep\`),
 10,000 tokens, which are opening braces and brackets, commas and colons outside of strings (\`too_many_tokens\`), keys of 1,024 bytes (\`too_long_key\`),
 1,000,000 bytes outside of strings, such as white space (\`too_much_padding\`), and 6,291,456 escapes in strings (\`too_many_escapes\`).
-Bodies being read are limited to 48 MiB for each account and 96 MiB in total; above that the response is \`rate_limited\`, \`too_much_at_once\`.
+Bodies being read are limited to 48 MiB for each account and 96 MiB in total; above that the response is \`rate_limited\`, \`too_much_at_once\`. An account that uses less than 1 MiB is not rejected because of others.
 Unread responses are limited to 48 MiB for each account; above that the next call is \`rate_limited\`, \`too_much_unread\`. Above 144 MiB in total, the connections of the client with the most unread bytes are closed.
 Accounts (without a key: networks) take turns; at most 1,000 calls of one wait, and the next is \`rate_limited\`, \`too_many_waiting\`.
 Unknown fields and parameters are rejected; the error names the nearest known one. Times are ISO 8601 in UTC, ids are opaque.

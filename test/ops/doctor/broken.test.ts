@@ -485,7 +485,9 @@ describe('names the fault', () => {
     expect(await linesOf(compared, 'clock')).toMatchObject([{ status: 'pass' }])
     await compared.call('POST', '/v1/identities', { name: 'Ada' })
     clock.ahead -= 60 * minute
-    expect(await linesOf(compared, 'clock')).toMatchObject([{ status: 'fail', message: expect.stringContaining('It was set back') }])
+    expect(await linesOf(compared, 'clock')).toMatchObject([
+      { status: 'fail', message: expect.stringContaining('It was set back') },
+    ])
   })
 
   test('of backups that nobody makes, or made long ago, or without the keys', async () => {
