@@ -11,7 +11,7 @@ describe('identities', () => {
     const made = await pillarbox(box, ['identity', 'create', 'Ada Lovelace', '--username', 'ada', '--phone'])
     expect(made).toMatchObject({ status: 0, errors: '' })
     expect(made.output).toMatch(
-      /^Ada Lovelace was made: ident_\w{26}, with the address ada@pillarbox\.test, and the number \+\d+\.\n$/,
+      /^Ada Lovelace was created: ident_\w{26}, with the address ada@pillarbox\.test, and the number \+\d+\.\n$/,
     )
     const id = /ident_\w+/.exec(made.output)![0]
     for (const who of [id, 'ada lovelace', 'ADA@pillarbox.test']) {
