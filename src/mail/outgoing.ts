@@ -37,7 +37,7 @@ export interface StoredMessage {
   recipients: RecipientRow[]
 }
 
-/** What a courier needs to deliver a message to one recipient. */
+/** The data a courier needs to deliver a message to one recipient. */
 export interface QueuedEmail {
   recipient: RecipientRow
   email: StoredEmail
@@ -145,7 +145,7 @@ export class OutgoingEmails {
     return deliveryOf(row)
   }
 
-  /** Whether this recipient is outside of the sending account. */
+  /** True if this recipient is outside of the sending account. */
   async isExternalRecipient(reader: Reader, { email_id, address }: RecipientRow): Promise<boolean> {
     const sender = await reader.get<{ account_id: string }>(
       sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}`,

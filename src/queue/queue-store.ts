@@ -32,9 +32,9 @@ export interface Result extends AttemptReport {
   answer: unknown
   /** When the next attempt is due, ISO 8601. */
   next?: string
-  /** Whether it was slow: its lane then shares the capacity of slow lanes. */
+  /** True if it was slow: its lane then shares the capacity of slow lanes. */
   slow?: boolean
-  /** Whether the next attempt comes earlier than planned and so takes no place in the schedule. */
+  /** True if the next attempt comes earlier than planned and so takes no place in the schedule. */
   early?: boolean
 }
 
@@ -103,7 +103,7 @@ export class QueueStore {
     return row !== undefined
   }
 
-  /** Closes a lane: nothing in it is claimed any more, and its deliveries are removed later. */
+  /** Closes a lane: nothing in it is claimed, and its deliveries are removed later. */
   async closeLane(tx: Transaction, { kind, lane, account_id }: AccountLane): Promise<void> {
     await tx.run(sql`UPDATE delivery_lanes SET due_at = NULL, closed = 1 WHERE kind = ${kind} AND lane = ${lane}`)
     await tx.run(

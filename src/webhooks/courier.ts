@@ -62,7 +62,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     this.#deps = deps
     this.#answers = deps.metrics.counter(
       'pillarbox_webhook_answers_total',
-      'What endpoints answered: 2xx, 3xx, 4xx, 5xx, or none within the time',
+      'Responses of endpoints: 2xx, 3xx, 4xx, 5xx, or none within the timeout',
       ['answer'],
     )
     deps.events.onRedaction(() => this.#bodies.clear())
@@ -79,7 +79,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
       sql`SELECT id, url, headers, secret, previous_secret, previous_expires_at FROM webhooks WHERE id = ${load.webhook_id}
         AND ${listening(clock.now())}`,
     )
-    if (!webhook) throw new Refused(heard({ error: 'the webhook is switched off' }))
+    if (!webhook) throw new Refused(heard({ error: 'the webhook is disabled' }))
     noted['host'] = new URL(webhook.url).host
     let answer: OutsideAnswer
     try {
@@ -136,7 +136,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     const { status: code, error } = answerOf(answer)
     const end = { code, error: error === null ? null : loggable(error, 512), attempt, result: results[outcome] }
     const line = { queue_id, webhook_id, event_id, event, ...notes, ...end, next_attempt_at: next ?? null, ms }
-    if (outcome === 'failed') this.#deps.log.warn(line, 'Webhook attempt failed for good')
+    if (outcome === 'failed') this.#deps.log.warn(line, 'Webhook delivery failed')
     else this.#deps.log.info(line, 'Webhook attempt')
   }
 
@@ -155,7 +155,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
 
   async retry(tx: Transaction, { webhook_id }: WebhookLoad): Promise<void> {
     const webhook = await tx.get(sql`SELECT 1 FROM webhooks WHERE id = ${webhook_id} AND ${listening(this.#deps.clock.now())}`)
-    if (!webhook) throw conflict('The webhook is switched off, or gone.', { code: 'webhook_inactive' })
+    if (!webhook) throw conflict('The webhook is disabled or deleted.', { code: 'webhook_inactive' })
   }
 
   // only committed state: a change that is rolled back must not hide a failure

@@ -174,7 +174,7 @@ export class Outbox {
     await limits.require(database, this.sendCountOf(owner.id, from, addresses, at))
   }
 
-  /** Whether mail for this domain leaves the box at all. */
+  /** True if mail for this domain leaves the box at all. */
   leaves(domain: string): boolean {
     return this.#settings.mode !== 'none' || this.#settings.relays.some(({ domains }) => domains.includes(domain))
   }

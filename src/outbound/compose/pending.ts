@@ -175,7 +175,7 @@ export class Pending implements Dispatcher {
     return row!.account_id
   }
 
-  /** Stops a delivery. Returns whether nothing is sent any more; a scheduled message was never sent, however often its release was attempted. */
+  /** Stops a delivery. Returns true if nothing more is sent; a scheduled message was never sent, however often its release was attempted. */
   async #stop(tx: Transaction, { status }: RecipientRow, deliveryId: string): Promise<boolean> {
     const { queue } = this.#deps
     if (await queue.cancel(tx, deliveryId)) return true

@@ -137,7 +137,7 @@ export class SendService {
     const { to, cc } = email.recipients
     if (email.direction === 'outbound') return { to: [], cc }
     const addresses = [...to, ...cc].map(({ address }) => mailboxOf(address))
-    // a catch-all is told by where the message arrived
+    // a catch-all is recognized by the address where the message arrived
     const own = new Set([owner.email, mailboxOf(email.to), ...(await this.#deps.identities.ownAmong(owner.id, addresses))])
     const isOther = ({ address }: Address): boolean => !own.has(mailboxOf(address))
     return { to: to.filter(isOther), cc: cc.filter(isOther) }

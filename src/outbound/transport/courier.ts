@@ -184,7 +184,7 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     })
   }
 
-  /** Whether the next attempt may come earlier than planned, which is limited for each message. */
+  /** True if the next attempt may come earlier than planned, which is limited for each message. */
   async #mayRetryEarly({ recipient_seq }: EmailLoad): Promise<boolean> {
     const queuedEmail = await this.#deps.outgoing.queuedEmail(recipient_seq)
     if (!queuedEmail) return false

@@ -77,7 +77,7 @@ export class Outcomes {
     }
   }
 
-  /** Whether a deferral is the first one, or the first after four hours. */
+  /** True if a deferral is the first one, or the first after four hours. */
   async #isReportable(tx: Transaction, { delivery_id }: RecipientRow): Promise<boolean> {
     if (delivery_id === null) return false
     const attempts = (await attemptsOf(tx, [delivery_id])).get(delivery_id) ?? []
@@ -89,7 +89,7 @@ export class Outcomes {
   }
 }
 
-/** What became of the recipient. */
+/** The outcome for the recipient. */
 export function statusOf(
   outcome: Outcome,
   reply: TransportAnswer,

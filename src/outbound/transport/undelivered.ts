@@ -17,7 +17,7 @@ export interface TransportAnswer extends AttemptAnswer {
 export interface Security {
   version: string
   cipher: string
-  /** Whether the certificate was checked and valid. */
+  /** True if the certificate was checked and valid. */
   verified: boolean
 }
 
@@ -41,7 +41,7 @@ export class Undelivered extends Error {
   security: Security | null = null
   /** The longest wait until the next attempt, in milliseconds. */
   readonly maxDelay: number | undefined
-  /** What a report says of the step `tls`. */
+  /** The result of the step `tls` for reports. */
   readonly tlsFailure: TlsFailure | undefined
 
   constructor(
@@ -60,7 +60,7 @@ export class Undelivered extends Error {
     this.tlsFailure = tlsFailure
   }
 
-  /** Whether the failure is permanent. */
+  /** True if the failure is permanent. */
   get permanent(): boolean {
     return this.answer.outcome !== 'deferred'
   }

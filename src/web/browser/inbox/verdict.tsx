@@ -66,7 +66,7 @@ function spfWords({ result, domain, reason }: Authentication['spf']): string {
       return `The sending server is probably not authorized by ${who} (softfail).`
     case 'none':
     case 'neutral':
-      return `${domain ?? 'The sender'} publishes no list of servers that may send for it.`
+      return `${domain ?? 'The sender'} publishes no SPF record.`
     default:
       return `The check failed${because(reason)}.`
   }
