@@ -1,12 +1,8 @@
-import { type Clock, day, hour, iso } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
-import { type Database, sql } from '../../store/database.ts'
+import type { Basis } from '../../basis.ts'
+import { day, hour, iso } from '../../core/clock.ts'
+import { sql } from '../../store/database.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-}
+type Deps = Pick<Basis, 'database' | 'clock' | 'log'>
 
 interface Row {
   checked_at: string
