@@ -11,16 +11,17 @@ import { CertificatesModule } from './certificates/module.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
 import type { ScheduleTest } from './core/cron.ts'
-import { Cursors } from './core/cursor.ts'
+import { Cursors } from './store/page.ts'
 import type { Log, LogModule } from './core/log.ts'
 import type { Metrics } from './core/metrics.ts'
 import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal/seal.ts'
-import { FetchLimiter } from './net/fetch-limiter.ts'
+import { WorkLimiter } from './net/work-limiter.ts'
+import { fetchLimits } from './net/outside.ts'
 import { Queue } from './queue/queue.ts'
 import type { DoctorTest } from './ops/doctor/outer-checks.ts'
-import { presentListeners } from './ops/doctor/listeners.ts'
+import { presentListeners } from './ops/doctor/checks/ports.ts'
 import { DoctorModule } from './ops/doctor/module.ts'
 import type { RsaPair } from './domains/keys.ts'
 import { DomainsModule } from './domains/module.ts'
@@ -118,13 +119,13 @@ export function assemble(basis: Basis): {
   eventMetrics(metrics, events)
   const common = { ...basis, events, cursors, plan }
   const keeping = new RetentionModule({ ...common, log: logOf('retention') })
-  const { trash } = keeping
+  const { trash, quota } = keeping
   const queue = new Queue({ ...common, log: logOf('delivery'), kept: keeping.deliveries })
   const people = new AccountsModule({ ...common, codeAt, log: logOf('account') })
   const { keys, holders } = people
   const ours = new DomainsModule({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
-  const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
+  const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: quota.storageOf })
   keeping.serve(identities)
   const aliases = new Aliases({ ...common, domains, identities })
   const urls = new SignedUrls({ ...basis, holders, key: seal.key('signed urls') })
@@ -137,6 +138,7 @@ export function assemble(basis: Basis): {
     ...common,
     certificates: certificates.current,
     trash,
+    quota,
     identities,
     hosted: domains,
     log: logOf('smtp'),
@@ -145,10 +147,10 @@ export function assemble(basis: Basis): {
     urls,
   })
   mail.addSystemAddressHandler(new ReportHandler({ clock, log: logOf('domains') }))
-  const fetches = new FetchLimiter()
+  const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({
     ...common,
-    trash,
+    quota,
     keys,
     identities,
     domains,

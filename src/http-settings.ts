@@ -1,4 +1,4 @@
-import { type Config, controlSocket, type Endpoint } from './config.ts'
+import { type Config, controlSocket } from './config.ts'
 import type { ServedCertificate } from './http/server/listener.ts'
 import type { HttpSettings } from './http/server/server.ts'
 
@@ -6,8 +6,8 @@ import type { HttpSettings } from './http/server/server.ts'
 export function httpSettings(config: Config, certificates: ServedCertificate): HttpSettings {
   const { http, metrics } = config
   return {
-    listen: spelled(http.listen),
-    tls: http.tls && { ...certificates, listen: spelled(http.tls.listen) },
+    listen: http.listen,
+    tls: http.tls && { ...certificates, listen: http.tls.listen },
     public_url: config.public_url,
     trusted_proxies: http.trusted_proxies,
     cors_origins: http.cors_origins,
@@ -21,10 +21,6 @@ export function httpSettings(config: Config, certificates: ServedCertificate): H
     uncounted: [...http.trusted_proxies, '127.0.0.0/8', '::1/128'],
     max_connections_per_address: http.max_connections_per_address,
     control: controlSocket(config),
-    metrics: { listen: metrics.listen && spelled(metrics.listen), token: metrics.token },
+    metrics: { listen: metrics.listen, token: metrics.token },
   }
-}
-
-function spelled({ host, port }: Endpoint): string {
-  return host === undefined ? `:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

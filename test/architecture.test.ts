@@ -31,7 +31,7 @@ const capabilities = (
   'message smtp mailauth domains identities accounts mail outbound certificates reporting ' +
   'sms totp cards agents tokens trust timeline webhooks realtime jobs ops web'
 ).split(' ')
-const program = 'http-settings first-start data-directory unopened assembly app install release commands main'.split(' ')
+const program = 'http-settings data-directory unopened assembly app install release commands main'.split(' ')
 /** Folders and single files of src, from below: a value is imported from what stands further to the left. */
 const order = [...foundation, ...capabilities, ...program]
 

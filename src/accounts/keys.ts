@@ -1,16 +1,15 @@
 import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { type Caller, makerOf, type Scope, scopes as allScopes } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import { KeyLimits, makesOthers } from './key-limits.ts'
-import type { KeyRow } from './key-row.ts'
+import { endOfSecret, type KeyRow, Origins } from './origins.ts'
 import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
-import { endOfSecret, Origins } from './origins.ts'
 import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
 
@@ -110,7 +109,7 @@ export class Keys {
     const identityId = input.identity_id ?? caller.identity_id
     if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
     if (input.expires_at !== undefined && Date.parse(input.expires_at) <= this.#clock.now()) {
-      throw invalid('expires_at', 'expires_at must lie in the future.')
+      throw invalid('expires_at', 'expires_at must be in the future.')
     }
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
     const key = newKey()
@@ -156,10 +155,7 @@ export class Keys {
     })
   }
 
-  list(
-    caller: Caller,
-    { created_by, ...paging }: ApiKeyFilter,
-  ): Promise<{ data: ApiKey[]; has_more: boolean; next_cursor: string | null }> {
+  list(caller: Caller, { created_by, ...paging }: ApiKeyFilter): Promise<Page<ApiKey>> {
     const by = created_by === undefined ? [] : [sql`created_by = ${created_by}`]
     const own = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
     return page<KeyRow, ApiKey>(this.#database, this.#cursors, paging, {

@@ -122,7 +122,7 @@ export class Plan {
 
   #count(what: Counted): Count {
     const count = this.#counts.get(what)
-    if (!count) throw new Error(`Nobody counts ${what}.`)
+    if (!count) throw new Error(`No counter is registered for ${what}.`)
     return count
   }
 }

@@ -1,4 +1,4 @@
-import { trimEnd } from '../core/trim.ts'
+import { trimEnd } from '../core/text.ts'
 import type { EventLog } from '../events/log.ts'
 import { identityDeleted, identityUpdated } from '../identities/model.ts'
 import type { TokenSigner } from '../tokens/model.ts'

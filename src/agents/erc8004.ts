@@ -1,11 +1,10 @@
 import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import { type Database, sql } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import type { Agents } from './agents.ts'
 import type { Erc8004Link, NewErc8004Link } from './erc8004-shapes.ts'
 import { keccak_256 } from '@noble/hashes/sha3'
@@ -67,11 +66,7 @@ export class Erc8004Links {
     })
   }
 
-  async list(
-    caller: Caller,
-    agentId: string,
-    paging: Paging,
-  ): Promise<{ data: Erc8004Link[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, agentId: string, paging: Paging): Promise<Page<Erc8004Link>> {
     const { database, cursors, agents } = this.#deps
     await agents.row(caller, agentId)
     return page<LinkRow, Erc8004Link>(database, cursors, paging, {

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import type { EventLog } from '../events/log.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Module } from '../module.ts'

@@ -1,20 +1,17 @@
 import { Deleted, Page } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Agents } from './agents.ts'
 import { Agent, AgentChange, AgentFilter, NewAgent } from './model.ts'
 
-const tag = 'Agents'
+const route = routeOf('Agents')
 
 export function routes(agents: Agents): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/agents',
+    route('POST', '/agents', {
       scope: 'identities:write',
-      tag,
       summary: 'Create an agent',
       description:
-        'The public face of an identity: with it strangers can find out who writes to them. Its name, description, avatar, links and e-mail address ' +
+        'The public profile of an identity, with which recipients can look up a sender. Its name, description, avatar, links and e-mail address ' +
         'are public from now on.',
       body: NewAgent,
       reply: Agent,
@@ -30,46 +27,33 @@ export function routes(agents: Agents): AnyRoute[] {
       },
       handle: ({ caller, body }) => agents.create(caller, body),
     }),
-    route({
-      method: 'GET',
-      path: '/agents',
+    route('GET', '/agents', {
       scope: 'identities:read',
-      tag,
       summary: 'List agents',
-      description: 'Newest first. With `handle` the one agent of that handle, if it is of this account.',
+      description: 'Newest first. With `handle` only the agent with that handle, if it belongs to this account.',
       query: AgentFilter,
       reply: Page(Agent),
       handle: ({ caller, query }) => agents.list(caller, query),
     }),
-    route({
-      method: 'GET',
-      path: '/agents/:id',
+    route('GET', '/agents/:id', {
       scope: 'identities:read',
-      tag,
       summary: 'Get an agent',
       reply: Agent,
       handle: ({ caller, params }) => agents.get(caller, params.id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/agents/:id',
+    route('PATCH', '/agents/:id', {
       scope: 'identities:write',
-      tag,
       summary: 'Change an agent',
-      description: 'A handle that was changed stays the agent’s own: it still leads to it, and can be taken back.',
+      description: 'A former handle remains reserved for the agent: it still resolves to it, and the agent can return to it.',
       body: AgentChange,
       reply: Agent,
       example: { body: { description: 'Books tables and taxis.', metadata: { city: 'London' } } },
       handle: ({ caller, params, body }) => agents.update(caller, params.id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/agents/:id',
+    route('DELETE', '/agents/:id', {
       scope: 'identities:write',
-      tag,
       summary: 'Delete an agent',
-      description:
-        'Its documents are gone, and its DID resolves no more. The identity stays; the handles are nobody’s ever after.',
+      description: 'Its documents are removed, and its DID no longer resolves. The identity stays; its handles are never reused.',
       reply: Deleted,
       handle: ({ caller, params }) => agents.remove(caller, params.id),
     }),

@@ -1,15 +1,14 @@
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, hour, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import { bytesOf } from './encrypted.ts'
 import type { Ledger } from './ledger.ts'
 import {
@@ -24,7 +23,7 @@ import {
   type NewCard,
 } from './model.ts'
 import { periodEnd } from './periods.ts'
-import { type CardRow, limitsOf, livingRowOf, rowOf, budgetState, toCard } from './row.ts'
+import { budgetState, type CardRow, limitsOf, livingRowOf, rowOf, toCard } from './row.ts'
 import { budgetOf, nameOf, resetOf } from './spellings.ts'
 
 interface Deps {
@@ -93,11 +92,7 @@ export class Cards {
     })
   }
 
-  async list(
-    caller: Caller,
-    identityId: string,
-    paging: Paging,
-  ): Promise<{ data: Card[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, identityId: string, paging: Paging): Promise<Page<Card>> {
     const { database, clock, cursors, identities } = this.#deps
     await identities.row(caller, identityId)
     return page<CardRow, Card>(database, cursors, paging, {
@@ -155,7 +150,7 @@ export class Cards {
       const before = { ...row, ...budgetState(row, now) }
       const { budget_cents = before.budget_cents, currency = before.currency, period = before.period } = input
       if (currency !== before.currency && before.spent_cents > 0 && !reset) {
-        throw conflict(`What is spent is in ${before.currency}: the currency can be changed with reset_spent only.`, {
+        throw conflict(`Spending was recorded in ${before.currency}: the currency can be changed only with reset_spent.`, {
           code: 'currency_in_use',
           param: 'currency',
         })

@@ -1,6 +1,6 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Module } from '../module.ts'

@@ -31,7 +31,7 @@ export function resetOf({ reset_spent, reset_spend }: LimitsChange): boolean {
 
 function one<Value>(param: string, other: string, value: Value | undefined, otherValue: Value | undefined): Value | undefined {
   if (value !== undefined && otherValue !== undefined && value !== otherValue) {
-    throw invalid(param, `Give ${param} or ${other}, not two different ones.`)
+    throw invalid(param, `Send ${param} or ${other}, not two different values.`)
   }
   return value ?? otherValue
 }

@@ -19,7 +19,7 @@ export function refusalIn({ status, headers, data }: CaAnswer): AuthorityError |
   const said = [problem, ...(Array.isArray(problem.subproblems) ? (problem.subproblems as unknown[]) : [])]
     .map(describeProblem)
     .filter(Boolean)
-  const words = said.length > 0 ? `The CA said: ${said.join('; ')}` : `The CA answered ${status}`
+  const words = said.length > 0 ? `CA error: ${said.join('; ')}` : `The CA answered ${status}`
   const kind = typeof problem.type === 'string' ? ` (${problem.type.replace(/^urn:ietf:params:acme:error:/, '')})` : ''
   return new AuthorityError(`${words}${kind}`.slice(0, 1000), pauseOf(headers['retry-after']))
 }

@@ -3,9 +3,12 @@ import { invalid, type Judged, unquoted, valid } from './verdict.ts'
 
 /** Checks the TXT records of a DKIM selector (RFC 6376 3.6.1, RFC 8463): the key that a verifier reads must be ours. */
 export function judgeKey({ name, key }: WantedRecord, values: string[]): Judged {
-  if (!key) throw new Error('A DKIM record comes with its key.')
+  if (!key) throw new Error('A DKIM record is checked with its key.')
   if (values.length > 1) {
-    return invalid(values, `There are ${values.length} TXT records at ${name}, and verifiers take any of them; leave ours alone.`)
+    return invalid(
+      values,
+      `There are ${values.length} TXT records at ${name}, and verifiers use any of them; leave only this one.`,
+    )
   }
   const [text = ''] = values
   const reason = faultOf(text, key.public_text, key.algorithm === 'rsa-sha256' ? 'rsa' : 'ed25519')
@@ -14,28 +17,28 @@ export function judgeKey({ name, key }: WantedRecord, values: string[]): Judged 
   const readable = meant !== text && faultOf(meant, key.public_text, key.algorithm === 'rsa-sha256' ? 'rsa' : 'ed25519') === null
   return invalid(
     values,
-    readable ? 'The key is right, but quotes or backslashes became part of the record; enter it without them.' : reason,
+    readable ? 'The key is correct, but quotes or backslashes became part of the record; enter it without them.' : reason,
   )
 }
 
 function faultOf(text: string, expected: string, algorithm: string): string | null {
   const tags = tagsOf(text)
-  if (tags === null) return 'This is no DKIM record: it should be a list of tags such as v=DKIM1; k=…; p=….'
+  if (tags === null) return 'This is not a DKIM record: it should be a list of tags such as v=DKIM1; k=…; p=….'
   if ((tags.get('v') ?? 'DKIM1') !== 'DKIM1') return 'The version should be v=DKIM1.'
   const key = tags.get('p')?.replaceAll(/\s/g, '')
   if (key === undefined) return 'The record has no key (p=).'
-  if (key === '') return 'An empty p= says that the key was revoked.'
-  if ((tags.get('k') ?? 'rsa') !== algorithm) return `The kind of key should be k=${algorithm}.`
+  if (key === '') return 'An empty p= means that the key was revoked.'
+  if ((tags.get('k') ?? 'rsa') !== algorithm) return `The key type should be k=${algorithm}.`
   if (key !== expected) {
     const cut = expected.startsWith(key) || expected.endsWith(key)
     return cut
-      ? `Only ${key.length} of the ${expected.length} characters of the key are there; a text over 255 characters is written as several strings.`
-      : 'This is another key than the one that signs.'
+      ? `Only ${key.length} of the ${expected.length} characters of the key are present; a text over 255 characters must be split into several strings.`
+      : 'This is not the key that signs.'
   }
   if (!listed(tags.get('h') ?? 'sha256', 'sha256')) return 'The hashes of h= should include sha256.'
   if (!listed(tags.get('s') ?? '*', 'email') && !listed(tags.get('s') ?? '*', '*'))
     return 'The services of s= should include email.'
-  if (listed(tags.get('t') ?? '', 'y')) return 't=y says that signatures are only a test; leave it out.'
+  if (listed(tags.get('t') ?? '', 'y')) return 't=y marks signatures as a test; leave it out.'
   return null
 }
 

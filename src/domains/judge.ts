@@ -23,17 +23,17 @@ async function judgeMx({ name, value, priority }: WantedRecord, { lookup }: Chec
   const found = answers.map((answer) => `${answer.priority} ${answer.exchange || '.'}`)
   const ours = answers.find(({ exchange }) => exchange === value)
   if (!ours && answers.some(({ exchange }) => exchange === '')) {
-    return invalid(found, `This says that ${name} takes no mail at all (RFC 7505); it should be “${priority} ${value}”.`)
+    return invalid(found, `This is a null MX: ${name} accepts no mail (RFC 7505); it should be “${priority} ${value}”.`)
   }
   if (!ours) return invalid(found, `Mail for ${name} goes elsewhere; the MX record should be “${priority} ${value}”.`)
   const rival = answers.find(({ exchange, priority: other }) => exchange !== value && other <= ours.priority)
   if (rival) {
     const first = rival.priority < ours.priority ? 'first' : 'as often'
-    return invalid(found, `Mail for ${name} goes to ${rival.exchange} ${first}; give ${value} the lowest number of all, alone.`)
+    return invalid(found, `Mail for ${name} goes to ${rival.exchange} ${first}; give ${value} the only lowest number.`)
   }
   const { values } = await addresses(lookup, value)
   if (values.length === 0) {
-    return invalid(found, `${value} has no address: give it an A record (AAAA for IPv6) that leads to this box.`)
+    return invalid(found, `${value} has no address: give it an A record (AAAA for IPv6) with the address of this box.`)
   }
   return valid(found)
 }
@@ -47,14 +47,14 @@ async function judgeHost({ name, value }: WantedRecord, { lookup }: CheckContext
   if (target === value) return valid(found)
   const there = await addresses(lookup, value)
   if (here.values.some((address) => there.values.includes(address))) return valid(found)
-  return invalid(found, `${name} leads elsewhere; make it an alias (CNAME) of ${value}.`)
+  return invalid(found, `${name} points elsewhere; make it an alias (CNAME) of ${value}.`)
 }
 
 function judgeDmarc({ name, value }: WantedRecord, values: string[]): Judged {
   return only(values, /^v\s*=\s*DMARC1\s*(?:;|$)/, { name, value, what: 'DMARC' }, (text) =>
     /;\s*p\s*=\s*(?:none|quarantine|reject)\s*(?:;|$)/i.test(text)
       ? null
-      : `The record has no policy: it should hold p=none, p=quarantine or p=reject, as in “${value}”.`,
+      : `The record has no policy: it should have p=none, p=quarantine or p=reject, as in “${value}”.`,
   )
 }
 
@@ -63,13 +63,13 @@ function judgeSts({ name, value }: WantedRecord, values: string[]): Judged {
   return only(values, /^v\s*=\s*STSv1\s*(?:;|$)/, { name, value, what: 'MTA-STS' }, (text) =>
     new RegExp(String.raw`;\s*id\s*=\s*${id}\s*(?:;|$)`).test(text)
       ? null
-      : `The id is that of another policy, so that senders would not see the present one; it should be “${value}”.`,
+      : `The id belongs to another policy, so senders would not fetch the present one; it should be “${value}”.`,
   )
 }
 
 function judgeTlsRpt({ name, value }: WantedRecord, values: string[]): Judged {
   return only(values, /^v\s*=\s*TLSRPTv1\s*(?:;|$)/, { name, value, what: 'TLS report' }, (text) =>
-    /;\s*rua\s*=\s*(?:mailto|https):\S/i.test(text) ? null : `The record does not say where reports go; it should be “${value}”.`,
+    /;\s*rua\s*=\s*(?:mailto|https):\S/i.test(text) ? null : `The record has no address for reports; it should be “${value}”.`,
   )
 }
 
@@ -81,9 +81,8 @@ async function whyMissing({ name, key }: WantedRecord, domain: string, aliases: 
     const short = name.slice(0, -domain.length - 1)
     return `The record is at ${twice}: the DNS provider adds the domain itself, so its name should be entered as ${short}.`
   }
-  if (key?.state === 'spare')
-    return `There is no TXT record at ${name}. It is for the next rotation of keys, and not needed before.`
+  if (key?.state === 'spare') return `There is no TXT record at ${name}. It is required only for the next key rotation.`
   if (key?.state === 'retired')
-    return `There is no TXT record at ${name}; mail signed before the rotation can no longer be checked.`
+    return `There is no TXT record at ${name}; mail signed before the rotation can no longer be verified.`
   return `There is no TXT record at ${name}.`
 }

@@ -2,7 +2,7 @@ import type { Plan } from '../accounts/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import type { Seal } from '../core/seal/seal.ts'
@@ -19,7 +19,7 @@ import { domainFailed, domainVerified } from './model.ts'
 import { mailDomainOf } from './zone.ts'
 import { DomainReports } from './reports.ts'
 import { routes } from './routes.ts'
-import type { DomainSettings } from './settings.ts'
+import type { DomainSettings } from './records.ts'
 import { type DomainStatusReport, statusOf } from './status.ts'
 import { Verification } from './verification.ts'
 
@@ -60,7 +60,7 @@ export class DomainsModule implements Module {
     this.domains = new Domains({ ...deps, keys, nextCheck, settings, domain: config.mail.domain })
     const checked = metrics.counter(
       'pillarbox_domain_checks_total',
-      'Looks at the DNS of a domain by what they found: right, wrong, unknown (no answer), late (overtaken by another look)',
+      'DNS checks of domains by result: right, wrong, unknown (no answer), late (superseded by a newer check)',
       ['outcome'],
     )
     const verification = new Verification({

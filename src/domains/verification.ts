@@ -14,8 +14,7 @@ import type { Domains } from './domains.ts'
 import type { DomainRow } from './types.ts'
 import type { DkimKeys } from './keys.ts'
 import { type Domain, domainFailed, domainVerified } from './model.ts'
-import { keyOf, recordsOf } from './records.ts'
-import type { DomainSettings } from './settings.ts'
+import { type DomainSettings, keyOf, recordsOf } from './records.ts'
 import type { Judged, Unanswered } from './verdict.ts'
 
 interface Deps {
@@ -64,7 +63,7 @@ export class Verification {
     const row = await this.#deps.domains.row(caller, id)
     const { domain, held } = await this.#check(row, true)
     if (held) {
-      const why = `${row.name} is held by another account of this box. Who holds it must delete it there first.`
+      const why = `${row.name} is held by another account of this box. It must be deleted there first.`
       throw conflict(why, { code: 'domain_held' })
     }
     return domain
@@ -89,7 +88,7 @@ export class Verification {
       })
       if (spares.length === 0 || open.length > 0) {
         const names = open.map(({ name }) => name).join(' and ')
-        throw conflict(`The keys that would take over are not in the DNS yet: publish ${names} first.`, {
+        throw conflict(`The spare keys are not in the DNS yet: publish ${names} first.`, {
           code: 'spares_not_published',
         })
       }
@@ -142,7 +141,7 @@ export class Verification {
         } catch (error) {
           // deleted during the check
           if (error instanceof Fault && error.type === 'not_found') continue
-          log.error({ domain: row.name, err: error }, 'a domain could not be checked')
+          log.error({ domain: row.name, err: error }, 'DNS check of a domain failed')
         }
       }
     }
@@ -213,8 +212,8 @@ export class Verification {
   #turn(row: DomainRow): void {
     const { domains, log } = this.#deps
     domains.know(row)
-    if (row.status === 'verified') log.info({ domain: row.name }, 'a domain is verified')
-    else log.warn({ domain: row.name }, 'a domain was wrong in the DNS for 72 hours: it sends no more')
+    if (row.status === 'verified') log.info({ domain: row.name }, 'domain verified')
+    else log.warn({ domain: row.name }, 'domain failed: its DNS records were wrong for 72 hours, and it can no longer send')
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Identity, type IdentityFilter, Metadata } from './model.ts'
 import { invalid } from '../core/fault.ts'
-import { mergePatch } from '../core/merge-patch.ts'
+import { mergePatch } from '../core/json.ts'
 import type { Caller } from '../core/scopes.ts'
 import { join, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Rows } from '../store/rows.ts'

@@ -57,11 +57,11 @@ export class RealtimeModule implements Module {
     holders.onChange((id) => {
       this.#sockets
         .holderChanged(id)
-        .catch((error: unknown) => log.error({ err: error }, 'a changed key or session could not be read'))
+        .catch((error: unknown) => log.error({ err: error }, 'changed key or session could not be read'))
     })
     const hold: Sockets['hold'] = (socket, grant) => this.#sockets.hold(socket, grant)
     const paced = new PacedWork()
-    const failed = (error: unknown): void => log.error({ err: error }, 'an event could not be sent to a socket')
+    const failed = (error: unknown): void => log.error({ err: error }, 'event could not be sent to a WebSocket')
     const patterns = new PatternQueue({ paced, events, failed })
     const parts = { access: this.#access, events, hub, clock, hold, patterns, filters: new Filters(paced) }
     const close = (): void => this.#sockets.close()
@@ -83,7 +83,7 @@ export class RealtimeModule implements Module {
     const offered = (arrival.request.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
     const token = arrival.query['token'] ?? offered.find(isToken)
     if (token === undefined) {
-      throw new Fault('unauthorized', 'A token is needed: ?token=, or as a subprotocol after pillarbox.v1.', {
+      throw new Fault('unauthorized', 'A token is required: ?token=, or as a subprotocol after pillarbox.v1.', {
         code: 'missing_token',
       })
     }

@@ -1,18 +1,15 @@
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Access } from './access.ts'
 import { RealtimeToken, TokenInput } from './model.ts'
 
 export function routes(access: Access): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/realtime/token',
+    routeOf('Realtime')('POST', '/realtime/token', {
       // additional events of a channel require their own scopes
       scope: ['messages:read', 'emails:read', 'sms:read'],
-      tag: 'Realtime',
       summary: 'Get a token for a WebSocket',
       description:
-        'It opens what the key may read, or less, and lives and dies with the key. Expiry governs connecting and subscribing; what was subscribed goes on.',
+        'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',
       body: TokenInput,
       reply: RealtimeToken,
       secret: true,

@@ -2,12 +2,12 @@ import type { Plan } from '../accounts/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideSettings } from '../net/outside.ts'
-import type { FetchLimiter } from '../net/fetch-limiter.ts'
+import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { EventLog } from '../events/log.ts'
@@ -45,7 +45,7 @@ interface Deps {
   log: Log
   metrics: Metrics
   urls: SignedUrls
-  fetches: FetchLimiter
+  fetches: WorkLimiter
   codesIn: (subject: string, text: string) => string[]
   publicUrl: () => string
 }
@@ -135,7 +135,7 @@ export class SmsModule implements Module {
     } catch (error) {
       this.#deps.log.error(
         { err: error },
-        'the numbers of the provider could not be compared with ours; tried again within the hour',
+        'phone numbers could not be compared with those of the provider; retried within the hour',
       )
     }
   }
@@ -144,7 +144,7 @@ export class SmsModule implements Module {
     try {
       await this.#missedMessages.collect()
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'it could not be seen whether text messages were missed; tried again within the hour')
+      this.#deps.log.warn({ err: error }, 'check for missed text messages failed; retried within the hour')
     }
   }
 
@@ -160,7 +160,7 @@ export class SmsModule implements Module {
     const { log } = this.#deps
     if (!this.#provider) return
     const { name, capabilities } = this.#provider
-    log.info({ provider: name, ...capabilities }, 'text messages are carried')
+    log.info({ provider: name, ...capabilities }, 'SMS provider ready')
     if (name === 'twilio') {
       log.warn(
         { provider: name },

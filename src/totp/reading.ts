@@ -7,8 +7,7 @@ import type { Database } from '../store/database.ts'
 import { codeAt, timeLeft } from './codes.ts'
 import type { Entries } from './entries.ts'
 import { type TotpCode, totpRead } from './model.ts'
-import type { TotpRow } from './row.ts'
-import type { Secrets } from './secrets.ts'
+import type { Secrets, TotpRow } from './secrets.ts'
 
 interface Deps {
   database: Database

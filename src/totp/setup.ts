@@ -1,7 +1,6 @@
 import type * as z from 'zod'
 import { invalid } from '../core/fault.ts'
-import { readBase32 } from './base32.ts'
-import { longestSecret, type Recipe } from './codes.ts'
+import { longestSecret, readBase32, type Recipe } from './codes.ts'
 import { AccountName, Algorithm, Digits, type NewTotpEntry, Period, ServiceName } from './model.ts'
 
 /** The parsed data of a new entry. */

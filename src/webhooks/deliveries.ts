@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import { conflict } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import { type Attempt, findDelivery, listDeliveries, type QueuedDelivery } from '../queue/history.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { EventTypes } from '../events/catalogue.ts'
@@ -31,11 +31,7 @@ export class WebhookDeliveries {
     this.#deps = deps
   }
 
-  async list(
-    caller: Caller,
-    id: string,
-    paging: Paging,
-  ): Promise<{ data: WebhookDelivery[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, id: string, paging: Paging): Promise<Page<WebhookDelivery>> {
     const { database, clock, cursors } = this.#deps
     await rowOf(database, clock, caller, id)
     const list = await listDeliveries(database, cursors, { kind, lane: id, account: caller.account_id }, paging)

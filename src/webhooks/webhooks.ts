@@ -1,15 +1,15 @@
 import type { Keys } from '../accounts/keys.ts'
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, day, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { type Caller, makerOf, requireLasting, type Scope } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import { type Outside, Unreachable } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import { noteWebhookChange } from './wanted-events.ts'
 import type { EventNames } from './event-names.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
@@ -75,10 +75,7 @@ export class Webhooks {
     return { ...toWebhook(row!, sealed), secret }
   }
 
-  list(
-    caller: Caller,
-    { created_by, ...paging }: WebhookFilter,
-  ): Promise<{ data: Webhook[]; has_more: boolean; next_cursor: string | null }> {
+  list(caller: Caller, { created_by, ...paging }: WebhookFilter): Promise<Page<Webhook>> {
     const { database, cursors, sealed, clock } = this.#deps
     const by = created_by === undefined ? [] : [sql`created_by = ${created_by}`]
     const own = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]

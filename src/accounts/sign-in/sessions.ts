@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Clock, iso } from '../../core/clock.ts'
-import type { Cursors } from '../../core/cursor.ts'
+import { type Cursors, page } from '../../store/page.ts'
 import { newId } from '../../core/ids.ts'
 import { type Caller, type Scope, scopes } from '../../core/scopes.ts'
-import type { Paging } from '../../core/shapes.ts'
+import type { Page, Paging } from '../../core/shapes.ts'
 import { type Database, empty, sql, type Sql, type Transaction } from '../../store/database.ts'
-import { page } from '../../store/page.ts'
 import type { Holder } from '../keys.ts'
 import type { SessionEntry } from '../model.ts'
 
@@ -146,7 +145,7 @@ export class Sessions {
   }
 
   /** The active sessions of the caller's account. */
-  list(caller: Caller, paging: Paging): Promise<{ data: SessionEntry[]; has_more: boolean; next_cursor: string | null }> {
+  list(caller: Caller, paging: Paging): Promise<Page<SessionEntry>> {
     const now = this.#clock.now()
     const { session_idle, session_lifetime } = this.#settings
     return page<SessionRow, SessionEntry>(this.#database, this.#cursors, paging, {

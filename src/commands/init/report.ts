@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Places } from '../../install/places.ts'
 import { serviceUser } from '../../install/service-user.ts'
 import { program } from '../../install/units.ts'
-import type { ZoneRecord } from '../../install/zone.ts'
+import { isPublic } from '../../net/public-addresses.ts'
 
 /** The result of init for programs. */
 export interface InitOutcome {
@@ -66,4 +66,32 @@ function start({ system }: Places, units: string[], serve: string): string {
   }
   const right = '--inh-caps=-all,+net_bind_service --ambient-caps=-all,+net_bind_service'
   return `setpriv --reuid=${serviceUser} --regid=${serviceUser} --clear-groups ${right} ${serve}`
+}
+
+/** A record to publish, in the format of the API. */
+export interface ZoneRecord {
+  purpose: string
+  required: boolean
+  type: string
+  name: string
+  value: string
+  ttl: number
+}
+
+/** The address records of the box itself. */
+export function addressRecords(hostname: string, addresses: readonly string[]): ZoneRecord[] {
+  return addresses.filter(isPublic).map((value) => ({
+    purpose: 'address',
+    required: true,
+    type: value.includes(':') ? 'AAAA' : 'A',
+    name: hostname,
+    value,
+    ttl: 3600,
+  }))
+}
+
+/** The same as lines before the domain's zone (RFC 1035 5.1). */
+export function wholeZone(records: readonly ZoneRecord[], zone: string): string {
+  const lines = records.map(({ name, ttl, type, value }) => `${name}. ${ttl} IN ${type} ${value}`)
+  return lines.length === 0 ? zone : `${zone.trimEnd()}\n${lines.join('\n')}\n`
 }

@@ -62,7 +62,7 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
   const tags = [...new Set(routes.map(({ tag }) => tag))]
   return [
     '# API reference',
-    'Made from the declarations that serve the calls. A running box has the same at `/docs`, and in OpenAPI 3.1 at `/v1/openapi.json`.',
+    'Generated from the route declarations. A running box serves the same at `/docs`, and in OpenAPI 3.1 at `/v1/openapi.json`.',
     conventions,
     ...tags.flatMap((tag) => [
       `## ${tag}`,
@@ -113,7 +113,7 @@ function call({ method, path, route }: RoutePath, document: Document): string {
           ]),
         ),
     taken ? `Takes ${shape(taken)}` : '',
-    route.upload === undefined ? '' : `Takes octets (\`${route.upload}\` or any other type), as long as they come`,
+    route.upload === undefined ? '' : `Takes raw bytes (\`${route.upload}\` or any other type) of any length`,
     route.example?.query ? `Example: \`?${new URLSearchParams(route.example.query).toString()}\`` : '',
     route.example?.body === undefined || route.upload !== undefined
       ? ''

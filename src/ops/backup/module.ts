@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Cursors } from '../../core/cursor.ts'
+import type { Cursors } from '../../store/page.ts'
 import type { Log } from '../../core/log.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Jobs } from '../../jobs/jobs.ts'

@@ -4,7 +4,7 @@ import type { CronJob } from '../../core/cron.ts'
 import type { Log } from '../../core/log.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { EventLog } from '../../events/log.ts'
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Module } from '../../module.ts'
 import type { Database } from '../../store/database.ts'
 import type { Space } from '../../store/space.ts'
@@ -56,12 +56,9 @@ export class MetricsModule implements Module {
 
 export function routes(series: Series): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/stats',
+    routeOf('Operation')('GET', '/stats', {
       scope: 'account:read',
       operator: true,
-      tag: 'Operation',
       summary: 'Get what went on',
       description:
         'Mail, events, webhooks, calls, the queue and the disk, minute by minute for a week; at most a day (1440) of minutes, or a week of hours, ' +

@@ -1,3 +1,4 @@
+import type { Plan } from '../../accounts/plan.ts'
 import type { Config } from '../../config.ts'
 import { type Clock, iso } from '../../core/clock.ts'
 import { type CronJob, sweep } from '../../core/cron.ts'
@@ -5,12 +6,12 @@ import type { Log } from '../../core/log.ts'
 import type { EventLog } from '../../events/log.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
+import { Quota, type QuotaSettings } from '../../mail/quota.ts'
 import type { Module } from '../../module.ts'
 import type { Database } from '../../store/database.ts'
 import type { Space } from '../../store/space.ts'
 import { type Clearing, Remains } from './remains.ts'
 import { routes } from './routes.ts'
-import { type StorageSettings, Stores } from './storage.ts'
 import { Trash } from './trash.ts'
 
 interface Deps {
@@ -18,6 +19,7 @@ interface Deps {
   space: Space
   events: EventLog
   clock: Clock
+  plan: Plan
   log: Log
   config: Config
 }
@@ -27,7 +29,7 @@ export class RetentionModule implements Module {
   readonly name = 'retention'
   readonly routes: AnyRoute[] = []
   readonly trash: Trash
-  readonly stores: Stores
+  readonly quota: Quota
   readonly #deps: Deps
   readonly #remains: Remains
   readonly #stopping = new AbortController()
@@ -39,7 +41,7 @@ export class RetentionModule implements Module {
     this.#deps = deps
     this.#times = config.retention
     this.trash = new Trash({ ...deps, time: config.retention.trash })
-    this.stores = new Stores(this.trash, storageSettings(config))
+    this.quota = new Quota({ ...deps, trash: this.trash }, quotaSettings(config))
     this.#remains = new Remains({ ...deps, trash: this.trash })
   }
 
@@ -80,7 +82,7 @@ export class RetentionModule implements Module {
   reload(config: Config): void {
     this.#times = config.retention
     this.trash.reload(config.retention.trash)
-    this.stores.reload(storageSettings(config))
+    this.quota.reload(quotaSettings(config))
   }
 
   async #reclaim(): Promise<void> {
@@ -103,6 +105,6 @@ export class RetentionModule implements Module {
   }
 }
 
-function storageSettings({ mail }: Config): StorageSettings {
+function quotaSettings({ mail }: Config): QuotaSettings {
   return { quota: mail.quota, operator: `postmaster@${mail.domain}` }
 }

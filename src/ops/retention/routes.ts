@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { Id } from '../../core/shapes.ts'
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
 import type { Trash } from './trash.ts'
 
@@ -10,13 +10,10 @@ const Emptied = z
 
 export function routes({ identities, trash }: { identities: Identities; trash: Trash }): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/identities/:id/trash/empty',
+    routeOf('Identities')('POST', '/identities/:id/trash/empty', {
       scope: 'messages:write',
       // frees space
       stores: false,
-      tag: 'Identities',
       receipt: ['purged'],
       summary: 'Empty the trash of an identity',
       description: 'E-mails and text messages in it go for good, and the room they took is free.',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { DnsRecord } from '../../../src/domains/model.ts'
-import { doctor } from '../../../src/config/doctor.ts'
+import { doctor } from '../../../src/config/operation.ts'
 
 const page = readFileSync(new URL('../../../docs/troubleshooting.md', import.meta.url), 'utf8')
 

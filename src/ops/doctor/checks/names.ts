@@ -5,6 +5,7 @@ import type { Line } from '../model.ts'
 import type { Ask, ExternalView } from '../external-view.ts'
 import { receivingRoles } from '../../../identities/role-names.ts'
 import { type Database, join, sql } from '../../../store/database.ts'
+import { getServers } from 'node:dns'
 
 const silent = 'Set dns.servers to a resolver that answers; the line dns says whether this one answers anything.'
 
@@ -104,5 +105,32 @@ export function operatorNames({ database, domain, account }: Deps): Check {
         ),
       )
     },
+  }
+}
+
+interface ResolverDeps {
+  externalView: ExternalView
+  /** The domain of new addresses. */
+  domain: string
+  /** The configured name servers; empty: those of the system. */
+  servers: readonly string[]
+}
+
+/** Checks that the DNS answers, without which mail is neither sent nor verified. */
+export function resolver({ externalView, domain, servers }: ResolverDeps): Check {
+  return {
+    name: 'dns',
+    pace: 'often',
+    run: () =>
+      externalView.ask(async (ask) => {
+        const asked = servers.length > 0 ? servers : getServers()
+        const line = about('dns', asked.length > 0 ? asked.join(', ') : 'no name server')
+        const { hostname } = externalView.settings
+        const names = [...new Set([hostname, domain])]
+        const answers = await Promise.all(names.map((name) => ask(name, 'A')))
+        if (answers.some((answer) => answer !== 'unknown')) return [line.pass('It answers.')]
+        const message = `No answer about ${names.join(' and ')}: mail can be neither sent nor checked.`
+        return [line.fail(message, 'Set dns.servers to a resolver that answers, then: systemctl reload pillarbox')]
+      }),
   }
 }

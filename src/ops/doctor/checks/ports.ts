@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { serviceUnit } from '../../../core/service-unit.ts'
 import { about, type Check, reasonOf } from '../check.ts'
 import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, spelled, within } from '../conversation.ts'
@@ -129,4 +129,30 @@ export function certificateAt(listener: ListenerEndpoint, name: string): ReturnT
   return listener.speech === 'smtp' || listener.speech === 'submission'
     ? fetchCertificateAfterStartTls(listener, name)
     : fetchCertificate(listener, name)
+}
+
+/** The current listeners of the box. */
+export function presentListeners(
+  { plain, tls }: { plain?: AddressInfo; tls?: AddressInfo },
+  { addresses, submissionAddresses }: { addresses: Endpoint[]; submissionAddresses: { starttls: Endpoint[]; tls: Endpoint[] } },
+): ListenerEndpoint[] {
+  return [
+    ...spoken('http', placesOf(plain)),
+    ...spoken('https', placesOf(tls)),
+    ...spoken('smtp', addresses),
+    ...spoken('submission', submissionAddresses.starttls),
+    ...spoken('submissions', submissionAddresses.tls),
+  ]
+}
+
+/** The configured listeners; one without a host is on every address. */
+export function spoken(
+  speech: ListenerEndpoint['speech'],
+  places: readonly { host: string | undefined; port: number }[],
+): ListenerEndpoint[] {
+  return places.map(({ host, port }) => ({ speech, host: host ?? '::', port }))
+}
+
+function placesOf(bound: AddressInfo | undefined): Endpoint[] {
+  return bound ? [{ host: bound.address, port: bound.port }] : []
 }

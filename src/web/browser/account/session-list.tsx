@@ -5,10 +5,9 @@ import { remove } from '../api.ts'
 import { useList } from '../loaded.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
-import { counted } from '../widgets/format.ts'
+import { counted, Time } from '../widgets/format.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/time.tsx'
 
 /** The sessions of the account. */
 export function SessionList(): JSX.Element {

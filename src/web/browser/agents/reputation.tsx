@@ -3,7 +3,7 @@ import type { Reputation, Tier } from '../../../trust/model.ts'
 import { useResource } from '../loaded.ts'
 import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/time.tsx'
+import { Time } from '../widgets/format.tsx'
 
 const names: Record<string, string> = {
   replies: 'Replies',

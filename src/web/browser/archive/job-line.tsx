@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Job } from '../../../jobs/model.ts'
 import type { Exported, Tally } from '../../../ops/transfer/model.ts'
-import { counted, moment, bytes } from '../widgets/format.ts'
+import { counted, moment, bytes } from '../widgets/format.tsx'
 import { JobProgress } from '../widgets/job-progress.tsx'
 
 interface Props {

@@ -7,7 +7,7 @@ import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { money } from '../widgets/money.ts'
+import { money } from '../widgets/format.tsx'
 import { LimitsDialog, periodWords } from './limits-form.tsx'
 import { TransactionList } from './transaction-list.tsx'
 

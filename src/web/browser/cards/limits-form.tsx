@@ -5,8 +5,7 @@ import { useResource } from '../loaded.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Cancel, Dialog } from '../widgets/dialog.tsx'
 import { Field, Form, Select, Tick } from '../widgets/form.tsx'
-import { moment } from '../widgets/format.ts'
-import { minorUnits, money, typedAmount } from '../widgets/money.ts'
+import { minorUnits, moment, money, typedAmount } from '../widgets/format.tsx'
 
 interface Props {
   card: Card

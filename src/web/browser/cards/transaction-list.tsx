@@ -3,8 +3,7 @@ import type { Card, CardTransaction } from '../../../cards/model.ts'
 import { useList } from '../loaded.ts'
 import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { money } from '../widgets/money.ts'
-import { Time } from '../widgets/time.tsx'
+import { money, Time } from '../widgets/format.tsx'
 
 const words: Record<CardTransaction['type'], string> = {
   reveal: 'revealed',

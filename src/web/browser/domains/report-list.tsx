@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { DomainReport } from '../../../domains/model.ts'
 import { useList } from '../loaded.ts'
-import { counted, moment } from '../widgets/format.ts'
+import { counted, moment } from '../widgets/format.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 

@@ -6,7 +6,7 @@ import { post } from '../api.ts'
 import { useList } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { moment, bytes } from '../widgets/format.ts'
+import { moment, bytes } from '../widgets/format.tsx'
 import { JobProgress } from '../widgets/job-progress.tsx'
 import { Listing } from '../widgets/listing.tsx'
 

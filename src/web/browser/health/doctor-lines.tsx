@@ -7,7 +7,7 @@ import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/time.tsx'
+import { Time } from '../widgets/format.tsx'
 
 const marks = {
   pass: { tone: 'good', word: 'passed' },

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { StatsValues, Stats } from '../../../ops/metrics/model.ts'
 import { useResource } from '../loaded.ts'
 import { Chart } from '../widgets/chart.tsx'
-import { moment, bytes, span } from '../widgets/format.ts'
+import { moment, bytes, span } from '../widgets/format.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
 
 /** The activity of the last hour or day, as charts and as a table. */

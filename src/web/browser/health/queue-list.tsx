@@ -6,10 +6,9 @@ import { useList, useResource } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
-import { counted, span } from '../widgets/format.ts'
-import { WhenLoaded, Listing } from '../widgets/listing.tsx'
+import { counted, span, Time } from '../widgets/format.tsx'
+import { Listing, WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/time.tsx'
 
 const states = { open: 'waiting or running', failed: 'failed', done: 'done', all: 'all' }
 

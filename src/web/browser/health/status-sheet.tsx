@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Status } from '../../../ops/status/model.ts'
 import type { Loaded } from '../loaded.ts'
-import { bytes, span } from '../widgets/format.ts'
+import { bytes, span } from '../widgets/format.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 

@@ -5,7 +5,7 @@ import { useResource } from '../loaded.ts'
 import { go } from '../router.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
-import { bytes } from '../widgets/format.ts'
+import { bytes } from '../widgets/format.tsx'
 
 const pageSize = 200
 

@@ -2,8 +2,8 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { AttachmentWithUrl, Email } from '../../../mail/model.ts'
 import { ApiError, get } from '../api.ts'
-import { bytes } from '../widgets/format.ts'
-import { Trouble } from '../widgets/trouble.tsx'
+import { bytes } from '../widgets/format.tsx'
+import { Trouble } from '../widgets/listing.tsx'
 
 /** The attachments of a message; a download URL is created on demand. */
 export function AttachmentList({ email: { id, identity_id, attachments } }: { email: Email }): JSX.Element | null {

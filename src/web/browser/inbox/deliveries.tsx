@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Delivery, Email } from '../../../mail/model.ts'
 import { useResource } from '../loaded.ts'
-import { moment } from '../widgets/format.ts'
+import { moment } from '../widgets/format.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 

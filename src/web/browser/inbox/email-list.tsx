@@ -7,7 +7,7 @@ import { Link } from '../router.tsx'
 import { Action } from '../widgets/action.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/time.tsx'
+import { Time } from '../widgets/format.tsx'
 import { StatusMark } from './deliveries.tsx'
 
 interface Props {

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { ApiError, getText } from '../api.ts'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { Dialog } from '../widgets/dialog.tsx'
-import { Trouble } from '../widgets/trouble.tsx'
+import { Trouble } from '../widgets/listing.tsx'
 
 /** The most characters of a source that are shown; the file has all. */
 const maxCharacters = 200_000

@@ -4,7 +4,7 @@ import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/time.tsx'
+import { Time } from '../widgets/format.tsx'
 
 /** The conversations of an identity, newest first, updated live. */
 export function ThreadList({ id, own, current }: { id: string; own: string; current: string | undefined }): JSX.Element {

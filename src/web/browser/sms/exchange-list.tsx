@@ -2,9 +2,8 @@ import type { JSX } from 'preact'
 import type { Sms } from '../../../sms/model.ts'
 import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
-import { counted } from '../widgets/format.ts'
+import { counted, Time } from '../widgets/format.tsx'
 import { Listing } from '../widgets/listing.tsx'
-import { Time } from '../widgets/time.tsx'
 import { exchangesOf } from './texts.ts'
 
 /** The conversations by phone number, the latest first. */

@@ -3,9 +3,8 @@ import type { Sms, SmsMediaWithUrl, SmsStatus } from '../../../sms/model.ts'
 import { get } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { bytes } from '../widgets/format.ts'
+import { bytes, Time } from '../widgets/format.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/time.tsx'
 
 const tones: Partial<Record<SmsStatus, 'good' | 'warn' | 'bad'>> = {
   sent: 'good',

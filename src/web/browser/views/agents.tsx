@@ -4,10 +4,10 @@ import type { Agent } from '../../../agents/model.ts'
 import { AgentDialog } from '../agents/agent-form.tsx'
 import { post } from '../api.ts'
 import { useList } from '../loaded.ts'
-import { Link, go } from '../router.tsx'
+import { go, Link } from '../router.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/time.tsx'
+import { Time } from '../widgets/format.tsx'
 
 /** The agents of the account. */
 export function View(): JSX.Element {

@@ -7,13 +7,13 @@ import { DomainState } from '../domains/domain-state.tsx'
 import { RecordLine } from '../domains/record-line.tsx'
 import { ReportList } from '../domains/report-list.tsx'
 import { useResource } from '../loaded.ts'
-import { Link, go } from '../router.tsx'
-import type { ViewProps } from '../view.ts'
+import { go, Link } from '../router.tsx'
+import type { ViewProps } from '../views.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
-import { Time } from '../widgets/time.tsx'
+import { Time } from '../widgets/format.tsx'
 
 /** One domain: its expected DNS records and their status. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {

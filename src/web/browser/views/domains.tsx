@@ -4,11 +4,11 @@ import type { Domain } from '../../../domains/model.ts'
 import { post } from '../api.ts'
 import { DomainState } from '../domains/domain-state.tsx'
 import { useList } from '../loaded.ts'
-import { Link, go } from '../router.tsx'
+import { go, Link } from '../router.tsx'
 import { Cancel, Dialog } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import { Listing } from '../widgets/listing.tsx'
-import { Time } from '../widgets/time.tsx'
+import { Time } from '../widgets/format.tsx'
 
 /** The domains that receive and send mail. */
 export function View(): JSX.Element {

@@ -4,10 +4,10 @@ import type { Identity } from '../../../identities/model.ts'
 import { NewIdentityDialog } from '../identities/new-identity.tsx'
 import type { LiveEvent } from '../live.ts'
 import { useList } from '../loaded.ts'
-import { Link, go } from '../router.tsx'
+import { go, Link } from '../router.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/time.tsx'
+import { Time } from '../widgets/format.tsx'
 
 type Row = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
 

@@ -4,13 +4,13 @@ import type { Identity } from '../../../identities/model.ts'
 import { patch, post } from '../api.ts'
 import { DeleteIdentity } from '../identities/delete-identity.tsx'
 import { IdentityFrame, useIdentity } from '../identity-frame.tsx'
-import type { ViewProps } from '../view.ts'
+import type { ViewProps } from '../views.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
-import { moment, bytes } from '../widgets/format.ts'
+import { bytes, moment } from '../widgets/format.tsx'
 
 /** The settings of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Listed, Loaded } from '../loaded.ts'
-import { Trouble } from './trouble.tsx'
+import type { ApiError } from '../api.ts'
 
 interface ListingProps<Row> {
   list: Listed<Row>
@@ -49,5 +49,19 @@ export function WhenLoaded<Value>({
       {error && <Trouble error={error} again={reload} />}
       {value === undefined ? !error && <p class="waiting">Loading…</p> : children(value)}
     </>
+  )
+}
+
+/** An API error, with a retry button. */
+export function Trouble({ error, again }: { error: ApiError; again?: () => Promise<void> }): JSX.Element {
+  return (
+    <div class="trouble" role="alert">
+      <p>{error.message}</p>
+      {again && (
+        <button type="button" onClick={() => void again()}>
+          Try again
+        </button>
+      )}
+    </div>
   )
 }

@@ -1,23 +1,24 @@
 import { expect, test } from 'vitest'
-import { FetchLimiter } from '../../src/net/fetch-limiter.ts'
+import { WorkLimiter } from '../../src/net/work-limiter.ts'
+import { fetchLimits } from '../../src/net/outside.ts'
 
 const mebibyte = 1024 * 1024
 const { signal } = new AbortController()
 
 /** Something under way until it is ended. */
-function held(room: FetchLimiter, account: string, begun: string[]): { end: () => void; done: Promise<void> } {
+function held(limiter: WorkLimiter, account: string, begun: string[]): { end: () => void; done: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>()
   const work = (): Promise<void> => {
     begun.push(account)
     return promise
   }
-  return { end: resolve, done: room.share(account).run(signal, work) }
+  return { end: resolve, done: limiter.share(account).run(signal, work) }
 }
 
 test('an account fetches for four messages at once, all together for sixteen, by turn', async () => {
-  const room = new FetchLimiter()
+  const limiter = new WorkLimiter(fetchLimits)
   const begun: string[] = []
-  const all = ['a', 'b', 'c', 'd', 'e'].flatMap((account) => Array.from({ length: 6 }, () => held(room, account, begun)))
+  const all = ['a', 'b', 'c', 'd', 'e'].flatMap((account) => Array.from({ length: 6 }, () => held(limiter, account, begun)))
   await new Promise(setImmediate)
   expect(begun.toSorted().join('')).toBe('aaaabbbbccccdddd')
   all[0]!.end()
@@ -30,11 +31,11 @@ test('an account fetches for four messages at once, all together for sixteen, by
 })
 
 test('what hangs up while it waits is not fetched, and leaves its place', async () => {
-  const room = new FetchLimiter()
+  const limiter = new WorkLimiter(fetchLimits)
   const begun: string[] = []
-  const four = Array.from({ length: 4 }, () => held(room, 'a', begun))
+  const four = Array.from({ length: 4 }, () => held(limiter, 'a', begun))
   const gone = new AbortController()
-  const waiting = room.share('a').run(gone.signal, async () => void begun.push('gone'))
+  const waiting = limiter.share('a').run(gone.signal, async () => void begun.push('gone'))
   gone.abort()
   await expect(waiting).rejects.toThrow('aborted')
   for (const { end } of four) end()
@@ -43,10 +44,10 @@ test('what hangs up while it waits is not fetched, and leaves its place', async 
 })
 
 test('octets count until they are given back: 48 MiB of one account, 96 MiB of all', () => {
-  const room = new FetchLimiter()
-  const [one, other, third] = [room.share('a'), room.share('b'), room.share('c')]
+  const limiter = new WorkLimiter(fetchLimits)
+  const [one, other, third] = [limiter.share('a'), limiter.share('b'), limiter.share('c')]
   one.reserve(48 * mebibyte)
-  expect(() => room.share('a').reserve(1)).toThrow(expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }))
+  expect(() => limiter.share('a').reserve(1)).toThrow(expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }))
   other.reserve(48 * mebibyte)
   expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
   one.release()
