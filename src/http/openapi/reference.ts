@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { type Document, openapi } from './openapi.ts'
 import { type AnyRoute, type RoutePath, routePaths } from '../route.ts'
+import { inOrder, tagOrder } from './order.ts'
 
 /** An event type, as the reference shows it. */
 export interface DescribedEvent {
@@ -26,44 +27,51 @@ interface Schema {
   default?: unknown
 }
 
-const conventions = `Every call but the public ones carries \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8); no body
-is \`{}\`. A body has at most 1 MiB (64 KiB on calls without a key, 40 MiB where it is an e-mail; else \`body_too_large\`), 32 levels (\`too_deep\`) and
-10,000 tokens, which are the braces and brackets that open, the commas and the colons outside of strings (\`too_many_tokens\`); keys of 1,024 octets (\`too_long_key\`);
-1,000,000 octets outside of strings, such as white space (\`too_much_padding\`); and 6,291,456 escapes in them (\`too_many_escapes\`).
-Bodies that are read at once have 48 MiB in each account and 96 MiB together: above it stands \`rate_limited\`, \`too_much_at_once\`.
-Answers of one account that are not read yet have 48 MiB: above it the next is \`rate_limited\`, \`too_much_unread\`. Those of all callers have 144 MiB: above it connections of whoever has left most unread are closed.
-Calls take turns by account, or by network without a key: of one account 1,000 wait at most, and the next is \`rate_limited\`, \`too_many_waiting\`.
-Fields and parameters that are not listed are refused, with the nearest one named. Times are ISO 8601 in UTC, ids are opaque.
+const basics = `Every call except the public ones carries \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8); no body is \`{}\`.
+Unknown fields and parameters are refused, with the nearest known one named. Times are ISO 8601 in UTC, ids are opaque.
 
-Lists answer \`{data, has_more, next_cursor}\`; the next page is asked for with \`cursor\`.
-A page has fewer rows than \`limit\` where they are large (about 1 MiB together): \`has_more\` says whether there are more.
+**Lists** return \`{data, has_more, next_cursor}\`; request the next page with \`cursor\`. A page has fewer rows than \`limit\` where they are large (about 1 MiB together).
 
-**Errors** have one shape, \`{"error": {type, message, param, status, code, request_id}}\`, and one of these types: \`invalid_request\` 400,
-\`unauthorized\` 401, \`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is a stable word for programs;
-\`request_id\` is also in \`X-Request-Id\`.
+**Errors** have one shape, \`{"error": {type, message, param, status, code, request_id}}\`, and one of these types: \`invalid_request\` 400, \`unauthorized\` 401,
+\`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is a stable word for programs; \`request_id\` is also in
+\`X-Request-Id\`.
 
-**Repeating safely:** a POST, and a GET that says so, may carry \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body gets the first
-answer again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 5xx or
-a 429 the same key may be tried again. A call that sends or moves a message is answered with the message as it is now. \`idempotency_answer_gone\` (404):
-what the call was about was deleted since; \`idempotency_answer_not_kept\` (409): its answer had more than 256 KiB, or no room in its account. If a
-restart cut the first call off, \`idempotency_interrupted\` says so: check whether it took effect.
+**Idempotency.** A POST, and a GET that says so, may carry \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body returns the first
+response again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 5xx or a 429 the same key
+may be tried again. A call that sends or moves a message is answered with the message as it is now. \`idempotency_answer_gone\` (404): what the call was about was deleted since;
+\`idempotency_answer_not_kept\` (409): its response had more than 256 KiB, or no room in its account; \`idempotency_interrupted\`: a restart interrupted the first call, so check
+whether it took effect.
 
-**Writing without reading:** a key that may write something and not read it is answered a receipt (ids, status, times, and what the call says
-besides); what it makes itself it is shown whole.
+**Receipts.** A key that may write something but not read it gets a receipt (ids, status, times, and what the call says besides); what it creates itself is returned whole.
 
-**Rate limits** are told on every answer by \`RateLimit-Policy\` and \`RateLimit\`; a 429 carries \`Retry-After\` in seconds.`
+**Rate limits** are in every response as \`RateLimit-Policy\` and \`RateLimit\`; a 429 has \`Retry-After\` in seconds.`
+
+const bounds = `| What | Bound | Beyond it |
+| --- | --- | --- |
+| a body | 1 MiB; 64 KiB on calls without a key; 40 MiB where it is an e-mail | \`body_too_large\` |
+| levels of JSON | 32 | \`too_deep\` |
+| tokens of JSON (opening braces and brackets, commas, and colons outside of strings) | 10,000 | \`too_many_tokens\` |
+| a key of JSON | 1,024 bytes | \`too_long_key\` |
+| JSON outside of strings, such as white space | 1,000,000 bytes | \`too_much_padding\` |
+| escapes in strings | 6,291,456 | \`too_many_escapes\` |
+| bodies being read at once | 48 MiB in each account, 96 MiB together | 429 \`too_much_at_once\` |
+| responses that an account has not read | 48 MiB | 429 \`too_much_unread\` |
+| responses that all callers have not read | 144 MiB | connections of the caller with most of them are closed |
+| calls of one account (without a key: of one network) that wait for their turn | 1,000 | 429 \`too_many_waiting\` |`
 
 /** The API as a page of Markdown: every call with what it takes and answers, every event, every object. */
 export function reference(routes: readonly AnyRoute[], events: readonly DescribedEvent[]): string {
   const document = openapi(routes, { version: '1', publicUrl: '' })
   const answered = (document.components?.schemas ?? {}) as Record<string, Schema>
   const named = Object.entries({ ...carried(events), ...answered })
-  const calls = routes.map((route) => routePaths([route]).find(({ alias }) => !alias)!)
-  const tags = [...new Set(routes.map(({ tag }) => tag))]
+  const calls = inOrder(routes).map((route) => routePaths([route]).find(({ alias }) => !alias)!)
+  const tags = [...new Set(calls.map(({ route }) => route.tag))]
   return [
     '# API reference',
     'Generated from the route declarations. A running box serves the same at `/docs`, and in OpenAPI 3.1 at `/v1/openapi.json`.',
-    conventions,
+    basics,
+    '## All routes',
+    index(calls),
     ...tags.flatMap((tag) => [
       `## ${tag}`,
       ...calls.filter(({ route }) => route.tag === tag).map((spelling) => call(spelling, document)),
@@ -71,10 +79,31 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
     ...(events.length === 0 ? [] : ['## Events', eventTable(events)]),
     '## Objects',
     ...named
+      .filter(([name]) => !isUnnamed(name))
       .toSorted(([one], [other]) => one.localeCompare(other, 'en'))
-      .map(([name, schema]) => [`### ${name}`, schema.description ?? '', object(schema)].filter(Boolean).join('\n\n')),
+      .map(([name, schema]) => [`### ${titleOf(name)}`, schema.description ?? '', object(schema)].filter(Boolean).join('\n\n')),
+    '## Bounds of requests and responses',
+    bounds,
     '',
   ].join('\n\n')
+}
+
+/** Every route with its scope and one line, under its tag. */
+function index(calls: readonly RoutePath[]): string {
+  const rows = calls.flatMap(({ method, path, route }, at) => [
+    ...(calls[at - 1]?.route.tag === route.tag ? [] : [[`**[${route.tag}](#${anchor(route.tag)})**`, '', '']]),
+    [
+      `\`${method} ${path}\``,
+      scopesOf(route),
+      `[${route.summary}](#${anchor(route.summary)})${route.operator ? ' (operator)' : ''}`,
+    ],
+  ])
+  return table(['Call', 'Scope', ''], rows)
+}
+
+function scopesOf({ scope, reads }: AnyRoute): string {
+  const anyOf = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(' or ')
+  return scope === 'public' ? 'public' : [anyOf([scope].flat()), ...(reads ? [anyOf(reads)] : [])].join(', and ')
 }
 
 /** What events carry, by name: some of it is in no answer of a call. */
@@ -165,7 +194,26 @@ function meaning({ description, default: fallback }: Schema): string {
 }
 
 function link(name: string | undefined): string {
-  return name === undefined ? 'object' : `[${name}](#${name.toLowerCase()})`
+  if (name === undefined) return 'object'
+  return isUnnamed(name) ? 'any JSON' : `[${name}](#${anchor(titleOf(name))})`
+}
+
+/** The heading of an object: not that of a tag. */
+function titleOf(name: string): string {
+  return tagOrder.includes(name) ? `${name} (object)` : name
+}
+
+/** Zod's own name for a schema that refers to itself, such as that of any JSON. */
+function isUnnamed(name: string): boolean {
+  return name.startsWith('__schema')
+}
+
+/** The name of a heading in links. */
+function anchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
 }
 
 function table(head: string[], rows: string[][]): string {
