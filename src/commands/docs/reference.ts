@@ -3,40 +3,39 @@ import type { Command } from 'commander'
 /** Notes on all commands: a title and its text, in Markdown. */
 export const notes: readonly (readonly [string, string])[] = [
   [
-    'Which box',
+    'Finding the box',
     `Commands find their box as \`serve\` does: \`--config\`, else \`$PILLARBOX_CONFIG\`, else \`./pillarbox.yaml\`; \`--data\` or
 \`$PILLARBOX_DATA_DIR\` names another data directory.`,
   ],
   [
-    'Running or not',
-    `Commands speak with a running box through \`control.sock\` in its data directory, which only its owner (and root) can open; a box that
-does not run they open for themselves, and nothing is received or sent meanwhile. Those that need it stopped, or running, say so.`,
+    'Running or stopped',
+    `Commands connect to a running box through \`control.sock\` in its data directory, which only its owner (and root) can open; a stopped
+box they open themselves, and nothing is received or sent meanwhile. Commands that need it stopped, or running, say so.`,
   ],
   [
-    'Whose things',
-    `Identities, keys and domains are the first account's unless \`--account\` names another one by its id; the queue, the status and the list
-of accounts are the whole box's.`,
+    'Account',
+    `Identities, keys and domains are those of the first account, or of the account with the id in \`--account\`; the queue, the status and
+the list of accounts are those of the whole box.`,
   ],
   [
     'For programs',
-    `With \`--json\` the answer is JSON on standard output, and what went wrong is \`{"error": {"message", "code", "param"}}\` on
-standard error.`,
+    `With \`--json\` the output is JSON on standard output, and an error is \`{"error": {"message", "code", "param"}}\` on standard error.`,
   ],
   [
     'Exit status',
-    `0: done. 1: it could not be done, or what was looked at is not well (\`domain check\`, \`send --wait\`, \`status\`). 2: the command line is wrong,
-or \`doctor\` could not look at the box, or \`log\` could not read. 78: the configuration or the data directory forbids it.`,
+    `0: done. 1: failed, or the result of a check is negative (\`domain check\`, \`send --wait\`, \`status\`). 2: the command line is wrong,
+\`doctor\` could not examine the box, or \`log\` could not read. 78: the configuration or the data directory forbids it.`,
   ],
   [
     'Secrets',
     `They are never arguments, which every process of a machine can read: passwords are typed, or read from standard input; keys are printed
-when they are made, and never again.`,
+once, when they are created.`,
   ],
 ]
 
 const introduction = `# Commands
 
-\`pillarbox\` is the program and its tools in one (\`node src/main.ts\`, or \`npx pillarbox\`). This page is made from the program's own help
+\`pillarbox\` is the server and its tools (\`node src/main.ts\`, or \`npx pillarbox\`). This page is generated from the program's own help
 (\`pillarbox docs --commands\`), and a test compares the two.
 
 ${notes.map(([title, text]) => `- **${title}.** ${text.replaceAll('\n', '\n  ')}\n`).join('')}`
