@@ -102,8 +102,11 @@ function index(calls: readonly RoutePath[]): string {
 }
 
 function scopesOf({ scope, reads }: AnyRoute): string {
-  const anyOf = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(' or ')
-  return scope === 'public' ? 'public' : [anyOf([scope].flat()), ...(reads ? [anyOf(reads)] : [])].join(', and ')
+  return scope === 'public' ? 'public' : [scope, ...(reads ? [reads] : [])].map((names) => anyOf([names].flat())).join(', and ')
+}
+
+function anyOf(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(' or ')
 }
 
 /** What events carry, by name: some of it is in no answer of a call. */
@@ -172,7 +175,7 @@ function eventTable(events: readonly DescribedEvent[]): string {
     `\`${name}\``,
     summary,
     link(z.globalRegistry.get(data)?.id),
-    scopes.map((scope) => `\`${scope}\``).join(' or '),
+    anyOf(scopes),
   ])
   return table(['Event', 'When', 'Data', 'Read with'], rows)
 }
