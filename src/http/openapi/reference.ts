@@ -3,7 +3,7 @@ import { type Document, openapi } from './openapi.ts'
 import { type AnyRoute, type RoutePath, routePaths } from '../route.ts'
 import { inOrder, tagOrder } from './order.ts'
 
-/** An event type, as the reference shows it. */
+/** An event type in the reference. */
 export interface DescribedEvent {
   name: string
   summary: string
@@ -59,7 +59,7 @@ const bounds = `| What | Bound | Beyond it |
 | responses that all callers have not read | 144 MiB | connections of the caller with most of them are closed |
 | calls of one account (without a key: of one network) that wait for their turn | 1,000 | 429 \`too_many_waiting\` |`
 
-/** The API as a page of Markdown: every call with what it takes and answers, every event, every object. */
+/** The API as a page of Markdown: a list of all routes, then every call with its body and response, every event, every object. */
 export function reference(routes: readonly AnyRoute[], events: readonly DescribedEvent[]): string {
   const document = openapi(routes, { version: '1', publicUrl: '' })
   const answered = (document.components?.schemas ?? {}) as Record<string, Schema>
@@ -109,7 +109,7 @@ function anyOf(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(' or ')
 }
 
-/** What events carry, by name: some of it is in no answer of a call. */
+/** The data of events, by name: some of it is in no response of a call. */
 function carried(events: readonly DescribedEvent[]): Record<string, Schema> {
   const schemas = events.map(({ data }) => z.toJSONSchema(data, { io: 'output' }) as { $defs?: Record<string, Schema> })
   return Object.assign({}, ...schemas.map(({ $defs }) => $defs ?? {})) as Record<string, Schema>
@@ -144,13 +144,13 @@ function call({ method, path, route }: RoutePath, document: Document): string {
             meaning({ ...schema, ...(description ? { description } : {}) }),
           ]),
         ),
-    taken ? `Takes ${shape(taken)}` : '',
+    taken ? `Body: ${shape(taken)}` : '',
     route.upload === undefined ? '' : `Takes raw bytes (\`${route.upload}\` or any other type) of any length`,
     route.example?.query ? `Example: \`?${new URLSearchParams(route.example.query).toString()}\`` : '',
     route.example?.body === undefined || route.upload !== undefined
       ? ''
       : `\`\`\`json\n${JSON.stringify(route.example.body, null, 2)}\n\`\`\``,
-    `Answers ${route.status ?? 200}: ${given ? shape(given) : (route.download ?? 'nothing')}`,
+    `Response ${route.status ?? 200}: ${given ? shape(given) : (route.download ?? 'nothing')}`,
   ]
     .filter(Boolean)
     .join('\n\n')
@@ -177,7 +177,7 @@ function eventTable(events: readonly DescribedEvent[]): string {
     link(z.globalRegistry.get(data)?.id),
     anyOf(scopes),
   ])
-  return table(['Event', 'When', 'Data', 'Read with'], rows)
+  return table(['Event', 'When', 'Data', 'Scope'], rows)
 }
 
 function typeOf(schema: Schema): string {
