@@ -145,7 +145,7 @@ function call({ method, path, route }: RoutePath, document: Document): string {
           ]),
         ),
     taken ? `Body: ${shape(taken)}` : '',
-    route.upload === undefined ? '' : `Takes raw bytes (\`${route.upload}\` or any other type) of any length`,
+    route.upload === undefined ? '' : `Body: raw bytes (\`${route.upload}\` or any other type) of any length`,
     route.example?.query ? `Example: \`?${new URLSearchParams(route.example.query).toString()}\`` : '',
     route.example?.body === undefined || route.upload !== undefined
       ? ''
