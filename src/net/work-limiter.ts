@@ -25,7 +25,7 @@ export interface WorkShare {
   /** Ends what has begun, so that others may begin. May be called again. */
   end(this: void): void
   /** Runs the work from `begin` to `end`. */
-  run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
+  run<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result>
 }
 
 /** Limits the memory of items and how many are worked on at once, of all accounts and of each. Accounts take turns. */
