@@ -1,5 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { LRUCache } from 'lru-cache'
+
+export { LRUCache }
 
 /** Buffers of fewer bytes are left to the garbage collector. */
 const large = 16 * 1024
@@ -50,4 +53,13 @@ export class MemoryShares {
     if (taken > 0) this.#taken.set(account, taken)
     else this.#taken.delete(account)
   }
+}
+
+/**
+ * A map that drops the least recently used of its entries when there are more than `max`. Every `get` and `set` is a use. To drop the first entry of a
+ * Map of 100,000 takes fifty times as long: it searches through the entries that were dropped before.
+ */
+export function lruMap<Value extends NonNullable<unknown>>(max: number): LRUCache<string, Value> {
+  // memory for `max` entries would be reserved, for `maxSize` it is not
+  return new LRUCache({ maxSize: max, sizeCalculation: () => 1 })
 }

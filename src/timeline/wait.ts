@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, iso } from '../core/clock.ts'
+import { lruMap } from '../core/memory.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
@@ -64,7 +65,7 @@ export class Waiting {
   /**
    * The events that each key got by waiting, by position in the log and time, so that a wait without `since` does not return them again.
    */
-  readonly #given = new Map<string, Map<number, number>>()
+  readonly #given = lruMap<Map<number, number>>(remembered)
   readonly #admitted: (caller: Caller) => Promise<boolean>
 
   constructor(deps: Deps) {
@@ -201,8 +202,6 @@ export class Waiting {
   #note(key: string, event: Event): void {
     const now = this.#clock.now()
     const given = [...(this.#given.get(key) ?? [])].filter(([, at]) => at > now - lookBack)
-    this.#given.delete(key)
-    if (this.#given.size >= remembered) this.#given.delete(this.#given.keys().next().value!)
     this.#given.set(key, new Map([...given, [event.seq, now]]))
   }
 

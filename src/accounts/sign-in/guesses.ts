@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, day, hour, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
+import { lruMap } from '../../core/memory.ts'
 import { networksOf } from '../../net/networks.ts'
 
 /** The target of a guess. */
@@ -32,6 +33,7 @@ interface Tallies {
   /** The remaining guesses shared by all networks without an earlier sign-in, and since when. */
   left: number
   filled: number
+  /** The least recently used first; a Map, as there are many with few entries. */
   networks: Map<string, Tally>
   codes: Tally
 }
@@ -57,8 +59,8 @@ const remembered = { networks: 1000, nobodies: 10_000, names: 100_000 }
  */
 export class Guesses {
   readonly #clock: Clock
-  readonly #names = new Map<string, Tallies>()
-  readonly #nobodies = new Map<string, Tallies>()
+  readonly #names = lruMap<Tallies>(remembered.names)
+  readonly #nobodies = lruMap<Tallies>(remembered.nobodies)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -79,7 +81,9 @@ export class Guesses {
     if (rest > 0) throw tooMany(rest)
     if (!target.known) takeOne(tallies, now)
     for (const [index, place] of places.entries()) {
-      remember(tallies.networks, place, { wrong: before[index]!.wrong + 1, at: now }, remembered.networks)
+      tallies.networks.delete(place)
+      tallies.networks.set(place, { wrong: before[index]!.wrong + 1, at: now })
+      if (tallies.networks.size > remembered.networks) tallies.networks.delete(tallies.networks.keys().next().value!)
     }
     const undone = (): void => {
       if (!target.known) tallies.left = Math.min(fromAnywhere, tallies.left + 1)
@@ -120,8 +124,15 @@ export class Guesses {
     const names = exists ? this.#names : this.#nobodies
     const who = digest(name)
     const now = this.#clock.now()
-    const tallies = names.get(who) ?? { left: fromAnywhere, filled: now, networks: new Map(), codes: { wrong: 0, at: now } }
-    remember(names, who, tallies, exists ? remembered.names : remembered.nobodies)
+    const known = names.get(who)
+    if (known) return known
+    const tallies = {
+      left: fromAnywhere,
+      filled: now,
+      networks: new Map<string, Tally>(),
+      codes: { wrong: 0, at: now },
+    }
+    names.set(who, tallies)
     return tallies
   }
 }
@@ -146,13 +157,6 @@ function digest(text: string): string {
 
 function recent(tally: Tally | undefined, since: number): Tally {
   return tally && tally.at > since ? tally : { wrong: 0, at: 0 }
-}
-
-/** Deleting first makes the key the most recently used. */
-function remember<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
-  map.delete(key)
-  map.set(key, value)
-  if (map.size > max) map.delete(map.keys().next().value!)
 }
 
 function nothing(): void {}

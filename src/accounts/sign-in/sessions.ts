@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Clock, iso } from '../../core/clock.ts'
+import { lruMap } from '../../core/memory.ts'
 import type { Cursors } from '../../core/cursor.ts'
 import { newId } from '../../core/ids.ts'
 import { type Caller, type Scope, scopes } from '../../core/scopes.ts'
@@ -53,7 +54,7 @@ export class Sessions {
   readonly #cursors: Cursors
   readonly #exists: (accountId: string) => boolean
   #settings: SessionSettings
-  readonly #known = new Map<string, Known>()
+  readonly #known = lruMap<Known>(10_000)
   readonly #used = new Map<string, number>()
   readonly #ended = new Set<(id: string) => void>()
 
@@ -209,7 +210,6 @@ export class Sessions {
     const row = await this.#database.get<SessionRow>(sql`SELECT * FROM sessions WHERE hash = ${hash}`)
     if (!row) return undefined
     const known = this.#knownOf(row)
-    if (this.#known.size >= 10_000) this.#known.clear()
     this.#known.set(hash, known)
     return known
   }
