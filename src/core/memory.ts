@@ -57,7 +57,7 @@ export class MemoryShares {
 
 /**
  * A map that drops the least recently used of its entries when there are more than `max`. Every `get` and `set` is a use. To drop the first entry of a
- * Map of 100,000 takes fifty times as long: it searches through the entries that were dropped before.
+ * Map of 100,000 takes thirty times as long: it searches through the entries that were dropped before.
  */
 export function lruMap<Value extends NonNullable<unknown>>(max: number): LRUCache<string, Value> {
   // memory for `max` entries would be reserved, for `maxSize` it is not
