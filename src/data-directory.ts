@@ -1,12 +1,10 @@
 import { existsSync, mkdirSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { Basis } from './basis.ts'
 import type { Config } from './config.ts'
-import type { Clock } from './core/clock.ts'
+import { type Clock, iso } from './core/clock.ts'
 import { Fault, storageFull } from './core/fault.ts'
-import type { Log } from './core/log.ts'
 import { MasterKey } from './core/seal/master-key.ts'
-import type { Metrics } from './core/metrics.ts'
-import { freshState } from './first-start.ts'
 import { commitMetrics, spaceMetrics } from './store/metrics.ts'
 import { Keyring } from './store/keyring.ts'
 import { DirectoryLock } from './store/lock.ts'
@@ -15,7 +13,8 @@ import { type MigrationTest, prepare } from './store/migrate.ts'
 import { existingPart, formatBytes, Space } from './store/space.ts'
 import { asFault } from './store/sqlite/failures.ts'
 import { SqliteDatabase } from './store/sqlite/database.ts'
-import { StateFile } from './store/state.ts'
+import { type State, StateFile } from './store/state.ts'
+import { newId } from './core/ids.ts'
 
 /** The opened data directory, locked by this process until it is closed. */
 export interface DataDirectory {
@@ -26,11 +25,8 @@ export interface DataDirectory {
   close(): Promise<void>
 }
 
-interface DirectoryDeps {
+interface DirectoryDeps extends Pick<Basis, 'log' | 'clock' | 'metrics'> {
   config: Config
-  log: Log
-  clock: Clock
-  metrics: Metrics
   testing?: MigrationTest | undefined
 }
 
@@ -120,4 +116,21 @@ function isFull(error: unknown): boolean {
 function freeAt(directory: string): number {
   const { bavail, bsize } = statfsSync(existingPart(resolve(directory)))
   return bavail * bsize
+}
+
+/** The state of a new box. Throws an Error with a readable message when there is a database without state.json, which names the accounts. */
+export function freshState(config: Config, clock: Clock, database: string): State {
+  if (existsSync(database)) {
+    throw new Error(`state.json is missing, although ${database} is there. Restore it from a backup: it names the accounts.`)
+  }
+  const created_at = iso(clock.now())
+  const account = { id: newId('acct'), name: config.account.name, created_at }
+  return {
+    version: 1,
+    box_id: newId('acct').slice(5),
+    created_at,
+    database_created: false,
+    first_key_shown: false,
+    accounts: [account],
+  }
 }

@@ -1,32 +1,26 @@
 import { Deleted } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Accounts } from './accounts.ts'
 import { Account, FactorCode, FactorProof, FactorInput, PasswordInput, SecondFactorSetup } from './model.ts'
 import type { People } from './people.ts'
 
-const tag = 'Account'
+const route = routeOf('Account')
 
 export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/account',
+    route('GET', '/account', {
       scope: 'account:read',
-      tag,
       summary: 'Get the account',
       reply: Account,
       handle: ({ caller }) => accounts.get(caller),
     }),
-    route({
-      method: 'POST',
-      path: '/account/password',
+    route('POST', '/account/password', {
       scope: 'account:write',
-      tag,
       summary: 'Set the password',
       description:
-        'With current_password (wrong: forbidden, code wrong_password). The first password is set by a one-time link (POST /v1/setup), and by no ' +
-        'key (forbidden, code setup_link_required). A key that expires is forbidden, code beyond_own. Ends all other sessions. Takes no Idempotency-Key: what would be kept of ' +
-        'this body could be guessed from.',
+        'Requires current_password (if wrong: forbidden, code wrong_password). The first password is set by a one-time link (POST /v1/setup), never by a ' +
+        'key (forbidden, code setup_link_required). A key that expires is forbidden, code beyond_own. Ends all other sessions. Takes no Idempotency-Key: a stored fingerprint of ' +
+        'this body would make guessing possible.',
       body: PasswordInput,
       reply: Account,
       // the stored fingerprint of a body is a fast hash, which must not cover a password
@@ -40,17 +34,14 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       },
       handle: ({ caller, body }) => people.changePassword(caller, body),
     }),
-    route({
-      method: 'POST',
-      path: '/account/totp',
+    route('POST', '/account/totp', {
       scope: 'account:write',
-      tag,
       receipt: 'all',
-      summary: 'Begin a second factor',
+      summary: 'Start adding a second factor',
       description:
-        'Answers, this once, what an authenticator app needs and ten recovery codes. It counts once it is confirmed; until then, beginning anew ' +
-        'replaces it. There is one already: conflict, code totp_enabled. Only with a session and the password: a key is forbidden, code ' +
-        'session_required. Takes no Idempotency-Key: what would be kept of this body could be guessed from.',
+        'Returns, only once, the secret for an authenticator app and ten recovery codes. It takes effect once it is confirmed; until then, a new call ' +
+        'replaces it. If a second factor exists: conflict, code totp_enabled. Requires a session and the password: a key is forbidden, code ' +
+        'session_required. Takes no Idempotency-Key: a stored fingerprint of this body would make guessing possible.',
       body: FactorInput,
       reply: SecondFactorSetup,
       secret: true,
@@ -59,27 +50,22 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       example: { body: { password: 'a long and quiet evening' } },
       handle: ({ caller, body }) => people.beginFactor(caller, body.password),
     }),
-    route({
-      method: 'POST',
-      path: '/account/totp/confirm',
+    route('POST', '/account/totp/confirm', {
       scope: 'account:write',
-      tag,
       receipt: ['totp_enabled'],
       summary: 'Confirm the second factor',
-      description: 'With a code of the app: from now on signing in takes one. Only with a session. Ends all other sessions.',
+      description:
+        'Requires a code of the app; from then on signing in requires one. Requires a session. Ends all other sessions.',
       body: FactorCode,
       reply: Account,
       example: { body: { code: '493817' } },
       handle: ({ caller, body }) => people.confirmFactor(caller, body.code),
     }),
-    route({
-      method: 'DELETE',
-      path: '/account/totp',
+    route('DELETE', '/account/totp', {
       scope: 'account:write',
-      tag,
       summary: 'Remove the second factor',
       description:
-        'With the password, a code of the app, or a recovery code, and only with a session (which takes the second factor to begin): a key is ' +
+        'Requires the password, a code of the app, or a recovery code, and a session (which was started with the second factor): a key is ' +
         'forbidden, code session_required. Ends all other sessions.',
       body: FactorProof,
       reply: Deleted,

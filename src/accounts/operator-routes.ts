@@ -1,36 +1,30 @@
-import type { Cursors } from '../core/cursor.ts'
+import type { Cursors } from '../store/page.ts'
 import { invalid } from '../core/fault.ts'
 import { Page, Paging } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Accounts } from './accounts.ts'
 import { Account, AccountInput, PasswordReset } from './model.ts'
 
-const tag = 'Operation'
+const route = routeOf('Operation')
 
 /** Account management for the operator. */
 export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/accounts',
+    route('GET', '/accounts', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'List the accounts of the box',
       description: 'All of them, oldest first.',
       query: Paging,
       reply: Page(Account),
       handle: ({ query }) => listed(accounts, cursors, query),
     }),
-    route({
-      method: 'POST',
-      path: '/accounts',
+    route('POST', '/accounts', {
       scope: 'account:write',
       operator: true,
-      tag,
       summary: 'Add an account',
       description:
-        'Its person signs in with this address and password. Takes no Idempotency-Key: what would be kept of this body could be guessed from.',
+        'Its user signs in with this address and password. Takes no Idempotency-Key: a stored fingerprint of this body would make guessing possible.',
       body: AccountInput,
       reply: Account,
       status: 201,
@@ -39,16 +33,13 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       example: { body: { name: 'Grace', email: 'grace@example.com', password: 'a long and quiet evening' } },
       handle: ({ body }) => accounts.add(body),
     }),
-    route({
-      method: 'POST',
-      path: '/accounts/:id/password',
+    route('POST', '/accounts/:id/password', {
       scope: 'account:write',
       operator: true,
       local: true,
-      tag,
       summary: 'Set the password of an account',
       description:
-        'Resets a lost password: ends all sessions, and removes the second factor if requested. Only on the machine of the box, by its own ' +
+        'Resets a lost password: ends all sessions, and removes the second factor if requested. Only on the machine of the box, through its local ' +
         'socket (pillarbox account password). Takes no Idempotency-Key.',
       body: PasswordReset,
       reply: Account,
@@ -65,7 +56,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
 const list = 'accounts'
 
 async function listed(accounts: Accounts, cursors: Cursors, { limit, cursor, offset }: Paging) {
-  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
   const start = cursor === undefined ? offset : cursors.read(list, cursor)
   const all = await accounts.list()
   const has_more = start + limit < all.length

@@ -2,6 +2,18 @@ import { type Clock, iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, makerOf, noLongerAdmitted } from '../core/scopes.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import type { ApiKey } from './model.ts'
+
+/** A row of `api_keys`. */
+export interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnds {
+  seq: number
+  account_id: string
+  scopes: string
+  /** Null means the rate of the settings. */
+  rate_limit: number | null
+  hash: string
+  previous_hash: string | null
+}
 
 type Who = Pick<Caller, 'key_id' | 'session_id' | 'secret'>
 
@@ -78,7 +90,7 @@ export class Origins {
     if (Date.parse(at) <= until) return
     throw new Fault(
       'forbidden',
-      `This secret of the key was replaced, or the one with which the key was made: ${param} can be no later than that one works, which is until ${iso(until)}. Use the new one.`,
+      `This secret of the key was replaced, or the secret that created the key was: ${param} can be no later than its end at ${iso(until)}. Use the new secret.`,
       { code: 'beyond_own', param },
     )
   }
@@ -123,7 +135,7 @@ export class Origins {
     if (row!.n > maxHolders) {
       throw new Fault(
         'forbidden',
-        `${maxHolders} keys that come from one another gave this key a new secret already. Rotate it with itself, or with a key that none of them made.`,
+        `${maxHolders} related keys have rotated this key already. Rotate it with itself, or with a key that none of them created.`,
         { code: 'too_many_rotators' },
       )
     }
@@ -156,4 +168,12 @@ export function endOfSecret({ expires_at, rotations, previous_expires_at }: Secr
   const end = expires_at === null ? Infinity : Date.parse(expires_at)
   if (secret === rotations) return end
   return secret === rotations - 1 && previous_expires_at !== null ? Math.min(end, Date.parse(previous_expires_at)) : 0
+}
+
+/** Counts the active keys of an account: neither revoked nor expired, nor bound to a deleted identity. */
+export function keyCount(clock: Clock): (accountId: string) => Sql {
+  return (accountId) =>
+    sql`SELECT count(*) AS n FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > ${iso(clock.now())}) AND (identity_id IS NULL OR EXISTS
+      (SELECT 1 FROM identities WHERE identities.id = api_keys.identity_id AND identities.status <> 'deleted'))`
 }

@@ -1,31 +1,16 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
 import { type Caller, requireLasting } from '../core/scopes.ts'
-import type { Database } from '../store/database.ts'
-import type { Accounts } from './accounts.ts'
 import { requireSession } from './granting.ts'
-import type { Guess, Guesses, GuessTarget } from './sign-in/guesses.ts'
+import type { Guess, GuessTarget } from './sign-in/guesses.ts'
 import type { Keys } from './keys.ts'
-import type { KnownNetworks } from './sign-in/known-networks.ts'
 import type { LoginRow, Logins } from './sign-in/logins.ts'
 import type { Account, FactorProof, PasswordInput, SecondFactorSetup } from './model.ts'
-import type { PasswordHashes } from './sign-in/password-hash.ts'
 import { requirePassword } from './sign-in/password-rules.ts'
-import { isAppCode, keyUri, type SecondFactor } from './sign-in/second-factor.ts'
-import type { Sessions } from './sign-in/sessions.ts'
+import { isAppCode, keyUri } from './sign-in/second-factor.ts'
+import type { SignInDeps } from './sign-in/sign-in.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-  accounts: Accounts
-  logins: Logins
-  hashes: PasswordHashes
-  factor: SecondFactor
-  guesses: Guesses
-  networks: KnownNetworks
-  sessions: Sessions
+interface Deps extends Omit<SignInDeps, 'metrics'> {
   keys: Pick<Keys, 'origins'>
 }
 
@@ -44,12 +29,12 @@ export class People {
   async changePassword(caller: Caller, input: PasswordInput): Promise<Account> {
     const { database, clock, log, accounts, logins, hashes, sessions, keys } = this.#deps
     const { id } = await accounts.get(caller)
-    requireLasting(caller, 'decide how people sign in')
+    requireLasting(caller, 'change how users sign in')
     const before = await logins.of(id)
     if (before) await this.#requirePassword(caller, before, input.current_password, 'current_password')
     else requireNoKey(caller)
     const email = input.email ?? before?.email
-    if (email === undefined) throw invalid('email', 'email is required the first time: it is what you sign in with.', 'missing')
+    if (email === undefined) throw invalid('email', 'email is required the first time: it is used to sign in.', 'missing')
     requirePassword(input.password, email)
     const password = await hashes.hash(input.password)
     await database.transaction(async (tx) => {
@@ -77,7 +62,7 @@ export class People {
       const now = await this.#login(caller, tx)
       if (now.password !== login.password) throw changedMeanwhile()
       if (now.confirmed_at !== null) {
-        throw conflict('There is a second factor already. Remove it first: DELETE /v1/account/totp.', { code: 'totp_enabled' })
+        throw conflict('A second factor exists already. Remove it first: DELETE /v1/account/totp.', { code: 'totp_enabled' })
       }
       const made = await factor.begin(tx, now)
       return { ...made, uri: keyUri(login.email, made.secret) }
@@ -93,7 +78,7 @@ export class People {
         await keys.origins.requireAdmitted(tx, caller)
         const login = await this.#login(caller, tx)
         if (!login.second_factor || login.confirmed_at !== null) {
-          throw conflict('There is no second factor that waits to be confirmed. Begin with POST /v1/account/totp.', {
+          throw conflict('No second factor is waiting for confirmation. Start with POST /v1/account/totp.', {
             code: 'nothing_to_confirm',
           })
         }
@@ -117,7 +102,7 @@ export class People {
     const login = await this.#login(caller)
     if (!login.second_factor) throw notFound('second factor')
     if (proof.password === undefined && proof.code === undefined) {
-      throw invalid('password', 'Send the password, or a code of the second factor.', 'missing')
+      throw invalid('password', 'Send either the password or a code of the second factor.', 'missing')
     }
     if (proof.password !== undefined) await this.#requirePassword(caller, login, proof.password, 'password')
     else await this.#requireCode(caller, proof.code!)
@@ -143,7 +128,7 @@ export class People {
     if (password === undefined) throw invalid(param, `${param} is required: the account has a password.`, 'missing')
     await this.#counted(caller, 'password', async () => {
       if (await this.#deps.hashes.fits(password, login.password)) return
-      throw new Fault('forbidden', 'That is not the password of this account.', { code: 'wrong_password', param })
+      throw new Fault('forbidden', 'The password is wrong.', { code: 'wrong_password', param })
     })
   }
 
@@ -186,7 +171,7 @@ export class People {
       second?.right()
     } catch (error) {
       const wrong = error instanceof Fault && error.type === 'forbidden'
-      if (wrong) this.#deps.log.warn({ ...line(caller), why: error.code }, 'Proof refused')
+      if (wrong) this.#deps.log.warn({ ...line(caller), why: error.code }, 'Password or code rejected')
       else for (const one of [guess, second]) one?.undone()
       throw error
     }
@@ -195,7 +180,7 @@ export class People {
 
 /** A signed-in person has given the second factor, if there is one: a confirmation ends all sessions but the one that gave its code. */
 function requirePerson(caller: Caller): void {
-  requireSession(caller, 'Only a person who is signed in changes the second factor; no key does, whatever it holds.')
+  requireSession(caller, 'Only a signed-in user can change the second factor; a key cannot, regardless of its scopes.')
 }
 
 /**
@@ -206,7 +191,7 @@ function requireNoKey({ key_id }: Caller): void {
   if (key_id === null) return
   throw new Fault(
     'forbidden',
-    'No key sets the first password of an account. Use its one-time link, which the first start printed; the operator makes another on the ' +
+    'A key cannot set the first password of an account. Use its one-time link, which the first start printed; the operator creates another on the ' +
       'machine of the box: pillarbox account setup-link.',
     { code: 'setup_link_required' },
   )

@@ -1,60 +1,56 @@
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import { AgentCard, DidDocument, DomainRegistrations, RegistrationFile } from './document-shapes.ts'
 import type { Documents } from './documents.ts'
 
-const common = { method: 'GET', scope: 'public', rate: 'document', document: true, tag: 'Public documents' } as const
+const route = routeOf('Public documents')
+
+const common = { scope: 'public', rate: 'document', document: true } as const
 
 /** Public documents, readable by any origin. */
 export function documentRoutes(documents: Documents): AnyRoute[] {
   return [
-    route({
+    route('GET', '/agents/:id/did.json', {
       ...common,
-      path: '/agents/:id/did.json',
       summary: 'Resolve an agent’s DID',
-      description: 'What `did:web:<host>:v1:agents:<id>` resolves to. A suspended agent’s asserts nothing.',
+      description: 'What `did:web:<host>:v1:agents:<id>` resolves to. The document of a suspended agent asserts nothing.',
       reply: DidDocument,
       handle: ({ params }) => documents.did(params.id),
     }),
-    route({
+    route('GET', '/agents/:id/registration.json', {
       ...common,
-      path: '/agents/:id/registration.json',
       summary: 'Get an agent’s registration file',
-      description: 'ERC-8004: what the agentURI of its token should lead to.',
+      description: 'ERC-8004: the document for the agentURI of its token.',
       reply: RegistrationFile,
       handle: ({ params }) => documents.registration(params.id),
     }),
-    route({
+    route('GET', '/agents/:id/agent-card.json', {
       ...common,
-      path: '/agents/:id/agent-card.json',
       summary: 'Get an agent’s card',
-      description: 'A2A: who it is and what it can do. It is reached by mail.',
+      description: 'A2A: a description of the agent and its skills. It is contacted by mail.',
       reply: AgentCard,
       handle: ({ params }) => documents.card(params.id),
     }),
-    route({
+    route('GET', '/.well-known/did.json', {
       ...common,
-      path: '/.well-known/did.json',
       root: true,
       summary: 'Resolve the box’s DID',
       description: 'What `did:web:<host>` resolves to.',
       reply: DidDocument,
       handle: () => documents.boxDid(),
     }),
-    route({
+    route('GET', '/.well-known/agent-registration.json', {
       ...common,
-      path: '/.well-known/agent-registration.json',
       root: true,
       summary: 'List the registrations of this domain',
-      description: 'ERC-8004 endpoint domain verification: what the active agents of the box are linked to.',
+      description: 'ERC-8004 endpoint domain verification: the registrations of the active agents of the box.',
       reply: DomainRegistrations,
       handle: () => documents.registrations(),
     }),
-    route({
+    route('GET', '/.well-known/agent-card.json', {
       ...common,
-      path: '/.well-known/agent-card.json',
       root: true,
       summary: 'Get the box’s card',
-      description: 'A2A: the box itself, and where its API is.',
+      description: 'A2A: a description of the box and the URL of its API.',
       reply: AgentCard,
       handle: async () => documents.boxCard(),
     }),

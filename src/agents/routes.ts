@@ -1,20 +1,19 @@
-import { Deleted, Page } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { Deleted, Page, Paging } from '../core/shapes.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Agents } from './agents.ts'
 import { Agent, AgentChange, AgentFilter, NewAgent } from './model.ts'
+import { Erc8004Link, NewErc8004Link } from './erc8004-shapes.ts'
+import type { Erc8004Links } from './erc8004.ts'
 
-const tag = 'Agents'
+const route = routeOf('Agents')
 
 export function routes(agents: Agents): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/agents',
+    route('POST', '/agents', {
       scope: 'identities:write',
-      tag,
       summary: 'Create an agent',
       description:
-        'The public face of an identity: with it strangers can find out who writes to them. Its name, description, avatar, links and e-mail address ' +
+        'The public profile of an identity, with which recipients can look up a sender. Its name, description, avatar, links and e-mail address ' +
         'are public from now on.',
       body: NewAgent,
       reply: Agent,
@@ -30,48 +29,65 @@ export function routes(agents: Agents): AnyRoute[] {
       },
       handle: ({ caller, body }) => agents.create(caller, body),
     }),
-    route({
-      method: 'GET',
-      path: '/agents',
+    route('GET', '/agents', {
       scope: 'identities:read',
-      tag,
       summary: 'List agents',
-      description: 'Newest first. With `handle` the one agent of that handle, if it is of this account.',
+      description: 'Newest first. With `handle` only the agent with that handle, if it belongs to this account.',
       query: AgentFilter,
       reply: Page(Agent),
       handle: ({ caller, query }) => agents.list(caller, query),
     }),
-    route({
-      method: 'GET',
-      path: '/agents/:id',
+    route('GET', '/agents/:id', {
       scope: 'identities:read',
-      tag,
       summary: 'Get an agent',
       reply: Agent,
       handle: ({ caller, params }) => agents.get(caller, params.id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/agents/:id',
+    route('PATCH', '/agents/:id', {
       scope: 'identities:write',
-      tag,
       summary: 'Change an agent',
-      description: 'A handle that was changed stays the agent’s own: it still leads to it, and can be taken back.',
+      description: 'A former handle remains reserved for the agent: it still resolves to it, and the agent can return to it.',
       body: AgentChange,
       reply: Agent,
       example: { body: { description: 'Books tables and taxis.', metadata: { city: 'London' } } },
       handle: ({ caller, params, body }) => agents.update(caller, params.id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/agents/:id',
+    route('DELETE', '/agents/:id', {
       scope: 'identities:write',
-      tag,
       summary: 'Delete an agent',
-      description:
-        'Its documents are gone, and its DID resolves no more. The identity stays; the handles are nobody’s ever after.',
+      description: 'Its documents are removed, and its DID no longer resolves. The identity stays; its handles are never reused.',
       reply: Deleted,
       handle: ({ caller, params }) => agents.remove(caller, params.id),
+    }),
+  ]
+}
+
+export function erc8004Routes(links: Erc8004Links): AnyRoute[] {
+  return [
+    route('POST', '/agents/:id/erc8004', {
+      scope: 'identities:write',
+      summary: 'Link an agent to ERC-8004',
+      description:
+        'States that the agent is this token of an on-chain identity registry, also in the registration file. The other half, the token’s ' +
+        'agentURI, must be set by the owner of the token.',
+      body: NewErc8004Link,
+      reply: Erc8004Link,
+      status: 201,
+      example: { body: { chain_id: 1, registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', token_id: '22' } },
+      handle: ({ caller, params, body }) => links.create(caller, params.id, body),
+    }),
+    route('GET', '/agents/:id/erc8004', {
+      scope: 'identities:read',
+      summary: 'List ERC-8004 links',
+      query: Paging,
+      reply: Page(Erc8004Link),
+      handle: ({ caller, params, query }) => links.list(caller, params.id, query),
+    }),
+    route('DELETE', '/agents/:id/erc8004/:link_id', {
+      scope: 'identities:write',
+      summary: 'Remove an ERC-8004 link',
+      reply: Deleted,
+      handle: ({ caller, params }) => links.remove(caller, params.id, params.link_id),
     }),
   ]
 }

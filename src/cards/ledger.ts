@@ -1,14 +1,14 @@
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import type { CardTransaction, NewTransaction, TransactionFilter } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
-import { type CardRow, livingRowOf, rowOf, budgetState } from './row.ts'
+import { budgetState, type CardRow, livingRowOf, rowOf } from './row.ts'
 
 /** One row of the ledger. */
 export interface TransactionRow extends Omit<CardTransaction, 'allowed'> {
@@ -27,49 +27,39 @@ const longestUserAgent = 500
 /** Bytes of a row's texts that are not counted against the quota. */
 const little = 256
 
+type Deps = { database: Database; clock: Clock; cursors: Cursors; plan: Plan }
+
 /** The ledger of each card: reveals, refusals and spending. */
 export class Ledger {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #cursors: Cursors
-  readonly #plan: Plan
+  readonly #deps: Deps
 
-  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; plan: Plan }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#cursors = parts.cursors
-    this.#plan = parts.plan
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
-  async list(
-    caller: Caller,
-    cardId: string,
-    filter: TransactionFilter,
-  ): Promise<{ data: CardTransaction[]; has_more: boolean; next_cursor: string | null }> {
-    await rowOf(this.#database, caller, cardId)
+  async list(caller: Caller, cardId: string, filter: TransactionFilter): Promise<Page<CardTransaction>> {
+    await rowOf(this.#deps.database, caller, cardId)
     const { type } = filter
-    return page<TransactionRow, CardTransaction>(this.#database, this.#cursors, filter, {
+    return page<TransactionRow, CardTransaction>(this.#deps.database, this.#deps.cursors, filter, {
       name: `card transactions ${cardId} ${type ?? ''}`,
-      columns: sql`*`,
       from: sql`card_transactions`,
       account: caller.account_id,
       where: sql`card_id = ${cardId}`,
       filters: type === undefined ? [] : [sql`type = ${type}`],
-      order: 'seq',
       present: toCardTransaction,
     })
   }
 
   /** Reports real spending, which is never refused for the budget; `amount_cents` replaces the amount that the named reveal reserved. */
   report(caller: Caller, cardId: string, input: NewTransaction): Promise<CardTransaction> {
-    return this.#database.transaction(async (tx) => {
+    return this.#deps.database.transaction(async (tx) => {
       const before = await livingRowOf(tx, caller, cardId)
       const reveal = input.reveal_id === undefined ? undefined : await this.#reveal(tx, before, input.reveal_id)
       if (input.type === 'report' && reveal) await requireUnreported(tx, reveal)
-      const now = this.#clock.now()
+      const now = this.#deps.clock.now()
       const change = changeOf(input, reveal, budgetState(before, now).round)
       if (budgetState(before, now).spent_cents + change > Number.MAX_SAFE_INTEGER) {
-        throw invalid('amount_cents', 'amount_cents is more than the card can count.')
+        throw invalid('amount_cents', 'amount_cents exceeds what a card can record.')
       }
       const after = await tx.get<CardRow>(
         sql`UPDATE cards SET spent_cents = CASE WHEN ${spentAt(now)} + ${change} < 0 THEN 0 ELSE ${spentAt(now)} + ${change} END,
@@ -86,8 +76,8 @@ export class Ledger {
     const { spent_cents, round } = budgetState(card, now)
     const octets = Math.max(0, Buffer.byteLength(`${purpose ?? ''}${description ?? ''}`) - little)
     if (octets > 0) {
-      await this.#plan.require(tx, card.account_id, 'storage_bytes', octets)
-      await this.#plan.add(tx, card.account_id, 'storage_bytes', octets)
+      await this.#deps.plan.require(tx, card.account_id, 'storage_bytes', octets)
+      await this.#deps.plan.add(tx, card.account_id, 'storage_bytes', octets)
     }
     const row = await tx.get<TransactionRow>(
       sql`INSERT INTO card_transactions (id, card_id, type, amount_cents, allowed, reason, reveal_id, key_id, ip, user_agent, purpose,
@@ -106,7 +96,7 @@ export class Ledger {
   async #reveal(tx: Transaction, card: CardRow, id: string): Promise<TransactionRow> {
     const row = await this.find(tx, id)
     if (row?.card_id === card.id && row.type === 'reveal' && row.allowed === 1 && row.reason === null) return row
-    throw invalid('reveal_id', 'reveal_id must be the id of a transaction by which this card was revealed.', 'no_such_reveal')
+    throw invalid('reveal_id', 'reveal_id must be the id of a reveal transaction of this card.', 'no_such_reveal')
   }
 }
 
@@ -133,7 +123,7 @@ export function toCardTransaction(row: TransactionRow): CardTransaction {
 async function requireUnreported(tx: Transaction, reveal: TransactionRow): Promise<void> {
   const known = await tx.get(sql`SELECT 1 FROM card_transactions WHERE reveal_id = ${reveal.id} AND type = 'report'`)
   if (known) {
-    throw conflict('What this reveal came to was reported already.', { code: 'already_reported', param: 'reveal_id' })
+    throw conflict('The amount of this reveal was reported already.', { code: 'already_reported', param: 'reveal_id' })
   }
 }
 

@@ -1,17 +1,14 @@
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { type Ledger, type TransactionRow, toCardTransaction } from './ledger.ts'
 import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
 import { type CardRow, rowOf, toCard } from './row.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   ledger: Ledger
 }
 
@@ -116,7 +113,7 @@ export class Reveals {
 const refusals: Record<Refusal, string> = {
   card_frozen: 'The card is frozen; unfreeze it first.',
   card_cancelled: 'The card is cancelled, and its encrypted data is destroyed.',
-  budget_exceeded: 'The budget of the card does not allow this: too little of it is left.',
+  budget_exceeded: 'The remaining budget of the card is too small.',
 }
 
 /** The reason why a card was not revealed. */

@@ -3,9 +3,8 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { Authority, newKey, type Post } from './authority.ts'
 import { AcmeStore } from './acme-store.ts'
-import { main } from './certificates.ts'
+import { type AcmeSettings, main } from './certificates.ts'
 import { Renewer, type WantedCertificate } from './renewal.ts'
-import type { AcmeSettings } from './settings.ts'
 
 interface Deps {
   clock: Clock

@@ -2,10 +2,38 @@ import { join } from 'node:path'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import type { Log } from '../core/log.ts'
+import type { AuthoritySettings } from './authority.ts'
 import { names as covers, type Pair } from './pair.ts'
 import { certificate } from './self-signed.ts'
-import type { CertificateSettings } from './settings.ts'
+
 import { type PairFiles, WatchedPair } from './watched-pair.ts'
+
+/** The settings of certificates. */
+export interface CertificateSettings {
+  hostname: string
+  /** The directory of the self-signed certificate. */
+  own: string
+  /** The directory of ACME certificates. */
+  obtained: string
+  /** The files of SMTP, if configured. */
+  mail: PairFiles | null
+  /** The files of the API, if configured; `api` is false when it has no TLS. */
+  web: PairFiles | null
+  api: boolean
+  acme: AcmeSettings | null
+}
+
+export interface AcmeSettings extends Omit<AuthoritySettings, 'agent' | 'ca'> {
+  /** PEM; undefined: the default roots. */
+  ca_file: string | undefined
+  /** The hosts of the box's own certificate. */
+  hosts: string[]
+  /** Whether `mta-sts.` of hosted domains get certificates too. */
+  policies: boolean
+  /** Milliseconds. */
+  renew_before: number
+  webroot: string | undefined
+}
 
 /** A listener that uses a certificate. */
 export type Use = 'mail' | 'api'
@@ -112,7 +140,7 @@ export class Certificates {
 
   #selected(use: Use): Pair {
     const pair = this.#files.get(use)?.pair ?? this.#obtained.get(main) ?? this.#own
-    if (!pair) throw new Error('no certificate is there before the start')
+    if (!pair) throw new Error('no certificate is available before the start')
     return pair
   }
 

@@ -1,37 +1,21 @@
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Config, Endpoint } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Config } from '../config.ts'
 import type { CronJob } from '../core/cron.ts'
 import { conflict } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Module } from '../module.ts'
-import type { Database } from '../store/database.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import { type Acme, openAcme } from './acme.ts'
-import { Certificates } from './certificates.ts'
+import { type AcmeSettings, Certificates, type CertificateSettings } from './certificates.ts'
 import { ChallengePort } from './challenge-port.ts'
 import { Challenges } from './challenges.ts'
 import { inventory } from './inventory.ts'
 import { type Certificate, certificateFailed, certificateRenewed } from './model.ts'
 import { routes } from './routes.ts'
-import type { AcmeSettings, CertificateSettings } from './settings.ts'
 
-interface Deps {
-  config: Config
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  database: Database
-  events: EventLog
-  /** The operator's account. */
-  account: string
-  version: string
-  publicUrl: () => string
+interface Deps extends ModuleBasis {
   policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>
 }
 
@@ -67,7 +51,7 @@ export class CertificatesModule implements Module {
     ]
     metrics.gauge(
       'pillarbox_certificate_end_seconds',
-      'When each certificate runs out, in seconds since 1970, by where it is from and its first name',
+      'Unix time at which each certificate expires, by source and first host name',
       async (gauge) => {
         gauge.reset()
         for (const { source, names, not_after } of await this.list()) {
@@ -86,7 +70,7 @@ export class CertificatesModule implements Module {
     const { listen } = this.#deps.config.acme ?? {}
     if (listen) {
       this.#port = new ChallengePort(this.#challenges, this.#deps.publicUrl)
-      await this.#port.start(spelled(listen))
+      await this.#port.start(listen)
     }
     this.#begun = true
   }
@@ -143,10 +127,10 @@ export class CertificatesModule implements Module {
   }
 
   async #renew(host: string | undefined): Promise<void> {
-    if (!this.#begun) throw conflict('The box does not run, so no CA could reach it. Start it first.', { code: 'not_running' })
+    if (!this.#begun) throw conflict('The box is not running, so no CA can reach it. Start it first.', { code: 'not_running' })
     await this.current.refresh()
     if (!this.#acme && host !== undefined) {
-      throw conflict('The settings ask for no certificates by ACME (acme.agree_terms).', { code: 'acme_not_configured' })
+      throw conflict('ACME is not enabled (acme.agree_terms).', { code: 'acme_not_configured' })
     }
     await this.#acme?.renewal.now(host)
   }
@@ -160,7 +144,7 @@ export class CertificatesModule implements Module {
         await database.transaction((tx) => events.append(tx, type, { account_id: account, identity_id: null, data }))
       }
     } catch (error) {
-      log.error({ err: error }, 'the event of a certificate could not be written')
+      log.error({ err: error }, 'event of a certificate could not be written')
     }
   }
 }
@@ -191,8 +175,4 @@ function settingsOf({ hostname, data_dir, keys_dir, public_url, smtp, http, acme
       webroot: input.webroot,
     }
   }
-}
-
-function spelled({ host = '', port }: Endpoint): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

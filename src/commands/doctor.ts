@@ -3,13 +3,13 @@ import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { version } from '../version.ts'
 import { type Config, ConfigError, controlSocket } from '../config.ts'
-import { about, asRoot, type Line, openingRemedy, seenFromOutside, summary } from '../unopened.ts'
+import { about } from '../ops/doctor/check.ts'
+import { type Line, summary } from '../ops/doctor/model.ts'
+import { asRoot } from '../ops/doctor/remedies.ts'
 import { answers, type BoxOptions, holdsBox, ofBox, settingsOf, withBox } from './support/box.ts'
 import { actAsBoxUser, mustBeOpen } from './support/owner.ts'
 import { exits } from './support/refuse.ts'
-import { say, withJson } from './support/say.ts'
-
-type Options = BoxOptions & { json?: boolean }
+import { say } from './support/say.ts'
 
 /** The results; `looked` is false where this user could not open the box. */
 interface Findings {
@@ -24,7 +24,7 @@ export function addDoctorCommand(program: Command): void {
     .description(
       'run all checks now, and print problems with their fixes; exit status 0: nothing failed, 1: something failed, 2: this user may not check the box',
     )
-  withJson(ofBox(command)).action(async (options: Options) => {
+  ofBox(command).action(async (options: BoxOptions) => {
     const { lines, looked } = await examined(options)
     const seen = summary(lines)
     say(options, { ...seen, lines }, formatLines(lines))
@@ -33,7 +33,7 @@ export function addDoctorCommand(program: Command): void {
   })
 }
 
-async function examined(options: Options): Promise<Findings> {
+async function examined(options: BoxOptions): Promise<Findings> {
   let config: Config
   try {
     config = await settingsOf(options)
@@ -41,10 +41,11 @@ async function examined(options: Options): Promise<Findings> {
     if (!(error instanceof ConfigError)) throw error
     return { lines: error.problems.map((problem) => configFault(problem)), looked: !isDenied(error) }
   }
-  const besides = async (line: Line, looked = true): Promise<Findings> => ({
-    lines: [...(await seenFromOutside(config, version)), line],
-    looked,
-  })
+  const besides = async (line: Line, looked = true): Promise<Findings> => {
+    // loaded when needed: the checks of DNS and mail take longer to load than most commands to run
+    const { seenFromOutside } = await import('../unopened.ts')
+    return { lines: [...(await seenFromOutside(config, version)), line], looked }
+  }
   const data = about('data', config.data_dir)
   if (process.geteuid?.() !== 0 && !isOpen(config.data_dir)) {
     return besides(data.fail('This user may not read it: only what can be seen from outside was checked.', asRoot), false)
@@ -63,6 +64,7 @@ async function examined(options: Options): Promise<Findings> {
     return { lines, looked: true }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
+    const { openingRemedy } = await import('../unopened.ts')
     return besides(data.fail(message, openingRemedy(error, config)))
   }
 }
@@ -71,7 +73,7 @@ async function examined(options: Options): Promise<Findings> {
  * Switches to the user of a stopped box, as root would see no missing permissions, and would create files that the box cannot write.
  * Returns why that user cannot read the settings.
  */
-async function asItsUser(options: Options, config: Config): Promise<Line | undefined> {
+async function asItsUser(options: BoxOptions, config: Config): Promise<Line | undefined> {
   const user = actAsBoxUser(config.data_dir)
   const owner = statSync(config.data_dir).uid
   const me = process.geteuid?.() ?? owner

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { trimEnd } from './trim.ts'
+import { trimEnd } from './text.ts'
 
 /** Settings of the systemd unit that runs the box (systemd.exec(5)). */
 export interface ServiceUnit {

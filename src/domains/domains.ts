@@ -1,30 +1,26 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
+import type { Page, Paging } from '../core/shapes.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { NextCheck } from './next-check.ts'
 import { type RecordFindings, toDnsRecord } from './check.ts'
 import type { DkimKeys } from './keys.ts'
 import type { DkimKey, DomainRow, PublicKey } from './types.ts'
 import type { Domain, NewDomain } from './model.ts'
 import { mailDomainOf, zoneText } from './zone.ts'
-import { policyText, recordsOf } from './records.ts'
-import type { DomainSettings } from './settings.ts'
+import { type DomainSettings, policyText, recordsOf } from './records.ts'
 
 export type { DkimKey } from './types.ts'
 
 /** The cached fields of the domains that receive mail. */
 type Known = Pick<DomainRow, 'id' | 'name' | 'account_id' | 'is_default' | 'status'>
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   keys: DkimKeys
   nextCheck: NextCheck
   plan: Plan
@@ -89,7 +85,7 @@ export class Domains {
   requireSending(domain: string): void {
     if (this.#known.get(domain)?.status === 'verified') return
     const hint = 'set the records that GET /v1/domains shows, then POST /v1/domains/{id}/verify.'
-    throw conflict(`${domain} is not verified, so mail from it may only go to addresses on this box; ${hint}`, {
+    throw conflict(`${domain} is not verified, so mail from it can be sent only to addresses on this box; ${hint}`, {
       code: 'domain_not_verified',
     })
   }
@@ -118,7 +114,7 @@ export class Domains {
     })
   }
 
-  async create(caller: Caller, input: NewDomain): Promise<Domain> {
+  async create(caller: Caller, input: NewDomain, signal?: AbortSignal): Promise<Domain> {
     requireWhole(caller)
     const { database, clock, keys, nextCheck, plan } = this.#deps
     const { param, name } = wishedName(input)
@@ -127,7 +123,7 @@ export class Domains {
     // key generation is slow: checks first
     if (await database.get(before)) throw taken
     await plan.require(database, caller.account_id, 'domains')
-    const [active, spare] = [await keys.make(), await keys.make()]
+    const [active, spare] = [await keys.make(caller.account_id, signal), await keys.make(caller.account_id, signal)]
     const made = await database.transaction(async (tx) => {
       if (await tx.get(before)) throw taken
       await plan.require(tx, caller.account_id, 'domains')
@@ -144,16 +140,14 @@ export class Domains {
     return made
   }
 
-  async list(caller: Caller, paging: Paging): Promise<{ data: Domain[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, paging: Paging): Promise<Page<Domain>> {
     requireWhole(caller)
     const { database, cursors, keys } = this.#deps
     const rows = await page<DomainRow, DomainRow>(database, cursors, paging, {
       name: `domains ${caller.account_id}`,
-      columns: sql`*`,
       from: sql`domains`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
-      order: 'seq',
       present: (row) => row,
     })
     const ids = rows.data.map(({ id }) => id)
@@ -243,12 +237,12 @@ function wishedName(input: NewDomain): { param: string; name: string } {
   const given = Object.entries(input).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const names = given.map(([param, text]) => {
     const name = mailDomainOf(text)
-    if (name === undefined) throw invalid(param, `${param} must be a domain that mail can be sent to, such as example.com.`)
+    if (name === undefined) throw invalid(param, `${param} must be a domain that can receive mail, such as example.com.`)
     return { param, name }
   })
   const [first, ...others] = names
-  if (!first) throw invalid('name', 'name must be given: the domain, such as example.com.')
+  if (!first) throw invalid('name', 'name is required: the domain, such as example.com.')
   const other = others.find(({ name }) => name !== first.name)
-  if (other) throw invalid(other.param, `${first.param} and ${other.param} are the same thing; give one of them.`)
+  if (other) throw invalid(other.param, `${first.param} and ${other.param} mean the same; send only one of them.`)
   return first
 }

@@ -1,17 +1,11 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Cursors } from '../core/cursor.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
-import type { Seal } from '../core/seal/seal.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
-import type { Module } from '../module.ts'
-import { type Database, sql } from '../store/database.ts'
+import type { ModuleBasis, Module } from '../module.ts'
+import { sql } from '../store/database.ts'
 import { NextCheck } from './next-check.ts'
 import { Domains } from './domains.ts'
 import { DkimKeys, type RsaPair, sealedKeys } from './keys.ts'
@@ -19,20 +13,12 @@ import { domainFailed, domainVerified } from './model.ts'
 import { mailDomainOf } from './zone.ts'
 import { DomainReports } from './reports.ts'
 import { routes } from './routes.ts'
-import type { DomainSettings } from './settings.ts'
+import type { DomainSettings } from './records.ts'
 import { type DomainStatusReport, statusOf } from './status.ts'
 import { Verification } from './verification.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
-  seal: Seal
+interface Deps extends ModuleBasis {
   plan: Plan
-  config: Config
-  log: Log
-  metrics: Metrics
   operatorAccount: string
   /** Creates DNS lookups without cache. */
   inquire: (settings: DomainSettings) => FreshInquiry
@@ -60,7 +46,7 @@ export class DomainsModule implements Module {
     this.domains = new Domains({ ...deps, keys, nextCheck, settings, domain: config.mail.domain })
     const checked = metrics.counter(
       'pillarbox_domain_checks_total',
-      'Looks at the DNS of a domain by what they found: right, wrong, unknown (no answer), late (overtaken by another look)',
+      'DNS checks of domains by result: right, wrong, unknown (no answer), late (superseded by a newer check)',
       ['outcome'],
     )
     const verification = new Verification({

@@ -1,7 +1,20 @@
 import type { PublicKey } from './types.ts'
 import type { DnsRecord } from './model.ts'
-import type { DomainSettings } from './settings.ts'
 import { createHash } from 'node:crypto'
+import type { DnsSettings } from '../net/dns.ts'
+
+/** The settings that affect domains. */
+export interface DomainSettings {
+  /** The target of MX records. */
+  hostname: string
+  /** The target of `mta-sts.` of a domain: the host of the API. */
+  policy_host: string
+  mta_sts: 'none' | 'testing' | 'enforce'
+  /** Whether mail is sent from the box's own addresses, which SPF must allow. */
+  direct: boolean
+  ipv6: boolean
+  dns: DnsSettings
+}
 
 /** An expected DNS record. */
 export interface WantedRecord extends Pick<DnsRecord, 'purpose' | 'required' | 'type' | 'name' | 'value' | 'ttl'> {

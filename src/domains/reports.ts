@@ -1,7 +1,7 @@
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import { type Database, sql } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import type { Domains } from './domains.ts'
 import type { DomainReport, ReportFilter } from './model.ts'
 
@@ -19,20 +19,14 @@ export class DomainReports {
     this.#domains = parts.domains
   }
 
-  async list(
-    caller: Caller,
-    id: string,
-    { kind, ...paging }: ReportFilter,
-  ): Promise<{ data: DomainReport[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, id: string, { kind, ...paging }: ReportFilter): Promise<Page<DomainReport>> {
     await this.#domains.row(caller, id)
     return page<ReportRow, DomainReport>(this.#database, this.#cursors, paging, {
       name: `domain reports ${id} ${kind ?? ''}`,
-      columns: sql`*`,
       from: sql`domain_reports`,
       account: caller.account_id,
       where: sql`domain_id = ${id}`,
       filters: kind === undefined ? [] : [sql`kind = ${kind}`],
-      order: 'seq',
       present: ({ reporter, report_id, begins_at, ends_at, received_at, data, kind: of }) => ({
         kind: of,
         reporter,

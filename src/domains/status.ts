@@ -3,8 +3,7 @@ import { type RecordFindings, toDnsRecord } from './check.ts'
 import type { DomainRow } from './types.ts'
 import type { DkimKeys } from './keys.ts'
 import type { DnsRecord } from './model.ts'
-import { recordsOf } from './records.ts'
-import type { DomainSettings } from './settings.ts'
+import { type DomainSettings, recordsOf } from './records.ts'
 import { zoneLine } from './zone.ts'
 
 /** A record at its last check, with internal fields. */

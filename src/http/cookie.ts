@@ -1,4 +1,4 @@
-import { trimBothEnds } from '../core/trim.ts'
+import { trimBothEnds } from '../core/text.ts'
 import type { SessionCookie } from './route.ts'
 
 /** Whether requests from other sites carry the cookie: never, when a link is followed, or always. */

@@ -67,15 +67,7 @@ export interface Input<P, Q, B> {
 }
 
 /** The declaration of an endpoint, from which it is served, authorized, validated, documented and tested. */
-export interface Route<
-  Path extends string = string,
-  Query extends z.ZodType = z.ZodType,
-  Body extends z.ZodType = z.ZodType,
-  Reply extends z.ZodType = z.ZodType,
-> {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Below `/v1`, e.g. `/identities/:id`. */
-  path: Path
+interface Declaration<Path extends string, Query extends z.ZodType, Body extends z.ZodType, Reply extends z.ZodType> {
   /** Other paths of the same call. */
   aliases?: string[]
   /** The path is not below `/v1`: well-known documents, signed downloads. */
@@ -103,7 +95,6 @@ export interface Route<
   rate?: 'address' | 'document' | 'callback' | 'sign-in'
   /** The session cookie to set or remove, from the result of the handler. */
   cookie?: (result: never) => SessionCookie
-  tag: string
   /** The title in the reference, and the operation's name in OpenAPI: unique. */
   summary: string
   description?: string
@@ -141,6 +132,15 @@ export interface Route<
   again?: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>, memo: string) => Promise<z.input<Reply>>
 }
 
+/** An endpoint: a method, a path and what is declared of them. */
+export interface Route extends Declaration<string, z.ZodType, z.ZodType, z.ZodType> {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Below `/v1`, e.g. `/identities/:id`. */
+  path: string
+  /** The section of the reference. */
+  tag: string
+}
+
 /** A route without its type parameters, for lists. */
 export type AnyRoute = Omit<Route, 'handle' | 'again' | 'location'> & {
   handle: (input: Input<Record<string, string>, never, never>) => Promise<unknown>
@@ -148,14 +148,18 @@ export type AnyRoute = Omit<Route, 'handle' | 'again' | 'location'> & {
   location?: (answer: never) => string
 }
 
-/** Declares an endpoint: `params` is typed from the path, `query` and `body` from zod, the answer must fit `reply`. */
-export function route<
-  const Path extends string,
-  Query extends z.ZodType = z.ZodType<Record<never, never>>,
-  Body extends z.ZodType = z.ZodType<Record<never, never>>,
-  Reply extends z.ZodType = z.ZodType,
->(declaration: Route<Path, Query, Body, Reply>): AnyRoute {
-  return declaration as unknown as AnyRoute
+/** Declares the endpoints of a section of the reference: `params` is typed from the path, `query` and `body` from zod, the answer must fit `reply`. */
+export function routeOf(tag: string) {
+  return <
+    const Path extends string,
+    Query extends z.ZodType = z.ZodType<Record<never, never>>,
+    Body extends z.ZodType = z.ZodType<Record<never, never>>,
+    Reply extends z.ZodType = z.ZodType,
+  >(
+    method: Route['method'],
+    path: Path,
+    declaration: Declaration<Path, Query, Body, Reply>,
+  ): AnyRoute => ({ ...declaration, method, path, tag }) as unknown as AnyRoute
 }
 
 /** A path of a route. */

@@ -1,34 +1,28 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
 import { Domain } from '../domains/model.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Aliases } from './aliases.ts'
 import { Alias, AliasChange, DomainChange, NewAlias } from './model.ts'
 
-const tag = 'Domains'
+const route = routeOf('Domains')
 
 export function aliasRoutes(aliases: Aliases): AnyRoute[] {
   return [
-    route({
-      method: 'PATCH',
-      path: '/domains/:id',
+    route('PATCH', '/domains/:id', {
       scope: 'account:write',
-      tag,
       summary: 'Change a domain',
       description:
-        'catch_all names the identity that receives mail for every address of the domain that is nobody else’s; null refuses such mail (550 5.1.1). Never caught: addresses that were given out once, and those reserved for the operator.',
+        'catch_all names the identity that receives mail for every unassigned address of the domain; with null such mail is rejected (550 5.1.1). It never covers formerly used addresses and those reserved for the operator.',
       body: DomainChange,
       reply: Domain,
       example: { body: { catch_all: null } },
       handle: ({ caller, params, body }) => aliases.changeDomain(caller, params.id, body),
     }),
-    route({
-      method: 'POST',
-      path: '/domains/:id/aliases',
+    route('POST', '/domains/:id/aliases', {
       scope: 'account:write',
-      tag,
       summary: 'Add an alias',
       description:
-        'A further address of the domain: its mail goes to the identity, with the address it came to as to. A conflict with param local_part when the address was given out before, or is reserved; with code domain_not_verified until the domain is verified.',
+        'An additional address of the domain: its mail goes to the identity, with the alias as to. A conflict with param local_part if the address was used before or is reserved; with code domain_not_verified until the domain is verified.',
       body: NewAlias,
       reply: Alias,
       status: 201,
@@ -36,45 +30,33 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
       example: { body: { local_part: 'sales', identity_id: 'ident_01jd3v8m2ef1pbx9mz5k7q4w6a' } },
       handle: ({ caller, params, body }) => aliases.create(caller, params.id, body),
     }),
-    route({
-      method: 'GET',
-      path: '/domains/:id/aliases',
+    route('GET', '/domains/:id/aliases', {
       scope: 'account:read',
-      tag,
       summary: 'List aliases',
       description: 'Newest first.',
       query: Paging,
       reply: Page(Alias),
       handle: ({ caller, params, query }) => aliases.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/domains/:id/aliases/:alias_id',
+    route('GET', '/domains/:id/aliases/:alias_id', {
       scope: 'account:read',
-      tag,
       summary: 'Get an alias',
       reply: Alias,
       handle: ({ caller, params }) => aliases.get(caller, params.id, params.alias_id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/domains/:id/aliases/:alias_id',
+    route('PATCH', '/domains/:id/aliases/:alias_id', {
       scope: 'account:write',
-      tag,
       summary: 'Change an alias',
-      description: 'Mail goes to the other identity from now on; what came before stays where it is.',
+      description: 'New mail goes to the other identity; earlier mail stays where it is.',
       body: AliasChange,
       reply: Alias,
       handle: ({ caller, params, body }) => aliases.update(caller, params.id, params.alias_id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/domains/:id/aliases/:alias_id',
+    route('DELETE', '/domains/:id/aliases/:alias_id', {
       scope: 'account:write',
-      tag,
       summary: 'Delete an alias',
       description:
-        'Mail to it is refused (550 5.1.1), also where the domain has a catch-all. Its address stays with the account, which may give it out again.',
+        'Mail to it is rejected (550 5.1.1), even if the domain has a catch-all. Its address stays with the account, which can use it again.',
       reply: Deleted,
       handle: ({ caller, params }) => aliases.remove(caller, params.id, params.alias_id),
     }),

@@ -1,32 +1,24 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames } from './role-names.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { Domain } from '../domains/model.ts'
-import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { claim, notForYou, notFree } from './claims.ts'
 import type { Identities } from './identities.ts'
 import type { Alias, AliasChange, DomainChange, NewAlias } from './model.ts'
 
-interface AliasRow {
+interface AliasRow extends Omit<Alias, 'local_part'> {
   seq: number
-  id: string
-  domain_id: string
-  address: string
-  identity_id: string
-  created_at: string
 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   plan: Plan
   domains: Domains
   identities: Identities
@@ -61,7 +53,9 @@ export class Aliases {
       // read from this row: another account's domain can have the same name
       if (domain.receives !== 1 || (domain.is_default !== 1 && domain.status !== 'verified')) {
         const hint = 'set the records that GET /v1/domains shows, then POST /v1/domains/{id}/verify.'
-        throw conflict(`${domain.name} is not verified, so it has no addresses to give; ${hint}`, { code: 'domain_not_verified' })
+        throw conflict(`${domain.name} is not verified, so it cannot have addresses yet; ${hint}`, {
+          code: 'domain_not_verified',
+        })
       }
       await this.#requireIdentity(tx, caller, identity_id, 'identity_id')
       await plan.require(tx, caller.account_id, 'aliases')
@@ -78,11 +72,7 @@ export class Aliases {
     })
   }
 
-  async list(
-    caller: Caller,
-    domainId: string,
-    paging: Paging,
-  ): Promise<{ data: Alias[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, domainId: string, paging: Paging): Promise<Page<Alias>> {
     const { database, cursors, domains } = this.#deps
     await domains.row(caller, domainId)
     return page<AliasRow, Alias>(database, cursors, paging, {
@@ -91,7 +81,6 @@ export class Aliases {
       from,
       account: caller.account_id,
       where: sql`domain_id = ${domainId}`,
-      order: 'seq',
       present: toAlias,
     })
   }
@@ -150,7 +139,7 @@ export class Aliases {
     try {
       await this.#deps.identities.row(caller, id, tx)
     } catch (error) {
-      if (error instanceof Fault && error.type === 'not_found') throw invalid(param, `${id} is no identity of this account.`)
+      if (error instanceof Fault && error.type === 'not_found') throw invalid(param, `${id} is not an identity of this account.`)
       throw error
     }
   }

@@ -1,16 +1,16 @@
+import type { Basis } from '../basis.ts'
 import { hostNameOf } from '../core/domain-names.ts'
+import { trimEnd } from '../core/text.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
-import { trimEnd } from '../core/trim.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, type Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames, isRoleName } from './role-names.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { claim, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
 import {
   type Acquired,
@@ -32,7 +32,7 @@ import {
   type NewIdentity,
   type Storage,
 } from './model.ts'
-import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, generatedName } from './names.ts'
+import { adultDate, generatedName, localPartOf, longestLocalPart, nameKey, oneName } from './names.ts'
 
 export type { IdentityRow } from './row.ts'
 
@@ -42,45 +42,28 @@ type StorageOf = (row: Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'medi
 /** A hook that runs in the transaction in which an identity is deleted or resumed. */
 type IdentityHook = (tx: Transaction, identityId: string) => Promise<void>
 
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors' | 'account'> {
+  domains: Pick<Domains, 'mayUse' | 'stillUsable'>
+  /** The box's own domain. */
+  domain: string
+  plan: Plan
+  storageOf: StorageOf
+}
+
+/** What decides which identities a caller sees. */
+type Visibility = Pick<Caller, 'account_id' | 'identity_id'>
+
 /** The identities of every account, and their addresses, which are reserved for ever. */
 export class Identities {
-  readonly #database: Database
-  readonly #events: EventLog
-  readonly #clock: Clock
-  readonly #cursors: Cursors
-  readonly #domains: Pick<Domains, 'mayUse' | 'stillUsable'>
-  readonly #domain: string
-  readonly #operatorAccount: string
-  readonly #plan: Plan
-  readonly #storageOf: StorageOf
+  readonly #deps: Deps
   readonly #leaving: IdentityHook[] = []
   readonly #resuming: IdentityHook[] = []
   /** Set later, as the phone module depends on identities. */
   #phones: PhoneNumbers | undefined
 
-  constructor(parts: {
-    database: Database
-    events: EventLog
-    clock: Clock
-    cursors: Cursors
-    domains: Pick<Domains, 'mayUse' | 'stillUsable'>
-    /** The box's own domain. */
-    domain: string
-    /** The operator's account. */
-    account: string
-    plan: Plan
-    storageOf: StorageOf
-  }) {
-    this.#database = parts.database
-    this.#events = parts.events
-    this.#clock = parts.clock
-    this.#cursors = parts.cursors
-    this.#domains = parts.domains
-    this.#domain = parts.domain
-    this.#operatorAccount = parts.account
-    this.#plan = parts.plan
-    this.#storageOf = parts.storageOf
-    parts.plan.counts(
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.plan.counts(
       'identities',
       (accountId) => sql`SELECT count(*) AS n FROM identities WHERE account_id = ${accountId} AND status <> 'deleted'`,
     )
@@ -91,21 +74,21 @@ export class Identities {
     const name = oneName(input)
     const domain = this.#hosted(caller.account_id, input.email_domain)
     const make = async (phone?: Acquired): Promise<Identity> => {
-      const identity = await this.#database.transaction(async (tx) => {
-        if (!(await this.#domains.stillUsable(tx, caller.account_id, domain))) throw this.#notHosted(domain)
-        await this.#plan.require(tx, caller.account_id, 'identities')
+      const identity = await this.#deps.database.transaction(async (tx) => {
+        if (!(await this.#deps.domains.stillUsable(tx, caller.account_id, domain))) throw this.#notHosted(domain)
+        await this.#deps.plan.require(tx, caller.account_id, 'identities')
         return this.#insert(tx, caller.account_id, { ...input, name }, domain, { phone })
       })
-      return { ...identity, storage: await this.#storageOf({ ...identity, stored_bytes: 0, media_bytes: 0 }) }
+      return { ...identity, storage: await this.#deps.storageOf({ ...identity, stored_bytes: 0, media_bytes: 0 }) }
     }
     if (!input.provision_phone) return make()
     // no number is bought for a request that fails anyway
-    await this.#plan.require(this.#database, caller.account_id, 'identities')
-    if (name !== undefined) await this.#requireFree(this.#database, caller.account_id, name)
+    await this.#deps.plan.require(this.#deps.database, caller.account_id, 'identities')
+    if (name !== undefined) await this.#requireFree(this.#deps.database, caller.account_id, name)
     const address = input.email_username === undefined ? undefined : `${input.email_username}@${domain}`
     if (address !== undefined) {
       if (this.#isReserved(address, caller.account_id)) throw notForYou(address, 'email_username')
-      await requireFreeAddress(this.#database, address, caller.account_id)
+      await requireFreeAddress(this.#deps.database, address, caller.account_id)
     }
     const phone = await this.#phoneNumbers.acquire(caller.account_id, input.phone_country)
     try {
@@ -121,29 +104,25 @@ export class Identities {
     this.#phones = phones
   }
 
-  async list(
-    caller: Caller,
-    filter: IdentityFilter,
-  ): Promise<{ data: Reduced[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, filter: IdentityFilter): Promise<Page<Reduced>> {
     const { name, email, query } = filter
-    return page<IdentityRow, Reduced>(this.#database, this.#cursors, filter, {
+    return page<IdentityRow, Reduced>(this.#deps.database, this.#deps.cursors, filter, {
       name: `identities ${caller.account_id} ${JSON.stringify({ name, email, query })}`,
       columns: sql`seq, id, name, email, phone_number, status, created_at`,
       from: sql`identities`,
       account: caller.account_id,
       ...selection(caller, filter),
-      order: 'seq',
       present: reduced,
     })
   }
 
   async get(caller: Caller, id: string): Promise<Identity> {
     const row = await this.row(caller, id)
-    return { ...toIdentity(row), storage: await this.#storageOf(row) }
+    return { ...toIdentity(row), storage: await this.#deps.storageOf(row) }
   }
 
   /** The row of a non-deleted identity that the caller may see; throws Fault not_found. */
-  async row(caller: Caller, id: string, reader: Reader = this.#database): Promise<IdentityRow> {
+  async row(caller: Visibility, id: string, reader: Reader = this.#deps.database): Promise<IdentityRow> {
     const row = mayName(caller, id) ? await reader.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${id}`) : undefined
     if (!row || row.account_id !== caller.account_id || row.status === 'deleted') throw notFound('identity')
     return row
@@ -151,7 +130,7 @@ export class Identities {
 
   async update(caller: Caller, id: string, change: IdentityChange): Promise<Identity> {
     const name = oneName(change)
-    const row = await this.#database.transaction(async (tx) => {
+    const row = await this.#deps.database.transaction(async (tx) => {
       const before = await this.row(caller, id, tx)
       if (name !== undefined && nameKey(name) !== nameKey(before.name)) await this.#requireFree(tx, before.account_id, name)
       const after: IdentityRow = {
@@ -160,7 +139,7 @@ export class Identities {
         date_of_birth: change.date_of_birth ?? before.date_of_birth,
         status: change.status ?? before.status,
         metadata: merged(before.metadata, change.metadata),
-        updated_at: iso(this.#clock.now()),
+        updated_at: iso(this.#deps.clock.now()),
       }
       await tx.run(
         sql`UPDATE identities SET name = ${after.name}, name_key = ${nameKey(after.name)}, date_of_birth = ${after.date_of_birth},
@@ -168,7 +147,7 @@ export class Identities {
       )
       const resumed = before.status === 'suspended' && after.status === 'active'
       for (const resume of resumed ? this.#resuming : []) await resume(tx, id)
-      await this.#events.append(tx, identityUpdated, {
+      await this.#deps.events.append(tx, identityUpdated, {
         account_id: after.account_id,
         identity_id: id,
         data: toIdentity(after),
@@ -177,7 +156,7 @@ export class Identities {
       })
       return after
     })
-    return { ...toIdentity(row), storage: await this.#storageOf(row) }
+    return { ...toIdentity(row), storage: await this.#deps.storageOf(row) }
   }
 
   /** Registers, before `start`, a hook that runs in the transaction of each deletion. */
@@ -192,12 +171,12 @@ export class Identities {
 
   /** Deletes softly: every caller gets 404, the address stays reserved and rejects mail. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
-    return this.#database.transaction(async (tx) => {
+    return this.#deps.database.transaction(async (tx) => {
       const { account_id, name, email, stored_bytes, media_bytes } = await this.row(caller, id, tx)
-      await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
-      await this.#plan.add(tx, account_id, 'storage_bytes', -(stored_bytes + media_bytes))
+      await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${iso(this.#deps.clock.now())} WHERE id = ${id}`)
+      await this.#deps.plan.add(tx, account_id, 'storage_bytes', -(stored_bytes + media_bytes))
       for (const leave of this.#leaving) await leave(tx, id)
-      await this.#events.append(tx, identityDeleted, {
+      await this.#deps.events.append(tx, identityDeleted, {
         account_id,
         identity_id: id,
         data: { id, name, email, status: 'deleted' },
@@ -210,7 +189,7 @@ export class Identities {
    * The identity that receives mail to an address, active or deleted: by its own address, by an alias, or else as the domain's catch-all.
    * The address is lower case and without a tag. The catch-all gets no address that was assigned once or is reserved.
    */
-  ownerOf(address: string, reader: Reader = this.#database): Promise<IdentityRow | undefined> {
+  ownerOf(address: string, reader: Reader = this.#deps.database): Promise<IdentityRow | undefined> {
     return reached(reader, address)
   }
 
@@ -224,28 +203,28 @@ export class Identities {
 
   /** The identity of this address or alias, active or deleted, ignoring catch-alls. The address is lower case and without a tag. */
   named(address: string): Promise<IdentityRow | undefined> {
-    return this.#database.get<IdentityRow>(
+    return this.#deps.database.get<IdentityRow>(
       sql`SELECT * FROM identities WHERE id = (SELECT identity_id FROM addresses WHERE address = ${address})`,
     )
   }
 
   /** Returns those of the addresses (lower case, without tags) that are the identity's own or its aliases. */
   ownAmong(id: string, addresses: string[]): Promise<string[]> {
-    return ownAmong(this.#database, id, addresses)
+    return ownAmong(this.#deps.database, id, addresses)
   }
 
   /** The operator's identity for `postmaster` and `abuse` of hosted domains (RFC 5321 4.5.1), created with the first such message. */
   async operator(tx: Transaction, accountId: string): Promise<IdentityRow> {
-    const address = `postmaster@${this.#domain}`
+    const address = `postmaster@${this.#deps.domain}`
     const owner = await this.ownerOf(address, tx)
     if (owner && owner.status !== 'deleted') return owner
     // a caller may have taken the name, which must not block this mailbox
     const input = (await this.#isTaken(tx, accountId, 'postmaster')) ? {} : { name: 'postmaster' }
     // the role outlives the identity that had it
     if (owner) await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
-    const made = await this.#insert(tx, accountId, { ...input, email_username: 'postmaster' }, this.#domain, { role: true })
+    const made = await this.#insert(tx, accountId, { ...input, email_username: 'postmaster' }, this.#deps.domain, { role: true })
     await tx.run(
-      sql`INSERT INTO addresses (address, identity_id) VALUES (${`abuse@${this.#domain}`}, ${made.id}) ON CONFLICT DO NOTHING`,
+      sql`INSERT INTO addresses (address, identity_id) VALUES (${`abuse@${this.#deps.domain}`}, ${made.id}) ON CONFLICT DO NOTHING`,
     )
     return (await this.ownerOf(address, tx))!
   }
@@ -260,15 +239,20 @@ export class Identities {
     const name = input.name ?? (await this.#freshName(tx, accountId))
     if (input.name !== undefined) await this.#requireFree(tx, accountId, name)
     const id = newId('ident')
-    const now = iso(this.#clock.now())
+    const now = iso(this.#deps.clock.now())
     const email = await this.#claim(tx, accountId, id, input.email_username, name, domain, role)
     const row = await tx.get<IdentityRow>(
       sql`INSERT INTO identities (id, account_id, name, name_key, email, date_of_birth, status, metadata, created_at, updated_at)
-        VALUES (${id}, ${accountId}, ${name}, ${nameKey(name)}, ${email}, ${input.date_of_birth ?? adultDate(this.#clock.now())}, 'active',
+        VALUES (${id}, ${accountId}, ${name}, ${nameKey(name)}, ${email}, ${input.date_of_birth ?? adultDate(this.#deps.clock.now())}, 'active',
         ${JSON.stringify(input.metadata ?? {})}, ${now}, ${now}) RETURNING *`,
     )
     const identity = toIdentity({ ...row!, phone_number: phone?.number ?? null })
-    await this.#events.append(tx, identityCreated, { account_id: accountId, identity_id: id, data: identity, refusable: !role })
+    await this.#deps.events.append(tx, identityCreated, {
+      account_id: accountId,
+      identity_id: id,
+      data: identity,
+      refusable: !role,
+    })
     await phone?.assign(tx, id)
     return identity
   }
@@ -298,8 +282,8 @@ export class Identities {
   #isReserved(address: string, accountId: string): boolean {
     const at = address.lastIndexOf('@')
     const local = address.slice(0, at)
-    const own = address.slice(at + 1) === this.#domain
-    return boxNames.has(local) || (own && accountId !== this.#operatorAccount && isRoleName(local))
+    const own = address.slice(at + 1) === this.#deps.domain
+    return boxNames.has(local) || (own && accountId !== this.#deps.account && isRoleName(local))
   }
 
   async #freshName(tx: Transaction, accountId: string): Promise<string> {
@@ -310,7 +294,7 @@ export class Identities {
   }
 
   get #phoneNumbers(): PhoneNumbers {
-    if (!this.#phones) throw new Error('Nobody gives numbers.')
+    if (!this.#phones) throw new Error('No SMS provider supplies numbers.')
     return this.#phones
   }
 
@@ -326,18 +310,18 @@ export class Identities {
   }
 
   #hosted(accountId: string, domain: string | undefined): string {
-    if (domain === undefined) return this.#domain
+    if (domain === undefined) return this.#deps.domain
     const name = hostNameOf(domain)
-    if (name !== undefined && this.#domains.mayUse(accountId, name)) return name
+    if (name !== undefined && this.#deps.domains.mayUse(accountId, name)) return name
     throw this.#notHosted(domain)
   }
 
   #notHosted(domain: string): Fault {
-    return invalid('email_domain', `${domain} is not a verified domain of this account; leave it out for ${this.#domain}.`)
+    return invalid('email_domain', `${domain} is not a verified domain of this account; leave it out for ${this.#deps.domain}.`)
   }
 }
 
 /** Whether a key may access this identity; one bound to another identity answers 404. */
-export function mayName(caller: Caller, id: string): boolean {
+export function mayName(caller: Visibility, id: string): boolean {
   return caller.identity_id === null || caller.identity_id === id
 }

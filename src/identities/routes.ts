@@ -1,19 +1,16 @@
 import { Deleted, Page } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Identities } from './identities.ts'
 import { Identity, IdentityChange, IdentityFilter, NewIdentity, ReducedIdentity } from './model.ts'
 
-const tag = 'Identities'
+const route = routeOf('Identities')
 
 export function routes(identities: Identities): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/identities',
+    route('POST', '/identities', {
       scope: 'identities:write',
-      tag,
       summary: 'Create an identity',
-      description: 'Everything is optional. The address is derived from the name and stays its own for ever.',
+      description: 'All fields are optional. The address is derived from the name and is permanent.',
       body: NewIdentity,
       reply: Identity,
       status: 201,
@@ -21,46 +18,34 @@ export function routes(identities: Identities): AnyRoute[] {
       example: { body: { name: 'Ada', metadata: { team: 'research' } } },
       handle: ({ caller, body }) => identities.create(caller, body),
     }),
-    route({
-      method: 'GET',
-      path: '/identities',
+    route('GET', '/identities', {
       scope: 'identities:read',
-      tag,
       summary: 'List identities',
       description: 'Newest first, in the reduced form.',
       query: IdentityFilter,
       reply: Page(ReducedIdentity),
       handle: ({ caller, query }) => identities.list(caller, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id',
+    route('GET', '/identities/:id', {
       scope: 'identities:read',
-      tag,
       summary: 'Get an identity',
       reply: Identity,
       handle: ({ caller, params }) => identities.get(caller, params.id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/identities/:id',
+    route('PATCH', '/identities/:id', {
       scope: 'identities:write',
-      tag,
       summary: 'Change an identity',
-      description: 'metadata is merged, a null removes a key. A suspended identity refuses mail for now (450 4.2.1).',
+      description: 'metadata is merged; a null removes a key. Mail to a suspended identity is deferred (450 4.2.1).',
       body: IdentityChange,
       reply: Identity,
       example: { body: { metadata: { team: 'sales' } } },
       handle: ({ caller, params, body }) => identities.update(caller, params.id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/identities/:id',
+    route('DELETE', '/identities/:id', {
       scope: 'identities:write',
-      tag,
       summary: 'Delete an identity',
       description:
-        'Its address is never given to another; mail to it is refused with 550 5.1.1. Its messages can be reached no more, and are removed once the time of the trash (retention.trash) is over.',
+        'Its address is never reused; mail to it is rejected with 550 5.1.1. Its messages are no longer available, and are purged after retention.trash.',
       reply: Deleted,
       handle: ({ caller, params }) => identities.remove(caller, params.id),
     }),

@@ -1,10 +1,10 @@
 import type { Scope } from '../core/scopes.ts'
 import { Deleted, Page } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Jobs } from './jobs.ts'
 import { Job, JobFilter } from './model.ts'
 
-const tag = 'Jobs'
+const route = routeOf('Jobs')
 
 /** Each kind requires one of these to end its jobs. */
 const write: Scope[] = ['messages:write', 'emails:write', 'account:write']
@@ -23,49 +23,37 @@ const scope: Scope[] = [
 
 export function routes(jobs: Jobs): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/jobs',
+    route('GET', '/jobs', {
       scope,
-      tag,
       summary: 'List jobs',
-      description: 'Newest first: those that run, and those of the last 7 days whose contents the key may read.',
+      description: 'Newest first: running jobs, and those of the last 7 days whose contents the key may read.',
       query: JobFilter,
       reply: Page(Job),
       handle: ({ caller, query }) => jobs.list(caller, query),
     }),
-    route({
-      method: 'GET',
-      path: '/jobs/:id',
+    route('GET', '/jobs/:id', {
       scope,
-      tag,
       summary: 'Get a job',
-      description: 'How far it is, and what came of it.',
+      description: 'Its progress and result.',
       reply: Job,
       handle: ({ caller, params }) => jobs.get(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/jobs/:id/cancel',
+    route('POST', '/jobs/:id/cancel', {
       stores: false,
       scope: write,
-      tag,
       receipt: 'all',
       summary: 'Cancel a job',
       description:
-        'Stops a job that runs; what it has done so far stays. A job that is over is answered as it is. Exports and imports need a scope to write ' +
+        'Stops a running job; what it has done so far stays. A finished job is returned unchanged. Exports and imports require a scope to write ' +
         'messages, backups account:write.',
       reply: Job,
       handle: ({ caller, params }) => jobs.cancel(caller, params.id),
     }),
-    route({
-      method: 'DELETE',
-      path: '/jobs/:id',
+    route('DELETE', '/jobs/:id', {
       scope: write,
-      tag,
       summary: 'Delete a job',
       description:
-        'Stops it if it runs, and removes it with the file it made (a backup stays). Exports and imports need a scope to write messages, backups ' +
+        'Stops it if it is running, and removes it with its file (a backup stays). Exports and imports require a scope to write messages, backups ' +
         'account:write.',
       reply: Deleted,
       handle: ({ caller, params }) => jobs.remove(caller, params.id),

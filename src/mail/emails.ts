@@ -1,5 +1,5 @@
 import type { Plan } from '../accounts/plan.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, fitting, page } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Turns } from '../core/paced-work.ts'
@@ -8,18 +8,17 @@ import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
 import { type Database, join, type Reader, sql, type Sql } from '../store/database.ts'
-import { fitting, page } from '../store/page.ts'
 import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { type EmailFilter, selection } from './queries.ts'
 import {
   emailRow,
-  wholeEmailSize,
   rowColumns,
   selectWithBody,
   type StoredEmail,
-  wholeEmail,
   type StoredEmailWithBody,
+  wholeEmail,
+  wholeEmailSize,
 } from './email-rows.ts'
 import type { Dispatcher } from './types.ts'
 import type { Email, EmailChange, EmailRow } from './model.ts'
@@ -264,7 +263,7 @@ function rawExpired(): Fault {
 
 function readFlagOf(change: EmailChange): boolean | undefined {
   if (change.read !== undefined && change.unread !== undefined && change.read === change.unread) {
-    throw invalid('unread', 'read and unread contradict each other; give one of them.')
+    throw invalid('unread', 'read and unread contradict each other; send only one of them.')
   }
   return change.read ?? (change.unread === undefined ? undefined : !change.unread)
 }
@@ -273,6 +272,6 @@ function withLabels(labels: string[], change: EmailChange['labels']): string[] {
   if (!change) return labels
   const kept = new Set([...labels, ...change.add])
   for (const label of change.remove) kept.delete(label)
-  if (kept.size > 100) throw invalid('labels', 'An e-mail can bear at most 100 labels.')
+  if (kept.size > 100) throw invalid('labels', 'An e-mail can have at most 100 labels.')
   return [...kept]
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
 import { Deleted, Deletion, Flag, Page, Paging, SignedQuery } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
 import type { Emails } from './emails.ts'
 import { Attachment, AttachmentWithUrl, Email, EmailChange, EmailRow, Thread, ThreadWithMessages } from './model.ts'
@@ -10,7 +10,7 @@ import type { Search } from './search.ts'
 import type { HtmlView } from './html-view.ts'
 import type { Threads } from './threads.ts'
 
-const tag = 'E-mail'
+const route = routeOf('E-mail')
 const read: Scope[] = ['messages:read', 'emails:read']
 const write: Scope[] = ['messages:write', 'emails:write']
 
@@ -28,82 +28,62 @@ export function routes(nouns: Nouns): AnyRoute[] {
 
 function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/identities/:id/emails',
+    route('GET', '/identities/:id/emails', {
       scope: read,
-      tag,
       summary: 'List e-mails',
       description: 'Newest first, without bodies. Inbound, without spam and duplicates by default.',
       query: EmailFilter,
       reply: Page(EmailRow),
       handle: ({ caller, params, query }) => emails.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/emails/search',
+    route('GET', '/identities/:id/emails/search', {
       scope: read,
-      tag,
       summary: 'Search e-mails',
-      description: 'Full text over sender, subject and body, newest first. At least one parameter is needed.',
+      description: 'Full text over sender, subject and body, newest first. At least one parameter is required.',
       query: EmailSearch,
       reply: Page(EmailRow),
       example: { query: { query: 'invoice -draft' } },
       handle: ({ caller, params, query }) => search.find(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/emails/:email_id',
+    route('GET', '/identities/:id/emails/:email_id', {
       scope: read,
-      tag,
       summary: 'Get an e-mail',
       description:
         'With bodies, codes, links, attachments and the results of SPF, DKIM, DMARC and ARC. Does not mark it as read.',
       reply: Email,
       handle: ({ caller, params }) => emails.get(caller, params.id, params.email_id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/identities/:id/emails/:email_id',
+    route('PATCH', '/identities/:id/emails/:email_id', {
       scope: write,
-      tag,
       receipt: ['read', 'send_at'],
-      summary: 'Mark an e-mail',
-      description: 'As read or unread, and with labels; a scheduled one can be rescheduled.',
+      summary: 'Change an e-mail',
+      description: 'Marks it as read or unread, changes labels, or reschedules a scheduled e-mail.',
       body: EmailChange,
       reply: Email,
       example: { body: { read: true, labels: { add: ['seen'] } } },
       handle: ({ caller, params, body }) => emails.change(caller, params.id, params.email_id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/identities/:id/emails/:email_id',
+    route('DELETE', '/identities/:id/emails/:email_id', {
       scope: write,
-      tag,
       summary: 'Delete an e-mail',
       description:
-        'It goes to the trash (GET …/emails?trash=true): out of lists, search, threads and the log at once, to be restored until the time of ' +
-        'the trash is over (retention.trash). With purge=true it goes for good.',
+        'Moves it to the trash (GET …/emails?trash=true): it disappears immediately from lists, search, threads and the event log, and can be restored until the retention ' +
+        'time of the trash ends (retention.trash). With purge=true it is deleted permanently.',
       query: Deletion,
       reply: Deleted,
       handle: ({ caller, params, query }) => emails.remove(caller, params.id, params.email_id, query.purge),
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/emails/:email_id/restore',
+    route('POST', '/identities/:id/emails/:email_id/restore', {
       scope: write,
-      tag,
       summary: 'Restore an e-mail',
-      description: 'From the trash to where it was. A message that had not been sent when it was deleted is not sent.',
+      description:
+        'Restores it from the trash to where it was. A message that had not been sent when it was deleted is not sent.',
       reply: Email,
       handle: ({ caller, params }) => emails.restore(caller, params.id, params.email_id),
       again: ({ caller, params }, id) => emails.get(caller, params.id, id),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/emails/:email_id/raw',
+    route('GET', '/identities/:id/emails/:email_id/raw', {
       scope: read,
-      tag,
       summary: 'Get the source of an e-mail',
       description: 'The raw message as received, with our trace header prepended (RFC 5321 4.4).',
       download: 'message/rfc822',
@@ -113,15 +93,12 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
         headers: { 'Content-Disposition': `attachment; filename="${params.email_id}.eml"` },
       }),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/emails/:email_id/html',
+    route('GET', '/identities/:id/emails/:email_id/html', {
       scope: read,
-      tag,
-      summary: 'Look at an e-mail',
+      summary: 'Get an e-mail as an HTML page',
       description:
-        'Its HTML as a page that runs nothing, asks nobody and opens links apart, by a policy of its own (sandbox). Its own images are in it. ' +
-        'Meant for a frame on a page of the box. An e-mail without HTML is not_found.',
+        'Its sanitized HTML as a page that runs no scripts, loads no external content and opens links in a new window, enforced by a Content-Security-Policy (sandbox). Embedded images are included. ' +
+        'For an iframe on a page of the box. An e-mail without HTML is not_found.',
       query: z.strictObject({
         remote: Flag.default(false).meta({ description: 'load external images, which tells their servers that it was viewed' }),
       }),
@@ -133,32 +110,23 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
 
 function attachmentRoutes(attachments: Attachments): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/identities/:id/emails/:email_id/attachments',
+    route('GET', '/identities/:id/emails/:email_id/attachments', {
       scope: read,
-      tag,
       summary: 'List attachments',
       query: Paging,
       reply: Page(Attachment),
       handle: ({ caller, params, query }) => attachments.list(caller, params.id, params.email_id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/emails/:email_id/attachments/:index',
+    route('GET', '/identities/:id/emails/:email_id/attachments/:index', {
       scope: read,
-      tag,
       summary: 'Get an attachment’s URL',
-      description: 'The signed URL needs no key and is valid for 15 minutes.',
+      description: 'The signed URL requires no key and is valid for 15 minutes.',
       reply: AttachmentWithUrl,
       handle: ({ caller, params }) => attachments.get(caller, params.id, params.email_id, params.index),
     }),
-    route({
-      method: 'GET',
-      path: '/attachments/:email_id/:index',
+    route('GET', '/attachments/:email_id/:index', {
       scope: 'public',
       rate: 'document',
-      tag,
       summary: 'Download an attachment by its signed URL',
       query: SignedQuery,
       download: 'application/octet-stream',
@@ -169,24 +137,18 @@ function attachmentRoutes(attachments: Attachments): AnyRoute[] {
 
 function threadRoutes(threads: Threads): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/identities/:id/threads',
+    routeOf('Threads')('GET', '/identities/:id/threads', {
       scope: 'messages:read',
-      tag: 'Threads',
       summary: 'List threads',
-      description: 'The one with the newest message first.',
+      description: 'Ordered by their newest message, newest first.',
       query: Paging,
       reply: Page(Thread),
       handle: ({ caller, params, query }) => threads.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/threads/:thread_id',
+    routeOf('Threads')('GET', '/identities/:id/threads/:thread_id', {
       scope: 'messages:read',
-      tag: 'Threads',
       summary: 'Get a thread',
-      description: 'With its messages whole. Long threads are paged: continue with next_cursor while has_more is true.',
+      description: 'With complete messages. Long threads are paged: continue with next_cursor while has_more is true.',
       query: ThreadPaging,
       reply: ThreadWithMessages,
       handle: ({ caller, params, query }) => threads.get(caller, params.id, params.thread_id, query),

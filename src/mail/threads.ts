@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
 import { day, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
-import { mailbox, firstOrLastById } from './address.ts'
+import { firstOrLastById, mailbox } from './address.ts'
 import type { Email, Thread, ThreadWithMessages } from './model.ts'
 import type { ThreadPaging } from './queries.ts'
 
@@ -69,6 +68,7 @@ export async function threadOf(tx: Transaction, message: ThreadInput, now: numbe
 
 /** The thread with this id, if it belongs to the identity. */
 export async function threadById(tx: Transaction, id: string | null, identityId: string): Promise<ThreadMatch | undefined> {
+  if (id === null) return undefined
   const existing = await tx.get<ThreadRef>(
     sql`SELECT id, participants FROM threads WHERE id = ${id} AND identity_id = ${identityId}`,
   )

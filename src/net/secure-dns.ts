@@ -35,7 +35,7 @@ export class SecureDns {
 
   async ask(name: string, type: keyof typeof recordTypes): Promise<SecureAnswer> {
     const { servers } = this.#settings
-    let failure: unknown = new Error('there is no name server to ask: set dns.servers')
+    let failure: unknown = new Error('no name server is configured: set dns.servers')
     for (const server of [...servers, ...servers].slice(0, 3)) {
       try {
         const answer = await this.#askServer(endpointOf(server), name, recordTypes[type])

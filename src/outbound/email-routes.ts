@@ -1,12 +1,12 @@
 import type { Caller, Scope } from '../core/scopes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Emails } from '../mail/emails.ts'
 import { Email } from '../mail/model.ts'
 import type { SendService } from './compose/send-service.ts'
 import { NewEmail, NewForward, NewReply, readers } from './model.ts'
 import type { Pending } from './compose/pending.ts'
 
-const tag = 'E-mail'
+const route = routeOf('E-mail')
 const write: Scope[] = ['messages:write', 'emails:write']
 
 interface Repeated {
@@ -16,9 +16,7 @@ interface Repeated {
 
 /** Options of all calls that create a message: attachments are large and may have to be fetched. */
 const writing = {
-  method: 'POST',
   scope: write,
-  tag,
   reply: Email,
   status: 201,
   location: ({ id, identity_id }: Email): string => `/v1/identities/${identity_id}/emails/${id}`,
@@ -30,50 +28,45 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
   // a repetition returns the message as it is now
   const again = ({ caller, params }: Repeated, id: string): Promise<Email> => emails.get(caller, params.id, id)
   return [
-    route({
+    route('POST', '/identities/:id/emails', {
       ...writing,
-      path: '/identities/:id/emails',
       aliases: ['/identities/:id/emails/send'],
       summary: 'Send an e-mail',
       description:
-        'The answer comes once the message is on disk: from then on it is sent, whatever happens to the box. With in_reply_to the key must also read: ' +
+        'Responds once the message is durably stored: it will be sent even after a crash. With in_reply_to the key also requires ' +
         'messages:read or emails:read.',
       body: NewEmail,
       example: { body: { to: 'postmaster@pillarbox.test', subject: 'Hello', body_text: 'Hello there.' } },
       handle: ({ caller, params, body, signal }) => sendService.send(caller, params.id, body, signal),
       again,
     }),
-    route({
+    route('POST', '/identities/:id/emails/:email_id/reply', {
       ...writing,
-      path: '/identities/:id/emails/:email_id/reply',
       reads: readers,
       summary: 'Reply to an e-mail',
       description:
-        'To its Reply-To or sender (of an own message: to its recipients), in its thread, with it quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is followed with allow_unsigned only: else the answer goes to from. With reply_all an unsigned To or Cc that names others is a conflict, code unsigned_recipients.',
+        'Sends a reply to its Reply-To or sender (for a sent message: to its recipients), in its thread, with the message quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is used only with allow_unsigned; otherwise the reply goes to from. With reply_all an unsigned To or Cc with other addresses is a conflict, code unsigned_recipients.',
       body: NewReply,
       example: { body: { body_text: 'Thank you.' } },
       handle: ({ caller, params, body, signal }) => sendService.reply(caller, params.id, params.email_id, body, signal),
       again,
     }),
-    route({
+    route('POST', '/identities/:id/emails/:email_id/forward', {
       ...writing,
-      path: '/identities/:id/emails/:email_id/forward',
       reads: readers,
       summary: 'Forward an e-mail',
-      description: 'Its text quoted and its attachments carried along, or the whole as one attachment.',
+      description: 'Forwards the quoted text and the attachments, or the complete message as one attachment.',
       body: NewForward,
       example: { body: { to: 'postmaster@pillarbox.test', body_text: 'See below.' } },
       handle: ({ caller, params, body, signal }) => sendService.forward(caller, params.id, params.email_id, body, signal),
       again,
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/emails/:email_id/cancel',
+    route('POST', '/identities/:id/emails/:email_id/cancel', {
       stores: false,
       scope: write,
-      tag,
       summary: 'Cancel an e-mail',
-      description: 'While it is scheduled or queued. Once a delivery was tried, for any recipient, it is a conflict.',
+      description:
+        'Possible while it is scheduled or queued. After the first delivery attempt for any recipient it is a conflict.',
       reply: Email,
       handle: ({ caller, params }) => pending.cancel(caller, params.id, params.email_id),
       again,

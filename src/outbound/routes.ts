@@ -1,28 +1,22 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import { NewSuppression, Suppression } from './model.ts'
 import { recipientAddress } from './compose/recipients.ts'
 import type { Suppressions } from './suppressions.ts'
 
 export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
-  const tag = 'Suppressions'
+  const route = routeOf('Suppressions')
   return [
-    route({
-      method: 'GET',
-      path: '/suppressions',
+    route('GET', '/suppressions', {
       scope: 'account:read',
-      tag,
       summary: 'List suppressions',
-      description: 'Addresses that this account does not write to, newest first.',
+      description: 'Addresses to which this account cannot send, newest first.',
       query: Paging,
       reply: Page(Suppression),
       handle: ({ caller, query }) => suppressions.list(caller, query),
     }),
-    route({
-      method: 'POST',
-      path: '/suppressions',
+    route('POST', '/suppressions', {
       scope: 'account:write',
-      tag,
       summary: 'Suppress an address',
       body: NewSuppression,
       reply: Suppression,
@@ -31,11 +25,8 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
       handle: ({ caller, body }) =>
         suppressions.create(caller, { email: recipientAddress(body.email, 'email').address, reason: body.reason ?? 'manual' }),
     }),
-    route({
-      method: 'DELETE',
-      path: '/suppressions/:id',
+    route('DELETE', '/suppressions/:id', {
       scope: 'account:write',
-      tag,
       summary: 'Lift a suppression',
       reply: Deleted,
       handle: ({ caller, params }) => suppressions.remove(caller, params.id),

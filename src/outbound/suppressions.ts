@@ -1,12 +1,11 @@
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { conflict, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import { type Database, join, type Reader, sql, type Transaction } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import type { Suppression } from './model.ts'
 
 interface SuppressionRow extends Suppression {

@@ -1,8 +1,7 @@
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
 import type { Paging } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Sql } from '../store/database.ts'
-import { page } from '../store/page.ts'
 import type { Attempt, QueuedDelivery } from './history.ts'
 
 /** A delivery of any kind, as the operator sees it. */

@@ -1,8 +1,7 @@
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
 import type { Paging } from '../core/shapes.ts'
 import { type Database, join, type Reader, sql } from '../store/database.ts'
-import { page } from '../store/page.ts'
 
 /** An attempt; it is running while it has no outcome. */
 export interface Attempt {

@@ -1,8 +1,8 @@
+import type { Basis } from '../basis.ts'
 import type { Holders } from '../accounts/holders.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import { Fault, notFound } from '../core/fault.ts'
+import { iso } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
 import { type Caller, may } from '../core/scopes.ts'
-import type { EventTypes } from '../events/catalogue.ts'
 import type { Identities } from '../identities/identities.ts'
 import { channels } from './channels.ts'
 import { type ChannelName, channelNames, type RealtimeToken, type TokenInput } from './model.ts'
@@ -25,13 +25,10 @@ export interface Grant {
   until: number
 }
 
-interface Deps {
-  clock: Clock
+interface Deps extends Pick<Basis, 'clock' | 'types' | 'publicUrl'> {
   holders: Holders
   identities: Identities
-  types: EventTypes
   tokenKey: Buffer
-  publicUrl: () => string
 }
 
 /** Creates tokens and verifies them: a token never has more rights than its key or session has now. */
@@ -47,13 +44,13 @@ export class Access {
     const { clock, identities, tokenKey, publicUrl } = this.#deps
     const holder_id = caller.key_id ?? caller.session_id
     if (holder_id === null)
-      throw new Fault('forbidden', 'A token is made with an API key or a session, as it lives and dies with it.')
+      throw new Fault('forbidden', 'A token can be created only with an API key or a session, and ends with it.')
     const identityId = input.identity_id ?? caller.identity_id
     if (identityId !== null) await identities.row(caller, identityId)
     const readable = channelNames.filter((name) => may(caller, channels[name].scopes))
     const refused = input.channels?.find((name) => !readable.includes(name))
     if (refused !== undefined) {
-      throw new Fault('forbidden', `The channel ${refused} needs the scope ${channels[refused].scopes.join(' or ')}.`, {
+      throw new Fault('forbidden', `The channel ${refused} requires the scope ${channels[refused].scopes.join(' or ')}.`, {
         code: 'missing_scope',
         param: 'channels',
       })
@@ -74,7 +71,7 @@ export class Access {
   async open(token: string): Promise<Grant> {
     const { clock, holders, types, tokenKey } = this.#deps
     const claims = readToken(tokenKey, token)
-    if (!claims) throw new Fault('unauthorized', 'This is no token of POST /v1/realtime/token.', { code: 'invalid_token' })
+    if (!claims) throw new Fault('unauthorized', 'This is not a token of POST /v1/realtime/token.', { code: 'invalid_token' })
     if (claims.expires_at <= clock.now()) {
       throw new Fault('unauthorized', 'The token has expired. Get a new one.', { code: 'token_expired' })
     }
@@ -96,24 +93,12 @@ export class Access {
 
   /** Throws Fault not_found unless the identity exists and belongs to the account of the grant. */
   async requireIdentity(grant: Grant, id: string): Promise<void> {
-    const { account_id, identity_id } = grant
-    if (identity_id !== null && identity_id !== id) throw notFound('identity')
-    const nobody = {
-      key_id: null,
-      session_id: null,
-      secret: 0,
-      rate_limit: 0,
-      until: 0,
-      ip: '',
-      user_agent: '',
-      scopes: new Set<never>(),
-    }
-    await this.#deps.identities.row({ account_id, identity_id, ...nobody }, id)
+    await this.#deps.identities.row(grant, id)
   }
 }
 
 function gone(): Fault {
-  return new Fault('unauthorized', 'The key or the identity this token was made for is gone.', { code: 'invalid_token' })
+  return new Fault('unauthorized', 'The key or identity of this token no longer exists.', { code: 'invalid_token' })
 }
 
 /** A token of a deleted identity is invalid; other errors are not the token's fault. */

@@ -1,4 +1,4 @@
-import type { JsonBounds } from '../core/json-scan.ts'
+import type { JsonBounds } from '../core/json.ts'
 import type { Scope } from '../core/scopes.ts'
 import { Email } from '../mail/model.ts'
 import { Sms } from '../sms/model.ts'

@@ -1,39 +1,27 @@
 import type { Holders } from '../accounts/holders.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import { networkOf } from '../net/networks.ts'
 import { PacedWork } from '../core/paced-work.ts'
-import type { EventLog } from '../events/log.ts'
-import type { EventTypes } from '../events/catalogue.ts'
-import type { AnyRoute } from '../http/route.ts'
-import type { UpgradeRequest, Upgrade } from '../http/server/upgrades.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
+import type { Upgrade, UpgradeRequest } from '../http/server/upgrades.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Module } from '../module.ts'
+import type { Module, ModuleBasis } from '../module.ts'
 import { Access } from './access.ts'
 import { Filters } from './filters.ts'
 import { Hub } from './hub.ts'
 import { PatternQueue } from './pattern-queue.ts'
 import { type PlainDeps, PlainSession } from './plain.ts'
-import { routes } from './routes.ts'
 import { asAddress, holdersOf, Sockets } from './sockets.ts'
 import type { Version } from './supabase/phoenix.ts'
 import { type SupabaseDeps, SupabaseSession } from './supabase/supabase.ts'
 import { isToken } from './tokens.ts'
+import { RealtimeToken, TokenInput } from './model.ts'
 
-interface Deps {
-  events: EventLog
-  clock: Clock
+interface Deps extends ModuleBasis {
   holders: Holders
   identities: Identities
-  types: EventTypes
-  config: Config
-  log: Log
-  metrics: Metrics
   tokenKey: Buffer
-  publicUrl: () => string
 }
 
 /** Live events over WebSocket: tokens, and the two protocols that accept them. */
@@ -57,11 +45,11 @@ export class RealtimeModule implements Module {
     holders.onChange((id) => {
       this.#sockets
         .holderChanged(id)
-        .catch((error: unknown) => log.error({ err: error }, 'a changed key or session could not be read'))
+        .catch((error: unknown) => log.error({ err: error }, 'changed key or session could not be read'))
     })
     const hold: Sockets['hold'] = (socket, grant) => this.#sockets.hold(socket, grant)
     const paced = new PacedWork()
-    const failed = (error: unknown): void => log.error({ err: error }, 'an event could not be sent to a socket')
+    const failed = (error: unknown): void => log.error({ err: error }, 'event could not be sent to a WebSocket')
     const patterns = new PatternQueue({ paced, events, failed })
     const parts = { access: this.#access, events, hub, clock, hold, patterns, filters: new Filters(paced) }
     const close = (): void => this.#sockets.close()
@@ -83,7 +71,7 @@ export class RealtimeModule implements Module {
     const offered = (arrival.request.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
     const token = arrival.query['token'] ?? offered.find(isToken)
     if (token === undefined) {
-      throw new Fault('unauthorized', 'A token is needed: ?token=, or as a subprotocol after pillarbox.v1.', {
+      throw new Fault('unauthorized', 'A token is required: ?token=, or as a subprotocol after pillarbox.v1.', {
         code: 'missing_token',
       })
     }
@@ -109,4 +97,21 @@ function isVersion(text: string): text is Version {
 /** A client reconnects with its original URL, whose token may have expired: the join decides. */
 function absent(error: unknown): undefined {
   if (!(error instanceof Fault)) throw error
+}
+
+function routes(access: Access): AnyRoute[] {
+  return [
+    routeOf('Realtime')('POST', '/realtime/token', {
+      // additional events of a channel require their own scopes
+      scope: ['messages:read', 'emails:read', 'sms:read'],
+      summary: 'Get a token for a WebSocket',
+      description:
+        'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',
+      body: TokenInput,
+      reply: RealtimeToken,
+      secret: true,
+      example: { body: { channels: ['email_messages'], expires_in: 60 } },
+      handle: ({ caller, body }) => access.token(caller, body),
+    }),
+  ]
 }

@@ -1,10 +1,10 @@
-import { type Clock, day, iso, minute } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
-import type { Counter, Metrics } from '../core/metrics.ts'
+import type { Basis } from '../basis.ts'
+import { day, iso, minute } from '../core/clock.ts'
+import type { Counter } from '../core/metrics.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
 import type { Outside } from '../net/outside.ts'
 import type { SystemMailResult, SystemMail } from '../outbound/transport/outbound-transport.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { ReportSubject } from './days.ts'
 
 /** The payload of a report in the queue. */
@@ -15,11 +15,7 @@ export interface ReportLoad extends ReportSubject {
   to: string
 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
   outside: Outside
   transmit: (mail: SystemMail, signal: AbortSignal) => Promise<SystemMailResult>
 }
@@ -45,7 +41,7 @@ export class ReportCourier implements Courier<ReportLoad> {
     this.#deps = deps
     this.#sent = deps.metrics.counter(
       'pillarbox_reports_sent_total',
-      'Reports to other domains by their kind (dmarc, tls) and what came of them, once for each destination: sent, failed',
+      'Reports to other domains by kind (dmarc, tls) and result, once for each destination: sent, failed',
       ['kind', 'result'],
     )
     for (const kind of ['dmarc', 'tls']) for (const result of ['sent', 'failed']) this.#sent.labels(kind, result).inc(0)
@@ -56,13 +52,13 @@ export class ReportCourier implements Courier<ReportLoad> {
     const row = await database.get<{ content: Uint8Array }>(
       sql`SELECT content FROM outbound_report_messages WHERE id = ${load.id}`,
     )
-    if (!row) throw new Refused('the report is no longer there')
+    if (!row) throw new Refused('the report no longer exists')
     const octets = Buffer.from(row.content)
     const answer = load.to.startsWith('https://')
       ? await this.#post(load, octets, signal)
       : await this.#mail(load, octets, signal)
     const { kind, domain, day: of, to } = load
-    log.info({ kind, domain, day: of, to, answer }, 'A report was sent')
+    log.info({ kind, domain, day: of, to, answer }, 'report sent')
     return answer
   }
 
@@ -77,7 +73,7 @@ export class ReportCourier implements Courier<ReportLoad> {
       sql`INSERT INTO outbound_report_refusals (destination, until) VALUES (${to}, ${until})
         ON CONFLICT (destination) DO UPDATE SET until = excluded.until`,
     )
-    log.warn({ kind, domain, to, answer, until }, 'A report could not be delivered; its destination gets no other until then')
+    log.warn({ kind, domain, to, answer, until }, 'report could not be delivered; no other is sent to its destination until then')
   }
 
   /** A drop by the operator says nothing about the destination. */

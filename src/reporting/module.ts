@@ -1,34 +1,22 @@
 import { randomInt } from 'node:crypto'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideDial, type OutsideSettings } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { Envelope, Verdict } from '../mail/model.ts'
-import type { Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { OutboundModule } from '../outbound/module.ts'
 import type { TlsResult } from '../outbound/transport/tls-result.ts'
-import type { Database } from '../store/database.ts'
-import type { Space } from '../store/space.ts'
 import { ReportCourier } from './courier.ts'
 import { ReportCounts } from './counts.ts'
 import { dmarcResult } from './dmarc-result.ts'
 import { ReportSender, type ReportSettings } from './reports.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends ModuleBasis {
   queue: Queue
-  space: Space
-  version: string
   sending: OutboundModule
   domains: {
     receives: (domain: string) => boolean
@@ -64,7 +52,7 @@ export class ReportingModule implements Module {
     this.#settings = reportSettings(config)
     const counted = metrics.counter(
       'pillarbox_report_results_total',
-      'Messages (dmarc) and TLS sessions (tls) for reports to other domains: counted, dropped (there were too many different ones)',
+      'Messages (dmarc) and TLS sessions (tls) for reports to other domains: counted, dropped (too many different ones)',
       ['kind', 'result'],
     )
     for (const kind of ['dmarc', 'tls']) for (const result of ['counted', 'dropped']) counted.labels(kind, result).inc(0)
@@ -97,7 +85,7 @@ export class ReportingModule implements Module {
     const { mode, relays } = this.#config.outbound
     if (mode === 'none' && relays.length === 0) {
       const fix = 'Set outbound.mode to direct, or reports.dmarc and reports.tls to false.'
-      return { why: 'No mail leaves this box (outbound.mode is none).', fix }
+      return { why: 'Outgoing mail is disabled (outbound.mode is none).', fix }
     }
     try {
       this.#deps.domains.requireSending(domain)
@@ -105,7 +93,7 @@ export class ReportingModule implements Module {
     } catch {
       return {
         why: `They come from ${domain}, which is not verified.`,
-        fix: `Publish what this shows: pillarbox domain check ${domain}`,
+        fix: `Publish the records shown by: pillarbox domain check ${domain}`,
       }
     }
   }

@@ -31,35 +31,31 @@ const State = z.object({
 })
 export type SmsState = z.output<typeof State>
 
+type Deps = { database: Database; clock: Clock; identities: Identities; plan: Plan }
+
 /** Export and import of the text messages of an identity. */
 export class SmsArchive {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #identities: Identities
-  readonly #plan: Plan
+  readonly #deps: Deps
 
-  constructor(parts: { database: Database; clock: Clock; identities: Identities; plan: Plan }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#identities = parts.identities
-    this.#plan = parts.plan
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** The messages after a position, in the order of their arrival. */
   async after(seq: number, identityId: string, limit: number): Promise<{ seq: number; sms: Sms }[]> {
-    const rows = await this.#database.all<SmsRow>(
+    const rows = await this.#deps.database.all<SmsRow>(
       sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`,
     )
-    const messages = await whole(this.#database, rows)
+    const messages = await whole(this.#deps.database, rows)
     return rows.map((row, index) => ({ seq: row.seq, sms: messages[index]! }))
   }
 
   /** The bytes of a media file; undefined when they were never stored. */
   async media(smsId: string, index: number): Promise<Buffer | undefined> {
-    const row = await this.#database.get<{ blob_id: number | null }>(
+    const row = await this.#deps.database.get<{ blob_id: number | null }>(
       sql`SELECT blob_id FROM sms_media WHERE sms_id = ${smsId} AND position = ${index}`,
     )
-    return row?.blob_id == null ? undefined : readBlob(this.#database, row.blob_id)
+    return row?.blob_id == null ? undefined : readBlob(this.#deps.database, row.blob_id)
   }
 
   /** Parses a line of an archive; undefined when it is not a text message of Pillarbox. */
@@ -76,12 +72,12 @@ export class SmsArchive {
     identityId: string,
     { state, media }: { state: SmsState; media: (Buffer | undefined)[] },
   ): Promise<'kept' | 'duplicate' | 'full'> {
-    const { account_id } = await this.#identities.row(caller, identityId, tx)
+    const { account_id } = await this.#deps.identities.row(caller, identityId, tx)
     if (await tx.get(twinOf(identityId, state))) return 'duplicate'
     const [error, codes] = [state.error && JSON.stringify(state.error), JSON.stringify(state.codes)]
     const types = state.media.map(({ content_type }) => content_type)
     const octets = bytesOfTexts(state.body, codes, error, state.provider, ...types)
-    if (!(await takeStorage(tx, this.#plan, { account_id, identity_id: identityId }, octets))) return 'full'
+    if (!(await takeStorage(tx, this.#deps.plan, { account_id, identity_id: identityId }, octets))) return 'full'
     const id = newId('sms')
     const status = state.direction === 'outbound' && state.status === 'queued' ? 'failed' : state.status
     await tx.run(
@@ -89,11 +85,11 @@ export class SmsArchive {
           received_at, sent_at, delivered_at, created_at, octets)
         VALUES (${id}, ${account_id}, ${identityId}, ${state.direction}, ${status}, ${state.from}, ${state.to}, ${state.body}, ${state.read ? 1 : 0},
           ${state.provider}, ${state.segments}, ${error}, ${codes},
-          ${state.received_at}, ${state.sent_at}, ${state.delivered_at}, ${iso(this.#clock.now())}, ${octets})`,
+          ${state.received_at}, ${state.sent_at}, ${state.delivered_at}, ${iso(this.#deps.clock.now())}, ${octets})`,
     )
     for (const [position, { content_type }] of state.media.entries()) {
       const found = media[position]
-      const room = found && (await takeStorage(tx, this.#plan, { account_id, identity_id: identityId }, found.length))
+      const room = found && (await takeStorage(tx, this.#deps.plan, { account_id, identity_id: identityId }, found.length))
       const bytes = room ? found : undefined
       const sha256 = bytes && createHash('sha256').update(bytes).digest()
       const blob = bytes && (await insertBlob(tx, { size: bytes.length, sha256: sha256!, deflated: false, bytes }))

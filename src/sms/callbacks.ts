@@ -4,7 +4,7 @@ import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
 import { type Database, sql } from '../store/database.ts'
-import { type AnyRoute, type RawRequest, route } from '../http/route.ts'
+import { type AnyRoute, type RawRequest, routeOf } from '../http/route.ts'
 import type { Inbound } from './inbound.ts'
 import { InjectedSms, Sms } from './model.ts'
 import type { Numbers } from './numbers.ts'
@@ -19,7 +19,7 @@ interface Deps {
   log: Log
 }
 
-const tag = 'SMS'
+const route = routeOf('SMS')
 
 /** The largest message from a bridge in bytes, including its media. All other callbacks are small. */
 const largest = 16 * 1024 * 1024
@@ -31,53 +31,52 @@ export function callbacks(deps: Deps): AnyRoute[] {
 
 function twilioCallbacks(deps: Deps): AnyRoute[] {
   const one = (kind: 'inbound' | 'status', summary: string): AnyRoute =>
-    route({
-      method: 'POST',
-      path: `/sms/twilio/${kind}`,
+    route('POST', `/sms/twilio/${kind}`, {
       root: true,
       scope: 'public',
       rate: 'callback',
       raw: true,
-      tag,
       summary,
-      description: 'For Twilio, with its signature for this URL below public_url. Answers empty TwiML.',
+      description: 'For Twilio, with its signature for this URL below public_url. Returns empty TwiML.',
       download: 'text/xml',
       handle: async ({ raw, request_id }) => {
         await handleCallback(deps, 'twilio', kind, raw, request_id)
         return { type: 'text/xml', bytes: Buffer.from('<?xml version="1.0" encoding="UTF-8"?><Response></Response>') }
       },
     })
-  return [one('inbound', 'Take a message from Twilio'), one('status', 'Take a status from Twilio')]
+  return [one('inbound', 'Receive a message from Twilio'), one('status', 'Receive a status from Twilio')]
 }
 
 const CallbackResult = z.object({
-  effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }),
+  effect: z.boolean().meta({ description: 'false for a repeat, and for an unassigned number' }),
 })
 
 function jsonCallbacks(deps: Deps): AnyRoute[] {
   // an unconfigured provider has no key to verify with, so its bodies stay small
   const large = deps.provider?.name === 'http' ? { limit: largest } : {}
   const one = (name: 'http' | 'android', kind: string, summary: string, description: string, more: typeof large = {}): AnyRoute =>
-    route({
-      method: 'POST',
-      path: `/sms/${name}/${kind}`,
+    route('POST', `/sms/${name}/${kind}`, {
       root: true,
       scope: 'public',
       rate: 'callback',
       raw: true,
       ...more,
       idempotent: false,
-      tag,
       summary,
       description,
       reply: CallbackResult,
       handle: async ({ raw, request_id }) => ({ effect: await handleCallback(deps, name, kind, raw, request_id) }),
     })
-  const signed = 'Signed as docs/sms.md says.'
+  const signed = 'Signed as described in docs/sms.md.'
   return [
-    one('http', 'inbound', 'Take a message from a bridge', signed, large),
-    one('http', 'status', 'Take a status from a bridge', signed),
-    one('android', 'events', 'Take an event from a phone', 'A webhook of SMS Gateway for Android, signed with its signing key.'),
+    one('http', 'inbound', 'Receive a message from a bridge', signed, large),
+    one('http', 'status', 'Receive a status from a bridge', signed),
+    one(
+      'android',
+      'events',
+      'Receive an event from a phone',
+      'A webhook of SMS Gateway for Android, signed with its signing key.',
+    ),
   ]
 }
 
@@ -96,7 +95,7 @@ async function handleCallback(
     news = await provider.read(kind, raw)
   } catch (error) {
     if (error instanceof Fault)
-      log.warn({ provider: name, kind, request_id: requestId, reason: error.message }, 'a callback was refused')
+      log.warn({ provider: name, kind, request_id: requestId, reason: error.message }, 'callback rejected')
     throw error
   }
   if (news === null) return false
@@ -105,13 +104,10 @@ async function handleCallback(
 }
 
 function injection({ database, provider, inbound, numbers }: Deps): AnyRoute {
-  return route({
-    method: 'POST',
-    path: '/sms/loopback/inject',
+  return route('POST', '/sms/loopback/inject', {
     scope: 'account:write',
-    tag,
-    summary: 'Put a message into the loopback',
-    description: 'As if a phone had sent it to a number of this account. Only where sms.provider is loopback.',
+    summary: 'Send a message to the loopback provider',
+    description: 'Simulates a message from a phone to a number of this account. Only if sms.provider is loopback.',
     body: InjectedSms,
     reply: Sms,
     status: 201,

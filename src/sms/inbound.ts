@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, day, iso } from '../core/clock.ts'
+import { day, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import type { Log } from '../core/log.ts'
-import type { Counter, Metrics } from '../core/metrics.ts'
+import type { Counter } from '../core/metrics.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { insertBlob } from '../store/blobs.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { mediaKind, type MediaLoad } from './media.ts'
 import { countTexts, bytesOfTexts, takeStorage } from './media-quota.ts'
 import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
@@ -18,12 +17,7 @@ import { noteInput, inputOf } from './opt-outs.ts'
 import type { IncomingSms, ProviderName, StatusUpdate } from './provider.ts'
 import { segmentsOf } from './segments.ts'
 
-interface Deps {
-  metrics: Metrics
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'metrics' | 'database' | 'events' | 'clock' | 'log'> {
   queue: Queue
   plan: Plan
   trash: Trash
@@ -53,7 +47,7 @@ export class Inbound {
     this.#deps = deps
     this.#received = deps.metrics.counter(
       'pillarbox_sms_received_total',
-      'Text messages that providers handed in: kept, repeat (was handed in before), nobody (for a number that nobody has)',
+      'Text messages received from providers: kept, repeat (received before), nobody (for an unassigned number)',
       ['provider', 'result'],
     )
   }
@@ -71,11 +65,11 @@ export class Inbound {
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {
-        log.warn({ provider, to: sms.to }, 'a text message came for an unassigned number')
+        log.warn({ provider, to: sms.to }, 'text message received for an unassigned number')
         return 'nobody'
       }
       if (await this.has(provider, sms.provider_id, tx)) {
-        log.info({ provider, provider_id: sms.provider_id }, 'a text message was handed in once more, with no effect')
+        log.info({ provider, provider_id: sms.provider_id }, 'duplicate text message ignored')
         return 'repeat'
       }
       await tx.run(
@@ -111,7 +105,7 @@ export class Inbound {
           : sql`SELECT * FROM sms WHERE id = ${update.sms_id} AND provider = ${provider} AND direction = 'outbound'`,
       )
       if (!row || !next[update.status].includes(row.status)) {
-        log.debug({ provider, ...update }, 'a status that changes nothing')
+        log.debug({ provider, ...update }, 'status without effect')
         return false
       }
       // followers of the log get every status, none is skipped

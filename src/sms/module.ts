@@ -1,23 +1,18 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Cursors } from '../core/cursor.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideSettings } from '../net/outside.ts'
-import type { FetchLimiter } from '../net/fetch-limiter.ts'
+import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
-import type { EventLog } from '../events/log.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
 import { identityDeleted } from '../identities/model.ts'
 import type { SignedUrls } from '../mail/attachments.ts'
-import type { Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { Trash } from '../ops/retention/trash.ts'
-import { type Database, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import { SmsArchive } from './archive.ts'
 import { MissedMessages } from './missed-messages.ts'
 import { callbacks } from './callbacks.ts'
@@ -32,22 +27,14 @@ import { chosen } from './providers/create-provider.ts'
 import { ReleaseCourier } from './release.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends ModuleBasis {
   queue: Queue
   plan: Plan
   trash: Trash
   identities: Identities
-  config: Config
-  log: Log
-  metrics: Metrics
   urls: SignedUrls
-  fetches: FetchLimiter
+  fetches: WorkLimiter
   codesIn: (subject: string, text: string) => string[]
-  publicUrl: () => string
 }
 
 /** Text messages: numbers, sending and receiving, and the provider. */
@@ -135,7 +122,7 @@ export class SmsModule implements Module {
     } catch (error) {
       this.#deps.log.error(
         { err: error },
-        'the numbers of the provider could not be compared with ours; tried again within the hour',
+        'phone numbers could not be compared with those of the provider; retried within the hour',
       )
     }
   }
@@ -144,7 +131,7 @@ export class SmsModule implements Module {
     try {
       await this.#missedMessages.collect()
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'it could not be seen whether text messages were missed; tried again within the hour')
+      this.#deps.log.warn({ err: error }, 'check for missed text messages failed; retried within the hour')
     }
   }
 
@@ -160,7 +147,7 @@ export class SmsModule implements Module {
     const { log } = this.#deps
     if (!this.#provider) return
     const { name, capabilities } = this.#provider
-    log.info({ provider: name, ...capabilities }, 'text messages are carried')
+    log.info({ provider: name, ...capabilities }, 'SMS provider ready')
     if (name === 'twilio') {
       log.warn(
         { provider: name },

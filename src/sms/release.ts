@@ -1,17 +1,14 @@
-import { type Clock, hour, iso, minute } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { hour, iso, minute } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { type Courier, Deferred, type Outcome } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { phoneReleased } from './model.ts'
 import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './rows.ts'
 import { Busy, type SmsProvider } from './provider.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   queue: Queue
   provider: SmsProvider | undefined
 }
@@ -45,7 +42,7 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
   }
 
   async cancel(): Promise<never> {
-    throw conflict('A number that is not given back is paid for: it is tried until the provider takes it.', {
+    throw conflict('number could not be released and still incurs cost; retried until the provider accepts', {
       code: 'not_droppable',
     })
   }

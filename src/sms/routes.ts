@@ -1,65 +1,53 @@
 import { Deleted, Deletion, Page, SignedQuery } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import { Identity } from '../identities/model.ts'
 import type { MediaStore } from './media.ts'
 import type { Messages } from './messages.ts'
 import { NewSms, PhoneInput, Sms, SmsChange, SmsFilter, SmsMediaWithUrl } from './model.ts'
 import type { Numbers } from './numbers.ts'
 
-const tag = 'SMS'
+const route = routeOf('SMS')
 const read = ['messages:read', 'sms:read'] as const
 const write = ['messages:write', 'sms:write'] as const
 
 export function routes({ messages, numbers, media }: { messages: Messages; numbers: Numbers; media: MediaStore }): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/identities/:id/phone',
+    route('POST', '/identities/:id/phone', {
       scope: 'identities:write',
-      tag,
       receipt: ['phone_number'],
-      summary: 'Give an identity a phone number',
+      summary: 'Provision a phone number for an identity',
       description:
-        'From the SMS provider, of the country named or of sms.country. Should the provider fail, nothing is half made.',
+        'Provisions a number from the SMS provider, in the named country or sms.country. If the provider fails, nothing is changed.',
       body: PhoneInput,
       reply: Identity,
       timeout: 60_000,
       example: { body: { country: 'US' } },
       handle: ({ caller, params, body }) => numbers.provision(caller, params.id, body.country),
     }),
-    route({
-      method: 'DELETE',
-      path: '/identities/:id/phone',
+    route('DELETE', '/identities/:id/phone', {
       scope: 'identities:write',
-      tag,
-      summary: 'Take the phone number from an identity',
-      description: 'It is given back to the provider, which is asked until it agrees; then phone.released says so.',
+      summary: 'Release the phone number of an identity',
+      description: 'Releases it to the provider, with retries until the provider accepts; then phone.released is emitted.',
       reply: Deleted,
       handle: ({ caller, params }) => numbers.remove(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/sms',
+    route('POST', '/identities/:id/sms', {
       aliases: ['/identities/:id/sms/send'],
       scope: [...write],
-      tag,
       summary: 'Send an SMS',
       description:
-        'Answers as soon as it is in the queue. A provider whose answer is lost leaves it unknown: it is not sent again by itself. Who said STOP ' +
-        'to the number is sent nothing until START.',
+        'Responds as soon as it is in the queue. If the provider’s response is lost, the status is unknown, and it is not resent automatically. A recipient who sent STOP ' +
+        'to the number is not sent anything until START.',
       body: NewSms,
       reply: Sms,
       status: 201,
       location: (sms) => `/v1/identities/${sms.identity_id}/sms/${sms.id}`,
-      example: { body: { to: '+15550100123', body: 'The parcel is at the door.' } },
+      example: { body: { to: '+15550100123', body: 'Your package has arrived.' } },
       handle: ({ caller, params, body }) => messages.send(caller, params.id, body),
       again: ({ caller, params }, id) => messages.get(caller, params.id, id),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/sms',
+    route('GET', '/identities/:id/sms', {
       scope: [...read],
-      tag,
       summary: 'List SMS',
       description: 'Newest first, both directions unless one is named.',
       query: SmsFilter,
@@ -67,20 +55,14 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       example: { query: { unread: 'true' } },
       handle: ({ caller, params, query }) => messages.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/sms/:sms_id',
+    route('GET', '/identities/:id/sms/:sms_id', {
       scope: [...read],
-      tag,
       summary: 'Get an SMS',
       reply: Sms,
       handle: ({ caller, params }) => messages.get(caller, params.id, params.sms_id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/identities/:id/sms/:sms_id',
+    route('PATCH', '/identities/:id/sms/:sms_id', {
       scope: [...write],
-      tag,
       receipt: ['read'],
       summary: 'Mark an SMS as read or unread',
       body: SmsChange,
@@ -88,46 +70,34 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       example: { body: { read: true } },
       handle: ({ caller, params, body }) => messages.change(caller, params.id, params.sms_id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/identities/:id/sms/:sms_id',
+    route('DELETE', '/identities/:id/sms/:sms_id', {
       scope: [...write],
-      tag,
       summary: 'Delete an SMS',
       description:
-        'It goes to the trash (GET …/sms?trash=true), with its pictures and what the log tells of it, to be restored until the time of the trash is ' +
-        'over (retention.trash). With purge=true it goes for good. One that waits in the queue is not sent.',
+        'Moves it to the trash (GET …/sms?trash=true), with its pictures and its events; it can be restored until the retention time of the trash ' +
+        'ends (retention.trash). With purge=true it is deleted permanently. A queued message is not sent.',
       query: Deletion,
       reply: Deleted,
       handle: ({ caller, params, query }) => messages.remove(caller, params.id, params.sms_id, query.purge),
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/sms/:sms_id/restore',
+    route('POST', '/identities/:id/sms/:sms_id/restore', {
       scope: [...write],
-      tag,
       summary: 'Restore an SMS',
-      description: 'From the trash. One that had not been sent when it was deleted is not sent.',
+      description: 'Restores it from the trash. A message that had not been sent when it was deleted is not sent.',
       reply: Sms,
       handle: ({ caller, params }) => messages.restore(caller, params.id, params.sms_id),
       again: ({ caller, params }, id) => messages.get(caller, params.id, id),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/sms/:sms_id/media/:index',
+    route('GET', '/identities/:id/sms/:sms_id/media/:index', {
       scope: [...read],
-      tag,
       summary: 'Get the URL of a picture',
-      description: 'Or whatever else came with the message. The signed URL needs no key and is valid for 15 minutes.',
+      description: 'Also for other files of the message. The signed URL requires no key and is valid for 15 minutes.',
       reply: SmsMediaWithUrl,
       handle: ({ caller, params }) => media.get(caller, params.id, params.sms_id, params.index),
     }),
-    route({
-      method: 'GET',
-      path: '/media/:sms_id/:index',
+    route('GET', '/media/:sms_id/:index', {
       scope: 'public',
       rate: 'document',
-      tag,
       summary: 'Download a picture by its signed URL',
       query: SignedQuery,
       download: 'application/octet-stream',

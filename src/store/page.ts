@@ -1,8 +1,33 @@
-import type { Cursors } from '../core/cursor.ts'
 import { invalid } from '../core/fault.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import type { Database } from './database.ts'
 import { readRows, type Rows } from './rows.ts'
+import { mac, sameBytes } from '../core/seal/seal.ts'
+
+/** Opaque positions in lists. A cursor is accepted only for the list it was issued for. */
+export class Cursors {
+  readonly #key: Buffer
+
+  constructor(key: Buffer) {
+    this.#key = key
+  }
+
+  /** `list` names the list and its filters; a cursor of another list or filter is refused. */
+  write(list: string, position: number): string {
+    const text = position.toString(36)
+    return `${text}.${mac(this.#key, `${list}\n${text}`).subarray(0, 9).toString('base64url')}`
+  }
+
+  /** Throws Fault invalid_request, `param: cursor`, for a cursor this box did not issue for this list. */
+  read(list: string, cursor: string): number {
+    const position = Number.parseInt(cursor, 36)
+    // compared as text: another text that decodes to the same bytes was not issued either
+    if (!Number.isSafeInteger(position) || !sameBytes(Buffer.from(this.write(list, position)), Buffer.from(cursor))) {
+      throw invalid('cursor', 'cursor must be the next_cursor of an earlier page of the same list.', 'bad_cursor')
+    }
+    return position
+  }
+}
 
 /** A paged list. The columns must include the order column under its own name. */
 export interface List<Row, Item> extends Omit<Rows, 'after'> {
@@ -38,7 +63,7 @@ export async function page<Row, Item>(
   cursors: Cursors,
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
   list: List<Row, Item>,
-): Promise<{ data: Item[]; has_more: boolean; next_cursor: string | null }> {
+): Promise<Page<Item>> {
   const { limit, cursor, offset } = paging
   if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
   const after = cursor === undefined ? undefined : cursors.read(list.name, cursor)
@@ -50,6 +75,6 @@ export async function page<Row, Item>(
   return {
     data: rows.map((row) => list.present(row)),
     has_more,
-    next_cursor: has_more ? cursors.write(list.name, last![list.order]!) : null,
+    next_cursor: has_more ? cursors.write(list.name, last![list.order ?? 'seq']!) : null,
   }
 }

@@ -1,18 +1,15 @@
 import { Page, Paging } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import { EventEnvelope, EventFilter, Message, WaitAnswer, WaitFilter } from './model.ts'
 import type { Timeline } from './timeline.ts'
 import type { Waiting } from './wait.ts'
 
-const tag = 'Timeline'
+const route = routeOf('Timeline')
 
 export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/identities/:id/events',
+    route('GET', '/identities/:id/events', {
       scope: ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read'],
-      tag,
       summary: 'List events',
       description: 'Newest first; with since oldest first from there. Only types that the key’s scopes cover.',
       query: EventFilter,
@@ -20,22 +17,16 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
       example: { query: { type: 'email.received' } },
       handle: ({ caller, params, query }) => timeline.events(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/messages',
+    route('GET', '/identities/:id/messages', {
       scope: 'messages:read',
-      tag,
       summary: 'List all messages',
       description: 'E-mail and SMS together, oldest first, each with its type.',
       query: Paging,
       reply: Page(Message),
       handle: ({ caller, params, query }) => timeline.messages(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/wait',
+    route('GET', '/identities/:id/wait', {
       scope: ['messages:read', 'emails:read', 'sms:read'],
-      tag,
       summary: 'Wait for a message',
       description:
         'Looks at what came since, then waits. Without since it looks back two minutes, leaving out what a wait of this key already gave. 500 calls of a key and 1,000 of an account may wait at once (rate_limited, code too_many_waits).',

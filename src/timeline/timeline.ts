@@ -1,64 +1,45 @@
-import type { Cursors } from '../core/cursor.ts'
+import type { Basis } from '../basis.ts'
+import { fitting } from '../store/page.ts'
 import { invalid } from '../core/fault.ts'
-import { nearest } from '../core/nearest.ts'
+import { nearest } from '../core/text.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
-import type { EventLog } from '../events/log.ts'
-import type { EventTypes } from '../events/catalogue.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import { positionOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
 import { type Database, sql, type Sql } from '../store/database.ts'
-import { fitting } from '../store/page.ts'
 import { timeout } from '../store/rows.ts'
 import { envelopeOf, type EventEnvelope, type EventFilter, type Message } from './model.ts'
 
-interface Deps {
+interface Deps extends Pick<Basis, 'cursors' | 'events' | 'types'> {
   database: Pick<Database, 'slow'>
-  cursors: Cursors
-  events: EventLog
-  types: EventTypes
   identities: Identities
   emails: Emails
   sms: Pick<Messages, 'heads' | 'at' | 'rowsQuery'>
 }
 
-type Listed<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null }
-
 /** The timeline of one identity: its events, and its messages in order. */
 export class Timeline {
-  readonly #database: Deps['database']
-  readonly #cursors: Cursors
-  readonly #events: EventLog
-  readonly #types: EventTypes
-  readonly #identities: Identities
-  readonly #emails: Emails
-  readonly #sms: Deps['sms']
+  readonly #deps: Deps
 
   constructor(deps: Deps) {
-    this.#database = deps.database
-    this.#cursors = deps.cursors
-    this.#events = deps.events
-    this.#types = deps.types
-    this.#identities = deps.identities
-    this.#emails = deps.emails
-    this.#sms = deps.sms
+    this.#deps = deps
   }
 
   /** Newest first; with `since` oldest first from there. Only event types that the caller may read. */
-  async events(caller: Caller, identityId: string, filter: EventFilter): Promise<Listed<EventEnvelope>> {
-    await this.#identities.row(caller, identityId)
+  async events(caller: Caller, identityId: string, filter: EventFilter): Promise<Page<EventEnvelope>> {
+    await this.#deps.identities.row(caller, identityId)
     const { limit, cursor, offset } = filter
     requireOneWay(cursor, offset)
-    const visible = this.#types.visibleTo(caller)
+    const visible = this.#deps.types.visibleTo(caller)
     if (filter.type !== undefined) this.#requirePossibleName(filter.type)
     const names = filter.type === undefined ? visible : visible.filter((name) => name === filter.type)
     const ascending = filter.since !== undefined
     const list = `events ${identityId} ${filter.type ?? ''} ${ascending ? 'oldest' : 'newest'}`
-    const position = cursor === undefined ? undefined : this.#cursors.read(list, cursor)
+    const position = cursor === undefined ? undefined : this.#deps.cursors.read(list, cursor)
     const { seq, condition } =
-      filter.since === undefined ? fromTheEnd : await positionOf(this.#events, caller.account_id, filter.since)
+      filter.since === undefined ? fromTheEnd : await positionOf(this.#deps.events, caller.account_id, filter.since)
     const whose = {
       account_id: caller.account_id,
       identity_id: identityId,
@@ -67,13 +48,17 @@ export class Timeline {
       ascending,
       after: position ?? seq,
     }
-    const { events: rows, has_more } = await this.#events.list(whose, limit, offset)
-    return { data: rows.map(envelopeOf), has_more, next_cursor: has_more ? this.#cursors.write(list, rows.at(-1)!.seq) : null }
+    const { events: rows, has_more } = await this.#deps.events.list(whose, limit, offset)
+    return {
+      data: rows.map(envelopeOf),
+      has_more,
+      next_cursor: has_more ? this.#deps.cursors.write(list, rows.at(-1)!.seq) : null,
+    }
   }
 
   /** Throws Fault invalid_request for an impossible event name: a typo would look like an empty result. */
   #requirePossibleName(type: string): void {
-    const published = [...this.#types.published().keys()]
+    const published = [...this.#deps.types.published().keys()]
     // a reserved prefix, although it has no published event yet
     const spaces = new Set(['agent', ...published.map((name) => name.split('.')[0])])
     const [space, ...rest] = type.split('.')
@@ -85,16 +70,16 @@ export class Timeline {
   }
 
   /** All messages, oldest first. */
-  async messages(caller: Caller, identityId: string, paging: Paging): Promise<Listed<Message>> {
-    await this.#identities.row(caller, identityId)
+  async messages(caller: Caller, identityId: string, paging: Paging): Promise<Page<Message>> {
+    await this.#deps.identities.row(caller, identityId)
     const { limit, cursor, offset } = paging
     requireOneWay(cursor, offset)
     const list = `messages ${identityId}`
     const from =
-      cursor === undefined ? await this.#skip(caller, identityId, offset) : positionsOf(this.#cursors.read(list, cursor))
+      cursor === undefined ? await this.#skip(caller, identityId, offset) : positionsOf(this.#deps.cursors.read(list, cursor))
     const [emails, sms] = await Promise.all([
-      this.#emails.timelineEntries(caller, identityId, from.email, limit + 1),
-      this.#sms.heads(identityId, from.sms, limit + 1),
+      this.#deps.emails.timelineEntries(caller, identityId, from.email, limit + 1),
+      this.#deps.sms.heads(identityId, from.sms, limit + 1),
     ])
     const merged = inOrder(emails, sms)
     const carried = fitting(
@@ -103,7 +88,7 @@ export class Timeline {
     )
     const returned = merged.slice(0, carried)
     const seqs = (type: Head['type']): number[] => returned.filter((one) => one.type === type).map(({ seq }) => seq)
-    const [foundEmails, foundSms] = await Promise.all([this.#emails.bySeq(seqs('email')), this.#sms.at(seqs('sms'))])
+    const [foundEmails, foundSms] = await Promise.all([this.#deps.emails.bySeq(seqs('email')), this.#deps.sms.at(seqs('sms'))])
     const data = returned.flatMap(({ type, seq }): Message[] => {
       const one = (type === 'sms' ? foundSms : foundEmails).get(seq)
       // messages deleted meanwhile are omitted
@@ -112,7 +97,7 @@ export class Timeline {
     const has_more = merged.length > carried
     const last = (type: Head['type']): number => seqs(type).at(-1) ?? from[type]
     const next = has_more ? together({ email: last('email'), sms: last('sms') }) : 0
-    return { data, has_more, next_cursor: has_more ? this.#cursors.write(list, next) : null }
+    return { data, has_more, next_cursor: has_more ? this.#deps.cursors.write(list, next) : null }
   }
 
   /** The position after this many messages. */
@@ -121,8 +106,8 @@ export class Timeline {
     // where the times of a list are not in order, each message counts as no earlier than those before it
     const some = (kind: Head['type'], rows: Sql): Sql =>
       sql`SELECT ${kind} AS type, seq, max(created_at) OVER (ORDER BY seq) AS reached FROM (${rows} ORDER BY seq LIMIT ${count})`
-    const merged = sql`${some('email', this.#emails.timelineRows(identityId))} UNION ALL ${some('sms', this.#sms.rowsQuery(identityId))}`
-    const [place] = await this.#database.slow<Place>(
+    const merged = sql`${some('email', this.#deps.emails.timelineRows(identityId))} UNION ALL ${some('sms', this.#deps.sms.rowsQuery(identityId))}`
+    const [place] = await this.#deps.database.slow<Place>(
       sql`SELECT coalesce(max(CASE type WHEN 'email' THEN seq END), 0) AS email, coalesce(max(CASE type WHEN 'sms' THEN seq END), 0) AS sms
         FROM (SELECT type, seq FROM (${merged}) ORDER BY reached, type, seq LIMIT ${count})`,
       timeout,

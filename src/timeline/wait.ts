@@ -53,12 +53,7 @@ interface Call {
 
 /** Waits for a message: searches the log first and then follows it; nothing in between is missed. */
 export class Waiting {
-  readonly #clock: Clock
-  readonly #events: EventLog
-  readonly #identities: Identities
-  readonly #emails: Emails
-  readonly #sms: Deps['sms']
-  readonly #linksIn: Deps['linksIn']
+  readonly #deps: Deps
   readonly #listeners = new Map<string, Set<(event: Event) => void>>()
   /** The number of running calls of each account, and of each key or session. */
   readonly #inHand = new Map<string, number>()
@@ -69,13 +64,7 @@ export class Waiting {
   readonly #admitted: (caller: Caller) => Promise<boolean>
 
   constructor(deps: Deps) {
-    this.#clock = deps.clock
-    this.#events = deps.events
-    this.#identities = deps.identities
-    this.#emails = deps.emails
-    this.#sms = deps.sms
-    this.#linksIn = deps.linksIn
-    this.#admitted = deps.admitted
+    this.#deps = deps
     deps.events.subscribe((event) => {
       for (const listener of this.#listeners.get(event.identity_id ?? '') ?? []) listener(event)
     })
@@ -83,7 +72,7 @@ export class Waiting {
 
   /** Throws Fault rate_limited, code `too_many_waits`. */
   async wait(caller: Caller, identityId: string, filter: WaitFilter, call: Call): Promise<WaitAnswer> {
-    await this.#identities.row(caller, identityId)
+    await this.#deps.identities.row(caller, identityId)
     const types = typesFor(caller, filter)
     const leave = this.#enter(caller)
     try {
@@ -100,8 +89,8 @@ export class Waiting {
     { signal, turn: take }: Call,
   ): Promise<WaitAnswer> {
     const key = `${holderOf(caller)} ${identityId}`
-    const since = filter.since ?? iso(this.#clock.now() - lookBack)
-    const start = await positionOf(this.#events, caller.account_id, since)
+    const since = filter.since ?? iso(this.#deps.clock.now() - lookBack)
+    const start = await positionOf(this.#deps.events, caller.account_id, since)
     const search = new PendingWait(filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
     // an aborted call waits for nothing
     const turn = async (): Promise<void> => (signal.aborted ? undefined : take())
@@ -114,7 +103,7 @@ export class Waiting {
       await this.#requireStill(caller, identityId, found)
       if (found) return this.#answer(key, found, signal)
       // read before the last search: what is committed by now is either returned, or comes after the returned position
-      const last = await this.#events.last(sql`identity_id = ${identityId}`)
+      const last = await this.#deps.events.last(sql`identity_id = ${identityId}`)
       const missed = await look()
       return missed ? this.#answer(key, missed, signal) : nothing(goOn(filter.since, start.seq, last))
     } finally {
@@ -131,15 +120,15 @@ export class Waiting {
 
   /** The matching event of the log, from the position searched so far to its end. */
   async #stored(caller: Caller, identityId: string, search: PendingWait, turn: () => Promise<void>): Promise<Event | undefined> {
-    const end = await endOf(this.#events)
+    const end = await endOf(this.#deps.events)
     const { types, condition } = search
     const upToEnd = sql`${condition} AND seq <= ${end}`
     const whose = { account_id: caller.account_id, identity_id: identityId, types, condition: upToEnd, ascending: true }
     while (search.place < end) {
-      const batch = await this.#events.listBrief({ ...whose, after: search.place }, eventsPerTurn)
+      const batch = await this.#deps.events.listBrief({ ...whose, after: search.place }, eventsPerTurn)
       for (const event of batch) {
         search.place = event.seq
-        if (search.wants(event) && (await this.#lives(event))) return this.#events.findAt(event.seq)
+        if (search.wants(event) && (await this.#lives(event))) return this.#deps.events.findAt(event.seq)
       }
       if (batch.length < eventsPerTurn) {
         search.place = end
@@ -178,8 +167,8 @@ export class Waiting {
   }
 
   async #requireStill(caller: Caller, identityId: string, found: Event | undefined): Promise<void> {
-    if (!(await this.#admitted(caller))) throw noLongerAdmitted(caller)
-    if (found?.type === 'identity.deleted') await this.#identities.row(caller, identityId)
+    if (!(await this.#deps.admitted(caller))) throw noLongerAdmitted(caller)
+    if (found?.type === 'identity.deleted') await this.#deps.identities.row(caller, identityId)
   }
 
   #answer(key: string, event: Event, signal: AbortSignal): WaitAnswer {
@@ -188,7 +177,7 @@ export class Waiting {
     const answered = { timed_out: false, since: event.id }
     if (event.type === 'sms.received') {
       const item = { ...(event.data as Sms), type: 'sms' as const }
-      return { ...answered, item, codes: item.codes, links: this.#linksIn(item.body) }
+      return { ...answered, item, codes: item.codes, links: this.#deps.linksIn(item.body) }
     }
     const item = { ...(event.data as Email), type: 'email' as const }
     return { ...answered, item, codes: item.codes, links: item.links }
@@ -196,11 +185,11 @@ export class Waiting {
 
   #lives(event: Event): Promise<boolean> {
     const { id } = event.data as { id: string }
-    return event.type === 'sms.received' ? this.#sms.lives(id) : this.#emails.exists(id)
+    return event.type === 'sms.received' ? this.#deps.sms.lives(id) : this.#deps.emails.exists(id)
   }
 
   #note(key: string, event: Event): void {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     const given = [...(this.#given.get(key) ?? [])].filter(([, at]) => at > now - lookBack)
     this.#given.set(key, new Map([...given, [event.seq, now]]))
   }

@@ -1,18 +1,15 @@
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Issuing } from './issuing.ts'
 import { IdentityToken, JwkSet, KeyRotated, KeyRotation, TokenQuestion, TokensRevoked, TokenInput, Verified } from './model.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import type { Verifying } from './verifying.ts'
 
-const tag = 'Identity tokens'
+const route = routeOf('Identity tokens')
 
 export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuing: Issuing; verifying: Verifying }): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/identities/:id/token',
+    route('POST', '/identities/:id/token', {
       scope: 'identities:write',
-      tag,
       receipt: 'all',
       summary: 'Issue an identity token',
       description:
@@ -24,12 +21,9 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       example: { body: { audience: 'https://shop.example.com', expires_in: 120 } },
       handle: ({ caller, params, body }) => issuing.issue(caller, params.id, body),
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/token/revoke',
+    route('POST', '/identities/:id/token/revoke', {
       stores: false,
       scope: 'identities:write',
-      tag,
       receipt: ['revoked_at'],
       summary: 'Revoke identity tokens',
       description:
@@ -38,11 +32,8 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       reply: TokensRevoked,
       handle: ({ caller, params }) => issuing.revoke(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/verify/token',
+    route('POST', '/verify/token', {
       scope: 'identities:read',
-      tag,
       summary: 'Verify an identity token',
       description:
         'Of this box, or of another whose did:web document has the key (it is fetched, and kept for at most five minutes). A token that is not ' +
@@ -52,12 +43,9 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       example: { body: { token: 'eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl', audience: 'https://shop.example.com' } },
       handle: ({ caller, body, signal }) => verifying.verify(caller, body, signal),
     }),
-    route({
-      method: 'POST',
-      path: '/signing-keys/rotate',
+    route('POST', '/signing-keys/rotate', {
       scope: 'account:write',
       operator: true,
-      tag,
       receipt: 'all',
       summary: 'Rotate the signing keys',
       description:
@@ -69,13 +57,10 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       example: { body: { now: true } },
       handle: async ({ body: { now } }) => ({ kid: now ? await keys.replaceAll() : await keys.rotate(), replaced_all: now }),
     }),
-    route({
-      method: 'GET',
-      path: '/.well-known/jwks.json',
+    route('GET', '/.well-known/jwks.json', {
       root: true,
       scope: 'public',
       rate: 'document',
-      tag,
       summary: 'Get the public keys',
       description:
         'A JWK Set (RFC 7517) with the Ed25519 keys that identity tokens and credentials are signed with: the one in use, the next, and those ' +

@@ -1,18 +1,15 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Entries } from './entries.ts'
 import { CodeFilter, NewTotpEntry, TotpCode, TotpEntry } from './model.ts'
 import type { CodeReader } from './reading.ts'
 
-const tag = 'One-time passwords'
+const route = routeOf('One-time passwords')
 
 export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/identities/:id/totp',
+    route('POST', '/identities/:id/totp', {
       scope: 'identities:write',
-      tag,
       summary: 'Set up a one-time password',
       description:
         'With the secret a service shows when its second factor is switched on, or the uri of its QR code. The secret is kept sealed and ' +
@@ -24,31 +21,22 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
       example: { body: { secret: 'JBSW Y3DP EHPK 3PXP', service_name: 'Example' } },
       handle: ({ caller, params, body }) => entries.create(caller, params.id, body),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/totp',
+    route('GET', '/identities/:id/totp', {
       scope: 'identities:read',
-      tag,
       summary: 'List one-time passwords',
       query: Paging,
       reply: Page(TotpEntry),
       handle: ({ caller, params, query }) => entries.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/totp/:totp_id',
+    route('GET', '/identities/:id/totp/:totp_id', {
       scope: 'identities:read',
-      tag,
       summary: 'Get a one-time password',
       description: 'What is known of it; the code has a call of its own.',
       reply: TotpEntry,
       handle: ({ caller, params }) => entries.get(caller, params.id, params.totp_id),
     }),
-    route({
-      method: 'GET',
-      path: '/identities/:id/totp/:totp_id/code',
+    route('GET', '/identities/:id/totp/:totp_id/code', {
       scope: 'identities:read',
-      tag,
       summary: 'Read the code',
       description:
         'The code of now. Every answer is told by a totp.read event, with key and address, that is on disk first. A suspended identity’s ' +
@@ -61,11 +49,8 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
       handle: ({ caller, params, query, signal }) =>
         reading.read(caller, params.id, params.totp_id, query.min_remaining * 1000, signal),
     }),
-    route({
-      method: 'DELETE',
-      path: '/identities/:id/totp/:totp_id',
+    route('DELETE', '/identities/:id/totp/:totp_id', {
       scope: 'identities:write',
-      tag,
       summary: 'Delete a one-time password',
       description: 'The secret is gone: where it was the only second factor, switch that off at the service first.',
       reply: Deleted,

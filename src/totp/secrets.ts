@@ -1,6 +1,17 @@
 import type { Seal, SealedColumn } from '../core/seal/seal.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
-import type { TotpRow } from './row.ts'
+import type { TotpEntry } from './model.ts'
+
+/** An entry, without its secret. */
+export interface TotpRow extends TotpEntry {
+  seq: number
+  account_id: string
+}
+
+export function toTotpEntry(row: TotpRow): TotpEntry {
+  const { id, identity_id, service_name, account_name, algorithm, digits, period, created_at } = row
+  return { id, identity_id, service_name, account_name, algorithm, digits, period, created_at }
+}
 
 export const sealedSecrets: SealedColumn = {
   table: 'totp_secrets',

@@ -1,11 +1,11 @@
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { ReputationCredentials } from './credentials.ts'
 import type { Evaluations } from './evaluations.ts'
 import { Credential, Evaluation, NewReport, Question, Report, Reputation } from './model.ts'
 import type { TrustReports } from './reports.ts'
 import type { Reputations } from './reputations.ts'
 
-const tag = 'Reputation and trust'
+const route = routeOf('Reputation and trust')
 
 interface Nouns {
   reputations: Reputations
@@ -16,33 +16,24 @@ interface Nouns {
 
 export function routes({ reputations, reports, credentials, evaluations }: Nouns): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/identities/:id/reputation',
+    route('GET', '/identities/:id/reputation', {
       scope: 'identities:read',
-      tag,
       summary: 'Get the reputation of an identity',
       description:
-        'Worked out from the log by a formula that docs/trust.md gives: the score is 0.5 and the effects of all components. Mail within the ' +
+        'Worked out from the log by a formula that docs/agents.md gives: the score is 0.5 and the effects of all components. Mail within the ' +
         'account counts for nothing.',
       reply: Reputation,
       handle: ({ caller, params }) => reputations.forCaller(caller, params.id),
     }),
-    route({
-      method: 'GET',
-      path: '/agents/:id/reputation',
+    route('GET', '/agents/:id/reputation', {
       scope: 'identities:read',
-      tag,
       summary: 'Get the reputation of an agent',
       description: 'That of its identity. About agents of others ask trust/evaluate.',
       reply: Reputation,
       handle: ({ caller, params }) => reputations.ofAgent(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/events',
+    route('POST', '/identities/:id/events', {
       scope: 'identities:write',
-      tag,
       summary: 'Report on somebody',
       description:
         'What this identity has to say of an agent of this box or another, of an address, or of itself. positive, negative and dispute count in ' +
@@ -61,22 +52,16 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       },
       handle: ({ caller, params, body }) => reports.create(caller, params.id, body),
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/reputation/credential',
+    route('POST', '/identities/:id/reputation/credential', {
       scope: 'identities:read',
-      tag,
       summary: 'Issue a reputation credential',
       description:
         'A Verifiable Credential (VC data model 2.0) as a JWT, signed by the box with a key of /.well-known/jwks.json, good for 24 hours.',
       reply: Credential,
       handle: ({ caller, params }) => credentials.issue(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/trust/evaluate',
+    route('POST', '/trust/evaluate', {
       scope: 'identities:read',
-      tag,
       summary: 'Evaluate trust',
       description:
         'Whether a subject can be trusted with an action, with reasons. Give exactly one of token, did, handle, identity_id and email. Each ' +

@@ -1,12 +1,9 @@
-import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../core/cursor.ts'
+import type { Basis } from '../basis.ts'
 import { conflict } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import { type Attempt, findDelivery, listDeliveries, type QueuedDelivery } from '../queue/history.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventTypes } from '../events/catalogue.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
 import { type Database, sql } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
@@ -14,12 +11,7 @@ import { readAnswer } from './courier.ts'
 import { type WebhookDelivery, type WebhookDeliveryWithRequest, webhookTest } from './model.ts'
 import { kind, rowOf, type WebhookLoad, type WebhookRow } from './row.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
-  events: EventLog
-  types: EventTypes
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'events' | 'types'> {
   queue: Queue
 }
 
@@ -31,11 +23,7 @@ export class WebhookDeliveries {
     this.#deps = deps
   }
 
-  async list(
-    caller: Caller,
-    id: string,
-    paging: Paging,
-  ): Promise<{ data: WebhookDelivery[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, id: string, paging: Paging): Promise<Page<WebhookDelivery>> {
     const { database, clock, cursors } = this.#deps
     await rowOf(database, clock, caller, id)
     const list = await listDeliveries(database, cursors, { kind, lane: id, account: caller.account_id }, paging)

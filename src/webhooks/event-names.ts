@@ -1,5 +1,5 @@
 import { Fault, invalid } from '../core/fault.ts'
-import { nearest } from '../core/nearest.ts'
+import { nearest } from '../core/text.ts'
 import { type Caller, may, type Scope } from '../core/scopes.ts'
 import type { EventTypes } from '../events/catalogue.ts'
 

@@ -1,5 +1,5 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
-import { type AnyRoute, route } from '../http/route.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { WebhookDeliveries } from './deliveries.ts'
 import {
   NewWebhook,
@@ -13,15 +13,12 @@ import {
 } from './model.ts'
 import type { Webhooks } from './webhooks.ts'
 
-const tag = 'Webhooks'
+const route = routeOf('Webhooks')
 
 export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/webhooks',
+    route('POST', '/webhooks', {
       scope: 'account:write',
-      tag,
       summary: 'Create a webhook',
       description:
         'Every event it names is posted to the url, signed. The key must hold the scopes of those events; one bound to an identity makes ' +
@@ -35,30 +32,21 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       example: { body: { url: 'https://hooks.example.com/pillarbox', events: ['email.received', 'identity.created'] } },
       handle: ({ caller, body }) => webhooks.create(caller, body),
     }),
-    route({
-      method: 'GET',
-      path: '/webhooks',
+    route('GET', '/webhooks', {
       scope: 'account:read',
-      tag,
       summary: 'List webhooks',
       query: WebhookFilter,
       reply: Page(Webhook),
       handle: ({ caller, query }) => webhooks.list(caller, query),
     }),
-    route({
-      method: 'GET',
-      path: '/webhooks/:id',
+    route('GET', '/webhooks/:id', {
       scope: 'account:read',
-      tag,
       summary: 'Get a webhook',
       reply: Webhook,
       handle: ({ caller, params }) => webhooks.get(caller, params.id),
     }),
-    route({
-      method: 'PATCH',
-      path: '/webhooks/:id',
+    route('PATCH', '/webhooks/:id', {
       scope: 'account:write',
-      tag,
       summary: 'Change a webhook',
       description:
         'Needs the scopes of all that the webhook hears. Setting active switches on again what the box switched off. A key that expires changes ' +
@@ -68,63 +56,45 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       example: { body: { events: ['*'], active: true } },
       handle: ({ caller, params, body }) => webhooks.update(caller, params.id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/webhooks/:id',
+    route('DELETE', '/webhooks/:id', {
       scope: 'account:write',
-      tag,
       summary: 'Delete a webhook',
       description: 'Once this is answered, nothing more is sent to it; an attempt under way is cut off.',
       reply: Deleted,
       handle: ({ caller, params }) => webhooks.remove(caller, params.id),
     }),
-    route({
-      method: 'GET',
-      path: '/webhooks/:id/deliveries',
+    route('GET', '/webhooks/:id/deliveries', {
       scope: 'account:read',
-      tag,
       summary: 'List deliveries of a webhook',
       description: 'Newest first, each with its attempts. Those that ended are kept for 30 days.',
       query: Paging,
       reply: Page(WebhookDelivery),
       handle: ({ caller, params, query }) => deliveries.list(caller, params.id, query),
     }),
-    route({
-      method: 'GET',
-      path: '/webhooks/:id/deliveries/:delivery_id',
+    route('GET', '/webhooks/:id/deliveries/:delivery_id', {
       scope: 'account:read',
-      tag,
       summary: 'Get a delivery of a webhook',
       description: 'With what is posted, for callers who may read the event themselves.',
       reply: WebhookDeliveryWithRequest,
       handle: ({ caller, params }) => deliveries.get(caller, params.id, params.delivery_id),
     }),
-    route({
-      method: 'POST',
-      path: '/webhooks/:id/deliveries/:delivery_id/redeliver',
+    route('POST', '/webhooks/:id/deliveries/:delivery_id/redeliver', {
       scope: 'account:write',
-      tag,
       summary: 'Deliver an event once more',
       description: 'The same event with the same id, at once and from the beginning of the schedule.',
       reply: WebhookDelivery,
       handle: ({ caller, params }) => deliveries.redeliver(caller, params.id, params.delivery_id),
     }),
-    route({
-      method: 'POST',
-      path: '/webhooks/:id/test',
+    route('POST', '/webhooks/:id/test', {
       scope: 'account:write',
-      tag,
       summary: 'Send a test event',
       description:
         'A webhook.test event for this webhook alone, whatever it asked for. The answer is the delivery; the list says how it went.',
       reply: WebhookDelivery,
       handle: ({ caller, params }) => deliveries.test(caller, params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/webhooks/:id/secret/rotate',
+    route('POST', '/webhooks/:id/secret/rotate', {
       scope: 'account:write',
-      tag,
       receipt: ['secret'],
       summary: 'Give a webhook a new secret',
       description: 'For 24 hours deliveries are signed with the former one as well.',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Cursors } from '../../src/core/cursor.ts'
+import { Cursors } from '../../src/store/page.ts'
 import { Fault } from '../../src/core/fault.ts'
 
 const cursors = new Cursors(Buffer.alloc(32, 3))

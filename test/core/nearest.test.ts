@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nearest } from '../../src/core/nearest.ts'
+import { nearest } from '../../src/core/text.ts'
 
 const names = ['display_name', 'metadata', 'email_username', 'to', 'cc']
 

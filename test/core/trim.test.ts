@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { trimEnd, trimBothEnds } from '../../src/core/trim.ts'
+import { trimBothEnds, trimEnd } from '../../src/core/text.ts'
 
 const text = fc.string({ unit: fc.constantFrom('a', '-', '.', ' ', '\t', 'é', '😀') })
 

@@ -2,17 +2,16 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
-import { route } from '../../src/http/route.ts'
+import { routeOf } from '../../src/http/route.ts'
 import { errorOf, openToybox, type Toybox, toyRoutes } from './toy-box.ts'
+
+const route = routeOf('Toys')
 
 let box: Toybox
 
 /** Answers how long the text was. */
-const taking = route({
-  method: 'POST',
-  path: '/large',
+const taking = route('POST', '/large', {
   scope: 'identities:write',
-  tag: 'Toys',
   summary: 'Take a large body',
   limit: 40 * 1024 * 1024,
   body: z.strictObject({ text: z.string() }),
@@ -78,9 +77,7 @@ test('a key of more than 1,024 octets is too_long_key, while it arrives, and one
   for (const key of ['k'.repeat(1025), 'é'.repeat(513), String.raw`\u0041`.repeat(171)]) {
     const error = await errorOf(await make(keyed(key)))
     expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_long_key' })
-    expect(error.message).toBe(
-      'The body has a key of more than 1024 octets, the quotes not counted. Send what is so long as a value.',
-    )
+    expect(error.message).toBe('The body has a key of more than 1024 bytes, not counting quotes. Send long text as a value.')
   }
   expect(await answerTo('/v1/large', 40_000_000, `{"${'k'.repeat(100_000)}`, 'free')).toContain('"code":"too_long_key"')
 })
@@ -158,7 +155,7 @@ test('strings of nothing but escapes are too_many_escapes, and those of a text a
     const error = await errorOf(await sendText(escape.repeat(6_291_457)))
     expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_many_escapes' })
     expect(error.message).toBe(
-      String.raw`The body has more than 6291456 escapes (\n, \u20ac and the like) in its strings. Send less at a time, in UTF-8 as it is.`,
+      String.raw`The body has more than 6291456 escapes (\n, \u20ac and the like) in its strings. Send less at a time, in plain UTF-8.`,
     )
   }
   const begun = `{"text":"${String.raw`\\`.repeat(7_000_000)}`
@@ -219,11 +216,8 @@ test('bodies share the memory: an account that has its part waits, others are re
 })
 
 test('answers that are not read count: an account that leaves much of them is refused, others are not', async () => {
-  const long = route({
-    method: 'GET',
-    path: '/long',
+  const long = route('GET', '/long', {
     scope: 'identities:read',
-    tag: 'Toys',
     summary: 'Get a long text',
     reply: z.object({ text: z.string() }),
     handle: async () => ({ text: 'x'.repeat(16 * 1024 * 1024) }),
@@ -248,11 +242,8 @@ test('answers that are not read count: an account that leaves much of them is re
 })
 
 test('of strangers from many networks who leave much unread together, those who have left most are hung up on; who reads is answered', async () => {
-  const long = route({
-    method: 'GET',
-    path: '/long',
+  const long = route('GET', '/long', {
     scope: 'public',
-    tag: 'Toys',
     summary: 'Get a long text',
     reply: z.object({ text: z.string() }),
     handle: async () => ({ text: 'x'.repeat(16 * 1024 * 1024) }),
@@ -286,11 +277,8 @@ async function lengthOf(socket: Socket): Promise<number> {
 
 test('an answer whose caller has gone before it was made holds nothing', async () => {
   const begun: (() => void)[] = []
-  const late = route({
-    method: 'GET',
-    path: '/late',
+  const late = route('GET', '/late', {
     scope: 'identities:read',
-    tag: 'Toys',
     summary: 'Get a long text late',
     reply: z.object({ text: z.string() }),
     handle: async () => {

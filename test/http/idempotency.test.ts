@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import * as z from 'zod'
 import { conflict } from '../../src/core/fault.ts'
-import { type AnyRoute, route } from '../../src/http/route.ts'
+import { type AnyRoute, routeOf } from '../../src/http/route.ts'
 import { type Database, sql } from '../../src/store/database.ts'
 import { openDatabase } from './memory-database.ts'
 import { errorOf, openToybox, type Toybox, toyId } from './toy-box.ts'
+
+const route = routeOf('Steps')
 
 const clock = { time: Date.parse('2026-11-20T10:00:00Z'), now: () => clock.time }
 let database = openDatabase()
@@ -141,11 +143,8 @@ test('a call cut off after it changed something says so, and is not done again',
   const { promise: changed, resolve: tell } = Promise.withResolvers<void>()
   let runs = 0
   const routesOver = (kept: Database): AnyRoute[] => [
-    route({
-      method: 'POST',
-      path: '/steps',
+    route('POST', '/steps', {
       scope: 'identities:write',
-      tag: 'Steps',
       summary: 'Change something, then think',
       reply: z.object({}),
       handle: async () => {
@@ -182,11 +181,8 @@ test('a call that leaves a memo is answered from it, whatever became of its answ
   await box.server.stop()
   const runs: string[] = []
   const routesOver = (kept: Database): AnyRoute[] => [
-    route({
-      method: 'POST',
-      path: '/steps/:end',
+    route('POST', '/steps/:end', {
       scope: 'identities:write',
-      tag: 'Steps',
       summary: 'Change something, remember it, and end in some way',
       reply: z.object({ secret: z.string() }),
       secret: true,

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { expect, onTestFinished, test } from 'vitest'
 import { scopes } from '../../src/core/scopes.ts'
-import { route } from '../../src/http/route.ts'
+import { routeOf } from '../../src/http/route.ts'
 import { errorOf, openToybox } from './toy-box.ts'
 
 const everyScope = new Set(scopes)
@@ -16,12 +16,9 @@ const callers = {
 
 test('what is the operator’s is done by no other account, and by no key that is bound to one identity', async () => {
   const reply = z.object({ account: z.string() })
-  const secret = route({
-    method: 'POST',
-    path: '/levers',
+  const secret = routeOf('Toys')('POST', '/levers', {
     scope: 'account:write',
     operator: true,
-    tag: 'Toys',
     summary: 'Pull a lever',
     reply,
     handle: async ({ caller: { account_id } }) => ({ account: account_id }),

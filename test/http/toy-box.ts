@@ -10,9 +10,11 @@ import { type Scope, scopes } from '../../src/core/scopes.ts'
 import { Deleted, Flag, Page, Paging, Timestamp } from '../../src/core/shapes.ts'
 import { conflict, Fault, notFound } from '../../src/core/fault.ts'
 import { type HttpDeps, HttpServer, type HttpSettings } from '../../src/http/server/server.ts'
-import { type AnyRoute, route } from '../../src/http/route.ts'
+import { type AnyRoute, routeOf } from '../../src/http/route.ts'
 import { Idempotency, type Seal } from '../../src/http/idempotency.ts'
 import { openDatabase } from './memory-database.ts'
+
+const route = routeOf('Toys')
 
 export const toyId = 'ident_01jd3v8m2ef1pbx9mz5k7q4w6a'
 
@@ -59,11 +61,8 @@ const toy = (name: string) => ({
 
 export function toyRoutes(played: Played): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/toys',
+    route('GET', '/toys', {
       scope: 'identities:read',
-      tag: 'Toys',
       summary: 'List the toys',
       query: Paging.extend({ unread: Flag.optional() }),
       reply: Page(Toy),
@@ -73,12 +72,9 @@ export function toyRoutes(played: Played): AnyRoute[] {
         next_cursor: 'abc',
       }),
     }),
-    route({
-      method: 'POST',
-      path: '/toys',
+    route('POST', '/toys', {
       aliases: ['/toys/make'],
       scope: 'identities:write',
-      tag: 'Toys',
       summary: 'Make a toy',
       body: NewToy,
       reply: Toy,
@@ -95,21 +91,15 @@ export function toyRoutes(played: Played): AnyRoute[] {
         return { ...toy(body.name), metadata: body.metadata ?? {} }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/toys/search',
+    route('GET', '/toys/search', {
       scope: ['messages:read', 'emails:read'],
-      tag: 'Toys',
       summary: 'Search the toys',
       query: z.strictObject({ query: z.string().min(1) }),
       reply: z.object({ found: z.string() }),
       handle: async ({ query }) => ({ found: query.query }),
     }),
-    route({
-      method: 'GET',
-      path: '/toys/:id',
+    route('GET', '/toys/:id', {
       scope: 'identities:read',
-      tag: 'Toys',
       summary: 'Get a toy',
       reply: Toy,
       handle: async ({ params }) => {
@@ -117,30 +107,21 @@ export function toyRoutes(played: Played): AnyRoute[] {
         return { ...toy('Bear'), id: toyId }
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/toys/:id',
+    route('DELETE', '/toys/:id', {
       scope: 'identities:write',
-      tag: 'Toys',
       summary: 'Delete a toy',
       reply: Deleted,
       handle: async ({ params }) => ({ id: params.id, deleted: true as const }),
     }),
-    route({
-      method: 'POST',
-      path: '/toys/:id/key',
+    route('POST', '/toys/:id/key', {
       scope: 'account:write',
-      tag: 'Toys',
       summary: 'Make a key for a toy',
       reply: z.object({ secret: z.string(), run: z.int() }),
       secret: true,
       handle: async () => ({ secret: 'canary-secret', run: ++played.made }),
     }),
-    route({
-      method: 'GET',
-      path: '/toys/:id/wait',
+    route('GET', '/toys/:id/wait', {
       scope: 'identities:read',
-      tag: 'Toys',
       summary: 'Wait for a toy',
       timeout: 60_000,
       reply: z.object({ timed_out: z.boolean() }),
@@ -153,44 +134,32 @@ export function toyRoutes(played: Played): AnyRoute[] {
           })
         }),
     }),
-    route({
-      method: 'GET',
-      path: '/toys/:id/slow',
+    route('GET', '/toys/:id/slow', {
       scope: 'identities:read',
-      tag: 'Toys',
       summary: 'Be too slow',
       timeout: 50,
       reply: z.object({}),
       handle: async ({ signal }) => await new Promise((resolve) => signal.addEventListener('abort', () => resolve({}))),
     }),
-    route({
-      method: 'GET',
-      path: '/toys/:id/wrong',
+    route('GET', '/toys/:id/wrong', {
       scope: 'identities:read',
-      tag: 'Toys',
       summary: 'Answer what does not fit',
       reply: z.object({ count: z.int() }),
       handle: async () => ({ count: 'many' as unknown as number }),
     }),
-    route({
-      method: 'GET',
-      path: '/files/:token',
+    route('GET', '/files/:token', {
       root: true,
       scope: 'public',
       rate: 'document',
-      tag: 'Toys',
       summary: 'Download a toy',
       query: z.strictObject({ signature: z.string().optional() }),
       download: 'application/octet-stream',
       handle: async () => ({ type: 'text/html', bytes: Buffer.from('0123456789'), headers: { ETag: '"a"' } }),
     }),
-    route({
-      method: 'GET',
-      path: '/stream/:kind',
+    route('GET', '/stream/:kind', {
       root: true,
       scope: 'public',
       rate: 'document',
-      tag: 'Toys',
       summary: 'Stream a toy',
       download: 'application/octet-stream',
       handle: async ({ params }) => ({
@@ -198,11 +167,8 @@ export function toyRoutes(played: Played): AnyRoute[] {
         bytes: Readable.from(chunks(params.kind === 'broken')),
       }),
     }),
-    route({
-      method: 'POST',
-      path: '/open',
+    route('POST', '/open', {
       scope: 'public',
-      tag: 'Toys',
       summary: 'Say where the call comes from',
       reply: z.object({ ip: z.string() }),
       handle: async ({ caller }) => ({ ip: caller.ip }),
@@ -253,7 +219,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
   const database = parts.database ?? openDatabase()
   const server = new HttpServer({
     settings: {
-      listen: '127.0.0.1:0',
+      listen: { host: '127.0.0.1', port: 0 },
       public_url: 'http://box.test',
       trusted_proxies: [],
       cors_origins: [],

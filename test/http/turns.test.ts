@@ -4,8 +4,10 @@ import { performance } from 'node:perf_hooks'
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
-import { type AnyRoute, route } from '../../src/http/route.ts'
+import { type AnyRoute, routeOf } from '../../src/http/route.ts'
 import { openToybox, type Toybox, toyRoutes } from './toy-box.ts'
+
+const route = routeOf('Toys')
 
 /** Milliseconds for which a call of each path keeps the main thread busy. */
 const costs = { '/dear': 4, '/dearest': 10, '/cheap': 0.1, '/fair': 1 }
@@ -29,17 +31,12 @@ async function open(): Promise<{ run: Map<string, number> }> {
       for (const until = performance.now() + milliseconds; performance.now() < until;);
       return { path }
     }
-    const alike = { path, tag: 'Toys', reply, handle }
+    const alike = { reply, handle }
+    const body = z.strictObject({ text: z.string() })
     return [
-      route({ ...alike, method: 'GET', scope: 'identities:read', summary: `Get ${path}` }),
-      route({
-        ...alike,
-        method: 'POST',
-        scope: 'identities:write',
-        summary: `Post ${path}`,
-        body: z.strictObject({ text: z.string() }),
-      }),
-      route({ ...alike, method: 'GET', path: `/open${path}`, scope: 'public', rate: 'document', summary: `Get ${path} openly` }),
+      route('GET', path, { ...alike, scope: 'identities:read', summary: `Get ${path}` }),
+      route('POST', path, { ...alike, scope: 'identities:write', summary: `Post ${path}`, body }),
+      route('GET', `/open${path}`, { ...alike, scope: 'public', rate: 'document', summary: `Get ${path} openly` }),
     ]
   })
   const played = { made: 0, aborted: [], release: undefined, held: Promise.resolve() }

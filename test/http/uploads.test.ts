@@ -5,16 +5,15 @@ import * as z from 'zod'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { invalid } from '../../src/core/fault.ts'
 import { Listener } from '../../src/http/server/listener.ts'
-import { route } from '../../src/http/route.ts'
+import { routeOf } from '../../src/http/route.ts'
 import { exchange, openToybox, type Toybox } from './toy-box.ts'
+
+const route = routeOf('Toys')
 
 const most = 32 * 1024 * 1024
 
-const taking = route({
-  method: 'POST',
-  path: '/heap',
+const taking = route('POST', '/heap', {
   scope: 'messages:write',
-  tag: 'Toys',
   summary: 'Throw toys on a heap',
   upload: 'application/octet-stream',
   reply: z.object({ octets: z.int(), announced: z.int().nullable(), sha256: z.string() }),
@@ -30,11 +29,8 @@ const taking = route({
   },
 })
 
-const refusing = route({
-  method: 'POST',
-  path: '/full',
+const refusing = route('POST', '/full', {
   scope: 'messages:write',
-  tag: 'Toys',
   summary: 'Throw toys on a heap that is full',
   upload: 'application/octet-stream',
   reply: z.object({}),
@@ -109,7 +105,7 @@ test('a body must come in time, but an upload may take longer', async () => {
     () => ({ body: '{"error":{}}', requestId: 'req_1' }),
     { timeout: { headers: 200, request: 200 } },
   )
-  const { port } = await listener.start('127.0.0.1:0', 10)
+  const { port } = await listener.start({ host: '127.0.0.1', port: 0 }, 10)
   onTestFinished(() => listener.close())
   const slowly = (path: string): Promise<string> =>
     new Promise((resolve) => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLog } from '../../src/core/log.ts'
-import { Cursors } from '../../src/core/cursor.ts'
+import { Cursors } from '../../src/store/page.ts'
 import { conflict } from '../../src/core/fault.ts'
 import { newId } from '../../src/core/ids.ts'
 import { type Caller, type Scope, scopes } from '../../src/core/scopes.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
-import { readBase32 } from '../../src/totp/base32.ts'
+import { readBase32 } from '../../src/totp/codes.ts'
 import { readSetup } from '../../src/totp/setup.ts'
 import { NewTotpEntry } from '../../src/totp/model.ts'
 

@@ -2,7 +2,7 @@ import { iso } from '../../core/clock.ts'
 import { notFound } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
 import { Deleted, Page, Paging } from '../../core/shapes.ts'
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Accounts } from '../accounts.ts'
 import { requireSession } from '../granting.ts'
 import { Session, SessionEntry, SessionsEnded, SignInInput } from '../model.ts'
@@ -15,7 +15,7 @@ interface Deps {
   signIn: SignIn
 }
 
-const tag = 'Sessions'
+const route = routeOf('Sessions')
 
 export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] {
   const toSession = async (row: SessionRow): Promise<Session> => {
@@ -30,15 +30,12 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     }
   }
   return [
-    route({
-      method: 'POST',
-      path: '/session',
+    route('POST', '/session', {
       scope: 'public',
       rate: 'sign-in',
-      tag,
       summary: 'Sign in',
       description:
-        'Sets the cookie of a new session. Needs the header Origin, as every change by cookie does (forbidden, code csrf). A wrong address or ' +
+        'Sets the cookie of a new session. Requires the header Origin, like every change by cookie (forbidden, code csrf). A wrong address or ' +
         'password is 401, code invalid_credentials; totp_required says that the account has a second factor, invalid_totp that its code was wrong.',
       body: SignInInput,
       reply: Session,
@@ -52,13 +49,10 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
         return { ...(await toSession(row)), token: row.token }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/session',
+    route('GET', '/session', {
       scope: 'account:read',
-      tag,
-      summary: 'Who is signed in',
-      description: 'Only with a session: a key is forbidden, code session_required.',
+      summary: 'Get the signed-in account',
+      description: 'Requires a session: a key is forbidden, code session_required.',
       reply: Session,
       handle: async ({ caller }) => {
         const row = await sessions.row(sessionOf(caller))
@@ -66,36 +60,27 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
         return toSession(row)
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/session',
+    route('DELETE', '/session', {
       scope: 'account:write',
-      tag,
       summary: 'Sign out',
-      description: 'Ends the session, what it opened, and its cookie.',
+      description: 'Ends the session and its WebSockets, and deletes the cookie.',
       reply: Deleted,
       cookie: () => ({ value: '', seconds: 0 }),
       handle: ({ caller }) => sessions.signOut(sessionOf(caller)),
     }),
-    route({
-      method: 'GET',
-      path: '/account/sessions',
+    route('GET', '/account/sessions', {
       scope: 'account:read',
-      tag,
       summary: 'List sessions',
-      description: 'Newest first: where the account is signed in.',
+      description: 'The active sessions of the account, newest first.',
       query: Paging,
       reply: Page(SessionEntry),
       handle: ({ caller, query }) => sessions.list(whole(caller), query),
     }),
-    route({
-      method: 'DELETE',
-      path: '/account/sessions',
+    route('DELETE', '/account/sessions', {
       scope: 'account:write',
-      tag,
       receipt: ['count'],
       summary: 'Sign out everywhere',
-      description: 'Ends every session of the account, but the one that asks.',
+      description: 'Ends every session of the account except the one of this call.',
       reply: SessionsEnded,
       handle: ({ caller }) => sessions.signOutElsewhere(whole(caller)),
     }),
@@ -103,7 +88,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
 }
 
 function sessionOf(caller: Caller): string {
-  return requireSession(caller, 'This is about a session, and was asked with a key.')
+  return requireSession(caller, 'This call requires a session, not a key.')
 }
 
 /** Requires a key that is not bound to one identity. */

@@ -4,21 +4,15 @@ import { lruMap } from '../../core/memory.ts'
 import type { Cursors } from '../../core/cursor.ts'
 import { newId } from '../../core/ids.ts'
 import { type Caller, type Scope, scopes } from '../../core/scopes.ts'
-import type { Paging } from '../../core/shapes.ts'
+import type { Page, Paging } from '../../core/shapes.ts'
 import { type Database, empty, sql, type Sql, type Transaction } from '../../store/database.ts'
-import { page } from '../../store/page.ts'
 import type { Holder } from '../keys.ts'
 import type { SessionEntry } from '../model.ts'
 
-export interface SessionRow {
+export interface SessionRow extends Omit<SessionEntry, 'current' | 'expires_at'> {
   seq: number
-  id: string
   account_id: string
   hash: string
-  ip: string
-  user_agent: string
-  created_at: string
-  last_used_at: string
 }
 
 /** Session settings; durations in milliseconds. */
@@ -147,12 +141,11 @@ export class Sessions {
   }
 
   /** The active sessions of the caller's account. */
-  list(caller: Caller, paging: Paging): Promise<{ data: SessionEntry[]; has_more: boolean; next_cursor: string | null }> {
+  list(caller: Caller, paging: Paging): Promise<Page<SessionEntry>> {
     const now = this.#clock.now()
     const { session_idle, session_lifetime } = this.#settings
     return page<SessionRow, SessionEntry>(this.#database, this.#cursors, paging, {
       name: `sessions ${caller.account_id}`,
-      columns: sql`*`,
       from: sql`sessions`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
@@ -160,7 +153,6 @@ export class Sessions {
         sql`created_at > ${iso(now - session_lifetime)}`,
         sql`(last_used_at > ${iso(now - session_idle)} OR id = ${caller.session_id})`,
       ],
-      order: 'seq',
       present: (row) => {
         const { id, ip, user_agent, created_at, last_used_at } = row
         return {

@@ -1,37 +1,33 @@
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import { Account, SetupLink, SetupInput } from '../model.ts'
 import type { AccountSetup } from './setup.ts'
+
+const route = routeOf('Account')
 
 /** Setting the first password of an account without a key. */
 export function setupRoutes(setup: AccountSetup): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/setup',
+    route('POST', '/setup', {
       scope: 'public',
       rate: 'sign-in',
-      tag: 'Account',
       summary: 'Set the first password',
       description:
-        'With the token of a one-time link, which the first start prints and pillarbox account setup-link makes. Needs the header Origin, as ' +
+        'Requires the token of a one-time link, which the first start prints and pillarbox account setup-link creates. Requires the header Origin, as ' +
         'signing in does. A link that was used or replaced, or is older than a day, is forbidden, code setup_link_invalid.',
       body: SetupInput,
       reply: Account,
       example: { body: { token: 'what-follows-the-link', email: 'ada@example.com', password: 'a long and quiet evening' } },
       handle: ({ caller, body }) => setup.finish(body, caller),
     }),
-    route({
-      method: 'POST',
-      path: '/accounts/:id/setup-link',
+    routeOf('Operation')('POST', '/accounts/:id/setup-link', {
       scope: 'account:write',
       operator: true,
       local: true,
-      tag: 'Operation',
       receipt: 'all',
-      summary: 'Make a link to set the first password',
+      summary: 'Create a link to set the first password',
       description:
-        'Good once, for 24 hours; it replaces any before it. Of an account that has a password: conflict, code password_set. Only on the ' +
-        'machine of the box, by its own socket (pillarbox account setup-link).',
+        'It can be used once, within 24 hours, and replaces any earlier link. If the account has a password: conflict, code password_set. Only on the ' +
+        'machine of the box, through its local socket (pillarbox account setup-link).',
       reply: SetupLink,
       secret: true,
       handle: ({ params }) => setup.invite(params.id),

@@ -1,21 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type Clock, day, iso } from '../../core/clock.ts'
+import { day, iso } from '../../core/clock.ts'
 import { conflict, Fault } from '../../core/fault.ts'
-import type { Log } from '../../core/log.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
-import type { Accounts } from '../accounts.ts'
-import type { Logins } from './logins.ts'
 import type { Account, SetupLink, SetupInput } from '../model.ts'
-import type { PasswordHashes } from './password-hash.ts'
 import { requirePassword } from './password-rules.ts'
+import type { SignInDeps } from './sign-in.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-  accounts: Accounts
-  logins: Logins
-  hashes: PasswordHashes
+interface Deps extends Pick<SignInDeps, 'database' | 'clock' | 'log' | 'accounts' | 'logins' | 'hashes'> {
   publicUrl: () => string
 }
 
@@ -38,7 +29,7 @@ export class AccountSetup {
     const expires_at = iso(clock.now() + lifetime)
     await database.transaction(async (tx) => {
       if (await logins.of(accountId, tx)) {
-        throw conflict(`${name} has a password already. Whoever forgot it needs another: pillarbox account password.`, {
+        throw conflict(`${name} has a password already. To reset a forgotten one, use pillarbox account password.`, {
           code: 'password_set',
         })
       }
@@ -64,7 +55,7 @@ export class AccountSetup {
       await tx.run(sql`DELETE FROM setup_links WHERE account_id = ${account_id}`)
       return account_id
     })
-    log.info({ account_id: accountId, address: from.ip }, 'First password set by a link')
+    log.info({ account_id: accountId, address: from.ip }, 'First password set by link')
     return accounts.of(accountId)
   }
 
@@ -81,7 +72,7 @@ export class AccountSetup {
 function invalidLink(): Fault {
   return new Fault(
     'forbidden',
-    'This link is no longer valid: it was used or replaced, or a day is over. The operator makes another: pillarbox account setup-link.',
+    'This link is no longer valid: it was used or replaced, or is older than a day. The operator can create another: pillarbox account setup-link.',
     { code: 'setup_link_invalid', param: 'token' },
   )
 }

@@ -1,5 +1,16 @@
 import type { Command, Option } from 'commander'
 
+/** `pillarbox completion`: the script by which a shell completes our command line. */
+export function addCompletionCommand(program: Command): void {
+  program
+    .command('completion')
+    .description('print the completion script of a shell: source <(pillarbox completion bash)')
+    .addArgument(program.createArgument('<shell>').choices(shells))
+    .action((shell: Shell) => {
+      process.stdout.write(completionScript(program, shell))
+    })
+}
+
 /** The supported shells. */
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]

@@ -9,15 +9,14 @@ import { refusal } from '../../install/refusals.ts'
 import { removeUser } from '../../install/service-user.ts'
 import { handOver, installUnits, makeFolders } from '../../install/set-up.ts'
 import { type InitChoice, settingsText } from '../../install/settings.ts'
-import { type Finding, checkMachine, ownAddresses } from '../../install/machine.ts'
+import { checkMachine, type Finding, ownAddresses } from '../../install/machine.ts'
 import { nameable, unitFiles, withPackage } from '../../install/units.ts'
-import { addressRecords, wholeZone, type ZoneRecord } from '../../install/zone.ts'
+import { addressRecords, formatOutcome, type InitOutcome, wholeZone, type ZoneRecord } from './report.ts'
 import { runningBox } from '../support/box.ts'
 import { Failure } from '../support/refuse.ts'
 import { chosenBy, type InitOptions } from './questions.ts'
-import { formatOutcome, type InitOutcome } from './report.ts'
 import { withJson } from '../support/say.ts'
-import { untilSignal } from '../support/signals.ts'
+import { untilSignal } from '../support/job.ts'
 
 /** `pillarbox init`: sets up a box that can be started. Never overwrites files, and removes what it wrote when it fails. */
 export function addInitCommand(program: Command): void {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Places } from '../../install/places.ts'
 import { serviceUser } from '../../install/service-user.ts'
 import { program } from '../../install/units.ts'
-import type { ZoneRecord } from '../../install/zone.ts'
+import { isPublic } from '../../net/public-addresses.ts'
 
 /** The result of init for programs. */
 export interface InitOutcome {
@@ -55,7 +55,7 @@ function steps({ domain, config, units, zone, data, keys, setup_link }: InitOutc
       ? []
       : [`3. Set your password, once the box runs (this link is good once, for 24 hours):\n\n     ${setup_link}`]),
     `${setup_link === null ? 3 : 4}. Keep a copy of ${join(keys, 'master.key')} on another machine: what is sealed under it is lost without it.\n` +
-      `   Backups of ${data} (pillarbox backup, ${program}/docs/backup.md) hold it only where backup.passphrase_file is set.`,
+      `   Backups of ${data} (pillarbox backup, ${program}/docs/data.md) hold it only where backup.passphrase_file is set.`,
   ]
 }
 
@@ -66,4 +66,32 @@ function start({ system }: Places, units: string[], serve: string): string {
   }
   const right = '--inh-caps=-all,+net_bind_service --ambient-caps=-all,+net_bind_service'
   return `setpriv --reuid=${serviceUser} --regid=${serviceUser} --clear-groups ${right} ${serve}`
+}
+
+/** A record to publish, in the format of the API. */
+export interface ZoneRecord {
+  purpose: string
+  required: boolean
+  type: string
+  name: string
+  value: string
+  ttl: number
+}
+
+/** The address records of the box itself. */
+export function addressRecords(hostname: string, addresses: readonly string[]): ZoneRecord[] {
+  return addresses.filter(isPublic).map((value) => ({
+    purpose: 'address',
+    required: true,
+    type: value.includes(':') ? 'AAAA' : 'A',
+    name: hostname,
+    value,
+    ttl: 3600,
+  }))
+}
+
+/** The same as lines before the domain's zone (RFC 1035 5.1). */
+export function wholeZone(records: readonly ZoneRecord[], zone: string): string {
+  const lines = records.map(({ name, ttl, type, value }) => `${name}. ${ttl} IN ${type} ${value}`)
+  return lines.length === 0 ? zone : `${zone.trimEnd()}\n${lines.join('\n')}\n`
 }

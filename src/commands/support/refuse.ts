@@ -1,6 +1,6 @@
 import { Fault } from '../../core/fault.ts'
 import type { Command } from 'commander'
-import { nearest } from '../../core/nearest.ts'
+import { nearest } from '../../core/text.ts'
 
 /** Exit statuses: 1, the command failed; 2, the command line is wrong; 78, the configuration or the data directory is wrong (EX_CONFIG). */
 export const exits = { failed: 1, usage: 2, config: 78 }
@@ -63,4 +63,15 @@ export function mustBeKnown(program: Command, words: readonly string[]): void {
     const right = ['pillarbox', asked, ...words.toSpliced(first, 1)].join(' ')
     program.error(`error: the command comes before its options: ${right}`, { exitCode: exits.usage })
   }
+}
+
+/**
+ * The reader of the output may close it before its end (`| head`), or its disk may be full: this sets the exit status, without a stack
+ * trace.
+ */
+export function unread(output: NodeJS.WriteStream): void {
+  output.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    process.exitCode = exits.failed
+    if (code !== 'EPIPE') process.stderr.write(`The answer could not be written: ${message}.\n`)
+  })
 }

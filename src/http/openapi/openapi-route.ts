@@ -1,17 +1,14 @@
 import { openapi } from './openapi.ts'
-import { type AnyRoute, route } from '../route.ts'
+import { type AnyRoute, routeOf } from '../route.ts'
 
 /** `GET /v1/openapi.json`: made once, when somebody first asks. */
 export function openapiRoute(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }): AnyRoute {
   let document: Buffer | undefined
-  const described: AnyRoute = route({
-    method: 'GET',
-    path: '/openapi.json',
+  const described: AnyRoute = routeOf('Reference')('GET', '/openapi.json', {
     scope: 'public',
     rate: 'document',
-    tag: 'Reference',
-    summary: 'Read this description',
-    description: 'Every call, in OpenAPI 3.1. The same is readable at `/docs`.',
+    summary: 'Get the OpenAPI description',
+    description: 'Every call, in OpenAPI 3.1; also as a page at `/docs`.',
     download: 'application/json',
     handle: async () => {
       document ??= Buffer.from(JSON.stringify(openapi([...routes, described], about)))

@@ -1,4 +1,4 @@
-import { type JsonBounds, parseForeign } from '../../core/json-scan.ts'
+import { type JsonBounds, parseForeign } from '../../core/json.ts'
 import { lineOf } from './field-groups.ts'
 import type { TlsPolicyReport, TlsReport } from './reported.ts'
 

@@ -1,9 +1,8 @@
-import { type Clock, iso } from '../../core/clock.ts'
-import type { Cursors } from '../../core/cursor.ts'
+import type { Basis } from '../../basis.ts'
+import { iso } from '../../core/clock.ts'
 import { invalid } from '../../core/fault.ts'
-import type { Log } from '../../core/log.ts'
 import type { Caller } from '../../core/scopes.ts'
-import type { Paging } from '../../core/shapes.ts'
+import type { Page, Paging } from '../../core/shapes.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import type { Job } from '../../jobs/model.ts'
 import type { KeyPlace } from './key-files.ts'
@@ -15,15 +14,11 @@ export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
   mail_domain: string
 }
 
-interface Deps {
+interface Deps extends Pick<Basis, 'version' | 'clock' | 'cursors' | 'log'> {
   settings: BackupSettings
   /** The id of this box. */
   box: string
-  version: string
-  clock: Clock
-  cursors: Cursors
   jobs: Jobs
-  log: Log
 }
 
 /** The backups that the operator starts by the API. */
@@ -66,7 +61,7 @@ export class Backups {
   }
 
   /** A page of backups, newest first. */
-  async list({ limit, cursor, offset }: Paging): Promise<{ data: Backup[]; has_more: boolean; next_cursor: string | null }> {
+  async list({ limit, cursor, offset }: Paging): Promise<Page<Backup>> {
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
     const before = cursor === undefined ? Infinity : this.#deps.cursors.read('backups', cursor)
     const backupDirectory = new BackupDirectory(this.#settings)

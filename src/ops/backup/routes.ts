@@ -1,19 +1,16 @@
 import { Page, Paging } from '../../core/shapes.ts'
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import { Job } from '../../jobs/model.ts'
 import type { Backups } from './backups.ts'
 import { Backup } from './model.ts'
 
-const tag = 'Backups'
+const route = routeOf('Backups')
 
 export function routes(backups: Backups): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/backups',
+    route('POST', '/backups', {
       scope: 'account:write',
       operator: true,
-      tag,
       receipt: 'all',
       summary: 'Make a backup',
       description:
@@ -21,12 +18,9 @@ export function routes(backups: Backups): AnyRoute[] {
       reply: Job,
       handle: ({ caller }) => backups.begin(caller),
     }),
-    route({
-      method: 'GET',
-      path: '/backups',
+    route('GET', '/backups', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'List backups',
       description: "Newest first. Only for the box's operator.",
       query: Paging,

@@ -1,17 +1,14 @@
 import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
-import { type Clock, day, hour, iso } from '../../core/clock.ts'
+import { day, hour, iso } from '../../core/clock.ts'
 import type { CronJob } from '../../core/cron.ts'
-import type { Log } from '../../core/log.ts'
 import { masterKeySource } from '../../core/service-unit.ts'
-import type { Metrics } from '../../core/metrics.ts'
 import { callConfigured } from '../../net/outside.ts'
-import type { EventLog } from '../../events/log.ts'
 import type { EventType } from '../../events/model.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { FreshInquiry } from '../../mailauth/inquire.ts'
-import type { Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import { type Database, sql } from '../../store/database.ts'
 import type { Check } from './check.ts'
 import { backups, type Newest } from './checks/backups.ts'
@@ -20,32 +17,21 @@ import { domains, type LookUpDomains } from './checks/domains.ts'
 import { bootstrapKey } from './checks/keys.ts'
 import { operatorNames } from './checks/names.ts'
 import { type GreetServer, port25 } from './checks/port25.ts'
-import type { ListenerEndpoint } from './checks/ports.ts'
+import { type ListenerEndpoint, spoken } from './checks/ports.ts'
 import { queue } from './checks/queue.ts'
 import { secondFactors } from './checks/second-factors.ts'
 import { type Carrier, sms } from './checks/sms.ts'
 import { storeWhole, storeWrites } from './checks/store.ts'
 import { webhooks } from './checks/webhooks.ts'
 import { Doctor } from './doctor.ts'
-import { spoken } from './listeners.ts'
 import { doctorChanged } from './model.ts'
 import { type DoctorSettings, type DoctorTest, outerChecks } from './outer-checks.ts'
 import { ExternalView } from './external-view.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  /** The operator's account. */
-  account: string
+interface Deps extends ModuleBasis {
   /** The existing accounts. */
   state: { readonly data: { created_at: string; accounts: readonly { id: string }[] } }
-  version: string
-  publicUrl: () => string
   /** The current listeners. */
   listening: () => ListenerEndpoint[]
   inquire: (settings: { hostname: string; dns: Config['dns'] }) => FreshInquiry

@@ -1,16 +1,13 @@
-import type { Clock } from '../../core/clock.ts'
-import type { Cursors } from '../../core/cursor.ts'
+import type { Basis } from '../../basis.ts'
 import { conflict, notFound } from '../../core/fault.ts'
-import { findInBacklog, type LaneBacklog, backlogByLane, listBacklog, type BacklogDelivery } from '../../queue/backlog.ts'
+import type { Page } from '../../core/shapes.ts'
+import { backlogByLane, type BacklogDelivery, findInBacklog, type LaneBacklog, listBacklog } from '../../queue/backlog.ts'
 import type { ServerAnswer } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
-import type { Database, Reader } from '../../store/database.ts'
+import type { Reader } from '../../store/database.ts'
 import type { QueueEntry, QueueEntryWithHistory, QueueFilter, QueueSummary } from './model.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   queue: Queue
 }
 
@@ -33,7 +30,7 @@ export class Backlog {
     this.#deps = deps
   }
 
-  async list(filter: QueueFilter): Promise<{ data: QueueEntry[]; has_more: boolean; next_cursor: string | null }> {
+  async list(filter: QueueFilter): Promise<Page<QueueEntry>> {
     const { database, cursors } = this.#deps
     const { state, kind, destination: lane } = filter
     const listed = await listBacklog(database, cursors, { state, kind, lane }, filter)

@@ -1,10 +1,10 @@
 import { Deleted, Page } from '../../core/shapes.ts'
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Backlog } from './backlog.ts'
 import { QueueEntry, QueueEntryWithHistory, QueueFilter, QueueSummary, Reloaded, Status } from './model.ts'
 import type { BoxState } from './state.ts'
 
-const tag = 'Operation'
+const route = routeOf('Operation')
 
 interface Operated {
   backlog: Backlog
@@ -14,23 +14,17 @@ interface Operated {
 
 export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
   return [
-    route({
-      method: 'GET',
-      path: '/status',
+    route('GET', '/status', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'Get how the box is',
       description: 'What runs, what waits, what came and went in a day, and the disk.',
       reply: Status,
       handle: () => state.status(),
     }),
-    route({
-      method: 'POST',
-      path: '/reload',
+    route('POST', '/reload', {
       scope: 'account:write',
       operator: true,
-      tag,
       receipt: 'all',
       summary: 'Read the settings again',
       description:
@@ -39,12 +33,9 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       reply: Reloaded,
       handle: () => reread(),
     }),
-    route({
-      method: 'GET',
-      path: '/queue',
+    route('GET', '/queue', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'List the queue',
       description: 'Everything that leaves the box, of all accounts, newest first: mail, text messages, webhooks.',
       query: QueueFilter,
@@ -52,34 +43,25 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       example: { query: { state: 'waiting', kind: 'email' } },
       handle: ({ query }) => backlog.list(query),
     }),
-    route({
-      method: 'GET',
-      path: '/queue/summary',
+    route('GET', '/queue/summary', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'Summarize the queue',
       description: 'How much waits, and for how long, by kind and by destination.',
       reply: QueueSummary,
       handle: () => backlog.summary(),
     }),
-    route({
-      method: 'GET',
-      path: '/queue/:id',
+    route('GET', '/queue/:id', {
       scope: 'account:read',
       operator: true,
-      tag,
       summary: 'Get a delivery of the queue',
       description: 'With every attempt, and what was heard of it.',
       reply: QueueEntryWithHistory,
       handle: ({ params }) => backlog.get(params.id),
     }),
-    route({
-      method: 'POST',
-      path: '/queue/:id/retry',
+    route('POST', '/queue/:id/retry', {
       scope: 'account:write',
       operator: true,
-      tag,
       summary: 'Try a delivery of the queue now',
       description:
         'One that waits is tried now, at its place in the schedule; mail and webhook deliveries that failed once more from its beginning. ' +
@@ -87,12 +69,9 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       reply: QueueEntryWithHistory,
       handle: ({ params }) => backlog.retry(params.id),
     }),
-    route({
-      method: 'DELETE',
-      path: '/queue/:id',
+    route('DELETE', '/queue/:id', {
       scope: 'account:write',
       operator: true,
-      tag,
       summary: 'Drop a delivery of the queue',
       description:
         'It is not tried any more. The copy of a message has failed, with “cancelled by the operator” for an answer and its event; a webhook is ' +

@@ -1,5 +1,5 @@
 import { Fault } from '../../core/fault.ts'
-import { type JsonBounds, parseForeign } from '../../core/json-scan.ts'
+import { type JsonBounds, parseForeign } from '../../core/json.ts'
 import { ByteBuffer } from '../../core/byte-buffer.ts'
 import type { ZipEntry } from '../../core/zip/unzip.ts'
 import { type Budget, flawOf, type Incoming, type ReadProgress } from './budget.ts'

@@ -1,23 +1,20 @@
 import { hour } from '../../core/clock.ts'
 import { SignedQuery } from '../../core/shapes.ts'
-import { type AnyRoute, route } from '../../http/route.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import { Job } from '../../jobs/model.ts'
 import type { Exports } from './exports.ts'
 import type { Imports } from './imports.ts'
 import { ExportInput } from './model.ts'
 
-const tag = 'Export and import'
+const route = routeOf('Export and import')
 
 /** The timeout of an upload in milliseconds. */
 const arrival = hour
 
 export function routes(exports: Exports, imports: Imports): AnyRoute[] {
   return [
-    route({
-      method: 'POST',
-      path: '/identities/:id/export',
+    route('POST', '/identities/:id/export', {
       scope: ['messages:read', 'emails:read'],
-      tag,
       summary: 'Export an identity',
       description:
         'Begins a job that writes all that the key may read of the identity into a ZIP: messages, text messages, threads, events, and the ' +
@@ -29,11 +26,8 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
       example: { body: { format: 'mbox' } },
       handle: ({ caller, params, body }) => exports.start(caller, params.id, body),
     }),
-    route({
-      method: 'POST',
-      path: '/identities/:id/import',
+    route('POST', '/identities/:id/import', {
       scope: ['messages:write', 'emails:write'],
-      tag,
       summary: 'Import messages',
       description:
         'The body is an mbox, one message, or a ZIP of such, of a maildir, or that an export made; at most transfer.upload_limit octets. ' +
@@ -47,12 +41,9 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
       example: { body: 'From: Sam <sam@sender.test>\r\nSubject: Old news\r\nMessage-ID: <old@sender.test>\r\n\r\nLong ago.\r\n' },
       handle: ({ caller, params, upload, signal }) => imports.start(caller, params.id, upload, signal),
     }),
-    route({
-      method: 'GET',
-      path: '/exports/:job_id/:index',
+    route('GET', '/exports/:job_id/:index', {
       scope: 'public',
       rate: 'document',
-      tag,
       summary: 'Download an export by its signed URL',
       query: SignedQuery,
       download: 'application/zip',

@@ -89,7 +89,7 @@ export class Policies {
       return (await resolvePolicy(domain, { resolver: (name) => records(name, 'TXT') })) || undefined
     } catch (error) {
       if (isAbsent(error) || (error as { code?: unknown }).code === 'multi_sts_records') return undefined
-      log.info({ domain, err: error }, 'the DNS did not say whether there is an MTA-STS policy')
+      log.info({ domain, err: error }, 'the DNS lookup of the MTA-STS policy failed')
       return unknown
     }
   }
@@ -116,7 +116,7 @@ export class Policies {
       )
       return policy
     } catch (error) {
-      log.info({ domain, err: error }, 'an MTA-STS policy could not be fetched')
+      log.info({ domain, err: error }, 'MTA-STS policy could not be fetched')
       this.#failures.set(domain, fetchFailure(error))
       return undefined
     }

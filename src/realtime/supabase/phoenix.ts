@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { parseForeign } from '../../core/json-scan.ts'
+import { parseForeign } from '../../core/json.ts'
 import { frameBounds } from '../channels.ts'
 
 /** The two serializations of a Phoenix frame: an object (1.0.0), or an array (2.0.0). */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { parseForeign } from '../../core/json-scan.ts'
+import { parseForeign } from '../../core/json.ts'
 import { retryAfter } from '../../queue/backoff.ts'
 import { callConfigured, Unreachable } from '../../net/outside.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
@@ -35,7 +35,7 @@ export async function ask(
     const message = error instanceof Error ? error.message : 'it failed'
     throw error instanceof Unreachable
       ? new Busy(`${who} cannot be reached: ${message}`)
-      : new Lost(`${who}’s answer was lost: ${message}`)
+      : new Lost(`${who}’s response was lost: ${message}`)
   })
   const { status } = answer
   const text = redact(answer.text, secrets)

@@ -4,12 +4,11 @@ import { ApiError, expired } from './api.ts'
 import { Layout } from './layout.tsx'
 import { follow } from './live.ts'
 import { match, place } from './router.tsx'
-import type { View, ViewProps } from './view.ts'
-import { setup, views } from './views.ts'
+import { setup, type View, type ViewProps, views } from './views.ts'
 import { findSession, session } from './session.ts'
 import { SignInAgain, SignInPage } from './sign-in.tsx'
 import { Announcer } from './widgets/announcer.tsx'
-import { Trouble } from './widgets/trouble.tsx'
+import { Trouble } from './widgets/listing.tsx'
 
 /** The page: the sign-in form, or the view of the current path. */
 export function App(): JSX.Element {

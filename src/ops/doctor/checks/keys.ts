@@ -1,6 +1,10 @@
-import { about, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { masterKeySource, serviceUnit } from '../../../core/service-unit.ts'
+import { replacing } from '../remedies.ts'
 
-interface Deps {
+interface BootstrapDeps {
   /** Whether the settings contain a bootstrap key. */
   bootstrap: boolean
   /** The id of the key it is, if that is still valid. */
@@ -8,18 +12,37 @@ interface Deps {
 }
 
 /** Checks for a valid bootstrap key in the settings, which has every scope. */
-export function bootstrapKey({ bootstrap, opens }: Deps): Check {
-  return {
-    name: 'bootstrap_key',
-    pace: 'usual',
-    async run() {
-      if (!bootstrap) return []
-      const line = about('bootstrap_key', 'settings')
-      const id = await opens()
-      const remove = 'take bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) out of the settings'
-      if (id === undefined) return [line.pass('It opens nothing any more.')]
-      const fix = `Make a key of your own (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
-      return [line.warn('The key for the first steps still opens everything, and lies in the settings.', fix)]
-    },
-  }
+export function bootstrapKey({ bootstrap, opens }: BootstrapDeps): Check {
+  return newCheck('bootstrap_key', 'usual', async () => {
+    if (!bootstrap) return []
+    const line = about('bootstrap_key', 'settings')
+    const id = await opens()
+    const remove = 'take bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) out of the settings'
+    if (id === undefined) return [line.pass('It opens nothing any more.')]
+    const fix = `Make a key of your own (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
+    return [line.warn('The key for the first steps still opens everything, and lies in the settings.', fix)]
+  })
+}
+
+interface MasterKeyDeps {
+  data_dir: string
+  keys_dir: string
+  master_key_file: string | undefined
+}
+
+/** Checks that the master key is where the next start reads it. */
+export function masterKey(places: MasterKeyDeps): Check {
+  return newCheck('data', 'often', async () => {
+    const file = masterKeySource(places)
+    // a box that never ran has none yet, and an unreadable directory is not known to be empty
+    if (!existsSync(join(places.data_dir, 'state.json')) || !existsSync(join(file, '..'))) return []
+    const line = about('data', file)
+    if (existsSync(file)) return [line.pass('The master key is there.')]
+    const unit = serviceUnit(places.data_dir)
+    const next =
+      unit?.masterKey === file
+        ? `the service cannot be started (status=243/CREDENTIALS: ${unit.files[0]} hands it over by LoadCredential)`
+        : 'the box cannot be started'
+    return [line.fail(`The master key is missing: ${next}.`, replacing(file))]
+  })
 }

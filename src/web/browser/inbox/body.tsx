@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Email } from '../../../mail/model.ts'
 import { ApiError, getText } from '../api.ts'
-import { Trouble } from '../widgets/trouble.tsx'
+import { Trouble } from '../widgets/listing.tsx'
 
 /** Detects remote content in HTML. Each space can be matched in one way only, as there may be a million. */
 const remoteContent = /(?:src|background|srcset)\s*=[\s"']*https?:|url\s*\([\s"']*https?:/i

@@ -3,7 +3,7 @@ import type { Card } from '../../../cards/model.ts'
 import { CardSheet } from '../cards/card-sheet.tsx'
 import { IdentityFrame } from '../identity-frame.tsx'
 import { useList } from '../loaded.ts'
-import type { ViewProps } from '../view.ts'
+import type { ViewProps } from '../views.ts'
 import { Listing } from '../widgets/listing.tsx'
 
 /** The cards of one identity. */

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { moment } from './format.ts'
+import { moment } from './format.tsx'
 
 /** One series of a chart; null where there is no data. */
 export interface ChartSeries {

@@ -4,8 +4,8 @@ import type { Job } from '../../../jobs/model.ts'
 import { ApiError, get, post } from '../api.ts'
 import { Action } from './action.tsx'
 import { Bar } from './bar.tsx'
-import { bytes } from './format.ts'
-import { Trouble } from './trouble.tsx'
+import { bytes } from './format.tsx'
+import { Trouble } from './listing.tsx'
 
 const pace = 700
 

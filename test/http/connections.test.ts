@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
+import { generate } from 'selfsigned'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { exchange, openToybox, type Toybox } from './toy-box.ts'
+
+const asked = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+let box: Toybox
+let held: Socket[] = []
+
+beforeEach(() => {
+  held = []
+})
+
+afterEach(async () => {
+  for (const socket of held) socket.destroy()
+  await box.server.stop()
+})
+
+/** Opens a connection from this address of loopback, and says nothing on it. */
+async function hold(port: number, from = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
+  held.push(socket.on('error', () => undefined))
+  await once(socket, 'connect')
+  return socket
+}
+
+/** What the box answers to a question on this connection; empty when it closed it. */
+async function answerOn(socket: Socket): Promise<string> {
+  let answer = ''
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+  socket.write(asked)
+  if (!socket.closed) await once(socket, 'close')
+  return answer
+}
+
+test('one address cannot hold all connections; others are still served, and so is it when it lets go', async () => {
+  box = await openToybox({ max_connections_per_address: 3 })
+  for (let count = 0; count < 3; count++) await hold(box.port)
+  expect(await exchange(box.port, asked)).toBe('')
+  expect(await answerOn(await hold(box.port, '127.0.0.2'))).toContain('200 OK')
+
+  held[0]!.destroy()
+  await expect.poll(() => exchange(box.port, asked)).toContain('200 OK')
+})
+
+test('the ports of the box are counted together, before TLS', async () => {
+  const pair = await generate([{ name: 'commonName', value: 'box.test' }], { keySize: 2048 })
+  box = await openToybox({
+    max_connections_per_address: 2,
+    uncounted: [],
+    tls: { certificate: () => ({ cert: pair.cert, key: pair.private }), listen: { host: '127.0.0.1', port: 0 } },
+  })
+  const port = box.server.addresses.tls!.port
+  for (let count = 0; count < 2; count++) await hold(box.port)
+  const secure = connectSecurely({ port, host: '127.0.0.1', rejectUnauthorized: false })
+  held.push(secure.on('error', () => undefined))
+  let shaken = false
+  secure.once('secureConnect', () => (shaken = true))
+  await new Promise((resolve) => secure.once('close', resolve))
+  expect(shaken).toBe(false)
+  for (const socket of held) socket.destroy()
+  await expect.poll(() => exchange(box.port, asked)).toContain('200 OK')
+})
+
+test('a trusted proxy, which speaks for many, is not counted; the number can be changed while it runs', async () => {
+  const settings = {
+    listen: { host: '127.0.0.1', port: 0 },
+    public_url: 'http://box.test',
+    trusted_proxies: ['127.0.0.9'],
+    cors_origins: [],
+    public_rate_limit: 60,
+    document_rate_limit: 600,
+    account_rate_limit: 0,
+    sign_in_rate_limit: 5,
+    session_same_site: 'strict' as const,
+    max_connections: 100,
+    max_connections_per_address: 1,
+    uncounted: ['127.0.0.9'],
+  }
+  box = await openToybox(settings)
+  for (let count = 0; count < 5; count++) await hold(box.port, '127.0.0.9')
+  expect(await answerOn(await hold(box.port, '127.0.0.9'))).toContain('200 OK')
+  await hold(box.port)
+  expect(await exchange(box.port, asked)).toBe('')
+  await box.server.reload({ ...settings, max_connections_per_address: 2 })
+  expect(await exchange(box.port, asked)).toContain('200 OK')
+})
