@@ -1,6 +1,6 @@
 import { type Clock, iso } from '../core/clock.ts'
 import { lruMap } from '../core/memory.ts'
-import type { Cursors } from '../core/cursor.ts'
+import { type Cursors, page } from '../store/page.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { type Caller, makerOf, type Scope, scopes as allScopes } from '../core/scopes.ts'

@@ -61,7 +61,6 @@ export class Waiting {
    * The events that each key got by waiting, by position in the log and time, so that a wait without `since` does not return them again.
    */
   readonly #given = lruMap<Map<number, number>>(remembered)
-  readonly #admitted: (caller: Caller) => Promise<boolean>
 
   constructor(deps: Deps) {
     this.#deps = deps

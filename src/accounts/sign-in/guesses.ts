@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, day, hour, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
-import { lruMap } from '../../core/memory.ts'
+import { lruMap, setNewest } from '../../core/memory.ts'
 import { networksOf } from '../../net/networks.ts'
 
 /** The target of a guess. */
@@ -81,9 +81,7 @@ export class Guesses {
     if (rest > 0) throw tooMany(rest)
     if (!target.known) takeOne(tallies, now)
     for (const [index, place] of places.entries()) {
-      tallies.networks.delete(place)
-      tallies.networks.set(place, { wrong: before[index]!.wrong + 1, at: now })
-      if (tallies.networks.size > remembered.networks) tallies.networks.delete(tallies.networks.keys().next().value!)
+      setNewest(tallies.networks, place, { wrong: before[index]!.wrong + 1, at: now }, remembered.networks)
     }
     const undone = (): void => {
       if (!target.known) tallies.left = Math.min(fromAnywhere, tallies.left + 1)

@@ -23,7 +23,7 @@ export class Statements {
     // SQLite uses the value of a bare LIMIT parameter for planning and prepares the statement again for each value
     const statement = this.#database.prepare(text.replaceAll('LIMIT ?', 'LIMIT (0 + ?)'))
     prepared = { statement, writes: !/^\s*SELECT\b/i.test(text) }
-    setNewest(this.#kept, text, prepared, 500)
+    this.#kept.set(text, prepared)
     return prepared
   }
 }
