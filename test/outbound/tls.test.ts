@@ -85,7 +85,7 @@ test('a server that was known for its TLS gets nothing in the clear for a day, a
   clock.advance(2 * 3_600_000)
   inside().queue.wake()
   expect((await until(await send('bob@far.test'), 'delivered')).tls).toBeNull()
-  expect(box.logged.filter((line) => line.includes('has had no TLS for a day'))).toHaveLength(1)
+  expect(box.logged.filter((line) => line.includes('mail server without TLS for a day'))).toHaveLength(1)
   // what it offers again counts again
   await box.restart()
   sink.script = undefined
@@ -115,6 +115,15 @@ test('a server that refuses STARTTLS gets nothing under a policy', async () => {
   sink.script = (line) => (line === 'STARTTLS' ? '454 4.7.0 Not now' : undefined)
   expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({ enhanced_code: '4.7.5' })
   expect(sink.commands.filter((line) => /^(?:MAIL|RCPT|DATA)/.test(line))).toEqual([])
+})
+
+test('a policy with capitals and a dot at the end of a name is in force', async () => {
+  const policyHost = await start('enforce', 'MX.far.test.')
+  const { send, until } = await far(trusted, policyHost)
+  expect((await until(await send('bob@far.test'), 'delivered')).tls).toMatch(/, certificate checked$/)
+  const { sink, ...other } = await far(strange, await start('enforce', 'MX.far.test.'))
+  await other.until(await other.send('bob@far.test'), 'deferred')
+  expect(sink.messages).toEqual([])
 })
 
 test('a server that the policy does not name is not spoken to', async () => {

@@ -1,5 +1,6 @@
 import type { Basis } from '../../basis.ts'
 import { day, hour, iso } from '../../core/clock.ts'
+import { lruMap } from '../../core/memory.ts'
 import { sql } from '../../store/database.ts'
 
 type Deps = Pick<Basis, 'database' | 'clock' | 'log'>
@@ -20,7 +21,7 @@ const waitTime = day
 export class TlsMemory {
   readonly #deps: Deps
   /** When the certificate of a server was last recorded, in milliseconds, so that not every connection writes. */
-  readonly #recordedAt = new Map<string, number>()
+  readonly #recordedAt = lruMap<number>(10_000)
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -38,7 +39,6 @@ export class TlsMemory {
       )
       await tx.run(sql`DELETE FROM tls_servers WHERE checked_at < ${iso(now - retention)}`)
     })
-    if (this.#recordedAt.size >= 10_000) this.#recordedAt.clear()
     this.#recordedAt.set(hostname, now)
   }
 
