@@ -124,7 +124,6 @@ export function assemble(basis: Deps): {
     hosted: domains,
     log: logOf('smtp'),
     submissionLog: logOf('submission'),
-    operatorAccount: account,
     urls,
   })
   mail.addSystemAddressHandler(new ReportHandler({ clock, log: logOf('domains') }))
