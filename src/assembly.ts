@@ -146,7 +146,7 @@ export function assemble(basis: Basis): {
     operatorAccount: account,
     urls,
   })
-  mail.addSystemAddressHandler(new ReportHandler({ clock, log: logOf('domains') }))
+  mail.addSystemAddressHandler(new ReportHandler({ reports: ours.reports, log: logOf('domains') }))
   const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({
     ...common,
