@@ -1,6 +1,6 @@
 import { readXml } from '../markup.ts'
 import type { DmarcReport, DmarcRow } from './reported.ts'
-import { addressIn, domainIn, Room, shortLine, wordIn } from './values.ts'
+import { addressIn, ByteBudget, domainIn, shortLine, wordIn } from './values.ts'
 
 const maxRows = 500
 
@@ -60,7 +60,7 @@ class DmarcReportReader {
   readonly #head = new Map<string, string>()
   readonly #row = new Map<string, string>()
   readonly #rows: DmarcRow[] = []
-  readonly #room = new Room()
+  readonly #budget = new ByteBudget()
   #text = ''
   #leftOut = 0
   #pass = 0
@@ -130,7 +130,7 @@ class DmarcReportReader {
     }
     const disposition = oneOf(dispositions, of('row/policy_evaluated/disposition'))
     const row = { source_ip, count, disposition, dkim, spf, header_from: domainIn(of('identifiers/header_from')) ?? 'none' }
-    if (this.#room.takes(row)) this.#rows.push(row)
+    if (this.#budget.takes(row)) this.#rows.push(row)
     else this.#leftOut++
   }
 }

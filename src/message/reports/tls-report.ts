@@ -1,6 +1,6 @@
 import { type JsonBounds, parseForeign } from '../../core/json.ts'
 import type { TlsPolicyReport, TlsReport } from './reported.ts'
-import { addressIn, domainIn, Room, shortLine, wordIn } from './values.ts'
+import { addressIn, ByteBudget, domainIn, shortLine, wordIn } from './values.ts'
 
 const maxEntries = 100
 
@@ -12,8 +12,8 @@ export function tlsReport(json: string): TlsReport | null {
   const report = parsed(json)
   const reporter = shortLine(text(report['organization-name']))
   const report_id = shortLine(text(report['report-id']))
-  const room = new Room()
-  const policies = list(report['policies']).flatMap((one) => policyOf(record(one), room) ?? [])
+  const budget = new ByteBudget()
+  const policies = list(report['policies']).flatMap((one) => policyOf(record(one), budget) ?? [])
   if (reporter === null || report_id === null || policies.length === 0) return null
   const range = record(report['date-range'])
   return {
@@ -27,7 +27,7 @@ export function tlsReport(json: string): TlsReport | null {
 }
 
 /** The policy with those of its failures that there is room for; null when there is none for itself. */
-function policyOf(entry: Json, room: Room): TlsPolicyReport | null {
+function policyOf(entry: Json, budget: ByteBudget): TlsPolicyReport | null {
   const policy = record(entry['policy'])
   const summary = record(entry['summary'])
   const domain = domainIn(text(policy['policy-domain']))
@@ -39,10 +39,10 @@ function policyOf(entry: Json, room: Room): TlsPolicyReport | null {
     failed: countOf(summary['total-failure-session-count']),
     failures: [],
   }
-  if (!room.takes(whole)) return null
+  if (!budget.takes(whole)) return null
   for (const one of list(entry['failure-details'])) {
     const failure = failureOf(record(one))
-    if (!room.takes(failure)) break
+    if (!budget.takes(failure)) break
     whole.failures.push(failure)
   }
   return whole

@@ -5,11 +5,11 @@ import { lineOf } from './field-groups.ts'
 /** Octets of the rows of one report that are kept, as JSON. */
 const maxOctets = 64 * 1024
 
-/** What is left of the octets of one report. */
-export class Room {
+/** Counts the octets of what is kept of one report. */
+export class ByteBudget {
   #left = maxOctets
 
-  /** Whether there is room for the entry; it is then taken. */
+  /** Counts the entry if there is room for it, and returns whether there is. */
   takes(entry: object): boolean {
     const octets = Buffer.byteLength(JSON.stringify(entry)) + 1
     if (octets > this.#left) return false
