@@ -29,13 +29,21 @@ const rowPaths = new Set([
   `${rowPath}/identifiers/header_from`,
 ])
 
-/** These paths, and those of the elements around them. */
-const knownPaths = new Set(
-  [...headPaths, ...rowPaths].flatMap((path) => {
-    const names = path.split('/')
-    return names.slice(1).map((_, index) => names.slice(0, index + 2).join('/'))
-  }),
-)
+/** An element that is read, or that has such elements in it: those by their names. */
+interface KnownElement {
+  path: string
+  within: Map<string, KnownElement>
+}
+
+const root: KnownElement = { path: '', within: new Map() }
+for (const path of [...headPaths, ...rowPaths]) {
+  let element = root
+  for (const name of path.split('/').slice(1)) {
+    const inner = element.within.get(name) ?? { path: `${element.path}/${name}`, within: new Map() }
+    element.within.set(name, inner)
+    element = inner
+  }
+}
 
 /** What was done with mail (RFC 9990 ActionDispositionType). */
 const dispositions = new Set(['none', 'pass', 'quarantine', 'reject'])
@@ -55,8 +63,8 @@ export function dmarcReport(xml: string): DmarcReport | null {
 }
 
 class DmarcReportReader {
-  /** The paths of the open elements; undefined for those that no report has. */
-  readonly #open: (string | undefined)[] = []
+  /** The open elements; undefined for those that are not read. */
+  readonly #open: (KnownElement | undefined)[] = []
   readonly #head = new Map<string, string>()
   readonly #row = new Map<string, string>()
   readonly #rows: DmarcRow[] = []
@@ -67,11 +75,11 @@ class DmarcReportReader {
   #fail = 0
 
   open(name: string): void {
-    const around = this.#open.length === 0 ? '' : this.#open.at(-1)
-    const path = around === undefined ? undefined : `${around}/${name}`
-    this.#open.push(path !== undefined && knownPaths.has(path) ? path : undefined)
+    const around = this.#open.length === 0 ? root : this.#open.at(-1)
+    const element = around?.within.get(name)
+    this.#open.push(element)
     this.#text = ''
-    if (path === rowPath) this.#row.clear()
+    if (element?.path === rowPath) this.#row.clear()
   }
 
   text(text: string): void {
@@ -79,7 +87,7 @@ class DmarcReportReader {
   }
 
   close(): void {
-    const path = this.#open.pop()
+    const path = this.#open.pop()?.path
     const text = this.#text
     this.#text = ''
     if (path === undefined) return
