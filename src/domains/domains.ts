@@ -116,7 +116,7 @@ export class Domains {
     })
   }
 
-  async create(caller: Caller, input: NewDomain): Promise<Domain> {
+  async create(caller: Caller, input: NewDomain, signal?: AbortSignal): Promise<Domain> {
     requireWhole(caller)
     const { database, clock, keys, nextCheck, plan } = this.#deps
     const { param, name } = wishedName(input)
@@ -125,7 +125,7 @@ export class Domains {
     // key generation is slow: checks first
     if (await database.get(before)) throw taken
     await plan.require(database, caller.account_id, 'domains')
-    const [active, spare] = [await keys.make(), await keys.make()]
+    const [active, spare] = [await keys.make(caller.account_id, signal), await keys.make(caller.account_id, signal)]
     const made = await database.transaction(async (tx) => {
       if (await tx.get(before)) throw taken
       await plan.require(tx, caller.account_id, 'domains')

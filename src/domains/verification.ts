@@ -73,10 +73,10 @@ export class Verification {
    * Activates the spare keys after a check that they are published. Throws Fault conflict, `spares_not_published`, when one is not:
    * signatures could not be verified.
    */
-  async rotate(caller: Caller, id: string): Promise<Domain> {
+  async rotate(caller: Caller, id: string, signal?: AbortSignal): Promise<Domain> {
     const { database, domains, keys, settings } = this.#deps
     await this.#check(await domains.row(caller, id), true)
-    const fresh = await keys.make()
+    const fresh = await keys.make(caller.account_id, signal)
     const rotated = await database.transaction(async (tx) => {
       const row = await domains.row(caller, id, tx)
       const findings = JSON.parse(row.findings) as RecordFindings
