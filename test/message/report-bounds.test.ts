@@ -91,9 +91,10 @@ test('rows of more than 64 KiB in all are left out and counted', async () => {
   expect([report.rows.length + report.rows_left_out, report.pass]).toEqual([500, 500])
 })
 
+const other = (mebibytes: number): string => `<other>${' '.repeat(mebibytes * 1024 * 1024)}</other>`
+
 test('the files of a message are decompressed to 10 MiB together', async () => {
   const report = `<feedback>${metadata}${policy}${row({})}</feedback>`
-  const other = (mebibytes: number): string => `<other>${' '.repeat(mebibytes * 1024 * 1024)}</other>`
   expect(await reportIn(other(6), report + ' '.repeat(3 * 1024 * 1024))).toMatchObject({ kind: 'dmarc' })
   expect(await reportIn(other(6), report + ' '.repeat(5 * 1024 * 1024))).toBeNull()
 })
