@@ -1,28 +1,18 @@
 import type { Command } from 'commander'
-import { type BoxOptions, ofBox, withBox } from './support/box.ts'
-import { bytes, say, span, withJson } from './support/say.ts'
-
-interface Status {
-  version: string
-  started_at: string
-  uptime: number
-  failing: string[]
-  identities: number
-  queue: { kind: string; waiting: number; running: number; age: number }[]
-  last_24_hours: Record<string, number>
-  disk: { free: number | null; database: number; low: boolean; min_free: number }
-}
+import type { Status } from '../ops/status/model.ts'
+import { ofBox, onBox } from './support/box.ts'
+import { bytes, span } from './support/say.ts'
 
 /** `pillarbox status`: exit status 1 when a component fails, or the box does not run. */
 export function addStatusCommand(program: Command): void {
   const status = program.command('status').description('status of the box')
-  withJson(ofBox(status)).action((options: BoxOptions & { json?: boolean }) =>
-    withBox(options, async (box) => {
+  ofBox(status).action(
+    onBox(async (box) => {
       const now = await box.call<Status>('GET', '/v1/status')
       // a box opened for this command has no ports, and no uptime
       const failing = box.running ? now.failing : []
-      say(options, { running: box.running, ...now, failing }, formatStatus(now, failing, box.running))
       if (!box.running || failing.length > 0) process.exitCode = 1
+      return [{ running: box.running, ...now, failing }, formatStatus(now, failing, box.running)]
     }),
   )
 }
@@ -32,20 +22,20 @@ function formatStatus(
   failing: string[],
   running: boolean,
 ): string {
-  const state = !running ? 'does not run' : failing.length > 0 ? `runs, but ${lacking(failing)}` : 'runs'
+  const state = !running ? 'not running' : failing.length > 0 ? `running, but ${lacking(failing)}` : 'runs'
   const since = running ? `, up ${span(uptime)}` : ''
   const heaps = queue.map(
     ({ kind, waiting, running: now, age }) => `${kind}: ${waiting} waiting, ${now} running, oldest ${span(age)}`,
   )
-  const free = disk.free === null ? 'an unknown part' : bytes(disk.free)
+  const free = disk.free === null ? 'an unknown module' : bytes(disk.free)
   const lines = [
     ['Pillarbox', `${version} ${state}${since}`],
     ['identities', String(identities)],
     [
       'mail, 24 h',
-      `${day['emails_received']} received; ${day['emails_delivered']} copies delivered, ${day['emails_bounced']} bounced, ${day['emails_failed']} failed`,
+      `${day.emails_received} received; ${day.emails_delivered} copies delivered, ${day.emails_bounced} bounced, ${day.emails_failed} failed`,
     ],
-    ['SMS, 24 h', `${day['sms_received']} received; ${day['sms_sent']} sent, ${day['sms_failed']} failed`],
+    ['SMS, 24 h', `${day.sms_received} received; ${day.sms_sent} sent, ${day.sms_failed} failed`],
     ['queue', heaps.length === 0 ? 'empty' : heaps.join('\n            ')],
     [
       'disk',
@@ -59,7 +49,7 @@ function formatStatus(
 function lacking(failing: readonly string[]): string {
   const broken = failing.filter((what) => what !== 'space')
   const words = [
-    ...(failing.includes('space') ? ['refuses new data: the disk is nearly full'] : []),
+    ...(failing.includes('space') ? ['rejects new data: the disk is nearly full'] : []),
     ...(broken.length > 0 ? [`failing: ${broken.join(', ')}`] : []),
   ]
   return words.join(', and ')

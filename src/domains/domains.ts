@@ -1,11 +1,12 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { NextCheck } from './next-check.ts'
 import { type RecordFindings, toDnsRecord } from './check.ts'
 import type { DkimKeys } from './keys.ts'
@@ -19,10 +20,7 @@ export type { DkimKey } from './types.ts'
 /** The cached fields of the domains that receive mail. */
 type Known = Pick<DomainRow, 'id' | 'name' | 'account_id' | 'is_default' | 'status'>
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   keys: DkimKeys
   nextCheck: NextCheck
   plan: Plan
@@ -63,12 +61,12 @@ export class Domains {
     for (const row of await database.all<DomainRow>(sql`SELECT * FROM domains WHERE receives = 1`)) this.know(row)
   }
 
-  /** Whether mail for this domain (lower-case A-labels) is accepted: it was verified once, or is the box's own. */
+  /** True if mail for this domain (lower-case A-labels) is accepted: it was verified once, or is the box's own. */
   receives(domain: string): boolean {
     return this.#known.has(domain)
   }
 
-  /** Whether identities of the account may have addresses in the domain (lower-case A-labels). */
+  /** True if identities of the account may have addresses in the domain (lower-case A-labels). */
   mayUse(accountId: string, domain: string): boolean {
     const known = this.#known.get(domain)
     return known !== undefined && (known.is_default === 1 || (known.account_id === accountId && known.status === 'verified'))
@@ -147,11 +145,9 @@ export class Domains {
     const { database, cursors, keys } = this.#deps
     const rows = await page<DomainRow, DomainRow>(database, cursors, paging, {
       name: `domains ${caller.account_id}`,
-      columns: sql`*`,
       from: sql`domains`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
-      order: 'seq',
       present: (row) => row,
     })
     const ids = rows.data.map(({ id }) => id)

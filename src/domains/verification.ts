@@ -1,13 +1,12 @@
 import { performance } from 'node:perf_hooks'
-import { type Clock, hour, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { hour, iso } from '../core/clock.ts'
 import { conflict, Fault } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
 import type { Counter } from '../core/metrics.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { type NextCheck, recheckDelay } from './next-check.ts'
 import { checkRecords, type CheckResult, type RecordFindings, weigh } from './check.ts'
 import type { Domains } from './domains.ts'
@@ -17,11 +16,7 @@ import { type Domain, domainFailed, domainVerified } from './model.ts'
 import { type DomainSettings, keyOf, recordsOf } from './records.ts'
 import type { Judged, Unanswered } from './verdict.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log'> {
   domains: Domains
   keys: DkimKeys
   nextCheck: NextCheck
@@ -114,7 +109,7 @@ export class Verification {
     }
   }
 
-  /** Checks all domains, as many as one run of the job allows, but not again within some seconds: callers choose how often they ask. */
+  /** Checks all domains, as many as one run of the job allows, but not again within some seconds: callers choose the frequency. */
   async recheckAll(): Promise<void> {
     const { database, clock } = this.#deps
     if (Math.abs(clock.now() - this.#lookedAgain) < recheckPause) return

@@ -21,7 +21,7 @@ export interface JobRequest {
   identity_id?: string
   /** The scopes needed to see it, besides belonging to the account. */
   scopes?: readonly Scope[]
-  /** Whether only one of a kind runs in the whole box (the default) or in each account. */
+  /** True if only one of a kind runs in the whole box (the default) or in each account. */
   each?: 'box' | 'account'
 }
 
@@ -151,12 +151,10 @@ export class Jobs {
     const { kind } = filter
     return page<JobRow, Job>(this.#database, this.#cursors, filter, {
       name: `jobs ${caller.account_id} ${caller.identity_id} ${filter.kind}`,
-      columns: sql`*`,
       from: sql`jobs`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
       filters: [visible(caller), ...(kind === undefined ? [] : [sql`kind = ${kind}`])],
-      order: 'seq',
       present: (row) => toJob(row, this.#running.get(row.id)?.progress),
     })
   }
@@ -190,12 +188,12 @@ export class Jobs {
     return row!.n
   }
 
-  /** Whether there is such a job, in any account. */
+  /** True if there is such a job, in any account. */
   async knows(id: string): Promise<boolean> {
     return (await this.#database.get(sql`SELECT 1 FROM jobs WHERE id = ${id}`)) !== undefined
   }
 
-  /** Whether it is running in this process. */
+  /** True if it is running in this process. */
   runs(id: string): boolean {
     return this.#running.has(id)
   }

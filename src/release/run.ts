@@ -2,11 +2,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { checksums, entriesOf, packTarball } from './archive.ts'
+import { checksums, entriesOf, execute, packTarball } from './archive.ts'
 import { architectures, buildPackage } from './debian.ts'
-import { execute } from './execute.ts'
-import { processors } from './packages.ts'
 import { buildPage, makeTree, trackedFiles } from './tree.ts'
+import { processors } from './packages.ts'
 
 // npm run release: tarballs and Debian packages of this checkout, in dist/release (src/README.md)
 
@@ -46,7 +45,7 @@ try {
   chmodSync(made, 0o755)
   rmSync(output, { recursive: true, force: true })
   renameSync(made, output)
-  if (!withPackages) process.stderr.write('No Debian packages were made: there is no dpkg-deb.\n')
+  if (!withPackages) process.stderr.write('No Debian packages were built: dpkg-deb is not installed.\n')
   process.stderr.write(`The release is in ${output}.\n`)
 } finally {
   for (const directory of [work, made]) rmSync(directory, { recursive: true, force: true })

@@ -1,10 +1,10 @@
-import { type Clock, day, iso, minute } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
-import type { Counter, Metrics } from '../core/metrics.ts'
+import type { Basis } from '../basis.ts'
+import { day, iso, minute } from '../core/clock.ts'
+import type { Counter } from '../core/metrics.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
 import type { Outside } from '../net/outside.ts'
 import type { SystemMailResult, SystemMail } from '../outbound/transport/outbound-transport.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { ReportSubject } from './days.ts'
 
 /** The payload of a report in the queue. */
@@ -15,11 +15,7 @@ export interface ReportLoad extends ReportSubject {
   to: string
 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
   outside: Outside
   transmit: (mail: SystemMail, signal: AbortSignal) => Promise<SystemMailResult>
 }
@@ -80,7 +76,7 @@ export class ReportCourier implements Courier<ReportLoad> {
     log.warn({ kind, domain, to, answer, until }, 'report could not be delivered; no other is sent to its destination until then')
   }
 
-  /** A drop by the operator says nothing about the destination. */
+  /** A drop by the operator does not indicate a fault of the destination. */
   async cancel(tx: Transaction, { id }: ReportLoad): Promise<void> {
     await tx.run(sql`DELETE FROM outbound_report_messages WHERE id = ${id}`)
   }

@@ -1,22 +1,19 @@
-import { type Clock, hour, iso, minute } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { hour, iso, minute } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { type Courier, Deferred, type Outcome } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { phoneReleased } from './model.ts'
 import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './rows.ts'
 import { Busy, type SmsProvider } from './provider.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   queue: Queue
   provider: SmsProvider | undefined
 }
 
-/** Releases numbers at the provider, and retries until it succeeds: a forgotten number is billed for ever. */
+/** Releases numbers at the provider, and retries until it succeeds: an unreleased number is billed indefinitely. */
 export class ReleaseCourier implements Courier<ReleaseLoad> {
   readonly kind = releaseKind
   readonly schedule = [0, minute, 5 * minute, 30 * minute, ...Array.from({ length: 48 }, () => hour)]

@@ -1,11 +1,10 @@
+import type { Basis } from '../basis.ts'
 import type { AgentDirectory } from '../agents/model.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { type Caller, makerOf } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Database } from '../store/database.ts'
 import type { ReputationSource } from '../trust/model.ts'
 import type { Bearers } from './bearers.ts'
 import {
@@ -18,16 +17,12 @@ import {
   type TokensRevoked,
 } from './model.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'publicUrl'> {
   identities: Pick<Identities, 'row'>
   bearers: Bearers
   signer: TokenSigner
   agents: AgentDirectory
   reputations: () => ReputationSource
-  publicUrl: () => string
 }
 
 /** Issues identity tokens, and revokes them. */
@@ -51,7 +46,7 @@ export class Issuing {
     const claims = await database.transaction(async (tx) => {
       const { account_id, status } = await identities.row(caller, identityId, tx)
       if (status === 'suspended') {
-        throw conflict('A suspended identity proves nothing: make it active first.', { code: 'identity_suspended' })
+        throw conflict('A suspended identity cannot get tokens: make it active first.', { code: 'identity_suspended' })
       }
       const bearer = (await bearers.find(identityId, tx))!
       const proofs = await bearers.proofs(bearer, tx)
@@ -74,7 +69,7 @@ export class Issuing {
     return { token, expires_at }
   }
 
-  /** Revokes every token issued until now: they fail at once here. Other boxes do not ask us and use the expiry. */
+  /** Revokes every token issued until now: they fail immediately here. Other boxes do not query this one and use the expiry. */
   async revoke(caller: Caller, identityId: string): Promise<TokensRevoked> {
     const { database, events, clock, identities, bearers } = this.#deps
     return database.transaction(async (tx) => {

@@ -1,17 +1,13 @@
-import type { Log } from '../core/log.ts'
-import type { EventLog } from '../events/log.ts'
+import type { Basis } from '../basis.ts'
 import type { EventHeader } from '../events/model.ts'
 import { ofTypes } from '../events/catalogue.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { countedTypes, factOf } from './facts.ts'
 import { reputationReported, type Tier } from './model.ts'
 import { countersOf, type Reputations, same, saveReputation } from './reputations.ts'
 import { type Counters, nothing } from './score.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'events' | 'log'> {
   reputations: Reputations
 }
 
@@ -56,9 +52,7 @@ export class Counting {
     const { database, events } = this.#deps
     const first = await database.get<{ seq: number | null }>(sql`SELECT min(seq) AS seq FROM events`)
     if ((first?.seq ?? 1) > 1) {
-      throw new Error(
-        'The log does not go back to its first event, so what was counted cannot be counted again. It was left as it is.',
-      )
+      throw new Error('The first events of the log have been deleted, so the counts cannot be recomputed. They were not changed.')
     }
     const end = await this.#end(database)
     const tallies = new Map<string, Tally>()
@@ -69,7 +63,7 @@ export class Counting {
       seq = batch.at(-1)!.seq
     }
     const corrected = await database.transaction(async (tx) => {
-      if ((await this.#end(tx)) !== end) throw new Error('The log was followed while it was counted again; stop the box first.')
+      if ((await this.#end(tx)) !== end) throw new Error('The log was followed during the recount; stop the box first.')
       return correct(tx, tallies)
     })
     return { identities: tallies.size, corrected }

@@ -1,19 +1,16 @@
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import { invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { isCounted, annotationOf } from './facts.ts'
 import { type NewReport, type Report, reputationReported } from './model.ts'
 import type { Counters } from './score.ts'
 import type { Subject, Subjects } from './subjects.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  events: EventLog
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'events'> {
   identities: Identities
   subjects: Subjects
 }
@@ -37,7 +34,7 @@ export class TrustReports {
     if (subject.kind === 'unknown') {
       throw invalid(
         'about',
-        'about must name a subject: the id, handle, DID or address of an agent, or the id of an identity of yours.',
+        'about must name a subject: the id, handle, DID or address of an agent, or the id of an identity of your account.',
       )
     }
     return database.transaction(async (tx) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { welcome } from '../../src/commands/support/welcome.ts'
+import { welcome } from '../../src/commands/serve.ts'
 import { loadConfig } from '../../src/config.ts'
 import { appliance } from '../support/appliance.ts'
 
@@ -16,6 +16,6 @@ test('the first start says that the page needs https, where it would be asked fo
     const config = await loadConfig({ env: box.env, cwd: box.directory })
     const text = welcome(box.app, config, 'key', await box.app.setupLink())
     expect(text).toContain(`${url}/setup#token=`)
-    expect([url, text.includes('The page needs https')]).toEqual([url, told])
+    expect([url, text.includes('The page requires https')]).toEqual([url, told])
   }
 })

@@ -14,6 +14,7 @@ import type { Domain } from '../../src/domains/model.ts'
 import { DomainsModule } from '../../src/domains/module.ts'
 import { EventLog } from '../../src/events/log.ts'
 import { inquire } from '../../src/mailauth/inquire.ts'
+import type { ModuleBasis } from '../../src/module.ts'
 import { opened } from '../store/opened.ts'
 import { limitless } from '../support/limitless.ts'
 import { appliance } from '../support/appliance.ts'
@@ -178,6 +179,8 @@ async function scene({ master = Buffer.alloc(32, 1), directory = folder() } = {}
     log: createLog('silent'),
     metrics: new Metrics(),
     operatorAccount: operator.account_id,
+    // it uses nothing of the rest
+    ...({} as Omit<ModuleBasis, 'database' | 'clock' | 'config' | 'seal' | 'events' | 'cursors' | 'log' | 'metrics'>),
   })
   await part.start()
   onTestFinished(async () => {

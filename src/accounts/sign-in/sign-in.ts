@@ -1,9 +1,8 @@
-import type { Clock } from '../../core/clock.ts'
+import type { Basis } from '../../basis.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Log } from '../../core/log.ts'
-import type { Counter, Metrics } from '../../core/metrics.ts'
+import type { Counter } from '../../core/metrics.ts'
 import type { Caller } from '../../core/scopes.ts'
-import type { Database, Transaction } from '../../store/database.ts'
+import type { Transaction } from '../../store/database.ts'
 import type { Accounts } from '../accounts.ts'
 import type { Guess, Guesses, GuessTarget } from './guesses.ts'
 import type { KnownNetworks } from './known-networks.ts'
@@ -13,11 +12,7 @@ import type { PasswordHashes } from './password-hash.ts'
 import { isAppCode, type SecondFactor } from './second-factor.ts'
 import type { SessionRow, Sessions } from './sessions.ts'
 
-interface Deps {
-  metrics: Metrics
-  database: Database
-  clock: Clock
-  log: Log
+export interface SignInDeps extends Pick<Basis, 'metrics' | 'database' | 'clock' | 'log'> {
   accounts: Accounts
   logins: Logins
   hashes: PasswordHashes
@@ -31,10 +26,10 @@ type Visitor = Pick<Caller, 'ip' | 'user_agent'>
 
 /** Signing in with a password and a second factor. */
 export class SignIn {
-  readonly #deps: Deps
+  readonly #deps: SignInDeps
   readonly #counted: Counter<'result'>
 
-  constructor(deps: Deps) {
+  constructor(deps: SignInDeps) {
     this.#deps = deps
     this.#counted = deps.metrics.counter(
       'pillarbox_sign_ins_total',
@@ -78,8 +73,8 @@ export class SignIn {
   }
 
   /**
-   * The counter of this attempt. One with a recovery code, which cannot be guessed, has its own counter: strangers who exhaust the guesses
-   * of an account do not lock out its owner.
+   * The counter of this attempt. One with a recovery code, which cannot be guessed, has its own counter: attackers who exhaust the guesses of an
+   * account do not lock out its owner.
    */
   async #target(visitor: Visitor, input: SignInInput, login: LoginRow | undefined): Promise<GuessTarget> {
     const { database, factor, networks } = this.#deps
@@ -149,7 +144,7 @@ function wrongCredentials(): Fault {
   return new Fault('unauthorized', 'The e-mail address or the password is wrong.', { code: 'invalid_credentials' })
 }
 
-/** Whether it counts as a wrong guess: a missing code, or a failure on our side, does not. */
+/** True if it counts as a wrong guess: a missing code, or a failure on our side, does not. */
 function isWrong(error: unknown): boolean {
   return error instanceof Fault && (error.code === 'invalid_credentials' || error.code === 'invalid_totp')
 }

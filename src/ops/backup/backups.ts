@@ -1,7 +1,6 @@
-import { type Clock, iso } from '../../core/clock.ts'
-import type { Cursors } from '../../store/page.ts'
+import type { Basis } from '../../basis.ts'
+import { iso } from '../../core/clock.ts'
 import { invalid } from '../../core/fault.ts'
-import type { Log } from '../../core/log.ts'
 import type { Caller } from '../../core/scopes.ts'
 import type { Page, Paging } from '../../core/shapes.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
@@ -15,15 +14,11 @@ export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
   mail_domain: string
 }
 
-interface Deps {
+interface Deps extends Pick<Basis, 'version' | 'clock' | 'cursors' | 'log'> {
   settings: BackupSettings
   /** The id of this box. */
   box: string
-  version: string
-  clock: Clock
-  cursors: Cursors
   jobs: Jobs
-  log: Log
 }
 
 /** The backups that the operator starts by the API. */
@@ -57,8 +52,8 @@ export class Backups {
         const made = await backupDirectory.add({ ...place, program_version: version, created_at }, { signal, progress })
         const { file, size, manifest, warnings, removed } = made
         report({ done: manifest.database_size, total: manifest.database_size, unit: 'bytes' })
-        for (const warning of warnings) log.warn({ file, warning }, 'a backup does not hold everything')
-        log.info({ file, size, keys: manifest.keys, removed }, 'a backup was made')
+        for (const warning of warnings) log.warn({ file, warning }, 'backup is not complete')
+        log.info({ file, size, keys: manifest.keys, removed }, 'backup created')
         return { name: nameOf(file), size, created_at, keys: manifest.keys === 'sealed', warnings, removed }
       },
       { scopes: ['account:read'] },
@@ -67,7 +62,7 @@ export class Backups {
 
   /** A page of backups, newest first. */
   async list({ limit, cursor, offset }: Paging): Promise<Page<Backup>> {
-    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
     const before = cursor === undefined ? Infinity : this.#deps.cursors.read('backups', cursor)
     const backupDirectory = new BackupDirectory(this.#settings)
     const found: StoredBackup[] = []

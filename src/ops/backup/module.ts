@@ -1,23 +1,13 @@
 import type { Config } from '../../config.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Cursors } from '../../store/page.ts'
-import type { Log } from '../../core/log.ts'
-import type { Metrics } from '../../core/metrics.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
-import type { Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import { Backups, type BackupSettings } from './backups.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  config: Config
+interface Deps extends ModuleBasis {
   /** The identifier of the box in its backups. */
   state: { readonly data: { box_id: string } }
-  version: string
-  clock: Clock
-  cursors: Cursors
   jobs: Jobs
-  log: Log
-  metrics: Metrics
 }
 
 /** Backups of the whole box in one file. */
@@ -25,7 +15,7 @@ export function backupModule(deps: Deps): Module {
   const backups = new Backups({ ...deps, box: deps.state.data.box_id, settings: settingsOf(deps.config) })
   deps.metrics.gauge(
     'pillarbox_backup_last_timestamp_seconds',
-    'The moment that the newest backup in backup.directory holds, in seconds since 1970; 0 without one',
+    'Unix time of the newest backup in backup.directory; 0 without one',
     async (gauge) => gauge.set(await newest(backups)),
   )
   return { name: 'backup', routes: routes(backups), reload: (config) => backups.reload(settingsOf(config)) }

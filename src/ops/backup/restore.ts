@@ -5,13 +5,12 @@ import { makeKey, type SealedColumn } from '../../core/seal/seal.ts'
 import { knownVersion } from '../../store/migrate.ts'
 import { BackupArchive } from './archive/archive.ts'
 import { diskFault, refused } from './faults.ts'
-import { dropUnreadable } from './drop-unreadable.ts'
 import { inspectDatabase, inspectState } from './inspect.ts'
 import { type KeyPlace, masterKeyOf } from './key-files.ts'
 import { entryNames, type Manifest } from './archive/manifest.ts'
 import { type Owner, reserved, RestoreTarget } from './place.ts'
 import { type KeyFiles, keysContext, openKeys } from './sealed-keys.ts'
-import { masterKeyName } from './snapshot.ts'
+import { masterKeyName, value } from './snapshot.ts'
 import { unpack } from './unpack.ts'
 import { bringUp, masterKeyIn, mustOpen } from './verify.ts'
 
@@ -81,7 +80,7 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
 function mustBeKnown({ file, manifest }: BackupArchive): void {
   if (manifest.database_version <= knownVersion()) return
   throw refused(
-    `${file} holds a database of a newer Pillarbox (${manifest.program_version}, version ${manifest.database_version}; this one knows ` +
+    `${file} contains a database of a newer Pillarbox (${manifest.program_version}, version ${manifest.database_version}; this one knows ` +
       `${knownVersion()}). Use the newer program; nothing was changed.`,
     'backup_newer',
   )
@@ -92,10 +91,10 @@ function mustHaveKey({ file, manifest }: BackupArchive, input: RestoreInput): vo
   if (input.passphrase !== undefined || input.master_key !== undefined || input.without_keys || existsSync(usedKey(input))) return
   const holds =
     manifest.keys === 'sealed'
-      ? `${file} holds the keys sealed: give --passphrase-file, the file with the passphrase they were sealed under.`
-      : `${file} holds no keys: give --master-key, the file of the box's master key (master.key), or put it at ${usedKey(input)}.`
+      ? `${file} contains encrypted keys: add --passphrase-file, the file with their passphrase.`
+      : `${file} contains no keys: add --master-key, the file of the box's master key (master.key), or put it at ${usedKey(input)}.`
   throw refused(
-    `${holds} Without it the one-time passwords, webhook secrets and DKIM keys are lost; to give them up, add --without-keys. Nothing was changed.`,
+    `${holds} Without it the one-time passwords, webhook secrets and DKIM keys are lost; to discard them, add --without-keys. Nothing was changed.`,
     'key_needed',
   )
 }
@@ -117,8 +116,8 @@ async function keysFor(
   if (input.without_keys) return there ? { from: 'there', lost: true } : { from: 'new', write: 'new', lost: true }
   if (there || input.master_key_file !== undefined) {
     throw refused(
-      `${usedKey(input)} is not the master key that ${input.file} is sealed under, and was left as it is. ` +
-        'Move it away, or name another place for the keys (keys_dir); nothing was changed.',
+      `${usedKey(input)} is not the master key that encrypts ${input.file}, and was not changed. ` +
+        'Move it away, or set another directory for the keys (keys_dir); nothing was changed.',
       'wrong_master_key',
     )
   }
@@ -176,4 +175,36 @@ function waitingIn(file: string): Record<string, number> {
   } finally {
     database.close()
   }
+}
+
+/**
+ * Drops the values that are encrypted under a lost master key, so that a box can run with a new one: a nullable value becomes null, and
+ * other rows are deleted. Returns the number of lost values by `table.column`.
+ */
+function dropUnreadable(file: string, columns: readonly SealedColumn[]): Record<string, number> {
+  const database = new DatabaseSync(file)
+  try {
+    database.exec('PRAGMA foreign_keys = ON; BEGIN IMMEDIATE')
+    const lost = columns.map((declared) => {
+      const { table, column, only } = declared
+      const where = `${column} IS NOT NULL AND ${only ?? '1'}`
+      const count = Number(value(database, `SELECT count(*) FROM ${declared.from ?? table} WHERE ${table}.${where}`))
+      const remove = mayBeMissing(database, table, column)
+        ? `UPDATE ${table} SET ${column} = NULL WHERE ${where}`
+        : `DELETE FROM ${table} WHERE ${where}`
+      database.exec(declared.lost ?? remove)
+      return [`${table}.${column}`, count] as const
+    })
+    database.exec('UPDATE box SET master_key_name = NULL; COMMIT')
+    // unreadable data is not kept either
+    database.exec('VACUUM')
+    return Object.fromEntries(lost.filter(([, count]) => count > 0))
+  } finally {
+    database.close()
+  }
+}
+
+function mayBeMissing(database: DatabaseSync, table: string, column: string): boolean {
+  const row = database.prepare('SELECT "notnull" AS needed FROM pragma_table_info(?) WHERE name = ?').get(table, column)
+  return row?.['needed'] === 0
 }

@@ -1,17 +1,14 @@
 import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
-import { type Clock, day, hour, iso } from '../../core/clock.ts'
+import { day, hour, iso } from '../../core/clock.ts'
 import type { CronJob } from '../../core/cron.ts'
-import type { Log } from '../../core/log.ts'
 import { masterKeySource } from '../../core/service-unit.ts'
-import type { Metrics } from '../../core/metrics.ts'
 import { callConfigured } from '../../net/outside.ts'
-import type { EventLog } from '../../events/log.ts'
 import type { EventType } from '../../events/model.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { FreshInquiry } from '../../mailauth/inquire.ts'
-import type { Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import { type Database, sql } from '../../store/database.ts'
 import type { Check } from './check.ts'
 import { backups, type Newest } from './checks/backups.ts'
@@ -32,25 +29,15 @@ import { type DoctorSettings, type DoctorTest, outerChecks } from './outer-check
 import { ExternalView } from './external-view.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  /** The operator's account. */
-  account: string
+interface Deps extends ModuleBasis {
   /** The existing accounts. */
   state: { readonly data: { created_at: string; accounts: readonly { id: string }[] } }
-  version: string
-  publicUrl: () => string
   /** The current listeners. */
   listening: () => ListenerEndpoint[]
   inquire: (settings: { hostname: string; dns: Config['dns'] }) => FreshInquiry
   lookUpDomains: LookUpDomains
   probe: GreetServer
-  /** Whether the domain is hosted here. */
+  /** True if the domain is hosted here. */
   isOurs: (domain: string) => boolean
   /** The id of this key, if it is valid. */
   keyOf: (key: string) => Promise<string | undefined>
@@ -190,7 +177,7 @@ function timeAt(url: string): () => Promise<number> {
     const input = { method: 'GET' as const, headers: [], body: null, signal: AbortSignal.timeout(10_000), limit: 1024 * 1024 }
     const { headers } = await callConfigured(new URL(url), input)
     const time = Date.parse([headers['date']].flat()[0] ?? '')
-    if (Number.isNaN(time)) throw new Error('its answer has no Date')
+    if (Number.isNaN(time)) throw new Error('its response has no Date')
     return time + 500
   }
 }

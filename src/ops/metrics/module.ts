@@ -1,28 +1,15 @@
-import type { Config } from '../../config.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { CronJob } from '../../core/cron.ts'
-import type { Log } from '../../core/log.ts'
-import type { Metrics } from '../../core/metrics.ts'
 import type { EventLog } from '../../events/log.ts'
 import { type AnyRoute, routeOf } from '../../http/route.ts'
-import type { Module } from '../../module.ts'
-import type { Database } from '../../store/database.ts'
-import type { Space } from '../../store/space.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import type { Received } from './counters.ts'
 import { Minutes } from './minutes.ts'
 import { Series } from './series.ts'
 import { Stats, StatsFilter } from './model.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends ModuleBasis {
   /** The counters of the SMTP receiver since the start; undefined before. */
   received: () => Received | undefined
-  space: Space
 }
 
 /** Metrics of the box, minute by minute, for a week. */
@@ -59,10 +46,10 @@ export function routes(series: Series): AnyRoute[] {
     routeOf('Operation')('GET', '/stats', {
       scope: 'account:read',
       operator: true,
-      summary: 'Get what went on',
+      summary: 'Get the activity of the box',
       description:
-        'Mail, events, webhooks, calls, the queue and the disk, minute by minute for a week; at most a day (1440) of minutes, or a week of hours, ' +
-        'at once. The step that holds `from` is the first. Work is counted in the minute in which it ended.',
+        'Counts of mail, events, webhooks, calls, the queue and the disk for each minute of a week; at most a day (1440) of minutes, or a week of hours, ' +
+        'in one call. The first step contains `from`. Work is counted in the minute in which it ended.',
       query: StatsFilter,
       reply: Stats,
       handle: ({ query }) => series.of(query),

@@ -1,62 +1,55 @@
 import { isIP } from 'node:net'
 import { isPublic } from '../../../net/public-addresses.ts'
-import { about, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 import type { Ask, ExternalView } from '../external-view.ts'
 import { receivingRoles } from '../../../identities/role-names.ts'
 import { type Database, join, sql } from '../../../store/database.ts'
 import { getServers } from 'node:dns'
 
-const silent = 'Set dns.servers to a resolver that answers; the line dns says whether this one answers anything.'
+const silent = 'Set dns.servers to a resolver that answers; the line dns shows whether the present one answers.'
 
 /** Checks that our host name, used in HELO and MX records, points here (RFC 5321 2.3.5), and that the API's name resolves. */
 export function helo(externalView: ExternalView, publicUrl: () => string): Check {
-  return {
-    name: 'helo',
-    pace: 'usual',
-    run: () =>
-      externalView.ask(async (ask) => {
-        const { hostname } = externalView.settings
-        const lines = [await leads(externalView, ask, hostname)]
-        const host = new URL(publicUrl()).hostname
-        if (host === hostname || host === 'localhost' || host.startsWith('[') || isIP(host) > 0) return lines
-        return [...lines, await leads(externalView, ask, host)]
-      }),
-  }
+  return newCheck('helo', 'usual', () =>
+    externalView.ask(async (ask) => {
+      const { hostname } = externalView.settings
+      const lines = [await leads(externalView, ask, hostname)]
+      const host = new URL(publicUrl()).hostname
+      if (host === hostname || host === 'localhost' || host.startsWith('[') || isIP(host) > 0) return lines
+      return [...lines, await leads(externalView, ask, host)]
+    }),
+  )
 }
 
 async function leads(externalView: ExternalView, ask: Ask, name: string): Promise<Line> {
   const line = about('helo', name)
   const found = await externalView.hosts(ask, name)
-  if (found === 'unknown') return line.warn('The DNS gave no answer.', silent)
+  if (found === 'unknown') return line.warn('The DNS lookup failed.', silent)
   const [own] = externalView.settings.addresses
   const record = `${name}. 3600 IN ${own?.includes(':') ? 'AAAA' : 'A'} ${own ?? '<the public address of this machine>'}`
   if (found.length === 0) return line.fail('It has no address in the DNS.', `Publish: ${record}`)
   const wrong = own === undefined ? [] : found.filter((address) => !externalView.settings.addresses.includes(address))
   if (name === externalView.settings.hostname && wrong.length > 0) {
-    return line.fail(`It leads to ${wrong.join(', ')}, which doctor.addresses does not name.`, `Publish: ${record}`)
+    return line.fail(`It points to ${wrong.join(', ')}, which is not in doctor.addresses.`, `Publish: ${record}`)
   }
   if (own === undefined && !found.some((address) => isPublic(address))) {
-    const message = `It leads to ${found.join(', ')}, which is not reachable from the internet.`
-    return line.warn(message, `Publish: ${record}; or set doctor.addresses when only this machine sees it so.`)
+    const message = `It points to ${found.join(', ')}, which is not reachable from the internet.`
+    return line.warn(message, `Publish: ${record}; or set doctor.addresses if only this machine resolves it to that.`)
   }
-  return line.pass(`It leads to ${found.join(', ')}.`)
+  return line.pass(`It points to ${found.join(', ')}.`)
 }
 
 /** Checks that our addresses have a PTR record to our name, which resolves to them: large receivers refuse mail from others. */
 export function ptr(externalView: ExternalView, direct: boolean): Check {
-  return {
-    name: 'ptr',
-    pace: 'seldom',
-    async run() {
-      // a relay sends from its own addresses
-      if (!direct) return []
-      return externalView.ask(async (ask) => {
-        const addresses = await externalView.addresses(ask)
-        return Promise.all(addresses.map((address) => goesBack(externalView, ask, address)))
-      })
-    },
-  }
+  return newCheck('ptr', 'seldom', async () => {
+    // a relay sends from its own addresses
+    if (!direct) return []
+    return externalView.ask(async (ask) => {
+      const addresses = await externalView.addresses(ask)
+      return Promise.all(addresses.map((address) => goesBack(externalView, ask, address)))
+    })
+  })
 }
 
 async function goesBack(externalView: ExternalView, ask: Ask, address: string): Promise<Line> {
@@ -64,17 +57,17 @@ async function goesBack(externalView: ExternalView, ask: Ask, address: string): 
   const { hostname } = externalView.settings
   const fix = `Have the provider of this machine set the reverse DNS of ${address} to ${hostname}`
   const found = await externalView.names(ask, address)
-  if (found === 'unknown') return line.warn('The DNS gave no answer.', silent)
+  if (found === 'unknown') return line.warn('The DNS lookup failed.', silent)
   const names = found.map((name) => name.toLowerCase().replace(/\.$/, ''))
-  if (names.length === 0) return line.fail('It has no name (no PTR record): large receivers refuse mail from it.', fix)
+  if (names.length === 0) return line.fail('It has no reverse DNS (PTR record): large receivers reject mail from it.', fix)
   for (const name of names) {
     const hosts = await externalView.hosts(ask, name)
-    if (hosts === 'unknown') return line.warn(`Of its name ${name} the DNS gave no answer.`, silent)
+    if (hosts === 'unknown') return line.warn(`The DNS lookup of its name ${name} failed.`, silent)
     if (!hosts.includes(address)) continue
-    if (name === hostname) return line.pass(`It is ${hostname}, and ${hostname} is it.`)
-    return line.warn(`It is ${name}, and the box calls itself ${hostname}.`, `${fix}, or set hostname to ${name}`)
+    if (name === hostname) return line.pass(`It is ${hostname}, and ${hostname} points back to it.`)
+    return line.warn(`It is ${name}, but the HELO name of the box is ${hostname}.`, `${fix}, or set hostname to ${name}`)
   }
-  return line.fail(`Its name ${names.join(', ')} does not lead back to it: large receivers refuse mail from it.`, fix)
+  return line.fail(`Its name ${names.join(', ')} does not point back to it: large receivers reject mail from it.`, fix)
 }
 
 interface Deps {
@@ -87,30 +80,26 @@ interface Deps {
 
 /** Checks for identities of other accounts with role names of the operator, created before those were reserved. */
 export function operatorNames({ database, domain, account }: Deps): Check {
-  return {
-    name: 'operator_names',
-    pace: 'usual',
-    async run() {
-      const addresses = [...receivingRoles].map((name) => `${name}@${domain}`)
-      const rows = await database.all<{ address: string; id: string; account_id: string }>(
-        sql`SELECT address, identities.id, identities.account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id
+  return newCheck('operator_names', 'usual', async () => {
+    const addresses = [...receivingRoles].map((name) => `${name}@${domain}`)
+    const rows = await database.all<{ address: string; id: string; account_id: string }>(
+      sql`SELECT address, identities.id, identities.account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id
           WHERE address IN (${join(addresses)}) AND status <> 'deleted' AND account_id <> ${account} ORDER BY address`,
-      )
-      if (rows.length === 0)
-        return [about('operator_names', 'all').pass(`No other account receives what comes for the operator of ${domain}.`)]
-      return rows.map(({ address, id, account_id }) =>
-        about('operator_names', address).fail(
-          `It is an identity of the account ${account_id}, which can have certificates issued for ${domain} and answers for the box.`,
-          `Tell its account, and delete it: pillarbox identity delete ${id} --account ${account_id} --yes; mail to it then comes to the operator.`,
-        ),
-      )
-    },
-  }
+    )
+    if (rows.length === 0)
+      return [about('operator_names', 'all').pass(`No other account receives mail for the operator of ${domain}.`)]
+    return rows.map(({ address, id, account_id }) =>
+      about('operator_names', address).fail(
+        `It is an identity of the account ${account_id}, which can have certificates issued for ${domain} and reply in its name.`,
+        `Inform its owner, and delete it: pillarbox identity delete ${id} --account ${account_id} --yes; mail to it then goes to the operator.`,
+      ),
+    )
+  })
 }
 
 interface ResolverDeps {
   externalView: ExternalView
-  /** The domain of new addresses. */
+  /** Domain of new addresses. */
   domain: string
   /** The configured name servers; empty: those of the system. */
   servers: readonly string[]
@@ -118,19 +107,16 @@ interface ResolverDeps {
 
 /** Checks that the DNS answers, without which mail is neither sent nor verified. */
 export function resolver({ externalView, domain, servers }: ResolverDeps): Check {
-  return {
-    name: 'dns',
-    pace: 'often',
-    run: () =>
-      externalView.ask(async (ask) => {
-        const asked = servers.length > 0 ? servers : getServers()
-        const line = about('dns', asked.length > 0 ? asked.join(', ') : 'no name server')
-        const { hostname } = externalView.settings
-        const names = [...new Set([hostname, domain])]
-        const answers = await Promise.all(names.map((name) => ask(name, 'A')))
-        if (answers.some((answer) => answer !== 'unknown')) return [line.pass('It answers.')]
-        const message = `No answer about ${names.join(' and ')}: mail can be neither sent nor checked.`
-        return [line.fail(message, 'Set dns.servers to a resolver that answers, then: systemctl reload pillarbox')]
-      }),
-  }
+  return newCheck('dns', 'often', () =>
+    externalView.ask(async (ask) => {
+      const asked = servers.length > 0 ? servers : getServers()
+      const line = about('dns', asked.length > 0 ? asked.join(', ') : 'no name server')
+      const { hostname } = externalView.settings
+      const names = [...new Set([hostname, domain])]
+      const answers = await Promise.all(names.map((name) => ask(name, 'A')))
+      if (answers.some((answer) => answer !== 'unknown')) return [line.pass('It answers.')]
+      const message = `The DNS lookup of ${names.join(' and ')} failed: mail can be neither sent nor checked.`
+      return [line.fail(message, 'Set dns.servers to a resolver that answers, then: systemctl reload pillarbox')]
+    }),
+  )
 }

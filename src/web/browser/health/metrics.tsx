@@ -4,7 +4,7 @@ import type { StatsValues, Stats } from '../../../ops/metrics/model.ts'
 import { useResource } from '../loaded.ts'
 import { Chart } from '../widgets/chart.tsx'
 import { moment, bytes, span } from '../widgets/format.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
+import { Table, WhenLoaded } from '../widgets/listing.tsx'
 
 /** The activity of the last hour or day, as charts and as a table. */
 export function MetricsCharts(): JSX.Element {
@@ -104,43 +104,29 @@ function now(value: number | null, say: (value: number) => string): string {
 }
 
 const columns: [keyof StatsValues, string][] = [
-  ['mail_in', 'Mail taken'],
+  ['mail_in', 'Mail accepted'],
   ['mail_refused', 'refused'],
   ['mail_delivered', 'delivered'],
   ['mail_failed', 'failed'],
   ['events', 'Events'],
-  ['webhooks_done', 'Webhooks taken'],
+  ['webhooks_done', 'Webhooks delivered'],
   ['webhooks_failed', 'failed'],
   ['api_calls', 'API calls'],
   ['queue_depth', 'Queue'],
-  ['oldest_due', 'Late, s'],
+  ['oldest_due', 'Delay, s'],
 ]
 
 function MetricsTable({ series }: { series: Series }): JSX.Element {
   return (
-    <div class="scrolls" tabIndex={0} role="region" aria-label="Activity as a table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">From</th>
-            {columns.map(([name, label]) => (
-              <th key={name} scope="col">
-                {label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {series.toReversed().map((one) => (
-            <tr key={one.at}>
-              <th scope="row">{moment(one.at)}</th>
-              {columns.map(([name]) => (
-                <td key={name}>{one[name]?.toLocaleString('en') ?? '–'}</td>
-              ))}
-            </tr>
+    <Table label="Activity as a table" headings={['From', ...columns.map(([, label]) => label)]}>
+      {series.toReversed().map((one) => (
+        <tr key={one.at}>
+          <th scope="row">{moment(one.at)}</th>
+          {columns.map(([name]) => (
+            <td key={name}>{one[name]?.toLocaleString('en') ?? '–'}</td>
           ))}
-        </tbody>
-      </table>
-    </div>
+        </tr>
+      ))}
+    </Table>
   )
 }

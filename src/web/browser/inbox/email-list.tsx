@@ -6,8 +6,7 @@ import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { Action } from '../widgets/action.tsx'
 import { Listing } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/format.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
 import { StatusMark } from './deliveries.tsx'
 
 interface Props {
@@ -28,7 +27,7 @@ export function EmailList({ id, folder, query, current }: Props): JSX.Element {
   )
   const pathOf = (email: EmailRow): string => `/v1/identities/${id}/emails/${email.id}`
   return (
-    <Listing list={list} empty={query === '' ? 'Nothing here.' : 'Nothing is found.'}>
+    <Listing list={list} empty={query === '' ? 'No e-mail.' : 'No results.'}>
       {(rows) => (
         <ul class="rows mails">
           {rows.map((email) => (
@@ -48,8 +47,8 @@ export function EmailList({ id, folder, query, current }: Props): JSX.Element {
                     <Action run={() => post(`${pathOf(email)}/restore`).then(reread)} done="Restored.">
                       Restore
                     </Action>
-                    <Action run={() => remove(`${pathOf(email)}?purge=true`).then(reread)} done="Deleted for good.">
-                      Delete for good
+                    <Action run={() => remove(`${pathOf(email)}?purge=true`).then(reread)} done="Permanently deleted.">
+                      Delete permanently
                     </Action>
                   </span>
                 </div>

@@ -4,8 +4,7 @@ import type { WebhookDelivery, WebhookDeliveryWithRequest } from '../../../webho
 import { post } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { counted, moment, Time } from '../widgets/format.tsx'
-import { Mark } from '../widgets/mark.tsx'
+import { counted, Mark, moment, Time } from '../widgets/format.tsx'
 import { useResource } from '../loaded.ts'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
@@ -63,7 +62,7 @@ export function DeliveryLine({ path, delivery, onChange }: Props): JSX.Element {
               </li>
             ))}
           </ol>
-          {next_attempt_at !== null && <p>Tried next at {moment(next_attempt_at)}.</p>}
+          {next_attempt_at !== null && <p>Next attempt at {moment(next_attempt_at)}.</p>}
         </div>
       )}
     </li>

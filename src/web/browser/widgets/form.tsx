@@ -13,14 +13,14 @@ import { type ApiError, toApiError } from '../api.ts'
 /** The values by field name; a checked checkbox is `true`. */
 export type Typed = Record<string, string | true>
 
-interface FormProps {
+export interface FormProps {
   /** Submits the form, with the files in the second argument; an error is shown at its field. */
   send: (typed: Typed, files: FormData) => Promise<unknown>
   /** The label of the submit button. */
   submit: string
   /** Further buttons. */
   also?: ComponentChildren
-  /** Whether it is reset after success. */
+  /** True if it is reset after success. */
   clears?: boolean
   danger?: boolean
   label?: string
@@ -89,7 +89,7 @@ interface Described {
   label: ComponentChildren
   /** A hint below the field. */
   hint?: ComponentChildren
-  /** Whether it gets the focus. */
+  /** True if it gets the focus. */
   first?: boolean
 }
 
