@@ -14,6 +14,7 @@ const peers = [
   'test/commands/completion.test.ts',
   'test/contract/{fuzz,routes}.test.ts',
   'test/core/zip.test.ts',
+  'test/docs/quickstart.test.ts',
   'test/ops/doctor/{applied,broken,outside}.test.ts',
   'test/keys/rotation.test.ts',
   'test/smtp/receiver-tls.test.ts',

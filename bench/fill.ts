@@ -4,12 +4,12 @@ import { systemClock } from '../src/core/clock.ts'
 import type { StoredBodies } from '../src/message/parsed.ts'
 import type { Examiner } from '../src/mail/workers/examiner.ts'
 import type { Examination } from '../src/mail/types.ts'
+import { EmailStore } from '../src/mail/email-store.ts'
 import { Inbox } from '../src/mail/inbox.ts'
 import type { Envelope } from '../src/mail/model.ts'
 import { parse } from '../src/message/parse.ts'
 import type { Screening } from '../src/mailauth/screening.ts'
 import { uncheckedVerdict } from '../src/mailauth/unchecked.ts'
-import { Trash } from '../src/ops/retention/trash.ts'
 import type { Space } from '../src/store/space.ts'
 import { boxDomain, seedIdentities, type Store } from './seed.ts'
 
@@ -36,11 +36,12 @@ export async function fill(store: Store, messages: number, identities: number, t
     examiner: { examine: async () => next } as unknown as Examiner,
     screening: { isSpam: async () => false } as unknown as Screening,
     space: { low: () => false } as unknown as Space,
-    trash: new Trash({ database: store.database, clock: systemClock, time: 0 }),
+    store: new EmailStore(store),
+    quota: store.quota,
     hosted: { receives: () => true },
     handlers: [],
     operatorAccount: store.caller.account_id,
-    settings: { hostname: boxDomain, domain: boxDomain, quota: 0, strict_temperror: false },
+    settings: { hostname: boxDomain, domain: boxDomain, strict_temperror: false },
   })
   const like = await template()
   for (let done = 0; done < messages; done += together) {

@@ -24,7 +24,8 @@ interface Results {
 
 const kept = fileURLToPath(new URL('results.json', import.meta.url))
 const reasons = fileURLToPath(new URL('reasons.md', import.meta.url))
-const page = fileURLToPath(new URL('../docs/performance.md', import.meta.url))
+const heading = '## Performance'
+const page = fileURLToPath(new URL('../docs/promises.md', import.meta.url))
 
 /** Prints a result to standard output. */
 export function tell({ findings }: Result): void {
@@ -36,26 +37,34 @@ export function tell({ findings }: Result): void {
   }
 }
 
-/** Keeps the result in the place of the one before, and writes `docs/performance.md` anew from all that are kept. */
+/** Keeps the result in the place of the one before, and writes the performance section of `docs/promises.md` anew from all that are kept. */
 export function write(result: Result, machine: string[]): void {
   const before: Results = existsSync(kept) ? (JSON.parse(readFileSync(kept, 'utf8')) as Results) : { machine, results: {} }
   const all: Results = { machine, results: { ...before.results, [result.bench]: result } }
   writeFileSync(kept, `${JSON.stringify(all, null, 2)}\n`)
-  writeFileSync(page, document(all))
+  writeSection(all)
 }
 
-/** Writes `docs/performance.md` anew from what is kept, as when only the reasons have changed. */
+/** Writes the performance section of `docs/promises.md` anew from what is kept, as when only the reasons have changed. */
 export function writePage(): void {
-  writeFileSync(page, document(JSON.parse(readFileSync(kept, 'utf8')) as Results))
+  writeSection(JSON.parse(readFileSync(kept, 'utf8')) as Results)
+}
+
+/** Replaces the last section of the page, which begins with its heading. */
+function writeSection(all: Results): void {
+  const text = readFileSync(page, 'utf8')
+  const start = text.indexOf(`\n${heading}\n`)
+  if (start < 0) throw new Error(`${page} has no “${heading}”.`)
+  writeFileSync(page, `${text.slice(0, start + 1)}${document(all)}`)
 }
 
 function document({ machine, results }: Results): string {
   const all = Object.values(results)
   const findings = all.flatMap(({ findings: found }) => found).toSorted((one, other) => numberOf(one) - numberOf(other))
   const noisy = all.filter(({ load }) => load.before > quiet).map(({ bench }) => bench)
-  return `# Performance
+  return `${heading}
 
-Written by \`npm run bench -- --write\`; do not edit. The reasons are in \`bench/reasons.md\`.
+This section is written by \`npm run bench -- --write\`; do not edit it. The reasons are in \`bench/reasons.md\`.
 
 An absolute figure says more about the machine than about the box, so each goal is a ratio to a named peer or bare library that does the same
 work in the same run, in turn (A B A B …), after a warm-up. Ratios are of medians; figures read \`median (min–max)\`. CPU is user and system time
@@ -63,7 +72,7 @@ of the whole process tree, as the kernel counts it. Memory is the peak of reside
 its own with its usual settings, except: no greeting delay, and limits out of the way (calls are still counted). SPF, DKIM and DMARC are looked up for
 real, in a name server in a process of its own.
 
-## Goals
+### Goals
 
 | # | What | Against | Wanted | Reached | |
 |---|---|---|---|---|---|
@@ -73,11 +82,11 @@ P20 belongs to a machine that is not here yet.
 
 ${readFileSync(reasons, 'utf8').trim()}
 
-## Figures
+### Figures
 
 ${findings.map((found) => `- ${found.goal}, ${found.what}: ${found.figures.join('; ')}`).join('\n')}
 
-## The machine
+### The machine
 
 ${machine.map((line) => `- ${line}`).join('\n')}
 
@@ -85,7 +94,7 @@ Sender, box and peer share its cores. Load of the minute before each bench (abov
 
 ${all.map(({ bench, load, rounds, scale, at }) => `- ${bench}: ${load.before.toFixed(2)}, ${rounds} rounds${scale === 1 ? '' : ` of ${scale} of the work`}, ended ${at}`).join('\n')}
 
-## How to run
+### How to run
 
 \`\`\`
 apt install postfix gcc        # smtp-source, the peer, and the shim of the slow disk

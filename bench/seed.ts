@@ -9,7 +9,7 @@ import { type Caller, scopes } from '../src/core/scopes.ts'
 import { masterKey, Seal } from '../src/core/seal/seal.ts'
 import { EventLog } from '../src/events/log.ts'
 import { Identities } from '../src/identities/identities.ts'
-import { Stores } from '../src/ops/retention/storage.ts'
+import { Quota } from '../src/mail/quota.ts'
 import { Trash } from '../src/ops/retention/trash.ts'
 import { prepare } from '../src/store/migrate.ts'
 import { SqliteDatabase } from '../src/store/sqlite/database.ts'
@@ -21,6 +21,7 @@ export interface Store {
   events: EventLog
   identities: Identities
   plan: Plan
+  quota: Quota
   caller: Caller
   close(): Promise<void>
 }
@@ -47,6 +48,7 @@ export async function openStore(directory: string): Promise<Store> {
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))
   const plan = new Plan({ database, clock, limits: {}, limitsOf: () => undefined })
+  const quota = new Quota({ database, plan, trash: new Trash({ database, clock, time: 0 }) }, { quota: 0, operator: '' })
   const identities = new Identities({
     database,
     events,
@@ -56,7 +58,7 @@ export async function openStore(directory: string): Promise<Store> {
     domain: boxDomain,
     account: '',
     plan,
-    storageOf: new Stores(new Trash({ database, clock, time: 0 }), { quota: 0, operator: '' }).of,
+    storageOf: quota.storageOf,
   })
   const account_id = state.data.accounts[0]!.id
   const caller = {
@@ -71,7 +73,7 @@ export async function openStore(directory: string): Promise<Store> {
     ip: '',
     user_agent: '',
   }
-  return { database, events, identities, plan, caller, close: () => database.close() }
+  return { database, events, identities, plan, quota, caller, close: () => database.close() }
 }
 
 /** Makes the identities `1<name>`, `2<name>`, … that the generator writes to; answers their ids. */

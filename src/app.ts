@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { formatEndpoint } from './core/domain-names.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { AccountsModule } from './accounts/module.ts'
 import { assemble, type Testing } from './assembly.ts'
@@ -314,8 +313,8 @@ export class App {
 function httpSettings(config: Config, certificates: ServedCertificate): HttpSettings {
   const { http, metrics } = config
   return {
-    listen: formatEndpoint(http.listen),
-    tls: http.tls && { ...certificates, listen: formatEndpoint(http.tls.listen) },
+    listen: http.listen,
+    tls: http.tls && { ...certificates, listen: http.tls.listen },
     public_url: config.public_url,
     trusted_proxies: http.trusted_proxies,
     cors_origins: http.cors_origins,
@@ -329,6 +328,6 @@ function httpSettings(config: Config, certificates: ServedCertificate): HttpSett
     uncounted: [...http.trusted_proxies, '127.0.0.0/8', '::1/128'],
     max_connections_per_address: http.max_connections_per_address,
     control: controlSocket(config),
-    metrics: { listen: metrics.listen && formatEndpoint(metrics.listen), token: metrics.token },
+    metrics: { listen: metrics.listen, token: metrics.token },
   }
 }

@@ -13,7 +13,8 @@ import { Cursors } from './store/page.ts'
 import type { Log, LogModule } from './core/log.ts'
 import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
-import { FetchLimiter } from './net/fetch-limiter.ts'
+import { WorkLimiter } from './net/work-limiter.ts'
+import { fetchLimits } from './net/outside.ts'
 import { Queue } from './queue/queue.ts'
 import type { DoctorTest } from './ops/doctor/outer-checks.ts'
 import { presentListeners } from './ops/doctor/checks/ports.ts'
@@ -99,13 +100,13 @@ export function assemble(basis: Deps): {
   eventMetrics(metrics, events)
   const common = { ...basis, events, cursors, plan }
   const keeping = new RetentionModule({ ...common, log: logOf('retention') })
-  const { trash } = keeping
+  const { trash, quota } = keeping
   const queue = new Queue({ ...common, log: logOf('delivery'), kept: keeping.deliveries })
   const people = new AccountsModule({ ...common, codeAt, log: logOf('account') })
   const { keys, holders } = people
   const ours = new DomainsModule({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
-  const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
+  const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: quota.storageOf })
   keeping.serve(identities)
   const aliases = new Aliases({ ...common, domains, identities })
   const urls = new SignedUrls({ ...basis, holders, key: seal.key('signed urls') })
@@ -118,6 +119,7 @@ export function assemble(basis: Deps): {
     ...common,
     certificates: certificates.current,
     trash,
+    quota,
     identities,
     hosted: domains,
     log: logOf('smtp'),
@@ -126,10 +128,10 @@ export function assemble(basis: Deps): {
     urls,
   })
   mail.addSystemAddressHandler(new ReportHandler({ clock, log: logOf('domains') }))
-  const fetches = new FetchLimiter()
+  const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({
     ...common,
-    trash,
+    quota,
     keys,
     identities,
     domains,

@@ -13,7 +13,6 @@ import {
   certificateFile,
   Choice,
   Duration,
-  type Endpoint,
   Group,
   HostName,
   keyFile,
@@ -37,82 +36,86 @@ import { listenerFlaws } from './config/listeners.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, outbound, relayFlaws, reports, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
+import type { Endpoint } from './net/listen.ts'
 
 export { ConfigError } from './config/problems.ts'
-export type { Endpoint } from './config/values.ts'
 
 const Directory = Text('the path of a directory')
 
 const http = Group({
   listen: Listen.prefault('127.0.0.1:8080').meta({
-    description: 'Where the API is served in the clear: host:port, [address]:port or :port; port 0 takes any free one',
+    description: 'Listener of the API without TLS: host:port, [address]:port or :port; port 0 picks any free port',
     restart: true,
   }),
   tls: Group({
-    cert: certificateFile.optional().meta({ otherwise: 'what ACME obtained, else one that is made and kept in <data_dir>/tls' }),
+    cert: certificateFile.optional().meta({ otherwise: 'the one obtained by ACME, else a self-signed one in <data_dir>/tls' }),
     key: keyFile.optional(),
-    listen: Listen.prefault('127.0.0.1:8443').meta({ description: 'Where the API is served over TLS', restart: true }),
+    listen: Listen.prefault('127.0.0.1:8443').meta({ description: 'Listener of the API with TLS', restart: true }),
   })
     .superRefine(both('cert', 'key', 'must be the path of a file'))
     .optional()
-    .meta({ description: 'Serve the API over TLS too, on a port of its own' }),
+    .meta({ description: 'Serves the API over TLS too, on a separate port' }),
   trusted_proxies: List(AddressBlock, 'address blocks')
     .prefault([])
-    .meta({ description: 'Proxies whose X-Forwarded-For is believed, as address blocks', example: ['10.0.0.0/8', 'fd00::/8'] }),
+    .meta({
+      description: 'Reverse proxies whose X-Forwarded-For is trusted, as address blocks',
+      example: ['10.0.0.0/8', 'fd00::/8'],
+    }),
   cors_origins: List(Origin, 'origins')
     .prefault([])
     .meta({
-      description: 'Sites whose pages may call the API from a browser, with credentials; an exact list',
+      description: 'Origins that may call the API from a browser with credentials (CORS); exact values',
       example: ['https://app.example.com'],
     }),
   rate_limit: Whole(0, 1_000_000)
     .prefault(600)
-    .meta({ description: 'Calls a key may make unless the key says otherwise; 0 means no limit', unit: 'calls a minute' }),
+    .meta({ description: 'Rate limit of a key that has none of its own; 0 means no limit', unit: 'calls a minute' }),
   account_rate_limit: Whole(0, 100_000_000).optional().meta({
-    description: 'Calls that all keys and sessions of one account may make together; 0 means no limit',
+    description: 'Rate limit of all keys and sessions of one account together; 0 means no limit',
     otherwise: '100 times rate_limit',
     example: 60_000,
     unit: 'calls a minute',
   }),
   public_rate_limit: Whole(0, 1_000_000).prefault(60).meta({
     description:
-      'Calls without a key from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48); 0 means no limit',
+      'Rate limit of calls without a key from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48); 0 means no limit',
     unit: 'calls a minute',
   }),
-  document_rate_limit: Whole(0, 1_000_000)
-    .prefault(600)
-    .meta({ description: 'Signed URLs and public documents read from one address; 0 means no limit', unit: 'calls a minute' }),
+  document_rate_limit: Whole(0, 1_000_000).prefault(600).meta({
+    description: 'Rate limit of reads of signed URLs and public documents from one address; 0 means no limit',
+    unit: 'calls a minute',
+  }),
   sign_in_rate_limit: Whole(0, 1_000_000)
     .prefault(5)
-    .meta({ description: 'Attempts to sign in from one address; 0 means no limit', unit: 'calls a minute' }),
+    .meta({ description: 'Rate limit of sign-in attempts from one address; 0 means no limit', unit: 'calls a minute' }),
   session_idle: Duration(minute, 365 * day)
     .prefault('7 d')
-    .meta({ description: 'A session that is not used for so long ends', unit: time }),
+    .meta({ description: 'Idle time after which a session ends', unit: time }),
   session_lifetime: Duration(minute, 365 * day)
     .prefault('30 d')
-    .meta({ description: 'Every session ends after so long, and its person signs in again', unit: time }),
+    .meta({ description: 'Maximum duration of a session, after which a person must sign in again', unit: time }),
   session_same_site: Choice(['strict', 'lax', 'none']).prefault('strict').meta({
     description:
-      'Whether browsers send the cookie of a session from pages of other sites: never, when a link is followed, or always (https only). What changes something must come from our own origin or http.cors_origins all the same',
+      'SameSite attribute of the session cookie. In every case a call that changes something must come from the same origin or from http.cors_origins; none requires https',
   }),
   max_connections: Whole(1, 1_000_000)
     .prefault(1000)
-    .meta({ description: 'Connections open at once; more are closed as they come', unit: 'connections' }),
+    .meta({ description: 'Maximum number of open connections; further ones are closed immediately', unit: 'connections' }),
   max_connections_per_address: Whole(1, 1_000_000).prefault(100).meta({
     description:
-      'Connections open at once from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48), so that none can take all; those in trusted_proxies are not counted',
+      'Maximum number of open connections from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48); those of trusted_proxies are not counted',
     unit: 'connections',
   }),
 })
 
 const metrics = Group({
   listen: Listen.optional().meta({
-    description: 'Serve GET /metrics on a listener of its own, open to whoever reaches it',
+    description: 'Separate listener for GET /metrics, open to everyone who can reach it',
     example: '127.0.0.1:9464',
     restart: true,
   }),
   token: Secret.optional().meta({
-    description: 'Serve GET /metrics beside the API to callers with this bearer token',
+    description: 'Bearer token for GET /metrics on the listeners of the API',
     secret: true,
   }),
 })
@@ -120,91 +123,87 @@ const metrics = Group({
 const dns = Group({
   servers: List(NameServer, 'addresses')
     .prefault([])
-    .meta({ description: "Name servers to ask; without any, the system's", example: ['127.0.0.1:53', '[::1]:53'] }),
-  timeout: Duration(50, 60_000).prefault('2 s').meta({ description: 'How long to wait for one answer', unit: time }),
+    .meta({ description: 'Name servers to use instead of those of the system', example: ['127.0.0.1:53', '[::1]:53'] }),
+  timeout: Duration(50, 60_000).prefault('2 s').meta({ description: 'Timeout for one answer', unit: time }),
 })
 
 const transfer = Group({
   upload_limit: Size(1_048_576).prefault('1 GiB').meta({
-    description: 'The largest file that is imported by one call; a ZIP may hold 8 times as much unpacked',
+    description: 'Maximum size of a file imported by one call; the contents of a ZIP may be 8 times as large',
     unit: bytes,
   }),
 })
 
 const account = Group({
-  name: Text('a name').prefault('default').meta({ description: "The name of the box's first account", restart: true }),
+  name: Text('a name').prefault('default').meta({ description: 'Name of the first account', restart: true }),
 })
 
 const Settings = Group({
   data_dir: Directory.prefault('./data').meta({
-    description: 'Everything the box keeps, except keys. Relative paths start at the working directory',
+    description: 'Directory of all data except keys. A relative path is relative to the working directory',
     directory: true,
     restart: true,
   }),
   keys_dir: Directory.optional().meta({
-    description: 'The keys that open what is sealed in data_dir; beside it, never inside',
+    description: 'Directory of the keys that decrypt the secrets in data_dir; it must be outside data_dir',
     otherwise: '<data_dir>-keys',
     directory: true,
     restart: true,
     example: './data-keys',
   }),
   master_key_file: Text('the path of a file').optional().meta({
-    description: 'A master key that is handed over, 32 bytes in base64; the box only reads it',
-    otherwise: 'the systemd credential master.key if there is one, else master.key in keys_dir, made when missing',
+    description: 'File with the master key, 32 bytes in base64; the box only reads it',
+    otherwise: 'the systemd credential master.key if there is one, else master.key in keys_dir, created when missing',
     file: true,
     restart: true,
     example: '/run/secrets/pillarbox-master-key',
   }),
   hostname: HostName.optional().meta({
-    description: 'The name the box bears towards other mail servers, and in its certificate: what MX records point to',
+    description: 'Host name of this mail server, in HELO and in its certificate: the target of MX records',
     otherwise: 'mail.domain',
     restart: true,
     example: 'mx.example.com',
   }),
   public_url: Origin.optional().meta({
-    description: 'Where clients reach the API, as links are written',
+    description: 'URL at which clients reach the API, used in links',
     otherwise: 'http.listen, or http.tls.listen when there is TLS',
     restart: true,
     example: 'https://box.example.com',
   }),
   min_free: Size(0).prefault('256 MiB').meta({
     description:
-      'Free space on the disk of data_dir below which the box takes nothing new: mail is put off, writes answer storage_full',
+      'Minimum free space on the disk of data_dir; below it mail is deferred and writes are rejected with storage_full',
     unit: 'bytes',
     restart: true,
   }),
   bootstrap_key: Secret.optional().meta({
-    description: 'An API key with every scope, for the first steps: 20 to 128 printable ASCII characters without spaces',
+    description: 'API key with every scope, for a first setup: 20 to 128 printable ASCII characters without spaces',
     secret: true,
     restart: true,
   }),
-  account: account.prefault({}).meta({ description: 'The account the box starts with' }),
+  account: account.prefault({}).meta({ description: 'The first account' }),
   limits: limits.prefault({}).meta({
-    description: 'What each account may have and use; the accounts in state.json can have limits of their own',
+    description: 'Limits of each account; an account in state.json can override them',
   }),
-  log: log.prefault({}).meta({ description: 'What the box says of itself, as JSON lines on standard output' }),
+  log: log.prefault({}).meta({ description: 'Log, as JSON lines on standard output' }),
   http: http.prefault({}).meta({ description: 'The REST API' }),
-  metrics: metrics
-    .prefault({})
-    .meta({ description: 'Figures for Prometheus; none are served unless a listener or a token is set' }),
+  metrics: metrics.prefault({}).meta({ description: 'Metrics for Prometheus; served only if a listener or a token is set' }),
   realtime: realtime.prefault({}).meta({ description: 'Live events over WebSocket' }),
   smtp: smtp.prefault({}).meta({ description: 'Receiving mail' }),
-  mail: mail.prefault({}).meta({ description: 'What is done with mail' }),
+  mail: mail.prefault({}).meta({ description: 'Processing of received mail' }),
   outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
-  reports: reports
-    .prefault({})
-    .meta({ description: 'Reports to other domains, on their mail and on TLS with their servers (docs/bounces.md)' }),
-  fetch: fetching.prefault({}).meta({ description: 'Fetching what URLs of callers name' }),
-  submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
+  reports: reports.prefault({}).meta({ description: 'DMARC and TLS reports to other domains (docs/email.md)' }),
+  fetch: fetching.prefault({}).meta({ description: 'Fetching URLs given by callers' }),
+  submission: submission.prefault({}).meta({ description: 'Message submission by SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
-  transfer: transfer.prefault({}).meta({ description: 'Moving identities out of the box and into it' }),
-  tokens: tokens.prefault({}).meta({ description: 'Identity tokens, and the keys they are signed with' }),
-  webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
-  acme: acme.optional().meta({ description: 'Certificates from a CA that speaks ACME, obtained and renewed by the box itself' }),
-  retention: retention.prefault({}).meta({ description: 'How long things are kept' }),
-  dns: dns.prefault({}).meta({ description: 'Looking up names' }),
-  doctor: doctor.prefault({}).meta({ description: 'Looking after the box (docs/doctor.md)' }),
-  backup: backup.prefault({}).meta({ description: 'All of the box in one file, made by the box itself' }),
+  transfer: transfer.prefault({}).meta({ description: 'Export and import of identities' }),
+  tokens: tokens.prefault({}).meta({ description: 'Identity tokens and their signing keys' }),
+  webhooks: webhooks.prefault({}).meta({ description: 'Delivery of events by HTTP' }),
+  acme: acme.optional().meta({ description: 'Certificates obtained and renewed by ACME' }),
+  retention: retention.prefault({}).meta({ description: 'Retention' }),
+  dns: dns.prefault({}).meta({ description: 'DNS lookups' }),
+  doctor: doctor.prefault({}).meta({ description: 'Self-checks (docs/troubleshooting.md)' }),
+  backup: backup.prefault({}).meta({ description: 'Automatic backups of the whole box' }),
 })
 
 /** Every setting with its default, explanation and unit; sizes come out as bytes, times as milliseconds, listeners as endpoints. */
@@ -223,7 +222,7 @@ export const Config = Settings.transform((settings, context) => {
     context.issues.push({
       code: 'custom',
       path: ['outbound', 'relay'],
-      message: 'is needed when outbound.mode is relay',
+      message: 'is required when outbound.mode is relay',
       input: undefined,
     })
   }
@@ -232,7 +231,7 @@ export const Config = Settings.transform((settings, context) => {
     context.issues.push({
       code: 'custom',
       path: ['sms', provider],
-      message: `is needed when sms.provider is ${provider}`,
+      message: `is required when sms.provider is ${provider}`,
       input: undefined,
     })
   }
@@ -249,7 +248,7 @@ export const Config = Settings.transform((settings, context) => {
     context.issues.push({
       code: 'custom',
       path: ['http', 'session_same_site'],
-      message: 'can be none only where public_url is https: browsers keep no such cookie otherwise',
+      message: 'can be none only if public_url is https: browsers reject such a cookie otherwise',
       input: 'none',
     })
   }

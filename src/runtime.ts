@@ -1,5 +1,3 @@
-import { enableCompileCache } from 'node:module'
-import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 
 // Imported before everything else: what it sets holds only for what comes after it.
@@ -9,11 +7,6 @@ if (major !== '24') {
   process.stderr.write(`Pillarbox runs on Node.js 24, not ${process.versions.node}. Use npm start, which brings its own.\n`)
   process.exit(78)
 }
-
-// Compiled code is kept beside the packages, never in a directory that others can write to; where that is read-only, nothing is kept.
-const cache = join(import.meta.dirname, '..', 'node_modules', '.cache', 'pillarbox')
-process.env['NODE_COMPILE_CACHE'] = cache // for the threads
-enableCompileCache(cache)
 
 // the option that this thread was started with would hold for all threads, whatever their `resourceLimits` say
 setFlagsFromString('--max-semi-space-size=0')

@@ -1,16 +1,13 @@
 import type { Config } from './config.ts'
 import { systemClock } from './core/clock.ts'
 import { masterKeySource } from './core/service-unit.ts'
-import { about, examine } from './ops/doctor/check.ts'
-import { type Line, summary } from './ops/doctor/model.ts'
+import { examine } from './ops/doctor/check.ts'
+import type { Line } from './ops/doctor/model.ts'
 import { outerChecks } from './ops/doctor/outer-checks.ts'
 import { ExternalView } from './ops/doctor/external-view.ts'
 import { doctorSettings } from './ops/doctor/module.ts'
-import { asRoot, opening } from './ops/doctor/remedies.ts'
+import { opening } from './ops/doctor/remedies.ts'
 import { inquire } from './mailauth/inquire.ts'
-
-export { about, asRoot, summary }
-export type { Line }
 
 /** The checks of the doctor for a box that cannot be opened: of its settings, files, ports and the DNS. */
 export async function seenFromOutside(config: Config, version: string): Promise<Line[]> {

@@ -18,9 +18,9 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       scope: 'account:write',
       summary: 'Set the password',
       description:
-        'With current_password (wrong: forbidden, code wrong_password). The first password is set by a one-time link (POST /v1/setup), and by no ' +
-        'key (forbidden, code setup_link_required). A key that expires is forbidden, code beyond_own. Ends all other sessions. Takes no Idempotency-Key: what would be kept of ' +
-        'this body could be guessed from.',
+        'Requires current_password (if wrong: forbidden, code wrong_password). The first password is set by a one-time link (POST /v1/setup), never by a ' +
+        'key (forbidden, code setup_link_required). A key that expires is forbidden, code beyond_own. Ends all other sessions. Takes no Idempotency-Key: a stored fingerprint of ' +
+        'this body would make guessing possible.',
       body: PasswordInput,
       reply: Account,
       // the stored fingerprint of a body is a fast hash, which must not cover a password
@@ -37,11 +37,11 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
     route('POST', '/account/totp', {
       scope: 'account:write',
       receipt: 'all',
-      summary: 'Begin a second factor',
+      summary: 'Start adding a second factor',
       description:
-        'Answers, this once, what an authenticator app needs and ten recovery codes. It counts once it is confirmed; until then, beginning anew ' +
-        'replaces it. There is one already: conflict, code totp_enabled. Only with a session and the password: a key is forbidden, code ' +
-        'session_required. Takes no Idempotency-Key: what would be kept of this body could be guessed from.',
+        'Returns, only once, the secret for an authenticator app and ten recovery codes. It takes effect once it is confirmed; until then, a new call ' +
+        'replaces it. If a second factor exists: conflict, code totp_enabled. Requires a session and the password: a key is forbidden, code ' +
+        'session_required. Takes no Idempotency-Key: a stored fingerprint of this body would make guessing possible.',
       body: FactorInput,
       reply: SecondFactorSetup,
       secret: true,
@@ -54,7 +54,8 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       scope: 'account:write',
       receipt: ['totp_enabled'],
       summary: 'Confirm the second factor',
-      description: 'With a code of the app: from now on signing in takes one. Only with a session. Ends all other sessions.',
+      description:
+        'Requires a code of the app; from then on signing in requires one. Requires a session. Ends all other sessions.',
       body: FactorCode,
       reply: Account,
       example: { body: { code: '493817' } },
@@ -64,7 +65,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       scope: 'account:write',
       summary: 'Remove the second factor',
       description:
-        'With the password, a code of the app, or a recovery code, and only with a session (which takes the second factor to begin): a key is ' +
+        'Requires the password, a code of the app, or a recovery code, and a session (which was started with the second factor): a key is ' +
         'forbidden, code session_required. Ends all other sessions.',
       body: FactorProof,
       reply: Deleted,

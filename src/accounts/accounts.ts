@@ -78,7 +78,7 @@ export class Accounts {
     const entry = await this.#find(input.who)
     const before = await this.#deps.logins.of(entry.id)
     const email = input.email === undefined ? before?.email : checked(Email, input.email, 'email')
-    if (email === undefined) throw invalid('email', `${entry.name} has no e-mail address yet: name one.`, 'missing')
+    if (email === undefined) throw invalid('email', `${entry.name} has no e-mail address yet: provide one.`, 'missing')
     requirePassword(input.password, email)
     return this.#setLogin(entry, email, input.password, input.removeSecondFactor)
   }

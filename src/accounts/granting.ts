@@ -15,14 +15,14 @@ export function requireWithin(bounds: Bounds, wanted: Pick<ApiKey, 'rate_limit' 
 }
 
 function beyond(param: string, why: string): Fault {
-  return new Fault('forbidden', `A key can only give what it has; this one ${why}.`, { code: 'beyond_own', param })
+  return new Fault('forbidden', `A key cannot grant more than it has; this key ${why}.`, { code: 'beyond_own', param })
 }
 
 /** Throws Fault 403 when the caller lacks one of these scopes. */
 export function requireScopes(caller: Caller, wanted: Scope[]): void {
   const missing = wanted.filter((scope) => !holds(caller, scope))
   if (missing.length === 0) return
-  throw new Fault('forbidden', `A key can only give what it holds; this one lacks ${missing.join(', ')}.`, {
+  throw new Fault('forbidden', `A key can grant only scopes it has; this key lacks ${missing.join(', ')}.`, {
     code: 'missing_scope',
     param: 'scopes',
   })
@@ -36,7 +36,7 @@ function holds(caller: Caller, scope: Scope): boolean {
 /** Returns the session of a signed-in person. Throws Fault 403, code `session_required`, for a key; `why` says what requires a session. */
 export function requireSession({ session_id }: Pick<Caller, 'session_id'>, why: string): string {
   if (session_id !== null) return session_id
-  throw new Fault('forbidden', `${why} Sign in (POST /v1/session), and call with the cookie of the session in place of a key.`, {
+  throw new Fault('forbidden', `${why} Sign in (POST /v1/session), and send the session cookie instead of a key.`, {
     code: 'session_required',
   })
 }

@@ -35,7 +35,7 @@ export class KeyLimits {
     if (until === Infinity) return
     throw new Fault(
       'forbidden',
-      `This secret of the key was replaced: it works until ${iso(until)}, and rotates and revokes no key. Use the new one.`,
+      `This secret of the key was replaced: it works until ${iso(until)}, and cannot rotate or revoke keys. Use the new secret.`,
       { code: 'former_secret' },
     )
   }
@@ -46,7 +46,7 @@ export class KeyLimits {
     if (await tx.get(sql`SELECT 1 WHERE ${id} IN (${this.#origins.madeWith(caller.key_id!, null)})`)) return
     throw new Fault(
       'forbidden',
-      'The secret with which this key was made, or a key above it, was replaced before: this key revokes itself and those it made. Use the new secret.',
+      'This key, or a key above it, was created with a secret that has since been replaced: it can revoke only itself and the keys it created. Use the new secret.',
       { code: 'former_secret' },
     )
   }
@@ -57,11 +57,10 @@ export class KeyLimits {
       sql`SELECT * FROM api_keys WHERE account_id = ${account_id} AND revoked_at IS NULL AND identity_id IS NULL AND expires_at IS NULL`,
     )
     if (others.some((other) => makesOthers(other))) return
-    const otherwise = keep ? '' : ' If it did make one, keep what it made: ?keep=true.'
-    throw conflict(
-      `No lasting key with account:write would be left, and nobody could make another. Make one first.${otherwise}`,
-      { code: 'last_key' },
-    )
+    const otherwise = keep ? '' : ' If this key created one, keep it with ?keep=true.'
+    throw conflict(`No key with account:write and without expiry would be left to create others. Create one first.${otherwise}`, {
+      code: 'last_key',
+    })
   }
 
   /** Throws Fault 403, code `too_many_generations`. */
@@ -69,7 +68,7 @@ export class KeyLimits {
     if (key_id === null || (await this.line(tx, key_id)).length < maxGenerations) return
     throw new Fault(
       'forbidden',
-      `This key was made by a key that was made by a key, ${maxGenerations} times over: it makes no more. Make the key with one above it.`,
+      `This key is ${maxGenerations} generations below the first one and cannot create keys. Create the key with one above it.`,
       { code: 'too_many_generations' },
     )
   }

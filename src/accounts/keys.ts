@@ -110,7 +110,7 @@ export class Keys {
     const identityId = input.identity_id ?? caller.identity_id
     if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
     if (input.expires_at !== undefined && Date.parse(input.expires_at) <= this.#clock.now()) {
-      throw invalid('expires_at', 'expires_at must lie in the future.')
+      throw invalid('expires_at', 'expires_at must be in the future.')
     }
     if (identityId !== null) await requireIdentity(this.#database, caller.account_id, identityId)
     const key = newKey()

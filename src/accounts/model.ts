@@ -11,7 +11,8 @@ const Scopes = z
 
 /** The creator of an object: the id of a key or a session. */
 export const Maker = z.string().nullable().meta({
-  description: 'the key or session it was made with; null for what was made on the machine of the box, or before this was kept',
+  description:
+    'the key or session that created it; null if it was created on the machine of the box, or before this was recorded',
   example: 'key_01jd3v8m2ef1pbx9mz5k7q4w6a',
 })
 
@@ -22,7 +23,7 @@ export const MadeBy = z.object({
     .min(1)
     .max(64)
     .optional()
-    .meta({ description: 'only what this key or session made, also one that has ended' }),
+    .meta({ description: 'only objects created by this key or session, which may have ended' }),
 })
 
 /** A key in lists, without its secret. */
@@ -33,7 +34,7 @@ export const ApiKey = z
     scopes: z.array(z.enum(scopes)),
     key_prefix: z.string().meta({ description: 'the first characters, to tell keys apart' }),
     identity_id: Id('ident').nullable().meta({ description: 'the one identity the key is bound to' }),
-    rate_limit: z.int().meta({ description: 'calls a minute, of this key and those it made together; 0 is no limit' }),
+    rate_limit: z.int().meta({ description: 'calls a minute, of this key and the keys it created together; 0 is no limit' }),
     created_at: Timestamp,
     created_by: Maker,
     rotated_by: Maker.meta({ description: 'the key or session that last gave it a new secret, if not the key itself' }),
@@ -46,7 +47,7 @@ export type ApiKey = z.output<typeof ApiKey>
 
 /** The only response that contains the secret. */
 export const ApiKeyWithSecret = z
-  .object({ ...ApiKey.shape, key: z.string().meta({ description: 'shown this once' }) })
+  .object({ ...ApiKey.shape, key: z.string().meta({ description: 'returned only once' }) })
   .meta({ id: 'ApiKeyWithSecret' })
 
 export const NewApiKey = z
@@ -58,7 +59,7 @@ export const NewApiKey = z
       .max(128)
       .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
       .default('unnamed'),
-    scopes: Scopes.optional().meta({ description: 'all of the caller’s own when left out' }),
+    scopes: Scopes.optional().meta({ description: 'all scopes of the caller if omitted' }),
     identity_id: Id('ident').optional(),
     rate_limit: z.int().min(0).max(1_000_000).optional(),
     expires_at: TimestampInput.optional(),
@@ -70,7 +71,7 @@ export const ApiKeyFilter = Paging.extend(MadeBy.shape)
 export type ApiKeyFilter = z.output<typeof ApiKeyFilter>
 
 export const Revocation = z.strictObject({
-  keep: Flag.default(false).meta({ description: 'what was made with the key stays; else it ends with the key' }),
+  keep: Flag.default(false).meta({ description: 'keeps what the key created; otherwise that ends with the key' }),
 })
 
 const ended = z.int().min(0)
@@ -80,14 +81,14 @@ export const KeyRevoked = z
     ...Deleted.shape,
     ended: z
       .object({ api_keys: ended, webhooks: ended, jobs: ended, scheduled_emails: ended })
-      .meta({ id: 'EndedWithKey', description: 'how many of what was made with it ended; 0 with keep' }),
+      .meta({ id: 'EndedWithKey', description: 'number of objects created by the key that ended; 0 with keep' }),
   })
   .meta({ id: 'KeyRevoked' })
 export type KeyRevoked = z.output<typeof KeyRevoked>
 
 export const Rotation = z
   .strictObject({
-    grace_seconds: z.int().min(0).max(604_800).default(0).meta({ description: 'how long the old key still works' }),
+    grace_seconds: z.int().min(0).max(604_800).default(0).meta({ description: 'time for which the old secret still works' }),
   })
   .meta({ id: 'Rotation' })
 
@@ -98,10 +99,10 @@ export const Subscription = z
   .object({
     plan: z.literal('self_hosted'),
     status: z.literal('active'),
-    limits: z.object(ofEach(number.nullable())).meta({ id: 'PlanLimits', description: 'null is no limit' }),
+    limits: z.object(ofEach(number.nullable())).meta({ id: 'PlanLimits', description: 'null means no limit' }),
     usage: z.object(ofEach(number)).meta({ id: 'PlanUsage' }),
     current_period_start: Timestamp.meta({ description: 'the start of the month in UTC' }),
-    current_period_end: Timestamp.meta({ description: 'when emails_sent and sms_sent begin again at 0' }),
+    current_period_end: Timestamp.meta({ description: 'time at which emails_sent and sms_sent are reset to 0' }),
   })
   .meta({ id: 'Subscription' })
 export type Subscription = z.output<typeof Subscription>
@@ -131,9 +132,9 @@ export const Account = z
   .object({
     id: Id('acct'),
     name: z.string(),
-    email: z.string().nullable().meta({ description: 'what its person signs in with' }),
+    email: z.string().nullable().meta({ description: 'the address used to sign in' }),
     password_set: z.boolean(),
-    totp_enabled: z.boolean().meta({ description: 'whether signing in takes a second factor' }),
+    totp_enabled: z.boolean().meta({ description: 'whether signing in requires a second factor' }),
     recovery_codes_left: z.int(),
     created_at: Timestamp,
   })
@@ -143,7 +144,7 @@ export type Account = z.output<typeof Account>
 export const AccountInput = z
   .strictObject({
     name: Name.meta({ description: 'unique without regard to case' }),
-    email: Email.meta({ description: 'what its person signs in with' }),
+    email: Email.meta({ description: 'the address used to sign in' }),
     password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
   })
   .meta({ id: 'AccountWish' })
@@ -151,7 +152,7 @@ export const AccountInput = z
 export const PasswordReset = z
   .strictObject({
     password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
-    email: Email.optional().meta({ description: 'a new address; required when there is none yet' }),
+    email: Email.optional().meta({ description: 'a new address; required if there is none yet' }),
     remove_second_factor: z.boolean().default(false),
   })
   .meta({ id: 'PasswordReset' })
@@ -173,7 +174,7 @@ export const Session = z
     account: z.object({ id: Id('acct'), name: z.string(), email: z.string() }),
     totp_enabled: z.boolean(),
     created_at: Timestamp,
-    expires_at: Timestamp.meta({ description: 'when it ends, however much it is used; unused, it ends before' }),
+    expires_at: Timestamp.meta({ description: 'time at which it ends at the latest; it ends earlier when idle' }),
   })
   .meta({ id: 'Session' })
 export type Session = z.output<typeof Session>
@@ -182,7 +183,7 @@ export type Session = z.output<typeof Session>
 export const SessionEntry = z
   .object({
     id: Id('sess'),
-    current: z.boolean().meta({ description: 'whether it is the one that asks' }),
+    current: z.boolean().meta({ description: 'whether it is the session of this call' }),
     ip: z.string(),
     user_agent: z.string(),
     created_at: Timestamp,
@@ -197,8 +198,8 @@ export const SessionsEnded = z.object({ id: Id('acct'), deleted: z.literal(true)
 
 export const PasswordInput = z
   .strictObject({
-    email: Email.optional().meta({ description: 'a new address to sign in with; the one there is when left out' }),
-    current_password: Typed.optional().meta({ description: 'the one there is' }),
+    email: Email.optional().meta({ description: 'a new address to sign in with; unchanged if omitted' }),
+    current_password: Typed.optional().meta({ description: 'the present address' }),
     password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
   })
   .meta({ id: 'PasswordWish' })
@@ -207,15 +208,15 @@ export type PasswordInput = z.output<typeof PasswordInput>
 /** The first password of an account, and the token that allows setting it. */
 export const SetupInput = z
   .strictObject({
-    token: Typed.meta({ description: 'what follows #token= in the link' }),
-    email: Email.meta({ description: 'what one signs in with' }),
+    token: Typed.meta({ description: 'the part of the link after #token=' }),
+    email: Email.meta({ description: 'the address to sign in with' }),
     password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
   })
   .meta({ id: 'SetupWish' })
 export type SetupInput = z.output<typeof SetupInput>
 
 export const SetupLink = z
-  .object({ url: z.string().meta({ description: 'shown this once; good once' }), expires_at: Timestamp })
+  .object({ url: z.string().meta({ description: 'returned only once; can be used once' }), expires_at: Timestamp })
   .meta({ id: 'SetupLink' })
 export type SetupLink = z.output<typeof SetupLink>
 
@@ -223,19 +224,22 @@ export type SetupLink = z.output<typeof SetupLink>
 export const SecondFactorSetup = z
   .object({
     uri: z.string().meta({ description: 'otpauth://, for the QR code' }),
-    secret: z.string().meta({ description: 'the same in base32, to be typed' }),
-    recovery_codes: z.array(z.string()).meta({ description: 'each stands in for a code once' }),
+    secret: z.string().meta({ description: 'the secret in base32, for manual entry' }),
+    recovery_codes: z.array(z.string()).meta({ description: 'each replaces a code once' }),
   })
   .meta({ id: 'SecondFactorSetup' })
 export type SecondFactorSetup = z.output<typeof SecondFactorSetup>
 
 export const FactorInput = z
-  .strictObject({ password: Typed.meta({ description: 'the one that signs in' }) })
+  .strictObject({ password: Typed.meta({ description: 'the password used to sign in' }) })
   .meta({ id: 'FactorWish' })
 
 export const FactorCode = z.strictObject({ code: Typed }).meta({ id: 'FactorCode' })
 
 export const FactorProof = z
-  .strictObject({ password: Typed.optional(), code: Typed.optional().meta({ description: 'of the app, or a recovery code' }) })
-  .meta({ id: 'FactorProof', description: 'One of the two.' })
+  .strictObject({
+    password: Typed.optional(),
+    code: Typed.optional().meta({ description: 'a code of the app, or a recovery code' }),
+  })
+  .meta({ id: 'FactorProof', description: 'One of the two is required.' })
 export type FactorProof = z.output<typeof FactorProof>

@@ -24,7 +24,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       operator: true,
       summary: 'Add an account',
       description:
-        'Its person signs in with this address and password. Takes no Idempotency-Key: what would be kept of this body could be guessed from.',
+        'Its user signs in with this address and password. Takes no Idempotency-Key: a stored fingerprint of this body would make guessing possible.',
       body: AccountInput,
       reply: Account,
       status: 201,
@@ -39,7 +39,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       local: true,
       summary: 'Set the password of an account',
       description:
-        'Resets a lost password: ends all sessions, and removes the second factor if requested. Only on the machine of the box, by its own ' +
+        'Resets a lost password: ends all sessions, and removes the second factor if requested. Only on the machine of the box, through its local ' +
         'socket (pillarbox account password). Takes no Idempotency-Key.',
       body: PasswordReset,
       reply: Account,
@@ -56,7 +56,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
 const list = 'accounts'
 
 async function listed(accounts: Accounts, cursors: Cursors, { limit, cursor, offset }: Paging) {
-  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
   const start = cursor === undefined ? offset : cursors.read(list, cursor)
   const all = await accounts.list()
   const has_more = start + limit < all.length

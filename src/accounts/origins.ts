@@ -90,7 +90,7 @@ export class Origins {
     if (Date.parse(at) <= until) return
     throw new Fault(
       'forbidden',
-      `This secret of the key was replaced, or the one with which the key was made: ${param} can be no later than that one works, which is until ${iso(until)}. Use the new one.`,
+      `This secret of the key was replaced, or the secret that created the key was: ${param} can be no later than its end at ${iso(until)}. Use the new secret.`,
       { code: 'beyond_own', param },
     )
   }
@@ -135,7 +135,7 @@ export class Origins {
     if (row!.n > maxHolders) {
       throw new Fault(
         'forbidden',
-        `${maxHolders} keys that come from one another gave this key a new secret already. Rotate it with itself, or with a key that none of them made.`,
+        `${maxHolders} related keys have rotated this key already. Rotate it with itself, or with a key that none of them created.`,
         { code: 'too_many_rotators' },
       )
     }

@@ -29,12 +29,12 @@ export class People {
   async changePassword(caller: Caller, input: PasswordInput): Promise<Account> {
     const { database, clock, log, accounts, logins, hashes, sessions, keys } = this.#deps
     const { id } = await accounts.get(caller)
-    requireLasting(caller, 'decide how people sign in')
+    requireLasting(caller, 'change how users sign in')
     const before = await logins.of(id)
     if (before) await this.#requirePassword(caller, before, input.current_password, 'current_password')
     else requireNoKey(caller)
     const email = input.email ?? before?.email
-    if (email === undefined) throw invalid('email', 'email is required the first time: it is what you sign in with.', 'missing')
+    if (email === undefined) throw invalid('email', 'email is required the first time: it is used to sign in.', 'missing')
     requirePassword(input.password, email)
     const password = await hashes.hash(input.password)
     await database.transaction(async (tx) => {
@@ -62,7 +62,7 @@ export class People {
       const now = await this.#login(caller, tx)
       if (now.password !== login.password) throw changedMeanwhile()
       if (now.confirmed_at !== null) {
-        throw conflict('There is a second factor already. Remove it first: DELETE /v1/account/totp.', { code: 'totp_enabled' })
+        throw conflict('A second factor exists already. Remove it first: DELETE /v1/account/totp.', { code: 'totp_enabled' })
       }
       const made = await factor.begin(tx, now)
       return { ...made, uri: keyUri(login.email, made.secret) }
@@ -78,7 +78,7 @@ export class People {
         await keys.origins.requireAdmitted(tx, caller)
         const login = await this.#login(caller, tx)
         if (!login.second_factor || login.confirmed_at !== null) {
-          throw conflict('There is no second factor that waits to be confirmed. Begin with POST /v1/account/totp.', {
+          throw conflict('No second factor is waiting for confirmation. Start with POST /v1/account/totp.', {
             code: 'nothing_to_confirm',
           })
         }
@@ -102,7 +102,7 @@ export class People {
     const login = await this.#login(caller)
     if (!login.second_factor) throw notFound('second factor')
     if (proof.password === undefined && proof.code === undefined) {
-      throw invalid('password', 'Send the password, or a code of the second factor.', 'missing')
+      throw invalid('password', 'Send either the password or a code of the second factor.', 'missing')
     }
     if (proof.password !== undefined) await this.#requirePassword(caller, login, proof.password, 'password')
     else await this.#requireCode(caller, proof.code!)
@@ -128,7 +128,7 @@ export class People {
     if (password === undefined) throw invalid(param, `${param} is required: the account has a password.`, 'missing')
     await this.#counted(caller, 'password', async () => {
       if (await this.#deps.hashes.fits(password, login.password)) return
-      throw new Fault('forbidden', 'That is not the password of this account.', { code: 'wrong_password', param })
+      throw new Fault('forbidden', 'The password is wrong.', { code: 'wrong_password', param })
     })
   }
 
@@ -171,7 +171,7 @@ export class People {
       second?.right()
     } catch (error) {
       const wrong = error instanceof Fault && error.type === 'forbidden'
-      if (wrong) this.#deps.log.warn({ ...line(caller), why: error.code }, 'Proof refused')
+      if (wrong) this.#deps.log.warn({ ...line(caller), why: error.code }, 'Password or code rejected')
       else for (const one of [guess, second]) one?.undone()
       throw error
     }
@@ -180,7 +180,7 @@ export class People {
 
 /** A signed-in person has given the second factor, if there is one: a confirmation ends all sessions but the one that gave its code. */
 function requirePerson(caller: Caller): void {
-  requireSession(caller, 'Only a person who is signed in changes the second factor; no key does, whatever it holds.')
+  requireSession(caller, 'Only a signed-in user can change the second factor; a key cannot, regardless of its scopes.')
 }
 
 /**
@@ -191,7 +191,7 @@ function requireNoKey({ key_id }: Caller): void {
   if (key_id === null) return
   throw new Fault(
     'forbidden',
-    'No key sets the first password of an account. Use its one-time link, which the first start printed; the operator makes another on the ' +
+    'A key cannot set the first password of an account. Use its one-time link, which the first start printed; the operator creates another on the ' +
       'machine of the box: pillarbox account setup-link.',
     { code: 'setup_link_required' },
   )

@@ -121,7 +121,7 @@ export class Plan {
 
   #count(what: Counted): Count {
     const count = this.#counts.get(what)
-    if (!count) throw new Error(`Nobody counts ${what}.`)
+    if (!count) throw new Error(`No counter is registered for ${what}.`)
     return count
   }
 }
@@ -159,7 +159,7 @@ const words: Record<Exclude<Planned, 'storage_bytes'>, [one: string, many: strin
   aliases: ['alias', 'aliases', 'delete one'],
   webhooks: ['webhook', 'webhooks', 'delete one'],
   api_keys: ['API key', 'API keys', 'revoke one'],
-  phone_numbers: ['phone number', 'phone numbers', 'give one back'],
+  phone_numbers: ['phone number', 'phone numbers', 'release one'],
   cards: ['card', 'cards', 'cancel one'],
   totp_entries: ['one-time password', 'one-time passwords', 'delete one'],
   agents: ['agent', 'agents', 'delete one'],
@@ -169,14 +169,14 @@ const words: Record<Exclude<Planned, 'storage_bytes'>, [one: string, many: strin
 
 /** Fault forbidden, code `plan_limit_reached`: names the limit, the usage and a remedy. */
 export function reached(met: Reached): Fault {
-  return new Fault('forbidden', `${sentence(met)}, or have the operator raise limits.${met.what}.`, {
+  return new Fault('forbidden', `${sentence(met)}, or ask the operator to raise limits.${met.what}.`, {
     code: 'plan_limit_reached',
   })
 }
 
 function sentence({ what, most, used, more, month }: Reached): string {
   if (what === 'storage_bytes') {
-    return `This account may keep ${most} octets of messages and long texts, keeps ${used}, and this needs ${more} more: delete some messages`
+    return `This account may store ${most} bytes of messages and long texts, stores ${used}, and this needs ${more} more: delete some messages`
   }
   const [one, many, less] = words[what]
   const allowed = `${most} ${most === 1 ? one : many}`

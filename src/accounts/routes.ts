@@ -12,8 +12,8 @@ export function routes(keys: Keys): AnyRoute[] {
       scope: 'account:write',
       summary: 'Create an API key',
       description:
-        'The key is in this answer and never again. A key gives only scopes it holds, no more calls and no longer life than its own, and a bound ' +
-        'key only keys bound alike. Calls of keys that a key with a rate_limit of its own made count against that limit too.',
+        'The key is returned only in this response. A key can grant only its own scopes, rate limit and lifetime or less, and a bound ' +
+        'key can create only keys bound to the same identity. Calls of keys created by a key with a rate_limit count against that limit too.',
       body: NewApiKey,
       reply: ApiKeyWithSecret,
       status: 201,
@@ -32,11 +32,11 @@ export function routes(keys: Keys): AnyRoute[] {
     route('POST', '/api-keys/:id/rotate', {
       scope: 'account:write',
       receipt: ['key', 'key_prefix', 'expires_at'],
-      summary: 'Give a key a new secret',
+      summary: 'Rotate the secret of a key',
       description:
-        'The former one works for grace_seconds more: until then, as a key that expires then, so that nothing made with it lasts longer; it rotates and revokes no key ' +
-        '(forbidden, code former_secret). What was made with the key before stays. The key ends with the key that did this, and with what that one comes from, until a key that comes ' +
-        'from neither does it again. At most 16 may do it that come from one another (forbidden, code too_many_rotators).',
+        'The former secret works for another grace_seconds, like a key that expires then: nothing created with it lasts longer, and it cannot rotate or revoke keys ' +
+        '(forbidden, code former_secret). What the key created before stays. The key ends with the key that rotated it, and with the ancestors of that key, until a key descended ' +
+        'from neither rotates it again. At most 16 related keys may rotate one key (forbidden, code too_many_rotators).',
       body: Rotation,
       reply: ApiKeyWithSecret,
       secret: true,
@@ -46,10 +46,10 @@ export function routes(keys: Keys): AnyRoute[] {
       scope: 'account:write',
       summary: 'Revoke an API key',
       description:
-        'The next call with it is 401. What was made with it ends too: keys, also those it gave a new secret, webhooks, also those it ' +
-        'ever turned elsewhere, jobs that run, files of exports and scheduled e-mails; and what those keys made. A key that a key from elsewhere gave another secret since is let go, once the secret ' +
-        'before it works no more. The key that asks stays. With keep=true all of it stays, and ' +
-        'names the key in created_by. A last lasting key with account:write stays: a conflict, code last_key.',
+        'Further calls with it get 401. What it created ends too: keys, including those it rotated, webhooks, including those whose URL it ' +
+        'ever changed, running jobs, export files and scheduled e-mails; and what those keys created. A key that an unrelated key has rotated since is excepted, once the secret ' +
+        'before it has expired. The key that makes this call stays. With keep=true all of it stays, and ' +
+        'names the key in created_by. The last key with account:write and without expiry cannot be revoked: conflict, code last_key.',
       query: Revocation,
       reply: KeyRevoked,
       handle: ({ caller, params, query }) => keys.revoke(caller, params.id, query.keep),
@@ -63,7 +63,7 @@ export function planRoutes(plan: Plan): AnyRoute[] {
       scope: 'account:read',
       summary: 'Get the subscription',
       description:
-        'The limits of the account, and what it uses of them now. What would pass a limit is refused: 403, code plan_limit_reached. Not for keys that are bound to one identity.',
+        'The limits of the account and its present usage. A call that would exceed a limit is rejected: 403, code plan_limit_reached. Not available to keys that are bound to one identity.',
       reply: Subscription,
       handle: ({ caller }) => plan.subscription(caller),
     }),

@@ -27,7 +27,7 @@ export const DidDocument = z
 export type DidDocument = z.output<typeof DidDocument>
 
 const Registration = z.object({
-  agentId: z.union([z.int(), z.string()]).meta({ description: 'text where it is beyond 2^53' }),
+  agentId: z.union([z.int(), z.string()]).meta({ description: 'a string if it exceeds 2^53' }),
   agentRegistry: z.string().meta({ description: 'eip155:<chain>:<address>' }),
 })
 

@@ -177,14 +177,14 @@ function boxCard(box: Box): AgentCard {
   return {
     name: `Pillarbox at ${new URL(publicUrl).host}`,
     description:
-      'Gives software agents identities of their own: mail, text messages, one-time passwords, cards, and who they are.',
+      'Gives software agents their own identities: mail, text messages, one-time passwords, cards and public profiles.',
     version,
     supportedInterfaces: [{ url: `${publicUrl}/v1`, protocolBinding: `${publicUrl}/v1/openapi.json`, protocolVersion: '1.0' }],
     provider: provider(box),
     documentationUrl: `${publicUrl}/docs`,
     capabilities: unable,
     securitySchemes: {
-      key: { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'An API key of the box.' } },
+      key: { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'An API key of this box.' } },
     },
     securityRequirements: [{ schemes: { key: { list: [] } } }],
     defaultInputModes: ['application/json'],
@@ -193,7 +193,7 @@ function boxCard(box: Box): AgentCard {
       {
         id: 'identities',
         name: 'Identities',
-        description: 'Makes identities with addresses that receive and send, and agents that strangers can look up.',
+        description: 'Creates identities with addresses that receive and send mail, and agents with public profiles.',
         tags: ['identity', 'email', 'sms', 'did'],
       },
     ],

@@ -44,7 +44,7 @@ export const Erc8004Link = z
     tx_hash: z.string().optional(),
     status: z
       .literal('unverified')
-      .meta({ description: 'the box asks no chain: whether the registry says the same is for its readers to look up' }),
+      .meta({ description: 'the box does not query any chain: clients must check the registry themselves' }),
     created_at: Timestamp,
   })
   .meta({ id: 'Erc8004Link' })

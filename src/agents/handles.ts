@@ -35,10 +35,13 @@ export async function change(tx: Transaction, agentId: string, handle: string): 
   await claim(tx, agentId, handle)
   const had = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM agent_handles WHERE agent_id = ${agentId}`)
   if (had!.n <= maxFormer + 1) return
-  throw conflict(`This agent has had ${maxFormer} other handles, which stay its own; it can take back one of those.`, {
-    param: 'handle',
-    code: 'too_many_handles',
-  })
+  throw conflict(
+    `This agent has had ${maxFormer} other handles, which remain reserved for it; it can only return to one of those.`,
+    {
+      param: 'handle',
+      code: 'too_many_handles',
+    },
+  )
 }
 
 /** Finds and claims a free handle similar to this name, which is lower-case ASCII with dots, hyphens and underscores. */

@@ -15,7 +15,7 @@ const Description = z
   .max(2000)
   // bidirectional control characters could disguise a text
   .refine((text) => !/[\p{Cs}\u202a-\u202e\u2066-\u2069]/u.test(text) && !/\p{Cc}/u.test(text.replaceAll('\n', '')), {
-    error: 'must be text; line breaks are the only control characters in it',
+    error: 'must be text without control characters other than line breaks',
   })
 
 const PublicUrl = z.string().max(2048).refine(isPublicUrl, { error: 'must be an https:// URL without a user name or password' })
@@ -40,7 +40,7 @@ export const Agent = z
   .object({
     id: Id('agent'),
     identity_id: Id('ident'),
-    handle: z.string().meta({ description: 'unique on this box for ever' }),
+    handle: z.string().meta({ description: 'unique on this box, never reused' }),
     display_name: z.string(),
     description: z.string().nullable(),
     avatar_url: z.string().nullable(),
@@ -48,7 +48,7 @@ export const Agent = z
     links: z.array(z.object({ name: z.string(), url: z.string() })),
     metadata: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
     did: z.string().meta({ description: 'did:web, resolved at /v1/agents/{id}/did.json' }),
-    status: z.enum(['active', 'suspended']).meta({ description: 'as its identity is' }),
+    status: z.enum(['active', 'suspended']).meta({ description: 'the status of its identity' }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -57,16 +57,16 @@ export type Agent = z.output<typeof Agent>
 
 export const NewAgent = z
   .strictObject({
-    identity_id: Id('ident').meta({ description: 'whose public face it is; an identity has one' }),
+    identity_id: Id('ident').meta({ description: 'the identity of the agent; an identity has at most one agent' }),
     handle: Handle.optional().meta({
       description:
-        '2 to 39 of a-z, 0-9 and hyphen, in either case; unique on this box for ever. Made from the identity’s name when left out',
+        '2 to 39 of a-z, 0-9 and hyphen, in either case; unique on this box, never reused. Derived from the identity’s name if omitted',
     }),
-    display_name: Name.optional().meta({ description: 'the identity’s name when left out' }),
-    description: Description.nullable().optional().meta({ description: 'what it is for, at most 2000 characters; public' }),
+    display_name: Name.optional().meta({ description: 'the identity’s name if omitted' }),
+    description: Description.nullable().optional().meta({ description: 'its purpose, at most 2000 characters; public' }),
     avatar_url: PublicUrl.nullable().optional(),
-    capabilities: Capabilities.optional().meta({ description: 'what it can do, in words of your own' }),
-    links: Links.optional().meta({ description: 'where to find more; https only' }),
+    capabilities: Capabilities.optional().meta({ description: 'its capabilities, as free text' }),
+    links: Links.optional().meta({ description: 'links to more information; https only' }),
     metadata: Metadata.optional().meta({ description: 'free-form, at most 16 KiB; not public' }),
   })
   .meta({ id: 'NewAgent' })
@@ -74,7 +74,7 @@ export type NewAgent = z.output<typeof NewAgent>
 
 export const AgentChange = z
   .strictObject({
-    handle: Handle.optional().meta({ description: 'the one before stays its own, and may be taken back' }),
+    handle: Handle.optional().meta({ description: 'the previous handle remains reserved for the agent, which can return to it' }),
     display_name: Name.optional(),
     description: Description.nullable().optional(),
     avatar_url: PublicUrl.nullable().optional(),
@@ -90,7 +90,7 @@ export type AgentChange = z.output<typeof AgentChange>
 
 export const AgentFilter = z.strictObject({
   ...Paging.shape,
-  handle: Handle.optional().meta({ description: 'the agent of this handle, also of one it had before' }),
+  handle: Handle.optional().meta({ description: 'the agent with this handle, present or former' }),
   identity_id: Id('ident').optional(),
 })
 export type AgentFilter = z.output<typeof AgentFilter>
@@ -103,17 +103,12 @@ export const AgentGone = z.object({
   status: z.literal('deleted'),
 })
 
-export const agentCreated = eventType('agent.created', ['identities:read'], 'An agent was made.', Agent)
-export const agentUpdated = eventType(
-  'agent.updated',
-  ['identities:read'],
-  'An agent or what it is linked to was changed.',
-  Agent,
-)
+export const agentCreated = eventType('agent.created', ['identities:read'], 'An agent was created.', Agent)
+export const agentUpdated = eventType('agent.updated', ['identities:read'], 'An agent or its links were changed.', Agent)
 export const agentDeleted = eventType(
   'agent.deleted',
   ['identities:read'],
-  'An agent was deleted, by itself or with its identity.',
+  'An agent was deleted, alone or with its identity.',
   AgentGone,
 )
 

@@ -13,7 +13,7 @@ export function routes(agents: Agents): AnyRoute[] {
       scope: 'identities:write',
       summary: 'Create an agent',
       description:
-        'The public face of an identity: with it strangers can find out who writes to them. Its name, description, avatar, links and e-mail address ' +
+        'The public profile of an identity, with which recipients can look up a sender. Its name, description, avatar, links and e-mail address ' +
         'are public from now on.',
       body: NewAgent,
       reply: Agent,
@@ -32,7 +32,7 @@ export function routes(agents: Agents): AnyRoute[] {
     route('GET', '/agents', {
       scope: 'identities:read',
       summary: 'List agents',
-      description: 'Newest first. With `handle` the one agent of that handle, if it is of this account.',
+      description: 'Newest first. With `handle` only the agent with that handle, if it belongs to this account.',
       query: AgentFilter,
       reply: Page(Agent),
       handle: ({ caller, query }) => agents.list(caller, query),
@@ -46,7 +46,7 @@ export function routes(agents: Agents): AnyRoute[] {
     route('PATCH', '/agents/:id', {
       scope: 'identities:write',
       summary: 'Change an agent',
-      description: 'A handle that was changed stays the agent’s own: it still leads to it, and can be taken back.',
+      description: 'A former handle remains reserved for the agent: it still resolves to it, and the agent can return to it.',
       body: AgentChange,
       reply: Agent,
       example: { body: { description: 'Books tables and taxis.', metadata: { city: 'London' } } },
@@ -55,8 +55,7 @@ export function routes(agents: Agents): AnyRoute[] {
     route('DELETE', '/agents/:id', {
       scope: 'identities:write',
       summary: 'Delete an agent',
-      description:
-        'Its documents are gone, and its DID resolves no more. The identity stays; the handles are nobody’s ever after.',
+      description: 'Its documents are removed, and its DID no longer resolves. The identity stays; its handles are never reused.',
       reply: Deleted,
       handle: ({ caller, params }) => agents.remove(caller, params.id),
     }),
@@ -69,8 +68,8 @@ export function erc8004Routes(links: Erc8004Links): AnyRoute[] {
       scope: 'identities:write',
       summary: 'Link an agent to ERC-8004',
       description:
-        'Says that the agent is this token of an on-chain identity registry. The registration file says so from now on; the other half, the token’s ' +
-        'agentURI, is for the owner of the token to set.',
+        'States that the agent is this token of an on-chain identity registry, also in the registration file. The other half, the token’s ' +
+        'agentURI, must be set by the owner of the token.',
       body: NewErc8004Link,
       reply: Erc8004Link,
       status: 201,

@@ -144,7 +144,7 @@ export class Cards {
       const before = { ...row, ...budgetState(row, now) }
       const { budget_cents = before.budget_cents, currency = before.currency, period = before.period } = input
       if (currency !== before.currency && before.spent_cents > 0 && !reset) {
-        throw conflict(`What is spent is in ${before.currency}: the currency can be changed with reset_spent only.`, {
+        throw conflict(`Spending was recorded in ${before.currency}: the currency can be changed only with reset_spent.`, {
           code: 'currency_in_use',
           param: 'currency',
         })
@@ -234,7 +234,7 @@ function resetOf({ reset_spent, reset_spend }: LimitsChange): boolean {
 
 function one<Value>(param: string, other: string, value: Value | undefined, otherValue: Value | undefined): Value | undefined {
   if (value !== undefined && otherValue !== undefined && value !== otherValue) {
-    throw invalid(param, `Give ${param} or ${other}, not two different ones.`)
+    throw invalid(param, `Send ${param} or ${other}, not two different values.`)
   }
   return value ?? otherValue
 }

@@ -59,7 +59,7 @@ export class Ledger {
       const now = this.#deps.clock.now()
       const change = changeOf(input, reveal, budgetState(before, now).round)
       if (budgetState(before, now).spent_cents + change > Number.MAX_SAFE_INTEGER) {
-        throw invalid('amount_cents', 'amount_cents is more than the card can count.')
+        throw invalid('amount_cents', 'amount_cents exceeds what a card can record.')
       }
       const after = await tx.get<CardRow>(
         sql`UPDATE cards SET spent_cents = CASE WHEN ${spentAt(now)} + ${change} < 0 THEN 0 ELSE ${spentAt(now)} + ${change} END,
@@ -96,7 +96,7 @@ export class Ledger {
   async #reveal(tx: Transaction, card: CardRow, id: string): Promise<TransactionRow> {
     const row = await this.find(tx, id)
     if (row?.card_id === card.id && row.type === 'reveal' && row.allowed === 1 && row.reason === null) return row
-    throw invalid('reveal_id', 'reveal_id must be the id of a transaction by which this card was revealed.', 'no_such_reveal')
+    throw invalid('reveal_id', 'reveal_id must be the id of a reveal transaction of this card.', 'no_such_reveal')
   }
 }
 
@@ -123,7 +123,7 @@ export function toCardTransaction(row: TransactionRow): CardTransaction {
 async function requireUnreported(tx: Transaction, reveal: TransactionRow): Promise<void> {
   const known = await tx.get(sql`SELECT 1 FROM card_transactions WHERE reveal_id = ${reveal.id} AND type = 'report'`)
   if (known) {
-    throw conflict('What this reveal came to was reported already.', { code: 'already_reported', param: 'reveal_id' })
+    throw conflict('The amount of this reveal was reported already.', { code: 'already_reported', param: 'reveal_id' })
   }
 }
 

@@ -32,7 +32,7 @@ const Currency = z
   .string()
   .regex(/^[A-Za-z]{3}$/, { error: 'must be a currency code of three letters (ISO 4217), such as usd' })
   .transform((text) => text.toLowerCase())
-  .meta({ override: { type: 'string', pattern: '^[A-Za-z]{3}$' }, description: 'ISO 4217, kept in lower case' })
+  .meta({ override: { type: 'string', pattern: '^[A-Za-z]{3}$' }, description: 'ISO 4217, stored in lower case' })
 
 const Budget = z.object({ amount: z.int(), currency: z.string(), period: Period }).meta({ id: 'Budget' })
 
@@ -68,7 +68,7 @@ export const NewCard = z
       .max(10_924)
       .meta({
         override: { type: 'string', format: 'byte', maxLength: 10_924 },
-        description: 'base64 of nonce, ciphertext and tag of AES-256-GCM under the card key, which the box never sees',
+        description: 'base64 of nonce, ciphertext and tag of AES-256-GCM under the card key, which the box never receives',
       }),
     last4: z.string().regex(/^\d{4}$/, { error: 'must be the last four digits of the number' }),
     brand: z
@@ -78,13 +78,17 @@ export const NewCard = z
       .regex(/^[a-z0-9][a-z0-9 _-]{0,31}$/, { error: 'must be a name such as visa, of 1 to 32 letters, digits, spaces, - and _' })
       .meta({ override: { type: 'string', minLength: 1, maxLength: 32 }, description: 'kept in lower case' }),
     exp_month: z.int().min(1).max(12),
-    exp_year: z.int().min(1000, { error: 'must have four digits' }).max(9999).meta({ description: 'four digits, not past' }),
+    exp_year: z
+      .int()
+      .min(1000, { error: 'must have four digits' })
+      .max(9999)
+      .meta({ description: 'four digits, not in the past' }),
     card_name: CardName.optional().meta({ description: 'required, here or as label' }),
     label: CardName.optional().meta({ description: 'the same as card_name' }),
-    budget_cents: Amount.optional().meta({ description: 'in minor units of the currency; required, here or in budget' }),
-    currency: Currency.optional().meta({ description: 'ISO 4217, kept in lower case; usd unless said' }),
+    budget_cents: Amount.optional().meta({ description: 'in minor units of the currency; required here or in budget' }),
+    currency: Currency.optional().meta({ description: 'ISO 4217, stored in lower case; default usd' }),
     period: Period.optional().meta({
-      description: 'when spent_cents goes back to 0: one_time (never) unless said; in UTC, weeks on Monday',
+      description: 'when spent_cents is reset to 0: default one_time (never); in UTC, weeks start on Monday',
     }),
     budget: z
       .strictObject({ amount: Amount, currency: Currency.optional(), period: Period.optional() })
@@ -99,11 +103,11 @@ export const CardLimits = z
     card_id: Id('card'),
     budget_cents: z.int(),
     spent_cents: z.int(),
-    remaining_cents: z.int().meta({ description: 'budget less spent; below 0 when more was reported than budgeted' }),
+    remaining_cents: z.int().meta({ description: 'budget minus spent; below 0 if more was reported than budgeted' }),
     status: CardStatus,
     period: Period,
     currency: z.string(),
-    resets_at: Timestamp.nullable().meta({ description: 'when spent_cents goes back to 0; null for one_time' }),
+    resets_at: Timestamp.nullable().meta({ description: 'time at which spent_cents is reset to 0; null for one_time' }),
   })
   .meta({ id: 'CardLimits' })
 export type CardLimits = z.output<typeof CardLimits>
@@ -117,7 +121,7 @@ export const LimitsChange = z
       .strictObject({ amount: Amount.optional(), currency: Currency.optional(), period: Period.optional() })
       .optional()
       .meta({ description: 'the same as budget_cents, currency and period' }),
-    reset_spent: z.boolean().optional().meta({ description: 'true: spent_cents begins again at 0' }),
+    reset_spent: z.boolean().optional().meta({ description: 'true resets spent_cents to 0' }),
     reset_spend: z.boolean().optional().meta({ description: 'the same as reset_spent' }),
   })
   .meta({ id: 'LimitsChange' })
@@ -132,13 +136,13 @@ export const CardTransaction = z
     id: Id('txn'),
     card_id: Id('card'),
     type: z.enum(['reveal', 'report', 'refund', 'reset']),
-    amount_cents: z.int().nullable().meta({ description: 'null for a reveal that names none' }),
+    amount_cents: z.int().nullable().meta({ description: 'null for a reveal without an amount' }),
     allowed: z.boolean(),
     reason: RevealReason.nullable().meta({
-      description: 'why a reveal was refused; repeated: handed out again for the same Idempotency-Key, charging nothing',
+      description: 'why a reveal was rejected; repeated: returned again for the same Idempotency-Key, without a charge',
     }),
-    reveal_id: Id('txn').nullable().meta({ description: 'the reveal that this reports, refunds or repeats' }),
-    spent_cents: z.int().meta({ description: 'of the card, after it' }),
+    reveal_id: Id('txn').nullable().meta({ description: 'the reveal that this transaction reports, refunds or repeats' }),
+    spent_cents: z.int().meta({ description: 'of the card, after this transaction' }),
     key_id: Id('key').nullable(),
     ip: z.string(),
     user_agent: z.string(),
@@ -155,7 +159,7 @@ export const NewTransaction = z
     amount_cents: Amount,
     reveal_id: Id('txn')
       .optional()
-      .meta({ description: 'the reveal it belongs to; a report then replaces what that reserved, once' }),
+      .meta({ description: 'the reveal it belongs to; the first report for a reveal replaces the amount it reserved' }),
     description: Text.optional(),
   })
   .meta({ id: 'NewTransaction' })
@@ -166,8 +170,8 @@ export type TransactionFilter = z.output<typeof TransactionFilter>
 
 export const RevealInput = z
   .strictObject({
-    amount_cents: Amount.optional().meta({ description: 'reserved of the budget; refused when too little is left' }),
-    purpose: Text.optional().meta({ description: 'what for; kept in the transactions' }),
+    amount_cents: Amount.optional().meta({ description: 'the amount to reserve of the budget; rejected if too little is left' }),
+    purpose: Text.optional().meta({ description: 'the purpose; stored with the transaction' }),
   })
   .meta({ id: 'RevealWish' })
 export type RevealInput = z.output<typeof RevealInput>
@@ -182,15 +186,15 @@ export const RevealQuery = z.strictObject({
     .optional()
     .meta({
       override: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-      description: 'reserved of the budget; refused when too little is left',
+      description: 'the amount to reserve of the budget; rejected if too little is left',
     }),
-  purpose: Text.optional().meta({ description: 'what for; kept in the transactions' }),
+  purpose: Text.optional().meta({ description: 'the purpose; stored with the transaction' }),
 })
 
 /** The only response that contains the encrypted data. */
 export const Revealed = z
   .object({
-    encrypted_data: z.string().meta({ description: 'base64, exactly as it was given' }),
+    encrypted_data: z.string().meta({ description: 'base64, exactly as it was stored' }),
     card: Card,
     transaction: CardTransaction,
   })
@@ -201,18 +205,18 @@ export type Revealed = z.output<typeof Revealed>
 export const CardRevealed = z.object({ ...Card.shape, transaction: CardTransaction }).meta({ id: 'CardRevealed' })
 
 export const cardCreated = eventType('card.created', ['cards:read'], 'A card was stored.', Card)
-export const cardRevealed = eventType('card.revealed', ['cards:read'], "A card's encrypted data was handed out.", CardRevealed)
+export const cardRevealed = eventType('card.revealed', ['cards:read'], "A card's encrypted data was revealed.", CardRevealed)
 export const cardFrozen = eventType('card.frozen', ['cards:read'], 'A card was frozen.', Card)
 export const cardUnfrozen = eventType('card.unfrozen', ['cards:read'], 'A frozen card is active again.', Card)
 export const cardCancelled = eventType(
   'card.cancelled',
   ['cards:read'],
-  'A card was cancelled, by itself or with its identity; its encrypted data is destroyed.',
+  'A card was cancelled, alone or with its identity; its encrypted data was destroyed.',
   Card,
 )
 export const cardLimitsUpdated = eventType(
   'card.limits_updated',
   ['cards:read'],
-  "A card's budget, currency or period was changed, or what is spent of it set back.",
+  "A card's budget, currency or period was changed, or its spent amount reset.",
   Card,
 )

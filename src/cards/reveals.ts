@@ -113,7 +113,7 @@ export class Reveals {
 const refusals: Record<Refusal, string> = {
   card_frozen: 'The card is frozen; unfreeze it first.',
   card_cancelled: 'The card is cancelled, and its encrypted data is destroyed.',
-  budget_exceeded: 'The budget of the card does not allow this: too little of it is left.',
+  budget_exceeded: 'The remaining budget of the card is too small.',
 }
 
 /** The reason why a card was not revealed. */

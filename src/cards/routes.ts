@@ -21,10 +21,10 @@ import type { Reveals } from './reveals.ts'
 const route = routeOf('Cards')
 
 const whatRevealDoes =
-  'With amount_cents, that much of the budget is reserved in the same step that checks it: reveals at the same time never reserve more than ' +
-  'there is. Refused are a frozen card, a cancelled one, and what the budget does not allow (forbidden, codes card_frozen, card_cancelled, ' +
-  'budget_exceeded). Every attempt is among the transactions. A repetition with the same Idempotency-Key reads the card again and charges ' +
-  'nothing; the encrypted data is never kept with the key.'
+  'With amount_cents, that amount of the budget is checked and reserved atomically: concurrent reveals never reserve more than ' +
+  'is left. Rejected if the card is frozen or cancelled, or the budget is too small (forbidden, codes card_frozen, card_cancelled, ' +
+  'budget_exceeded). Every attempt is recorded as a transaction. A repetition with the same Idempotency-Key reads the card again and charges ' +
+  'nothing; the encrypted data is never stored with the key.'
 
 export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute[] {
   return [
@@ -32,8 +32,8 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       scope: 'cards:write',
       summary: 'Store a card',
       description:
-        'The number, expiry and security code are encrypted by you, under a card key that the box never sees; if you lose it, nobody can read ' +
-        'them. What is readable is refused. The budget and the name each have two spellings.',
+        'The client encrypts the number, expiry and security code with a card key that the box never receives; if the key is lost, nobody can read ' +
+        'them. Unencrypted data is rejected. The budget and the name can each be given in two forms.',
       body: NewCard,
       reply: Card,
       status: 201,
@@ -54,7 +54,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('GET', '/identities/:id/cards', {
       scope: 'cards:read',
       summary: 'List cards',
-      description: 'Newest first, cancelled ones too. Never with what is secret of them.',
+      description: 'Newest first, including cancelled ones. Without their encrypted data.',
       query: Paging,
       reply: Page(Card),
       handle: ({ caller, params, query }) => cards.list(caller, params.id, query),
@@ -79,7 +79,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('GET', '/cards/:id/reveal', {
       scope: 'cards:read',
       summary: 'Reveal a card by GET',
-      description: `The same for clients that ask with GET; only with an API key in the Authorization header. ${whatRevealDoes}`,
+      description: `The same for clients that use GET; only with an API key in the Authorization header. ${whatRevealDoes}`,
       query: RevealQuery,
       reply: Revealed,
       secret: true,
@@ -99,7 +99,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       stores: false,
       scope: 'cards:write',
       summary: 'Freeze a card',
-      description: 'Once this is answered no reveal succeeds. A frozen card stays frozen.',
+      description: 'After the response no reveal succeeds. A card that is frozen already stays frozen.',
       reply: Card,
       handle: ({ caller, params }) => cards.freeze(caller, params.id),
     }),
@@ -114,7 +114,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       stores: false,
       scope: 'cards:write',
       summary: 'Cancel a card',
-      description: 'For ever: its encrypted data is destroyed. What it was and what was spent stays to be read.',
+      description: 'Permanent: its encrypted data is destroyed. The card and its transactions remain readable.',
       reply: Card,
       handle: ({ caller, params }) => cards.cancel(caller, params.id),
     }),
@@ -129,7 +129,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       receipt: ['card_id'],
       summary: "Change a card's limits",
       description:
-        'A new period keeps what is spent until it ends. A budget below what is spent refuses every reveal until then.',
+        'A new period keeps the spent amount until it ends. With a budget below the spent amount, every reveal is rejected until then.',
       body: LimitsChange,
       reply: CardLimits,
       example: { body: { budget_cents: 75_000, reset_spent: true } },
@@ -139,17 +139,17 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       scope: 'cards:read',
       summary: "List a card's transactions",
       description:
-        'Newest first: every reveal, allowed or not, what was reported and refunded, and when what is spent was set back.',
+        'Newest first: every reveal, allowed or rejected, every report and refund, and every reset of the spent amount.',
       query: TransactionFilter,
       reply: Page(CardTransaction),
       handle: ({ caller, params, query }) => ledger.list(caller, params.id, query),
     }),
     route('POST', '/cards/:id/transactions', {
       scope: 'cards:write',
-      summary: 'Record what was spent',
+      summary: 'Record spending',
       description:
-        'A report adds real spending; one with reveal_id replaces what that reveal reserved by the real amount, once. It is never refused for ' +
-        'the budget: remaining_cents may fall below 0. A refund takes off what is spent, down to 0.',
+        'A report adds real spending; with reveal_id, the first one replaces the amount reserved by that reveal. It is never rejected because of ' +
+        'the budget: remaining_cents may fall below 0. A refund reduces the spent amount, down to 0.',
       body: NewTransaction,
       reply: CardTransaction,
       status: 201,
@@ -162,7 +162,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
 /** Browsers send a session's cookie with any followed link, which must not charge a card. */
 function requireKey({ key_id }: Caller): void {
   if (key_id !== null) return
-  throw new Fault('forbidden', 'A card is revealed by GET only with an API key; with a session, use POST.', {
+  throw new Fault('forbidden', 'A card can be revealed by GET only with an API key; with a session, use POST.', {
     code: 'key_required',
   })
 }

@@ -26,7 +26,7 @@ export async function rowOf(reader: Reader, caller: Caller, id: string): Promise
 /** The same for changes; throws Fault conflict for a cancelled card. */
 export async function livingRowOf(reader: Reader, caller: Caller, id: string): Promise<CardRow> {
   const row = await rowOf(reader, caller, id)
-  if (row.status === 'cancelled') throw conflict('The card is cancelled: nothing of it can change.', { code: 'card_cancelled' })
+  if (row.status === 'cancelled') throw conflict('The card is cancelled and cannot be changed.', { code: 'card_cancelled' })
   return row
 }
 

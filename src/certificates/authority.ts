@@ -92,7 +92,7 @@ export class Authority {
       await until(signal, async () => {
         const authorizations = await client.getAuthorizations(order)
         const refused = authorizations.find(({ status }) => status !== 'valid' && status !== 'pending')
-        if (refused) throw new AuthorityError(`${refused.identifier.value}: the CA said: ${reasonOf(refused)}`)
+        if (refused) throw new AuthorityError(`${refused.identifier.value}: CA error: ${reasonOf(refused)}`)
         return authorizations.every(({ status }) => status === 'valid')
       })
     } finally {
@@ -106,7 +106,7 @@ export class Authority {
     const [, request] = await crypto.createCsr({ altNames: [...names] }, key)
     let current = await client.finalizeOrder(order, request)
     await until(signal, async () => {
-      if (current.status === 'invalid') throw new AuthorityError(`The CA made no certificate for ${names.join(', ')}`)
+      if (current.status === 'invalid') throw new AuthorityError(`The CA issued no certificate for ${names.join(', ')}`)
       if (current.status === 'valid') return true
       current = await client.getOrder(order)
       return false
@@ -120,7 +120,7 @@ async function until(signal: AbortSignal, look: () => Promise<boolean>): Promise
     if (await look()) return
     await sleep(pause, undefined, { signal })
   }
-  throw new AuthorityError('The CA had not decided after two minutes')
+  throw new AuthorityError('The CA did not decide within two minutes')
 }
 
 function reasonOf({ status, challenges }: Authorization): string {
@@ -147,7 +147,7 @@ function refusalIn({ status, headers, data }: CaAnswer): AuthorityError | undefi
   const said = [problem, ...(Array.isArray(problem.subproblems) ? (problem.subproblems as unknown[]) : [])]
     .map(describeProblem)
     .filter(Boolean)
-  const words = said.length > 0 ? `The CA said: ${said.join('; ')}` : `The CA answered ${status}`
+  const words = said.length > 0 ? `CA error: ${said.join('; ')}` : `The CA answered ${status}`
   const kind = typeof problem.type === 'string' ? ` (${problem.type.replace(/^urn:ietf:params:acme:error:/, '')})` : ''
   return new AuthorityError(`${words}${kind}`.slice(0, 1000), pauseOf(headers['retry-after']))
 }

@@ -140,7 +140,7 @@ export class Certificates {
 
   #selected(use: Use): Pair {
     const pair = this.#files.get(use)?.pair ?? this.#obtained.get(main) ?? this.#own
-    if (!pair) throw new Error('no certificate is there before the start')
+    if (!pair) throw new Error('no certificate is available before the start')
     return pair
   }
 

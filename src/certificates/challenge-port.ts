@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { AddressLimiter } from '../http/server/address-limiter.ts'
 import { Listener } from '../http/server/listener.ts'
 import { newId } from '../core/ids.ts'
-import { Networks } from '../net/networks.ts'
+import { ConnectionLimiter } from '../net/connection-limiter.ts'
+import type { Endpoint } from '../net/listen.ts'
 import { challengePath, type Challenges } from './challenges.ts'
 
-/** The most open connections, and from one address: a CA needs few. */
-const maxConnections = { all: 200, perAddress: 20 }
+/** A CA needs few connections. */
+const limits = { max_connections: 200, max_connections_per_address: 20 }
 
 /** Port 80: answers ACME challenges, and redirects all other requests to the API. */
 export class ChallengePort {
@@ -23,14 +23,14 @@ export class ChallengePort {
       () => ({ body: '', requestId: newId('req') }),
       {
         timeout: { headers: 5000, request: 10_000, keepAlive: 5000, idle: 15_000 },
-        limiter: new AddressLimiter({ perAddress: maxConnections.perAddress, trusted: new Networks([]) }),
+        limiter: new ConnectionLimiter(() => limits),
       },
     )
   }
 
   /** Throws when the port is in use, or not permitted. */
-  start(listen: string): Promise<AddressInfo> {
-    return this.#listener.start(listen, maxConnections.all)
+  start(listen: Endpoint): Promise<AddressInfo> {
+    return this.#listener.start(listen, limits.max_connections)
   }
 
   async stop(): Promise<void> {

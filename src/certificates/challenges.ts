@@ -22,7 +22,7 @@ export class Challenges {
   /** Returns a function that removes it. Throws a sentence when it cannot be published. */
   async post(token: string, text: string): Promise<() => Promise<void>> {
     // it becomes a file name, and comes from outside (RFC 8555 8.1: base64url)
-    if (!/^[\w-]{1,200}$/.test(token)) throw new Error('The CA gave a token that is none')
+    if (!/^[\w-]{1,200}$/.test(token)) throw new Error('The CA sent an invalid challenge token')
     this.#open.set(token, text)
     const webroot = this.#webroot()
     if (webroot !== undefined) await publish(webroot, token, text)

@@ -7,24 +7,24 @@ import { eventType } from '../events/model.ts'
 export const Certificate = z
   .object({
     uses: z.array(z.enum(['mail', 'api'])).meta({
-      description: 'who shows it: mail is SMTP (STARTTLS and submission), api the REST API; empty while nobody does',
+      description: 'the services that use it: mail is SMTP (STARTTLS and submission), api the REST API; empty while unused',
     }),
     source: z
       .enum(['file', 'acme', 'self_signed'])
-      .meta({ description: 'files named in the settings, obtained by ACME, or made by the box itself' }),
-    names: z.array(z.string()).meta({ description: 'the host names it bears, or is to bear' }),
-    file: z.string().meta({ description: 'where it is kept on the box' }),
+      .meta({ description: 'files named in the settings, obtained by ACME, or self-signed' }),
+    names: z.array(z.string()).meta({ description: 'the host names it contains, or should contain' }),
+    file: z.string().meta({ description: 'its path on the box' }),
     issuer: z.string().nullable().meta({ description: 'null while there is none' }),
     fingerprint: z.string().nullable().meta({ description: 'SHA-256, in hexadecimal' }),
     not_before: Timestamp.nullable(),
     not_after: Timestamp.nullable(),
-    renew_at: Timestamp.nullable().meta({ description: 'from when on ACME asks for the next' }),
-    tried_at: Timestamp.nullable().meta({ description: 'when the CA was last asked' }),
+    renew_at: Timestamp.nullable().meta({ description: 'time from which ACME requests the next one' }),
+    tried_at: Timestamp.nullable().meta({ description: 'time of the last request to the CA' }),
     next_try_at: Timestamp.nullable().meta({ description: 'after a failure' }),
     problem: z
       .string()
       .nullable()
-      .meta({ description: 'why there is none, or none newer: what is wrong with the files, or what the CA said' }),
+      .meta({ description: 'why there is none, or none newer: the fault of the files, or the error of the CA' }),
   })
   .meta({ id: 'Certificate' })
 export type Certificate = z.output<typeof Certificate>
@@ -47,7 +47,7 @@ const readers: Scope[] = ['identities:read']
 export const certificateRenewed = eventType(
   'certificate.renewed',
   readers,
-  'A certificate was obtained by ACME, or replaced in its files; it is shown from now on.',
+  'A certificate was obtained by ACME, or replaced in its files; it is in use from now on.',
   Certificate,
 )
 export const certificateFailed = eventType(

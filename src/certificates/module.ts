@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { formatEndpoint } from '../core/domain-names.ts'
 import type { Config } from '../config.ts'
 import type { CronJob } from '../core/cron.ts'
 import { conflict } from '../core/fault.ts'
@@ -52,7 +51,7 @@ export class CertificatesModule implements Module {
     ]
     metrics.gauge(
       'pillarbox_certificate_end_seconds',
-      'When each certificate runs out, in seconds since 1970, by where it is from and its first name',
+      'Unix time at which each certificate expires, by source and first host name',
       async (gauge) => {
         gauge.reset()
         for (const { source, names, not_after } of await this.list()) {
@@ -71,7 +70,7 @@ export class CertificatesModule implements Module {
     const { listen } = this.#deps.config.acme ?? {}
     if (listen) {
       this.#port = new ChallengePort(this.#challenges, this.#deps.publicUrl)
-      await this.#port.start(formatEndpoint(listen))
+      await this.#port.start(listen)
     }
     this.#begun = true
   }
@@ -128,10 +127,10 @@ export class CertificatesModule implements Module {
   }
 
   async #renew(host: string | undefined): Promise<void> {
-    if (!this.#begun) throw conflict('The box does not run, so no CA could reach it. Start it first.', { code: 'not_running' })
+    if (!this.#begun) throw conflict('The box is not running, so no CA can reach it. Start it first.', { code: 'not_running' })
     await this.current.refresh()
     if (!this.#acme && host !== undefined) {
-      throw conflict('The settings ask for no certificates by ACME (acme.agree_terms).', { code: 'acme_not_configured' })
+      throw conflict('ACME is not enabled (acme.agree_terms).', { code: 'acme_not_configured' })
     }
     await this.#acme?.renewal.now(host)
   }
@@ -145,7 +144,7 @@ export class CertificatesModule implements Module {
         await database.transaction((tx) => events.append(tx, type, { account_id: account, identity_id: null, data }))
       }
     } catch (error) {
-      log.error({ err: error }, 'the event of a certificate could not be written')
+      log.error({ err: error }, 'event of a certificate could not be written')
     }
   }
 }

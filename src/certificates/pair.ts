@@ -27,9 +27,9 @@ export function flaw({ cert, key }: Pair): string | null {
   if (whole.length !== cert.split('-----BEGIN').length - 1) return 'a certificate is incomplete'
   if (!whole.every((text) => attempt(() => new X509Certificate(text)))) return 'a certificate is damaged'
   const secret = attempt(() => createPrivateKey(key))
-  if (!secret) return 'the private key is incomplete, damaged or under a passphrase'
-  if (!new X509Certificate(cert).checkPrivateKey(secret)) return 'the private key is not that of the certificate'
-  return attempt(() => createSecureContext({ cert, key })) ? null : 'TLS does not take the certificate: its key is too weak'
+  if (!secret) return 'the private key is incomplete, damaged or protected by a passphrase'
+  if (!new X509Certificate(cert).checkPrivateKey(secret)) return 'the private key does not belong to the certificate'
+  return attempt(() => createSecureContext({ cert, key })) ? null : 'TLS does not accept the certificate: its key is too weak'
 }
 
 /** Parses a valid certificate; of a chain the first. */

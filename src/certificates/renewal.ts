@@ -70,7 +70,7 @@ export class Renewer {
 
   /** Aborts the running attempt. */
   async stop(): Promise<void> {
-    this.#stop.abort(new Error('the box stops'))
+    this.#stop.abort(new Error('the box is stopping'))
     await this.#running
   }
 
@@ -109,7 +109,7 @@ export class Renewer {
     const retryAfter = Math.min(...pauses)
     if (open.length > 0 && retryAfter > 0) {
       const names = open.map(({ hosts }) => hosts.join(', ')).join('; ')
-      throw new Fault('rate_limited', `Tried too often within the hour, so that the CA would lock us out: ${names}.`, {
+      throw new Fault('rate_limited', `Too many attempts within the hour (CA rate limit): ${names}.`, {
         code: 'acme_tries',
         retryAfter,
       })
@@ -123,7 +123,7 @@ export class Renewer {
     this.#idle = false
     const running = this.#running
       .then(() => (this.#stop.signal.aborted ? undefined : work()))
-      .catch((error: unknown) => this.#deps.log.error({ err: error }, 'certificates could not be seen to'))
+      .catch((error: unknown) => this.#deps.log.error({ err: error }, 'check of the certificates failed'))
       .finally(() => {
         if (this.#running === running) this.#idle = true
       })
@@ -187,7 +187,7 @@ export class Renewer {
     }
     // stored first: a process killed during an attempt must not repeat it at once
     await acmeStore.note(name, state)
-    log.info({ names: hosts }, 'a certificate is being asked for')
+    log.info({ names: hosts }, 'requesting a certificate')
     const outcome = await this.#obtained(hosts).catch((error: unknown) => error)
     if (outcome instanceof Error) {
       // an attempt that we aborted is not a failure
@@ -196,22 +196,22 @@ export class Renewer {
       const next_try_at = Math.max(state.next_try_at ?? 0, clock.now() + pause)
       const problem = outcome.message
       await acmeStore.note(name, { ...state, next_try_at, problem })
-      log.warn({ names: hosts, problem, next_try_at: iso(next_try_at) }, 'a certificate could not be obtained')
+      log.warn({ names: hosts, problem, next_try_at: iso(next_try_at) }, 'certificate could not be obtained')
       return settled(wanted, failures === 1 || stableReason(problem) !== stableReason(before?.problem ?? ''))
     }
     const pair = outcome as Pair
     await acmeStore.save(name, pair)
     await acmeStore.note(name, { ...state, failures: 0, next_try_at: null, problem: null })
     this.#pairs.set(name, pair)
-    log.info({ names: hosts, not_after: iso(readingOf(pair.cert).not_after) }, 'a certificate was obtained')
+    log.info({ names: hosts, not_after: iso(readingOf(pair.cert).not_after) }, 'certificate obtained')
     await settled(wanted, true)
   }
 
   async #obtained(hosts: readonly string[]): Promise<Pair> {
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(longest)])
     const pair = await this.#deps.obtain(hosts, signal)
-    const fault = flaw(pair) ?? (hosts.every((host) => covers(pair.cert, host)) ? null : 'it does not bear all names')
-    if (fault !== null) throw new AuthorityError(`The CA gave a certificate that cannot be used: ${fault}`)
+    const fault = flaw(pair) ?? (hosts.every((host) => covers(pair.cert, host)) ? null : 'it does not contain all host names')
+    if (fault !== null) throw new AuthorityError(`The CA issued an unusable certificate: ${fault}`)
     return pair
   }
 }

@@ -22,7 +22,7 @@ export function routes(parts: {
       scope: 'account:read',
       operator: true,
       summary: 'List certificates',
-      description: 'Those the box shows, and those it should show: where each is from, until when it is good, and what is wrong.',
+      description: 'The certificates the box uses or should use, with their source, expiry and problems.',
       reply: Page(Certificate),
       handle: all,
     }),
@@ -32,7 +32,7 @@ export function routes(parts: {
       reads: ['account:read'],
       summary: 'Renew certificates',
       description:
-        'Looks at the files again, and asks the CA now for what is missing or due, or for the one that names a host, due or not. Answers all certificates once the CA has spoken; what it refused says so in problem. Each is tried four times an hour at most: rate_limited, code acme_tries.',
+        'Reads the files again, and requests missing or due certificates from the CA, or the one for a given host even if it is not due. Returns all certificates once the CA has responded; a failure is stated in problem. Each is tried at most four times an hour: rate_limited, code acme_tries.',
       body: Renewal,
       reply: Page(Certificate),
       timeout: longest,

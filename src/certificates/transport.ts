@@ -45,9 +45,9 @@ export function speak(url: string, method: string, data: unknown, { ca, agent, s
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void =>
       reject(
-        error instanceof AuthorityError ? error : new AuthorityError(`${host} could not be asked: ${error.message}`, 0, error),
+        error instanceof AuthorityError ? error : new AuthorityError(`${host} could not be reached: ${error.message}`, 0, error),
       )
-    if (URL.parse(url)?.protocol !== 'https:') return fail(new Error('it is no https URL'))
+    if (URL.parse(url)?.protocol !== 'https:') return fail(new Error('it is not an https URL'))
     const call = request(url, {
       method: method.toUpperCase(),
       headers,
@@ -55,7 +55,7 @@ export function speak(url: string, method: string, data: unknown, { ca, agent, s
       signal,
       ...(ca === undefined ? {} : { ca }),
     })
-    call.setTimeout(timeout, () => call.destroy(new Error(`it was silent for ${timeout / 1000} s`)))
+    call.setTimeout(timeout, () => call.destroy(new Error(`no response within ${timeout / 1000} s`)))
     call.on('error', fail)
     call.on('response', (answer) => void read(answer, host).then(resolve, fail))
     call.end(body)
@@ -67,7 +67,7 @@ async function read(answer: IncomingMessage, host: string): Promise<CaAnswer> {
   let size = 0
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > largest) throw new AuthorityError(`${host} answered more than ${largest} octets`)
+    if (size > largest) throw new AuthorityError(`the response of ${host} is larger than ${largest} bytes`)
     chunks.push(chunk)
   }
   const text = Buffer.concat(chunks).toString('utf8')
@@ -79,6 +79,6 @@ function parsed(text: string, host: string): unknown {
   try {
     return parseForeign(text, 'The answer')
   } catch {
-    throw new AuthorityError(`${host} answered what is no JSON`)
+    throw new AuthorityError(`the response of ${host} is not JSON`)
   }
 }

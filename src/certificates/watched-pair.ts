@@ -112,10 +112,7 @@ export class WatchedPair {
     if (pair.cert === this.#pair.cert && pair.key === this.#pair.key) return
     this.#pair = pair
     const { names, not_after } = readingOf(pair.cert)
-    this.#log.info(
-      { names, not_after: new Date(not_after).toISOString() },
-      'a certificate was replaced, and is shown from now on',
-    )
+    this.#log.info({ names, not_after: new Date(not_after).toISOString() }, 'certificate replaced; the new one is in use')
     this.#renewed()
   }
 
@@ -127,7 +124,7 @@ export class WatchedPair {
     const left = this.#since + secondThought - performance.now()
     if (left > 0) return this.#readIn(left)
     this.#reported = fault
-    this.#log.warn({ problem: fault }, 'a certificate was replaced by what cannot be used; the former is still shown')
+    this.#log.warn({ problem: fault }, 'certificate was replaced by an unusable one; the former is still in use')
   }
 }
 

@@ -3,7 +3,9 @@ import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { version } from '../version.ts'
 import { type Config, ConfigError, controlSocket } from '../config.ts'
-import { about, asRoot, type Line, openingRemedy, seenFromOutside, summary } from '../unopened.ts'
+import { about } from '../ops/doctor/check.ts'
+import { type Line, summary } from '../ops/doctor/model.ts'
+import { asRoot } from '../ops/doctor/remedies.ts'
 import { answers, type BoxOptions, holdsBox, ofBox, settingsOf, withBox } from './support/box.ts'
 import { actAsBoxUser, mustBeOpen } from './support/owner.ts'
 import { exits } from './support/refuse.ts'
@@ -39,10 +41,11 @@ async function examined(options: BoxOptions): Promise<Findings> {
     if (!(error instanceof ConfigError)) throw error
     return { lines: error.problems.map((problem) => configFault(problem)), looked: !isDenied(error) }
   }
-  const besides = async (line: Line, looked = true): Promise<Findings> => ({
-    lines: [...(await seenFromOutside(config, version)), line],
-    looked,
-  })
+  const besides = async (line: Line, looked = true): Promise<Findings> => {
+    // loaded when needed: the checks of DNS and mail take longer to load than most commands to run
+    const { seenFromOutside } = await import('../unopened.ts')
+    return { lines: [...(await seenFromOutside(config, version)), line], looked }
+  }
   const data = about('data', config.data_dir)
   if (process.geteuid?.() !== 0 && !isOpen(config.data_dir)) {
     return besides(data.fail('This user may not read it: only what can be seen from outside was checked.', asRoot), false)
@@ -61,6 +64,7 @@ async function examined(options: BoxOptions): Promise<Findings> {
     return { lines, looked: true }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
+    const { openingRemedy } = await import('../unopened.ts')
     return besides(data.fail(message, openingRemedy(error, config)))
   }
 }

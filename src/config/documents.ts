@@ -39,13 +39,13 @@ function exact(value: unknown): string {
 const opening = [
   '# yaml-language-server: $schema=./pillarbox.schema.json',
   '#',
-  '# Every setting of Pillarbox, as it is when nothing is said. Take away the # before a name to change it.',
-  '# This file is ./pillarbox.yaml, or what PILLARBOX_CONFIG or --config names. Check it with: pillarbox config check',
+  '# Every setting of Pillarbox with its default. To change one, remove the # before its name.',
+  '# This file is ./pillarbox.yaml, or the path in PILLARBOX_CONFIG or --config. Check it with: pillarbox config check',
   '#',
-  '# A variable wins over this file: PILLARBOX_ and the path in capitals, with __ between levels, as in',
-  '# PILLARBOX_HTTP__LISTEN=127.0.0.1:8080 or PILLARBOX_DNS__SERVERS=127.0.0.1:53,[::1]:53 (commas in lists; empty is not set).',
-  '# A secret may lie in a file: token_file here, PILLARBOX_METRICS__TOKEN_FILE, or a systemd credential pillarbox.metrics.token.',
-  '# Relative paths start at the working directory.',
+  '# An environment variable overrides this file: PILLARBOX_ and the path in capitals, with __ between levels, as in',
+  '# PILLARBOX_HTTP__LISTEN=127.0.0.1:8080 or PILLARBOX_DNS__SERVERS=127.0.0.1:53,[::1]:53 (lists are separated by commas; an empty variable is ignored).',
+  '# A secret can be read from a file: token_file here, PILLARBOX_METRICS__TOKEN_FILE, or a systemd credential pillarbox.metrics.token.',
+  '# Relative paths are relative to the working directory.',
 ]
 
 function block(section: Section): string[] {

@@ -15,8 +15,8 @@ export interface Assignment {
 }
 
 /**
- * Reads `PILLARBOX_` variables: `__` between levels, commas between the entries of a list, `_FILE` after the name of a secret.
- * An empty variable counts as not set. A name that is no setting is a problem.
+ * Reads `PILLARBOX_` variables: `__` between levels, commas between the entries of a list, `_FILE` after the name of a secret. An empty variable
+ * counts as not set. A name that is not a setting is a problem.
  */
 export function readEnvironment(
   settings: readonly Setting[],
@@ -34,9 +34,9 @@ export function readEnvironment(
     const target = targets.get(name)
     if (!target) {
       const near = nearest(name, targets.keys())
-      problems.push(`${name}: is no setting${near ? `, did you mean ${near}?` : ''}`)
+      problems.push(`${name}: is not a setting${near ? `, did you mean ${near}?` : ''}`)
     } else if (text && target.from_file && env[target.setting.variable]) {
-      problems.push(`${name}: is given beside ${target.setting.variable}, must be only one of the two`)
+      problems.push(`${name}: is set together with ${target.setting.variable}, set only one of the two`)
     } else if (text) {
       assignments.push({ ...target, value: target.from_file ? text : valueOf(target.setting, text), place: name })
     }

@@ -61,10 +61,10 @@ export function readYaml(file: string, bytes: Buffer): ParsedFile | { problems: 
 }
 
 function unfitBytes(bytes: Buffer): string | undefined {
-  if (bytes.length > 2 ** 20) return ': is larger than 1 MiB, which no configuration is'
+  if (bytes.length > 2 ** 20) return ': is larger than 1 MiB, the limit for a configuration file'
   if (!isUtf8(bytes)) return `${position(bytes, firstBadByte(bytes))}: is not UTF-8, must be saved as UTF-8`
   const nul = bytes.indexOf(0)
-  return nul < 0 ? undefined : `${position(bytes, nul)}: holds a NUL byte, must be text`
+  return nul < 0 ? undefined : `${position(bytes, nul)}: contains a NUL byte, must be text`
 }
 
 function position(bytes: Buffer, offset: number): string {
@@ -94,17 +94,17 @@ function beginsUtf8(bytes: Buffer): boolean {
 
 // The library's own sentences may quote the text around an error, and with it a secret.
 const sentences: Partial<Record<YAMLError['code'], string>> = {
-  BAD_ALIAS: 'is an alias (*name), write the value out',
+  BAD_ALIAS: 'is an alias (*name), write the value itself',
   BAD_DQ_ESCAPE: 'has an unknown escape after a backslash, use single quotes',
-  BAD_INDENT: 'is indented wrongly, must be aligned with its neighbours',
+  BAD_INDENT: 'is indented wrongly, must be aligned with the other names of its section',
   BAD_SCALAR_START: 'starts with a character that needs quotes around the value',
   BLOCK_AS_IMPLICIT_KEY: 'has two colons on one line, put the value in quotes or on lines of its own',
   DUPLICATE_KEY: 'is set twice, must be set once',
-  MISSING_CHAR: 'is not complete: a colon, comma, quote or bracket is missing',
-  MULTILINE_IMPLICIT_KEY: 'is not complete: a colon is missing after the name',
-  MULTIPLE_DOCS: 'starts a second document, must be the only one',
-  TAB_AS_INDENT: 'is indented with a tab, must be spaces',
-  UNEXPECTED_TOKEN: 'is followed or preceded by something that does not belong there',
+  MISSING_CHAR: 'is incomplete: a colon, comma, quote or bracket is missing',
+  MULTILINE_IMPLICIT_KEY: 'is incomplete: a colon is missing after the name',
+  MULTIPLE_DOCS: 'starts a second YAML document, only one is allowed',
+  TAB_AS_INDENT: 'is indented with a tab, use spaces',
+  UNEXPECTED_TOKEN: 'has unexpected text before or after it',
   TAG_RESOLVE_FAILED: 'has a tag (!name), must be a plain value',
 }
 
@@ -116,7 +116,7 @@ function faults(document: Document.Parsed, place: (offset: number) => string): s
     .filter((error) => error === first || error.code === 'DUPLICATE_KEY')
     .map((error) => {
       const path = error.code === 'DUPLICATE_KEY' ? ` ${pathAt(document, error.pos[0])}` : ''
-      return `${place(error.pos[0])}${path}: ${sentences[error.code] ?? 'is not YAML'}`
+      return `${place(error.pos[0])}${path}: ${sentences[error.code] ?? 'is not valid YAML'}`
     })
 }
 

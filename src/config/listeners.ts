@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { formatEndpoint } from '../core/domain-names.ts'
 import { spelled } from './problems.ts'
 import type { SettingFlaw } from './sending.ts'
-import type { Endpoint } from './values.ts'
+import type { Endpoint } from '../net/listen.ts'
 
 interface Listening {
   http: { listen: Endpoint; tls?: { listen: Endpoint } | undefined }
@@ -22,7 +22,7 @@ export function listenerFlaws(settings: Listening): SettingFlaw[] {
   return all.flatMap((listener, index) => {
     const other = all.slice(0, index).find((one) => clash(one, listener))
     if (!other) return []
-    const why = `must be another port than that of ${spelled(other.path)} (${formatEndpoint(other)})`
+    const why = `must use a different port than ${spelled(other.path)} (${formatEndpoint(other)})`
     return [{ path: listener.path, why }]
   })
 }

@@ -75,7 +75,7 @@ function describeIssue(issue: z.core.$ZodIssue, draft: Draft, settings: readonly
   if (issue.code === 'unrecognized_keys') {
     const names = issue.message.startsWith('must be one of') ? `, ${issue.message}` : ''
     return issue.keys.map(
-      (key) => `${draft.place([...issue.path, key], 'name')}: is no setting${names || suggestion(issue.path, key, settings)}`,
+      (key) => `${draft.place([...issue.path, key], 'name')}: is not a setting${names || suggestion(issue.path, key, settings)}`,
     )
   }
   const at = given(draft.tree, issue.path)
@@ -101,7 +101,7 @@ function suggestion(path: readonly PropertyKey[], key: string, settings: readonl
   const near = nearest(key, new Set(beside))
   const dotted = names.map((name) => spelled(name))
   const meant = near ? spelled([...path, near]) : (nearest(key, dotted) ?? dotted.find((name) => name.endsWith(`.${key}`)))
-  if (meant === spelled([...path, key])) return ', must be written with each part on a line of its own'
+  if (meant === spelled([...path, key])) return ', write each part on a separate line'
   return meant ? `, did you mean ${meant}?` : ''
 }
 

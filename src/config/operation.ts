@@ -8,7 +8,7 @@ const shape = Object.fromEntries(
   modules.map((module) => [
     module,
     Level.optional().meta({
-      description: `Of lines with "part":"${module}"`,
+      description: `Level of lines with "part":"${module}"`,
       otherwise: 'log.level',
       example: 'debug',
     }),
@@ -17,10 +17,10 @@ const shape = Object.fromEntries(
 
 /** What the box says of itself. */
 export const log = Group({
-  level: Level.prefault('info').meta({ description: 'The least important line that is still written' }),
+  level: Level.prefault('info').meta({ description: 'Minimum level of log lines' }),
   levels: Named(shape).prefault({}).meta({
     description:
-      'The same for single modules, by the field part of their lines; at debug, smtp, submission and outbound write every command and reply, without messages and secrets',
+      'Minimum level for single modules, named as in the field part of their lines; at debug, smtp, submission and outbound log every command and reply, without messages and secrets',
   }),
 })
 
@@ -29,19 +29,19 @@ export const doctor = Group({
   addresses: List(Address, 'addresses')
     .prefault([])
     .meta({
-      description: 'The public addresses of this machine, where they are not those that hostname has in the DNS as it sees it',
+      description: 'Public addresses of this machine, if they differ from the addresses that hostname resolves to here',
       example: ['192.0.2.25', '2001:db8::25'],
     }),
   blocklists: List(MailDomain, 'domains').prefault(['zen.spamhaus.org', 'bl.spamcop.net', 'psbl.surriel.com']).meta({
-    description: 'DNS block lists that are asked every 6 hours whether they name our public addresses; [] asks none',
+    description: 'DNS block lists in which the public addresses are looked up every 6 hours; [] turns this off',
   }),
   probe_domain: MailDomain.prefault('gmail.com').meta({
     description:
-      'Whose mail server is greeted every 6 hours, to see that port 25 is open outwards; only from a public address, and while no mail leaves anyway',
+      'Domain whose mail server is contacted every 6 hours to check that outgoing port 25 is open; only from a public address, and only while no other mail is being sent',
   }),
   time_url: WebAddress.optional().meta({
-    description: 'Whose Date our clock is compared with',
-    otherwise: 'the system is asked whether it keeps its clock right (timedatectl, chronyc)',
+    description: 'HTTPS URL whose Date header the clock is compared with',
+    otherwise: "the system's time synchronization is checked (timedatectl, chronyc)",
     example: 'https://www.example.com',
   }),
 })

@@ -4,20 +4,17 @@ import { besidePath, type Section, sections, type Setting } from './settings.ts'
 
 const introduction = `# Settings
 
-Every setting with its type, its default, what a bare number of it counts, and what it does. This page is made from the settings themselves
-(\`pillarbox docs --settings\`), and a test compares the two.
+Every setting with its type, default, unit of a bare number, and description. This page is generated from the settings (\`pillarbox docs --settings\`), and a test compares the two.
 
 - **Where.** A file (\`--config\`, else \`$PILLARBOX_CONFIG\`, else \`pillarbox.yaml\` in \`$PILLARBOX_DATA_DIR\` or in the working directory), the environment,
-  or both; the environment wins. [config/pillarbox.example.yaml](../config/pillarbox.example.yaml) is such a file, and
+  or both; the environment overrides the file. [config/pillarbox.example.yaml](../config/pillarbox.example.yaml) is such a file, and
   [config/pillarbox.schema.json](../config/pillarbox.schema.json) its schema, for editors.
-- **As a variable** a setting is \`PILLARBOX_\` and its path in capitals, with \`__\` between levels: \`http.listen\` is \`PILLARBOX_HTTP__LISTEN\`. Lists have
-  commas; an empty variable is not set.
-- **A secret** may lie in a file: \`metrics.token_file\` in place of \`metrics.token\`, \`PILLARBOX_METRICS__TOKEN_FILE\`, or a systemd credential
+- **As a variable** a setting is \`PILLARBOX_\` and its path in capitals, with \`__\` between levels: \`http.listen\` is \`PILLARBOX_HTTP__LISTEN\`. Lists are separated by commas; an empty variable is ignored.
+- **A secret** can be read from a file: \`metrics.token_file\` in place of \`metrics.token\`, \`PILLARBOX_METRICS__TOKEN_FILE\`, or a systemd credential
   \`pillarbox.metrics.token\`.
 - **Sizes** are numbers of bytes or such as \`25 MiB\`; **times** are milliseconds or such as \`15 s\`.
-- **Changes** are taken over by \`systemctl reload pillarbox\` (\`pillarbox reload\`, or the signal HUP), but for those that say they need a restart. A bad file changes nothing, and
-  the journal names line and column. \`pillarbox config check\` says beforehand, as root also whether the user of the box may read it.
-- **A section with no default** (such as \`http.tls\`) is absent until something in it is written; what is required in it must be written then.
+- **Changes** take effect with \`systemctl reload pillarbox\` (\`pillarbox reload\`, or the signal HUP), except for those that say they need a restart. An invalid file changes nothing, and the journal names line and column. \`pillarbox config check\` checks a file beforehand; run as root, it also checks that the service user can read it.
+- **A section with no default** (such as \`http.tls\`) is absent until a setting in it is set; its required settings must be set then.
 `
 
 /** Every setting, as Markdown. */
@@ -35,7 +32,7 @@ function chapters(section: Section): string[] {
   return [chapter.join('\n'), ...inner.flatMap(chapters)]
 }
 
-const head = ['| Setting | Type | Default | Unit | What it does |', '|---|---|---|---|---|']
+const head = ['| Setting | Type | Default | Unit | Description |', '|---|---|---|---|---|']
 
 function row(setting: Setting): string {
   const { name, type, unit, description, secret, restart } = setting

@@ -34,9 +34,9 @@ export async function readSecretFiles(settings: readonly Setting[], cwd: string,
     if (file === undefined) continue
     const place = draft.place(beside, 'value')
     if (read(draft.tree, setting.path) !== undefined) {
-      draft.problems.push(`${place}: is given beside ${setting.name}, must be only one of the two`)
+      draft.problems.push(`${place}: is set together with ${setting.name}, set only one of the two`)
     } else if (typeof file !== 'string' || file === '') {
-      draft.problems.push(`${place}: must be the path of a file that holds the secret`)
+      draft.problems.push(`${place}: must be the path of a file that contains the secret`)
     } else {
       await readSecret(resolve(cwd, file)).then(
         (value) => draft.assign(setting.path, value, place),
@@ -81,7 +81,7 @@ function pemFault({ path, name }: Setting, contents: Map<string, string>): strin
   const key = attempt(() => createPrivateKey(text))
   if (!key) return 'must be a private key in PEM form, without a passphrase'
   const certificate = attempt(() => new X509Certificate(contents.get([...path.slice(0, -1), 'cert'].join('.')) ?? ''))
-  return certificate && !certificate.checkPrivateKey(key) ? 'must be the key of the certificate beside it' : undefined
+  return certificate && !certificate.checkPrivateKey(key) ? 'must be the private key of the certificate' : undefined
 }
 
 function attempt<T>(work: () => T): T | undefined {

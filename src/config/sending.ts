@@ -18,65 +18,67 @@ import {
 
 const relay = {
   host: Host.meta({
-    description: 'Its name, which its certificate must bear; or its address, where tls is none',
+    description: 'Host name of the relay, which its certificate must name; or its address if tls is none',
     example: 'smtp.example.net',
   }),
-  port: Whole(1, 65_535).prefault(587).meta({ description: 'Where it listens', unit: 'port' }),
+  port: Whole(1, 65_535).prefault(587).meta({ description: 'Port of the relay', unit: 'port' }),
   tls: Choice(['starttls', 'implicit', 'none']).prefault('starttls').meta({
-    description: 'starttls and implicit check the certificate; none is for a relay on this machine, and logs in nowhere',
+    description: 'starttls and implicit verify the certificate; none is for a relay on this machine, and does not authenticate',
   }),
-  user: Text('a user name').optional().meta({ description: 'Who logs in, if somebody must', example: 'pillarbox' }),
-  password: Text('a password').optional().meta({ description: 'With which password', secret: true }),
+  user: Text('a user name')
+    .optional()
+    .meta({ description: 'User name, if the relay requires authentication', example: 'pillarbox' }),
+  password: Text('a password').optional().meta({ description: 'Password for the relay', secret: true }),
 }
 
 /** Mail to others. */
 export const outbound = Group({
-  mode: Choice(['direct', 'relay', 'none'])
-    .prefault('direct')
-    .meta({ description: "How mail leaves: to each recipient's own server, through outbound.relay, or not at all" }),
-  relay: Group(relay).optional().meta({ description: 'The server that takes all mail when the mode is relay' }),
+  mode: Choice(['direct', 'relay', 'none']).prefault('direct').meta({
+    description: 'Route of outgoing mail: directly to the MX hosts of each recipient domain, through outbound.relay, or disabled',
+  }),
+  relay: Group(relay).optional().meta({ description: 'Relay for all mail when the mode is relay' }),
   relays: List(Group({ domains: List(MailDomain, 'domains').meta({ description: 'Recipient domains' }), ...relay }), 'relays')
     .prefault([])
     .meta({
-      description: 'Servers that take the mail for certain recipient domains, whatever the mode',
+      description: 'Relays for certain recipient domains, in every mode',
       example: [{ domains: ['example.net'], host: 'smtp.example.net' }],
     }),
-  port: Whole(1, 65_535).prefault(25).meta({ description: 'The port that other mail servers are reached at', unit: 'port' }),
+  port: Whole(1, 65_535).prefault(25).meta({ description: 'Port of other mail servers', unit: 'port' }),
   allow_networks: List(AddressBlock, 'address blocks')
     .prefault([])
     .meta({
-      description: 'Private networks that mail may be delivered to; without one, only public addresses are reached',
+      description: 'Private networks that mail may be delivered to, in addition to public addresses',
       example: ['192.168.1.0/24'],
     }),
-  ipv6: Switch.prefault(true).meta({ description: 'Reach other mail servers over IPv6 too' }),
-  mta_sts: Switch.prefault(true).meta({ description: 'Follow what domains publish of TLS to their servers (MTA-STS, RFC 8461)' }),
+  ipv6: Switch.prefault(true).meta({ description: 'Connects to other mail servers over IPv6 too' }),
+  mta_sts: Switch.prefault(true).meta({ description: 'Enforces the MTA-STS policies of recipient domains (RFC 8461)' }),
   dane: Switch.prefault(false).meta({
-    description: 'Follow TLSA records (RFC 7672); only with dns.servers that validate DNSSEC and are reached safely',
+    description: 'Enforces DANE TLSA records (RFC 7672); requires dns.servers that validate DNSSEC, over a trusted path',
   }),
   rate_per_identity: Whole(0, 1_000_000)
     .prefault(200)
-    .meta({ description: 'What one identity may send; 0 means no limit', unit: 'recipients an hour' }),
+    .meta({ description: 'Sending limit of one identity; 0 means no limit', unit: 'recipients an hour' }),
   rate_per_domain: Whole(0, 10_000_000)
     .prefault(2000)
-    .meta({ description: 'What all identities of one domain may send; 0 means no limit', unit: 'recipients an hour' }),
+    .meta({ description: 'Sending limit of all identities of one domain; 0 means no limit', unit: 'recipients an hour' }),
   automatic_replies: Whole(0, 1000).prefault(3).meta({
-    description: 'Automatic replies in one thread to one address; more could be two programs in a loop',
+    description: 'Limit of automatic replies in one thread to one address, which stops mail loops between two programs',
     unit: 'replies a day',
   }),
   warm_up: Group({
     first_day: Whole(1, 1_000_000)
       .prefault(50)
-      .meta({ description: 'What a new domain may send on its first day', unit: 'recipients' }),
+      .meta({ description: 'Sending limit of a new domain on its first day', unit: 'recipients' }),
     growth: z
       .number({ error: 'must be a number from 1 to 10' })
       .min(1, { error: 'must be a number from 1 to 10' })
       .max(10, { error: 'must be a number from 1 to 10' })
       .prefault(1.5)
-      .meta({ description: 'By how much a day may exceed the one before' }),
-    days: Whole(1, 365).prefault(30).meta({ description: 'After which there is no ramp any more', unit: 'days' }),
+      .meta({ description: 'Factor by which the limit grows each day' }),
+    days: Whole(1, 365).prefault(30).meta({ description: 'Number of days until the limit ends', unit: 'days' }),
   })
     .optional()
-    .meta({ description: 'Let a new domain send more from day to day, as large receivers like it' }),
+    .meta({ description: 'Raises the sending limit of a new domain from day to day, as large receivers expect' }),
 })
 
 interface RelayFields {
@@ -100,7 +102,7 @@ export function relayFlaws(settings: { relay?: RelayFields | undefined; relays: 
 }
 
 function flawsOf({ host, tls, user, password }: RelayFields, path: SettingFlaw['path']): SettingFlaw[] {
-  const why = `must be a name where TLS is checked (tls: ${tls}), for its certificate bears the name; an address needs tls: none`
+  const why = `must be a host name where TLS is verified (tls: ${tls}), because the certificate names it; an address requires tls: none`
   return [
     ...(isIP(host) > 0 && tls !== 'none' ? [{ path: [...path, 'host'], why }] : []),
     ...loginFlaws({ user, password }, path),
@@ -109,8 +111,8 @@ function flawsOf({ host, tls, user, password }: RelayFields, path: SettingFlaw['
 
 function loginFlaws({ user, password }: Pick<RelayFields, 'user' | 'password'>, path: SettingFlaw['path']): SettingFlaw[] {
   if (user === undefined && password === undefined) return []
-  if (user === undefined) return [{ path: [...path, 'user'], why: 'is needed with a password' }]
-  return password === undefined ? [{ path: [...path, 'password'], why: 'is needed with a user' }] : []
+  if (user === undefined) return [{ path: [...path, 'user'], why: 'is required with a password' }]
+  return password === undefined ? [{ path: [...path, 'password'], why: 'is required with a user' }] : []
 }
 
 /** Mail that identities hand in by SMTP. */
@@ -118,21 +120,25 @@ export const submission = Group({
   listen: List(Listen, 'listeners')
     .prefault([])
     .meta({
-      description: 'Where programs hand in mail with STARTTLS and an API key (RFC 6409): host:port; off without one',
+      description: 'Listener for message submission with STARTTLS and an API key (RFC 6409): host:port; off by default',
       example: ['0.0.0.0:587'],
       restart: true,
     }),
   listen_tls: List(Listen, 'listeners')
     .prefault([])
-    .meta({ description: 'The same with TLS from the first octet (RFC 8314)', example: ['0.0.0.0:465'], restart: true }),
+    .meta({
+      description: 'Listener for message submission with implicit TLS (RFC 8314): host:port; off by default',
+      example: ['0.0.0.0:465'],
+      restart: true,
+    }),
   max_failed_logins: Whole(1, 100_000).prefault(5).meta({
     description:
-      'Different failed logins from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48) within 15 minutes, after which no other is tried; the same one again does not count',
+      'Limit of different failed logins from one address within 15 minutes (IPv6: one /64; 4 times as many from a /56, 16 times from a /48); further logins are rejected, and a repeated login is not counted again',
     unit: 'logins',
   }),
   failed_login_delay: Duration(0, 30_000)
     .prefault('1 s')
-    .meta({ description: 'How long the answer to a failed login takes', unit: time }),
+    .meta({ description: 'Delay of the reply to a failed login', unit: time }),
 })
 
 /** What is fetched because a caller named its URL, or a token its issuer. */
@@ -141,11 +147,11 @@ export const fetching = Group({
     .prefault([])
     .meta({
       description:
-        'Private networks that URLs of callers (attachments) and issuers of identity tokens may lead to, over plain http too; else https to public addresses',
+        'Private networks that may be reached for URLs given by callers (attachments) and for issuers of identity tokens, over plain http too; otherwise only https to public addresses',
       example: ['192.168.1.0/24'],
     }),
   ca_file: Text('the path of a file').optional().meta({
-    description: 'PEM file with certificate authorities that are believed there, beside those everybody believes',
+    description: 'PEM file with certificate authorities trusted for these requests, in addition to the usual ones',
     file: true,
     example: 'tls/authorities.pem',
   }),
@@ -154,18 +160,18 @@ export const fetching = Group({
 /** Reports to other domains. */
 export const reports = Group({
   dmarc: Switch.prefault(false).meta({
-    description: 'Send domains that ask for it a daily report on the mail that came in their name (DMARC, RFC 9990)',
+    description: 'Sends a daily DMARC aggregate report to each domain that requests it (RFC 9990)',
   }),
   tls: Switch.prefault(false).meta({
-    description: 'Send domains that ask for it a daily report on TLS with their mail servers (TLSRPT, RFC 8460)',
+    description: 'Sends a daily TLS report (TLSRPT) to each domain that requests it (RFC 8460)',
   }),
   organization: Text('a name').optional().meta({
-    description: 'The name of who reports',
+    description: 'Name of the reporting organization',
     otherwise: 'mail.domain',
     example: 'Example Corporation',
   }),
   contact: MailAddress.optional().meta({
-    description: 'Whom to write to about a report',
+    description: 'Contact address for questions about a report',
     otherwise: 'postmaster@ mail.domain',
     example: 'postmaster@example.com',
   }),

@@ -40,7 +40,7 @@ export interface Section {
 /** The tree of settings a schema declares. */
 export function sections(schema: z.ZodType, path: string[] = []): Section {
   const { core, meta, optional } = unwrap(schema)
-  if (!(core instanceof z.ZodObject)) throw new TypeError(`${path.join('.')} is no group of settings`)
+  if (!(core instanceof z.ZodObject)) throw new TypeError(`${path.join('.')} is not a group of settings`)
   const members = Object.entries<z.ZodType>(core.shape).map(([name, member]) => {
     const inner = unwrap(member)
     return inner.core instanceof z.ZodObject ? sections(member, [...path, name]) : describe([...path, name], inner)

@@ -7,24 +7,25 @@ const PhoneNumber = Text('a phone number').regex(/^\+[1-9]\d{6,14}$/, { error: '
 
 const twilio = Group({
   account_sid: Text('an account SID')
-    .regex(/^AC[0-9a-f]{32}$/, { error: 'must be AC and 32 digits of hexadecimal' })
+    .regex(/^AC[0-9a-f]{32}$/, { error: 'must be AC and 32 hexadecimal digits' })
     .meta({
-      description: 'The account: AC and 32 digits of hexadecimal',
+      description: 'Account SID: AC and 32 hexadecimal digits',
       example: 'AC00000000000000000000000000000000',
       restart: true,
     }),
   auth_token: Text('the primary auth token')
     .min(16, { error: 'must be the primary auth token' })
-    .meta({ description: 'Its primary auth token: a secondary one does not verify callbacks', secret: true, restart: true }),
+    .meta({ description: 'Primary auth token: a secondary one does not verify callbacks', secret: true, restart: true }),
   base_url: WebAddress.prefault('https://api.twilio.com').meta({
-    description: 'Where its API is reached',
+    description: 'Base URL of the API',
     restart: true,
   }),
 })
 
 const android = Group({
   url: WebAddress.meta({
-    description: 'Its API: http://<phone>:8080 in local mode, https://<server>/3rdparty/v1 in private or cloud mode',
+    description:
+      "Base URL of the app's API: http://<phone>:8080 in local mode, https://<server>/3rdparty/v1 in private or cloud mode",
     example: 'http://192.168.1.20:8080',
     restart: true,
   }),
@@ -36,7 +37,7 @@ const android = Group({
     restart: true,
   }),
   numbers: List(PhoneNumber, 'numbers').meta({
-    description: 'The numbers of its SIM cards, in the order of their slots',
+    description: 'Phone numbers of the SIM cards, in the order of their slots',
     example: ['+4915112345678'],
     restart: true,
   }),
@@ -44,15 +45,15 @@ const android = Group({
 
 const http = Group({
   url: WebAddress.meta({
-    description: 'Where messages are posted to',
+    description: 'URL to which messages are posted',
     example: 'http://127.0.0.1:9000/sms',
     restart: true,
   }),
   secret: Text('a secret of at least 16 characters')
     .min(16, { error: 'must be a secret of at least 16 characters' })
-    .meta({ description: 'Signs what goes out and comes in (Standard Webhooks)', secret: true, restart: true }),
+    .meta({ description: 'Secret that signs requests in both directions (Standard Webhooks)', secret: true, restart: true }),
   numbers: List(PhoneNumber, 'numbers').meta({
-    description: 'The numbers it has',
+    description: 'Phone numbers of the bridge',
     example: ['+4915112345678'],
     restart: true,
   }),
@@ -64,22 +65,22 @@ export const sms = Group({
     .prefault('none')
     .meta({
       description:
-        'Who carries text messages: twilio, an Android phone (android-sms-gateway), a bridge of your own (http), or loopback, which reaches ' +
-        'this box only and is what a box without a configuration file has',
+        'SMS provider: twilio, an Android phone (android-sms-gateway), your own bridge (http), or loopback, which reaches ' +
+        'only this box and is the default without a configuration file',
       restart: true,
     }),
-  country: Country.prefault('US').meta({ description: 'Where numbers are from, unless the call says so' }),
+  country: Country.prefault('US').meta({ description: 'Country of new numbers, unless the call names one' }),
   allow_countries: List(Country, 'country codes')
     .prefault([])
-    .meta({ description: 'Countries that messages may go to; without one, all', example: ['US', 'CA'] }),
+    .meta({ description: 'Countries that messages may be sent to; without one, all', example: ['US', 'CA'] }),
   rate_per_identity: Whole(0, 1_000_000)
     .prefault(100)
     .meta({ description: 'What one identity may send; 0 means no limit', unit: 'messages an hour' }),
-  media_limit: Size(1).prefault('5 MiB').meta({ description: 'What one picture or file of a message may have', unit: bytes }),
+  media_limit: Size(1).prefault('5 MiB').meta({ description: 'Maximum size of one picture or file of a message', unit: bytes }),
   allow_networks: List(AddressBlock, 'address blocks')
     .prefault([])
     .meta({ description: 'Private networks that pictures may be fetched from', example: ['192.168.1.0/24'] }),
   twilio: twilio.optional().meta({ description: 'Twilio, with its auth token' }),
   android: android.optional().meta({ description: 'A phone with the app SMS Gateway for Android' }),
-  http: http.optional().meta({ description: 'A bridge that speaks the protocol of docs/sms.md' }),
+  http: http.optional().meta({ description: 'A bridge that implements the protocol of docs/sms.md' }),
 })

@@ -1,13 +1,8 @@
 import { day, hour, minute, second } from '../core/clock.ts'
 import { hostNameOf } from '../core/domain-names.ts'
 import { isIP } from 'node:net'
+import type { Endpoint } from '../net/listen.ts'
 import * as z from 'zod'
-
-/** Where a listener is bound; `host` is undefined for every address of the machine, port 0 is any free one. */
-export interface Endpoint {
-  host: string | undefined
-  port: number
-}
 
 /** A group of settings; an unknown name in it is refused. */
 export function Group<Shape extends z.ZodRawShape>(shape: Shape) {
@@ -197,7 +192,7 @@ const File = Text('the path of a file')
 
 /** A setting. */
 export const certificateFile = File.meta({
-  description: 'PEM file with the certificate, then those that lead to its root',
+  description: 'PEM file with the certificate, followed by the intermediate certificates',
   file: true,
   example: 'tls/cert.pem',
 })

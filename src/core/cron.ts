@@ -38,13 +38,13 @@ export class Schedule {
     this.#runs = metrics.counter('pillarbox_schedule_runs_total', 'Runs of scheduled jobs: done, failed', ['task', 'result'])
     this.#times = metrics.gauge(
       'pillarbox_schedule_run_seconds',
-      'Seconds that the newest run of a scheduled job took',
+      'Duration of the last run of a scheduled job in seconds',
       () => undefined,
       ['task'],
     )
     metrics.gauge(
       'pillarbox_schedule_success_timestamp_seconds',
-      'When a scheduled job last ended well, in seconds since 1970; until then, when it was put on the schedule',
+      'Unix time of the last successful run of a scheduled job; before the first one, of its scheduling',
       (gauge) => {
         for (const [name, at] of this.#lastSuccess) gauge.labels(name).set(at)
       },
@@ -75,7 +75,7 @@ export class Schedule {
       this.#lastSuccess.set(name, this.#now())
     } catch (error) {
       this.#runs.labels(name, 'failed').inc()
-      this.#log.error({ job: name, err: error }, 'a scheduled job failed')
+      this.#log.error({ job: name, err: error }, 'scheduled job failed')
     }
     this.#times.labels(name).set((performance.now() - began) / 1000)
   }
@@ -96,8 +96,8 @@ export class Schedule {
 function jobLog(log: Log): Logger {
   return {
     info: (message) => log.info({ remark: message }, 'message of the scheduler'),
-    warn: (message) => log.warn({ remark: message }, 'a scheduled job came late, or was still under way'),
-    error: (message, error) => log.error({ err: error ?? message }, 'the schedule failed'),
+    warn: (message) => log.warn({ remark: message }, 'scheduled job ran late, or was still running'),
+    error: (message, error) => log.error({ err: error ?? message }, 'scheduler failed'),
     debug: (message) => log.debug({ err: message }, 'schedule'),
   }
 }

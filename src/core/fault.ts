@@ -66,7 +66,10 @@ export function conflict(message: string, detail: FaultDetail = {}): Fault {
 }
 
 /** 500 with `Retry-After`: the disk is full; nothing was stored in part (SMTP: 452 4.3.1). */
-export function storageFull(cause?: unknown, message = 'The box has no room left to store this. Try again later.'): Fault {
+export function storageFull(
+  cause?: unknown,
+  message = 'The box has too little free disk space to store this. Try again later.',
+): Fault {
   return new Fault('internal_error', message, {
     code: 'storage_full',
     retryAfter: 60,

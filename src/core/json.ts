@@ -172,7 +172,7 @@ export class JsonScan {
   #tooLongKey(max: number): Fault {
     return new Fault(
       'invalid_request',
-      `${this.#what} has a key of more than ${max} octets, the quotes not counted. Send what is so long as a value.`,
+      `${this.#what} has a key of more than ${max} bytes, not counting quotes. Send long text as a value.`,
       { code: 'too_long_key' },
     )
   }
@@ -197,7 +197,7 @@ export class JsonScan {
     const max = this.#bounds.tokens * padding
     return new Fault(
       'invalid_request',
-      `${this.#what} has more than ${max} octets outside of strings, in white space and digits. Send it without indentation.`,
+      `${this.#what} has more than ${max} bytes outside of strings, in white space and digits. Send it without indentation.`,
       { code: 'too_much_padding' },
     )
   }
@@ -205,7 +205,7 @@ export class JsonScan {
   #tooManyEscapes(): Fault {
     return new Fault(
       'invalid_request',
-      `${this.#what} has more than ${maxEscapes} escapes (\\n, \\u20ac and the like) in its strings. Send less at a time, in UTF-8 as it is.`,
+      `${this.#what} has more than ${maxEscapes} escapes (\\n, \\u20ac and the like) in its strings. Send less at a time, in plain UTF-8.`,
       { code: 'too_many_escapes' },
     )
   }

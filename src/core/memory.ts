@@ -25,29 +25,9 @@ export function collect(): void {
   collector()
 }
 
-/** Memory in bytes that accounts share, with a limit for all of them and one for each. */
-export class MemoryShares {
-  readonly #limits: { all: number; one: number }
-  readonly #taken = new Map<string, number>()
-  #all = 0
-
-  constructor(limits: { all: number; one: number }) {
-    this.#limits = limits
-  }
-
-  /** Returns false, and takes nothing, when a limit would be exceeded. */
-  take(account: string, bytes: number): boolean {
-    const taken = (this.#taken.get(account) ?? 0) + bytes
-    if (taken > this.#limits.one || this.#all + bytes > this.#limits.all) return false
-    this.#taken.set(account, taken)
-    this.#all += bytes
-    return true
-  }
-
-  release(account: string, bytes: number): void {
-    this.#all -= bytes
-    const taken = (this.#taken.get(account) ?? 0) - bytes
-    if (taken > 0) this.#taken.set(account, taken)
-    else this.#taken.delete(account)
-  }
+/** Sets an entry of a map that holds at most `max`, as its newest one: the one that was set the longest ago is dropped. */
+export function setNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, max: number): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > max) map.delete(map.keys().next().value!)
 }

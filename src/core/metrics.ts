@@ -12,7 +12,7 @@ export class Metrics {
   readonly #registry = new Registry()
   readonly #failures = this.counter(
     'pillarbox_figures_unread_total',
-    'Figures that could not be read when they were asked for: they were left out of that answer',
+    'Metrics that could not be read and were left out of a response',
     ['name'],
   )
 

@@ -60,7 +60,7 @@ export function makerOf({ key_id, session_id }: Pick<Caller, 'key_id' | 'session
 /** Throws Fault 403, code `beyond_own`, for a key or secret that expires before what it would create or change; `why` names that. */
 export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, end = Infinity): void {
   if (until < end)
-    throw new Fault('forbidden', `A key that expires, or the former secret of one, cannot ${why}, which lasts longer.`, {
+    throw new Fault('forbidden', `A key that expires, or the former secret of a key, cannot ${why}, which lasts longer.`, {
       code: 'beyond_own',
     })
 }

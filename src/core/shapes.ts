@@ -10,7 +10,7 @@ export const Timestamp = z.iso
 export const TimestampInput = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-11-20T10:05:00Z' })
   // an offset can move a time out of the years of four digits, which could not be written nor compared as text
-  .refine((text) => /^\d{4}-/.test(inUtc(text)), { error: 'must lie in the years 0000 to 9999 in UTC' })
+  .refine((text) => /^\d{4}-/.test(inUtc(text)), { error: 'must be in the years 0000 to 9999 in UTC' })
   .transform(inUtc)
 
 /** An id with its type prefix. */
@@ -40,7 +40,7 @@ export function Count(minimum: number, maximum: number, fallback: number) {
 export const Paging = z.strictObject({
   limit: Count(1, 200, 50),
   cursor: z.string().min(1).max(200).optional().meta({ description: 'the next_cursor of the page before' }),
-  offset: Count(0, 1_000_000, 0).meta({ description: 'rows to leave out; not together with cursor' }),
+  offset: Count(0, 1_000_000, 0).meta({ description: 'number of rows to skip; not together with cursor' }),
 })
 export type Paging = z.output<typeof Paging>
 
@@ -56,7 +56,7 @@ export const Deleted = z.object({ id: z.string(), deleted: z.literal(true) }).me
 
 /** The query of deletions of resources that have a trash. */
 export const Deletion = z.strictObject({
-  purge: Flag.default(false).meta({ description: 'for good at once, also what is in the trash' }),
+  purge: Flag.default(false).meta({ description: 'deletes permanently and immediately, also from the trash' }),
 })
 
 /** The query of a signed URL. */
@@ -65,13 +65,13 @@ export const SignedQuery = z.strictObject({
     .string()
     .regex(/^\d{1,12}$/, { error: 'must be the number of the signed URL' })
     .transform(Number)
-    .meta({ override: { type: 'integer' }, description: 'when it opens no more, in seconds since 1970' }),
+    .meta({ override: { type: 'integer' }, description: 'time of expiry, in seconds since 1970' }),
   by: z
     .string()
     .min(1)
     .max(64)
     .optional()
-    .meta({ description: 'the key that asked for it and the number of its secret, which end it' }),
+    .meta({ description: 'the key that requested it and the number of its secret; the URL ends with them' }),
   signature: z.string().min(1).max(100),
 })
 export type SignedQuery = z.output<typeof SignedQuery>

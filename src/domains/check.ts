@@ -65,7 +65,7 @@ export function weigh(
 export function toDnsRecord(wanted: WantedRecord, findings: RecordFindings): DnsRecord {
   const { purpose, required, type, name, value, priority, ttl } = wanted
   const kept = findings[keyOf(wanted)]
-  const none: Finding = { value, status: 'missing', found: [], reason: 'It was not looked up yet.' }
+  const none: Finding = { value, status: 'missing', found: [], reason: 'It has not been looked up yet.' }
   const { status, found, reason, unanswered = false, seen_at = null } = kept?.value === value ? kept : none
   const record = { purpose, required, type, name, value, ...(priority === undefined ? {} : { priority }), ttl }
   return { ...record, status, found, reason, unanswered, seen_at }
@@ -81,9 +81,9 @@ function former(record: WantedRecord, trouble: Unanswered | undefined, before: F
   if (!trouble) return earlier
   const { value } = record
   if (!earlier || (earlier.unanswered && earlier.found.length === 0)) {
-    const reason = `${trouble.message} It will be asked again.`
+    const reason = `${trouble.message} The lookup will be repeated.`
     return { value, status: earlier?.status ?? 'missing', found: [], reason, unanswered: true }
   }
-  const reason = `${trouble.message} It will be asked again; this is what it said before.`
+  const reason = `${trouble.message} The lookup will be repeated; this is the previous result.`
   return { ...earlier, reason, unanswered: true }
 }

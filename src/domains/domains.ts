@@ -85,7 +85,7 @@ export class Domains {
   requireSending(domain: string): void {
     if (this.#known.get(domain)?.status === 'verified') return
     const hint = 'set the records that GET /v1/domains shows, then POST /v1/domains/{id}/verify.'
-    throw conflict(`${domain} is not verified, so mail from it may only go to addresses on this box; ${hint}`, {
+    throw conflict(`${domain} is not verified, so mail from it can be sent only to addresses on this box; ${hint}`, {
       code: 'domain_not_verified',
     })
   }
@@ -114,7 +114,7 @@ export class Domains {
     })
   }
 
-  async create(caller: Caller, input: NewDomain): Promise<Domain> {
+  async create(caller: Caller, input: NewDomain, signal?: AbortSignal): Promise<Domain> {
     requireWhole(caller)
     const { database, clock, keys, nextCheck, plan } = this.#deps
     const { param, name } = wishedName(input)
@@ -123,7 +123,7 @@ export class Domains {
     // key generation is slow: checks first
     if (await database.get(before)) throw taken
     await plan.require(database, caller.account_id, 'domains')
-    const [active, spare] = [await keys.make(), await keys.make()]
+    const [active, spare] = [await keys.make(caller.account_id, signal), await keys.make(caller.account_id, signal)]
     const made = await database.transaction(async (tx) => {
       if (await tx.get(before)) throw taken
       await plan.require(tx, caller.account_id, 'domains')
@@ -237,12 +237,12 @@ function wishedName(input: NewDomain): { param: string; name: string } {
   const given = Object.entries(input).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const names = given.map(([param, text]) => {
     const name = mailDomainOf(text)
-    if (name === undefined) throw invalid(param, `${param} must be a domain that mail can be sent to, such as example.com.`)
+    if (name === undefined) throw invalid(param, `${param} must be a domain that can receive mail, such as example.com.`)
     return { param, name }
   })
   const [first, ...others] = names
-  if (!first) throw invalid('name', 'name must be given: the domain, such as example.com.')
+  if (!first) throw invalid('name', 'name is required: the domain, such as example.com.')
   const other = others.find(({ name }) => name !== first.name)
-  if (other) throw invalid(other.param, `${first.param} and ${other.param} are the same thing; give one of them.`)
+  if (other) throw invalid(other.param, `${first.param} and ${other.param} mean the same; send only one of them.`)
   return first
 }

@@ -6,18 +6,18 @@ import { eventType } from '../events/model.ts'
 export const DnsRecord = z
   .object({
     purpose: z.enum(['mx', 'spf', 'dkim', 'dmarc', 'mta_sts', 'tls_rpt']),
-    required: z.boolean().meta({ description: 'whether the domain is verified only with it' }),
+    required: z.boolean().meta({ description: 'whether verification requires this record' }),
     type: z.enum(['MX', 'TXT', 'CNAME']),
-    name: z.string().meta({ description: 'without a dot at the end' }),
+    name: z.string().meta({ description: 'without a trailing dot' }),
     value: z.string(),
-    priority: z.int().optional().meta({ description: 'of an MX record' }),
+    priority: z.int().optional().meta({ description: 'the preference of an MX record' }),
     ttl: z.int().meta({ description: 'seconds' }),
     status: z.enum(['missing', 'invalid', 'valid']),
-    found: z.array(z.string()).meta({ description: 'what the DNS answered' }),
-    reason: z.string().nullable().meta({ description: 'what is wrong, and what would be right' }),
-    unanswered: z.boolean().meta({ description: 'whether the DNS gave no answer at the last check: the rest is from before' }),
+    found: z.array(z.string()).meta({ description: 'the values found in the DNS' }),
+    reason: z.string().nullable().meta({ description: 'what is wrong, and the correct value' }),
+    unanswered: z.boolean().meta({ description: 'whether the last lookup failed: the other fields are from an earlier one' }),
     seen_at: Timestamp.nullable().meta({
-      description: 'when the DNS last answered; null when it never did, or that was not recorded',
+      description: 'time of the last DNS answer; null if there was none, or it was not recorded',
     }),
   })
   .meta({ id: 'DnsRecord' })
@@ -29,7 +29,7 @@ export const Domain = z
     id: Id('dom'),
     name: z.string().meta({ description: 'lower-case A-labels' }),
     status: z.enum(['pending', 'verified']),
-    default: z.boolean().meta({ description: "the box's own; new addresses are in it" }),
+    default: z.boolean().meta({ description: 'whether this is mail.domain, the domain of new addresses' }),
     catch_all: Id('ident')
       .nullable()
       .meta({ description: 'the identity that receives mail for unknown addresses of the domain' }),
@@ -75,10 +75,10 @@ export type ReportFilter = z.output<typeof ReportFilter>
 
 const readers: Scope[] = ['identities:read']
 
-export const domainVerified = eventType('domain.verified', readers, 'The DNS of a domain is as it should be.', Domain)
+export const domainVerified = eventType('domain.verified', readers, 'The DNS records of a domain are correct.', Domain)
 export const domainFailed = eventType(
   'domain.failed',
   readers,
-  'The DNS of a domain was wrong for 72 hours; it still receives, but sends no more.',
+  'The DNS records of a domain were wrong for 72 hours; it still receives mail, but can no longer send.',
   Domain,
 )

@@ -46,7 +46,7 @@ export class DomainsModule implements Module {
     this.domains = new Domains({ ...deps, keys, nextCheck, settings, domain: config.mail.domain })
     const checked = metrics.counter(
       'pillarbox_domain_checks_total',
-      'Looks at the DNS of a domain by what they found: right, wrong, unknown (no answer), late (overtaken by another look)',
+      'DNS checks of domains by result: right, wrong, unknown (no answer), late (superseded by a newer check)',
       ['outcome'],
     )
     const verification = new Verification({

@@ -35,7 +35,7 @@ export class ReportHandler implements SystemAddressHandler {
     const kept = reportOn(domain, parsed.report)
     const flaw = kept ? (verdict.authentication.dmarc.result === 'fail' ? 'its sender is forged' : null) : flawOf(parsed.report)
     if (!kept || flaw) {
-      this.#log.info({ session: message.envelope.session, domain, flaw }, 'A report on a domain was let go')
+      this.#log.info({ session: message.envelope.session, domain, flaw }, 'report on a domain discarded')
       return
     }
     await this.#store(tx, domain, kept, verdict.verified_domain)
@@ -87,5 +87,5 @@ function dmarcData({ policy, rows, rows_left_out, pass, fail }: DmarcReport): Do
 }
 
 function flawOf(report: Report | null): string {
-  return report?.kind === 'dmarc' || report?.kind === 'tls' ? 'it is about another domain' : 'it is no report that can be read'
+  return report?.kind === 'dmarc' || report?.kind === 'tls' ? 'it is about another domain' : 'it is not a readable report'
 }

@@ -21,18 +21,18 @@ export function routes({
       scope: 'account:write',
       summary: 'Add a domain',
       description:
-        'The answer names the DNS records to publish. Once they are there the domain is verified by itself, or by verify at once; then identities can have addresses in it.',
+        'The response lists the DNS records to publish. Once they are published the domain is verified automatically, or immediately by verify; then identities can have addresses in it.',
       body: NewDomain,
       reply: Domain,
       status: 201,
       location: (domain) => `/v1/domains/${domain.id}`,
       example: { body: { name: 'example.com' } },
-      handle: ({ caller, body }) => domains.create(caller, body),
+      handle: ({ caller, body, signal }) => domains.create(caller, body, signal),
     }),
     route('GET', '/domains', {
       scope: 'account:read',
       summary: 'List domains',
-      description: "Newest first. The box's own domain is that of the operator's account.",
+      description: "Newest first. mail.domain belongs to the operator's account.",
       query: Paging,
       reply: Page(Domain),
       handle: ({ caller, query }) => domains.list(caller, query),
@@ -40,7 +40,7 @@ export function routes({
     route('GET', '/domains/:id', {
       scope: 'account:read',
       summary: 'Get a domain',
-      description: 'With each DNS record, what was found of it when it was last looked up, and what would be right.',
+      description: 'With each DNS record: the result of the last lookup and the correct value.',
       reply: Domain,
       handle: ({ caller, params }) => domains.get(caller, params.id),
     }),
@@ -48,7 +48,7 @@ export function routes({
       scope: 'account:write',
       summary: 'Delete a domain',
       description:
-        "Its mail is refused from then on. A conflict, code domain_in_use, while identities have addresses in it; and for the box's own, code default_domain.",
+        'Its mail is rejected from then on. A conflict, code domain_in_use, while identities have addresses in it; and for mail.domain, code default_domain.',
       reply: Deleted,
       handle: ({ caller, params }) => domains.remove(caller, params.id),
     }),
@@ -56,7 +56,7 @@ export function routes({
       scope: 'account:write',
       summary: 'Verify a domain',
       description:
-        'Looks the records up now and answers the domain, verified or with the reasons why not. A conflict, code domain_held, when another account has it.',
+        'Looks up the records now and returns the domain, verified or with the reasons why not. A conflict, code domain_held, if another account has it.',
       reply: Domain,
       handle: ({ caller, params }) => verification.verify(caller, params.id),
     }),
@@ -64,14 +64,14 @@ export function routes({
       scope: 'account:write',
       summary: 'Rotate the DKIM keys',
       description:
-        'The spare keys sign from now on and fresh spares are listed to be published; the old selectors stay listed for 7 days. A conflict, code spares_not_published, while the DNS does not have the spares.',
+        'The spare keys sign from now on, and new spares are listed for publication; the old selectors stay listed for 7 days. A conflict, code spares_not_published, while the spares are not in the DNS.',
       reply: Domain,
-      handle: ({ caller, params }) => verification.rotate(caller, params.id),
+      handle: ({ caller, params, signal }) => verification.rotate(caller, params.id, signal),
     }),
     route('GET', '/domains/:id/zone', {
       scope: 'account:read',
       summary: "Get a domain's records as a zone file",
-      description: 'Lines in the format of RFC 1035 with whole names, to be taken over into any zone.',
+      description: 'Records in zone file format (RFC 1035) with absolute names, for import into any zone.',
       download: 'text/plain',
       handle: async ({ caller, params }) => {
         const text = await domains.zone(caller, params.id)
@@ -81,7 +81,7 @@ export function routes({
     route('GET', '/domains/:id/reports', {
       scope: 'account:read',
       summary: 'List reports about a domain',
-      description: 'What other servers reported of mail in its name (DMARC) and of TLS to it, newest first.',
+      description: 'Reports of other servers about mail in its name (DMARC) and TLS to it, newest first.',
       query: ReportFilter,
       reply: Page(DomainReport),
       handle: ({ caller, params, query }) => reports.list(caller, params.id, query),
@@ -91,8 +91,7 @@ export function routes({
       scope: 'public',
       rate: 'document',
       summary: 'Get the MTA-STS policy',
-      description:
-        'What senders are to expect of TLS (RFC 8461), asked for at mta-sts.<domain>; of any other host there is none.',
+      description: 'The TLS policy for senders (RFC 8461), served at mta-sts.<domain>; not found at any other host.',
       download: 'text/plain',
       example: { headers: { Host: 'mta-sts.pillarbox.test' } },
       handle: async ({ host }) => ({

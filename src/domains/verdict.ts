@@ -18,7 +18,7 @@ export class Unanswered extends Error {
   readonly code: string
 
   constructor(code: string) {
-    super(`The DNS gave no answer (${code}).`)
+    super(`The DNS lookup failed (${code}).`)
     this.name = 'Unanswered'
     this.code = code
   }
@@ -51,9 +51,10 @@ export function only(
   if (first === undefined) {
     const quoted = values.filter((text) => kind.test(unquoted(text)))
     if (quoted.length > 0) return invalid(quoted, `The quotes are part of the record; enter it without them: ${value}`)
-    return invalid(values, `None of the TXT records at ${name} is of the kind ${what}; one should be “${value}”.`)
+    return invalid(values, `None of the TXT records at ${name} is a ${what} record; one should be “${value}”.`)
   }
-  if (found.length > 1) return invalid(found, `There are ${found.length} ${what} records at ${name}, so none counts; leave one.`)
+  if (found.length > 1)
+    return invalid(found, `There are ${found.length} ${what} records at ${name}, so none is valid; leave one.`)
   const reason = fault(first)
   return reason === null ? valid(found) : invalid(found, reason)
 }

@@ -58,7 +58,7 @@ export class Verification {
     const row = await this.#deps.domains.row(caller, id)
     const { domain, held } = await this.#check(row, true)
     if (held) {
-      const why = `${row.name} is held by another account of this box. Who holds it must delete it there first.`
+      const why = `${row.name} is held by another account of this box. It must be deleted there first.`
       throw conflict(why, { code: 'domain_held' })
     }
     return domain
@@ -68,10 +68,10 @@ export class Verification {
    * Activates the spare keys after a check that they are published. Throws Fault conflict, `spares_not_published`, when one is not:
    * signatures could not be verified.
    */
-  async rotate(caller: Caller, id: string): Promise<Domain> {
+  async rotate(caller: Caller, id: string, signal?: AbortSignal): Promise<Domain> {
     const { database, domains, keys, settings } = this.#deps
     await this.#check(await domains.row(caller, id), true)
-    const fresh = await keys.make()
+    const fresh = await keys.make(caller.account_id, signal)
     const rotated = await database.transaction(async (tx) => {
       const row = await domains.row(caller, id, tx)
       const findings = JSON.parse(row.findings) as RecordFindings
@@ -83,7 +83,7 @@ export class Verification {
       })
       if (spares.length === 0 || open.length > 0) {
         const names = open.map(({ name }) => name).join(' and ')
-        throw conflict(`The keys that would take over are not in the DNS yet: publish ${names} first.`, {
+        throw conflict(`The spare keys are not in the DNS yet: publish ${names} first.`, {
           code: 'spares_not_published',
         })
       }
@@ -136,7 +136,7 @@ export class Verification {
         } catch (error) {
           // deleted during the check
           if (error instanceof Fault && error.type === 'not_found') continue
-          log.error({ domain: row.name, err: error }, 'a domain could not be checked')
+          log.error({ domain: row.name, err: error }, 'DNS check of a domain failed')
         }
       }
     }
@@ -207,8 +207,8 @@ export class Verification {
   #turn(row: DomainRow): void {
     const { domains, log } = this.#deps
     domains.know(row)
-    if (row.status === 'verified') log.info({ domain: row.name }, 'a domain is verified')
-    else log.warn({ domain: row.name }, 'a domain was wrong in the DNS for 72 hours: it sends no more')
+    if (row.status === 'verified') log.info({ domain: row.name }, 'domain verified')
+    else log.warn({ domain: row.name }, 'domain failed: its DNS records were wrong for 72 hours, and it can no longer send')
   }
 }
 

@@ -108,7 +108,7 @@ export class Follower {
         this.#failures += 1
         this.#deps.log.error(
           { err: error, follower: this.#deps.name, failures: this.#failures },
-          'a follower of the log failed; it tries again',
+          'follower of the event log failed, retrying',
         )
         await this.#sleep(wait)
       }
@@ -145,7 +145,7 @@ export class Follower {
     const to = await database.transaction(async (tx) => {
       const position = await work(tx)
       const { changes } = await tx.run(sql`UPDATE bookmarks SET seq = ${position} WHERE name = ${name} AND seq = ${before}`)
-      if (changes !== 1) throw new Error(`The bookmark of ${name} was moved by somebody else.`)
+      if (changes !== 1) throw new Error(`The bookmark of ${name} was moved by another process.`)
       return position
     })
     this.#marked = to
@@ -159,7 +159,7 @@ export class Follower {
     try {
       await this.#move(async () => position)
     } catch (error) {
-      this.#deps.log.warn({ err: error, follower: this.#deps.name }, 'the bookmark of a follower stays behind')
+      this.#deps.log.warn({ err: error, follower: this.#deps.name }, 'bookmark of a follower could not be written')
     }
   }
 

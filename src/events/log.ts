@@ -294,7 +294,7 @@ export class EventLog {
       }
     }
     // the failure of one listener does not stop the others; the store logs it
-    if (failures.length > 0) throw new AggregateError(failures, 'Readers of the log failed.')
+    if (failures.length > 0) throw new AggregateError(failures, 'Listeners of the event log failed.')
   }
 }
 

@@ -3,11 +3,11 @@ import type { EventLog } from './log.ts'
 
 /** Metrics of the event log. */
 export function eventMetrics(metrics: Metrics, events: EventLog): void {
-  const written = metrics.counter('pillarbox_events_total', 'Events that were written to the log, by their type', ['type'])
+  const written = metrics.counter('pillarbox_events_total', 'Events written to the log, by type', ['type'])
   events.subscribe(({ type }) => written.labels(type).inc())
   metrics.gauge(
     'pillarbox_follower_behind_events',
-    'How far a follower of the log (webhooks, …) is behind its end, in events; left out while it is not known',
+    'Number of events that a follower of the log (webhooks, …) is behind; omitted while unknown',
     async (gauge) => {
       const end = await events.newestUpTo(Number.MAX_SAFE_INTEGER)
       gauge.reset()

@@ -28,7 +28,7 @@ export async function positionOf(events: EventLog, accountId: string, since: str
   if (since.startsWith('evt_')) {
     const seq = await events.seqOf(since, accountId)
     if (seq !== undefined) return { seq, condition: noCondition }
-    throw new Fault('invalid_request', 'since names an event that is not (or no longer) in the log. Begin with a time.', {
+    throw new Fault('invalid_request', 'since names an event that is not, or no longer, in the log. Start from a time instead.', {
       param: 'since',
       code: 'since_expired',
     })

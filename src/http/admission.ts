@@ -104,13 +104,17 @@ export class Admission {
     const rateLimit = this.#count(caller)
     if (rateLimit && rateLimit.retryAfter > 0) return { caller, fault: tooMany(rateLimit), rateLimit }
     if (route?.operator && (caller.account_id !== this.#authenticators.operator || caller.identity_id !== null)) {
-      const fault = new Fault('forbidden', "Only the box's operator may do this, with a key that is not bound to one identity.", {
-        code: 'operator_only',
-      })
+      const fault = new Fault(
+        'forbidden',
+        "This call requires a key of the operator's account that is not bound to one identity.",
+        {
+          code: 'operator_only',
+        },
+      )
       return { caller, fault, rateLimit }
     }
     if (route?.local) {
-      const fault = new Fault('forbidden', 'This can only be done on the machine of the box, by a command of its own.', {
+      const fault = new Fault('forbidden', 'This call is available only to commands on the machine of the box.', {
         code: 'local_only',
       })
       return { caller, fault, rateLimit }
@@ -219,7 +223,7 @@ function bearer(authorization: string): string | undefined {
 
 function refusal({ authorization }: IncomingHttpHeaders): Fault {
   return authorization === undefined
-    ? new Fault('unauthorized', 'An API key is needed: Authorization: Bearer <key>. Or sign in: POST /v1/session.', {
+    ? new Fault('unauthorized', 'An API key is required: Authorization: Bearer <key>. Or sign in: POST /v1/session.', {
         code: 'missing_key',
       })
     : new Fault('unauthorized', 'This API key is not valid: it is unknown, revoked or expired.', { code: 'invalid_key' })

@@ -62,7 +62,7 @@ function written(route: AnyRoute, result: object): { answer: Answer; tag: string
 }
 
 export function presentDownload(result: unknown, range: string | undefined, ifRange: string | undefined): Answer {
-  if (!isDownload(result)) throw new Error('The handler of a download did not answer one')
+  if (!isDownload(result)) throw new Error('The handler of a download did not return one')
   return ranged(result, range, ifRange)
 }
 
@@ -70,7 +70,7 @@ function parse(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const issue = result.error.issues[0]!
-  throw new Error(`The reply does not fit its schema: ${issue.path.map(String).join('.')}: ${issue.message}`)
+  throw new Error(`The response does not match its schema: ${issue.path.map(String).join('.')}: ${issue.message}`)
 }
 
 function isDownload(value: unknown): value is Download {
@@ -99,7 +99,7 @@ export class UnreadAnswers {
     if ((this.#holders.get(holder)?.bytes ?? 0) <= maxUnread.one) return
     throw new Fault(
       'rate_limited',
-      `More than ${maxUnread.one} octets of answers to you wait to be read. Read them, or close their connections, and send this again.`,
+      `More than ${maxUnread.one} bytes of responses have not been read by this account. Read them, or close their connections, then retry.`,
       { code: 'too_much_unread', retryAfter: 1 },
     )
   }

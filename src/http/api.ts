@@ -4,13 +4,13 @@ import { Readable } from 'node:stream'
 import Koa, { type Context } from 'koa'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { WorkLimiter } from '../net/work-limiter.ts'
 import { networkOf, networksOf, Networks } from '../net/networks.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
 import { jsonAnswer, UnreadAnswers } from './answer.ts'
 import type { Answer } from './response.ts'
 import { addressOf, admissionRequestOf } from './server/client-address.ts'
-import { BodyMemory } from './body-memory.ts'
-import { bodyOf, disconnectUnread } from './body.ts'
+import { bodyLimits, bodyOf, disconnectUnread } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
 import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
@@ -59,7 +59,7 @@ export class Api {
   readonly #accessLog: AccessLog
   readonly #metrics: CallMetrics
   readonly #calls = new Set<CallAbort>()
-  readonly #bodies = new BodyMemory()
+  readonly #bodies = new WorkLimiter(bodyLimits)
   readonly #turns = new CallTurns()
   readonly #unread = new UnreadAnswers()
   readonly #operators = new WeakSet<IncomingMessage>()
@@ -116,7 +116,7 @@ export class Api {
   #handler(): RequestListener {
     const koa = new Koa<State>()
     koa.silent = true
-    koa.on('error', (error: unknown) => this.#deps.log.debug({ err: error }, 'an answer could not be sent'))
+    koa.on('error', (error: unknown) => this.#deps.log.debug({ err: error }, 'response could not be sent'))
     koa.use((context, next) => this.#handle(context, next))
     const find = dispatcher(this.#handlers())
     koa.use((context, next) => find(context.path)?.(context as Matched, next) ?? next())
@@ -269,7 +269,7 @@ export class Api {
 
   async #unknown(state: State): Promise<Fault> {
     await this.#admit(state, undefined)
-    return new Fault('not_found', 'There is no such call: the path or the method is unknown.', { code: 'unknown_path' })
+    return new Fault('not_found', 'Unknown path or method.', { code: 'unknown_path' })
   }
 
   #fail(context: ApiContext, thrown: unknown): void {
@@ -280,7 +280,10 @@ export class Api {
     const problem = problemOf(error)
     this.#metrics.failed(problem.code, state.rateLimit)
     if (problem.status >= 500 && state.abort.cut !== 'gone') {
-      this.#deps.log.error({ request_id: state.requestId, route: state.route, err: error }, 'a request failed on our side')
+      this.#deps.log.error(
+        { request_id: state.requestId, route: state.route, err: error },
+        'request failed with an internal error',
+      )
     }
     send(context, jsonAnswer(problem.status, errorBody(problem, state.requestId), problemHeaders(error, problem.status)))
   }

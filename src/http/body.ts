@@ -3,11 +3,24 @@ import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json.ts'
-import type { BodyShare } from './body-memory.ts'
+import { release } from '../core/memory.ts'
+import type { WorkLimits, WorkShare } from '../net/work-limiter.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
+
+/**
+ * Request bodies in memory, from their first byte until the response: two of the largest of all callers, and one of one account or, without a
+ * key, one network. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from others. A large body is parsed in turn, as that takes several times as much memory.
+ */
+export const bodyLimits: WorkLimits = {
+  bytes: { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024, own: 1024 * 1024 },
+  concurrent: { all: 3, one: 1 },
+  large: 1024 * 1024,
+  longest: 2000,
+  message: 'Too many large bodies are being read at once. Retry when other requests have finished.',
+}
 
 const readers = new Map<string, Reader>()
 
@@ -24,7 +37,7 @@ const empty: Body = { bytes: Buffer.alloc(0), scan: undefined }
  * `malformed_json`, or, as soon as it is known, without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
  * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-async function readBody(context: Context, limit: number, share: BodyShare, raw = false): Promise<Body> {
+async function readBody(context: Context, limit: number, share: WorkShare, raw = false): Promise<Body> {
   const { headers } = context.req
   const contentLength = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (contentLength === undefined || Number(contentLength) === 0)) {
@@ -43,15 +56,17 @@ async function readBody(context: Context, limit: number, share: BodyShare, raw =
 }
 
 /** The complete body; JSON is scanned chunk by chunk as it arrives. */
-async function collected(context: Context, limit: number, share: BodyShare, raw: boolean): Promise<Body> {
+async function collected(context: Context, limit: number, share: WorkShare, raw: boolean): Promise<Body> {
   const { req: request } = context
   const chunks = new Chunks()
+  const copied: Buffer[] = []
   const scan = raw ? undefined : new JsonScan('The body')
   const scanChunk = (chunk: Buffer): void => {
     try {
       if (!chunks.add(chunk)) throw tooManyChunks()
-      share.take(chunk.length)
+      share.reserve(chunk.length)
       scan?.add(chunk)
+      copied.push(chunk)
     } catch (error) {
       request.off('data', scanChunk)
       if (error instanceof Fault && error.code === 'too_many_chunks') endWithAnswer(context)
@@ -73,13 +88,15 @@ async function collected(context: Context, limit: number, share: BodyShare, raw:
   }
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
+  // by the reader
+  for (const chunk of copied) release(chunk)
   return { bytes, scan }
 }
 
 /** The two ways to take the body of a call. It is not read until one of them is used. */
 export function bodyOf(
   context: Context,
-  share: BodyShare,
+  share: WorkShare,
   raw?: boolean,
 ): { read(limit: number): Promise<Body>; receive(): Upload } {
   return { read: (limit) => readBody(context, limit, share, raw), receive: () => received(context) }
@@ -160,19 +177,15 @@ function asFault(error: Error & { status?: number; type?: string }, limit: numbe
 }
 
 function tooLarge(limit: number): Fault {
-  return new Fault('invalid_request', `The body is larger than ${limit} bytes, the most this call takes.`, {
+  return new Fault('invalid_request', `The body is larger than ${limit} bytes, the limit of this call.`, {
     code: 'body_too_large',
   })
 }
 
 function tooManyChunks(): Fault {
-  return new Fault(
-    'invalid_request',
-    `The body comes in ${tooManyChunksReason}. Send it in larger ones, or with Content-Length.`,
-    {
-      code: 'too_many_chunks',
-    },
-  )
+  return new Fault('invalid_request', `The body consists of ${tooManyChunksReason}. Send larger chunks, or use Content-Length.`, {
+    code: 'too_many_chunks',
+  })
 }
 
 async function nothing(): Promise<void> {}

@@ -21,8 +21,8 @@ export function crossSiteLink(headers: IncomingHttpHeaders, origins: readonly st
 function refusal(origins: readonly string[]): Fault {
   return new Fault(
     'forbidden',
-    `To sign in, and to change something with a session, send the header Origin: ${origins[0]}, as pages from there do. ` +
-      'http.cors_origins may name further origins.',
+    `Signing in and changes with a session require the header Origin: ${origins[0]}, which browsers send from its pages. ` +
+      'http.cors_origins can list further origins.',
     { code: 'csrf', param: 'Origin' },
   )
 }

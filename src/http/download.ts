@@ -34,7 +34,7 @@ function readRange(range: string, size: number): { first: number; last: number }
   const last = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1)
   if (from !== '' && to !== '' && Number(to) < first) return undefined
   if (first > last) {
-    throw new Fault('invalid_request', `The range is outside the ${size} bytes there are.`, {
+    throw new Fault('invalid_request', `The range is outside the ${size} bytes of the file.`, {
       code: 'range_not_satisfiable',
       param: 'Range',
     })

@@ -75,7 +75,7 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   if (!route.raw) release(bytes)
   if ('status' in outcome) return replayed(outcome, call.requestId)
   if ('memo' in outcome) {
-    if (!route.again) throw new Error(`${route.path} left a memo, and does not know what to answer from it`)
+    if (!route.again) throw new Error(`${route.path} stored a memo, but declares no way to answer from it`)
     const again = route.again(input(noMemo), outcome.memo).catch(toAnswerGone)
     const answer = present(route, await withTimeout(again, route, call.abort, log))
     return { ...answer, headers: { ...answer.headers, ...replayedHeader } }
@@ -139,7 +139,7 @@ async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unkn
       await write()
     } catch (error) {
       // the change of the handler stays; only the stored response is lost, and the key stays in use
-      log.error({ err: error }, 'an idempotent answer could not be kept')
+      log.error({ err: error }, 'idempotent response could not be stored')
     }
   }
   try {
@@ -174,12 +174,12 @@ function withTimeout<T>(work: Promise<T>, route: AnyRoute, abort: CallAbort, log
     const timer = setTimeout(() => {
       late = true
       abort.abort('late')
-      reject(new Fault('internal_error', 'The request took too long and was given up.', { code: 'timeout', retryAfter: 1 }))
+      reject(new Fault('internal_error', 'The request timed out.', { code: 'timeout', retryAfter: 1 }))
     }, route.timeout ?? defaultTimeout)
     work
       .finally(() => clearTimeout(timer))
       .then(resolve, (error: unknown) => {
-        if (late) log.warn({ err: error, route: route.path }, 'a handler failed after its time was up')
+        if (late) log.warn({ err: error, route: route.path }, 'handler failed after its timeout')
         reject(error)
       })
   })

@@ -197,7 +197,7 @@ export class Idempotency {
     }
     const answered = row.status > 1
     if (!answered && row.run_id === this.#run) {
-      throw conflict('The first request with this Idempotency-Key is still being answered. Try again shortly.', {
+      throw conflict('The first request with this Idempotency-Key is still in progress. Try again shortly.', {
         code: 'idempotency_in_flight',
         param: 'Idempotency-Key',
         retryAfter: 1,
@@ -206,8 +206,8 @@ export class Idempotency {
     if (row.memo !== null && row.status < 400) return { memo: row.memo }
     if (!answered) {
       throw conflict(
-        'The first request with this Idempotency-Key was cut off by a restart after it had begun to take effect. ' +
-          'Check, then use a new key if it must be done again.',
+        'The first request with this Idempotency-Key was interrupted by a restart and may have taken effect. ' +
+          'Check its result, then use a new key to repeat it if necessary.',
         { code: 'idempotency_interrupted', param: 'Idempotency-Key' },
       )
     }
@@ -255,7 +255,7 @@ export class Idempotency {
 export function answerGone(): Fault {
   return new Fault(
     'not_found',
-    'The first request with this Idempotency-Key took effect, and what it was about was deleted since. Nothing was done now; use a new key to do ' +
+    'The first request with this Idempotency-Key took effect, and its object was deleted since. Nothing was done now; use a new key to do ' +
       'it again.',
     { code: 'idempotency_answer_gone', param: 'Idempotency-Key' },
   )
@@ -263,8 +263,8 @@ export function answerGone(): Fault {
 
 function answerNotKept(): Fault {
   return conflict(
-    `The first request with this Idempotency-Key took effect. Its answer was not kept: it had more than ${largest} octets, or more than its account ` +
-      'has room for (limits.storage_bytes). Nothing was done now; look with GET, and use a new key to do it again.',
+    `The first request with this Idempotency-Key took effect. Its response was not stored: it exceeded ${largest} bytes, or the storage quota of its account ` +
+      '(limits.storage_bytes). Nothing was done now; check with GET, and use a new key to do it again.',
     { code: 'idempotency_answer_not_kept', param: 'Idempotency-Key' },
   )
 }

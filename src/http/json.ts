@@ -86,13 +86,13 @@ function requireTexts(value: unknown): void {
 
 /** Refuses NUL and lone surrogates, which only escapes can produce here. Throws Fault 400 `malformed_json`. */
 export function requireText(text: string): void {
-  if (text.includes('\0')) throw malformed('A text holds the character NUL (\\u0000).')
-  if (!text.isWellFormed()) throw malformed('A text holds half a surrogate pair.')
+  if (text.includes('\0')) throw malformed('A string contains the character NUL (\\u0000).')
+  if (!text.isWellFormed()) throw malformed('A string contains an unpaired surrogate.')
 }
 
 function once(keys: Set<string>, key: string): void {
   if (key === '__proto__') throw malformed('A field cannot be named __proto__.')
-  if (keys.has(key)) throw malformed(`The field ${JSON.stringify(key.slice(0, 64))} is there twice.`)
+  if (keys.has(key)) throw malformed(`The field ${JSON.stringify(key.slice(0, 64))} appears twice.`)
   keys.add(key)
 }
 
@@ -112,7 +112,7 @@ function exact(number: string): void {
   const value = Number(number)
   const whole = /^-?\d+$/.test(number)
   if (!Number.isFinite(value) || Object.is(value, -0) || (whole && !Number.isSafeInteger(value))) {
-    throw malformed(`The number ${number} cannot be kept exactly. Send it as a string.`)
+    throw malformed(`The number ${number} cannot be represented exactly. Send it as a string.`)
   }
 }
 

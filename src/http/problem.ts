@@ -24,7 +24,7 @@ export function problemOf(error: unknown): Problem {
   if (!(error instanceof Fault)) {
     return {
       type: 'internal_error',
-      message: 'Something went wrong on our side. If it happens again, report the request_id.',
+      message: 'Internal error. If it happens again, report the request_id.',
       status: 500,
       code: 'internal_error',
     }

@@ -1,5 +1,6 @@
 import { type Clock, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
+import { setNewest } from '../core/memory.ts'
 
 /** The state of a rate limit of one caller after this call. */
 export interface RateLimitState {
@@ -42,7 +43,7 @@ export class Buckets {
     bucket.filled = now
     const admitted = bucket.tokens >= 1
     if (admitted) bucket.tokens -= 1
-    this.#store(caller, bucket)
+    setNewest(this.#buckets, caller, bucket, this.#size)
     return {
       policy: this.#policy,
       perMinute,
@@ -50,13 +51,6 @@ export class Buckets {
       reset: Math.ceil(((perMinute - bucket.tokens) * 60) / perMinute),
       retryAfter: admitted ? 0 : Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / perMinute)),
     }
-  }
-
-  /** Deleting first moves the caller to the end, so that the first entry of the map is the least recently used. */
-  #store(caller: string, bucket: Bucket): void {
-    this.#buckets.delete(caller)
-    this.#buckets.set(caller, bucket)
-    if (this.#buckets.size > this.#size) this.#buckets.delete(this.#buckets.keys().next().value!)
   }
 }
 

@@ -17,12 +17,15 @@ export function checkRequest(request: IncomingMessage): void {
     const name = raw[index]!.toLowerCase()
     const bit = singular.get(name) ?? 0
     if (seen & bit)
-      throw new Fault('invalid_request', `The header ${name} is there twice.`, { code: 'malformed_request', param: name })
+      throw new Fault('invalid_request', `The header ${name} appears twice.`, { code: 'malformed_request', param: name })
     seen |= bit
   }
   const host = request.headers.host ?? (request.httpVersion === '1.0' ? '' : undefined)
   if (host === undefined || !/^[\w.~-]*(:\d{0,5})?$|^\[[\d.:a-f]+\](:\d{0,5})?$/i.test(host)) {
-    throw new Fault('invalid_request', 'The header Host is not a host and port.', { code: 'malformed_request', param: 'Host' })
+    throw new Fault('invalid_request', 'The header Host must be a host, optionally with a port.', {
+      code: 'malformed_request',
+      param: 'Host',
+    })
   }
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') {

@@ -23,9 +23,9 @@ export function readQuery(search: string): Record<string, string> {
   for (const [name, value] of new URLSearchParams(search)) {
     const shown = name.slice(0, 128)
     if (Object.hasOwn(query, name))
-      throw invalid(shown, `The parameter ${JSON.stringify(shown)} is there twice.`, 'repeated_parameter')
+      throw invalid(shown, `The parameter ${JSON.stringify(shown)} appears twice.`, 'repeated_parameter')
     if (`${name}${value}`.includes('\0'))
-      throw invalid(shown, `${JSON.stringify(shown)} holds the character NUL.`, 'invalid_value')
+      throw invalid(shown, `${JSON.stringify(shown)} contains the character NUL.`, 'invalid_value')
     Object.defineProperty(query, name, { value, enumerable: true, configurable: true, writable: true })
   }
   return query
@@ -39,7 +39,7 @@ export function checkIds(params: Record<string, string>): void {
       throw invalid(
         name,
         isId
-          ? `${name} in the path must be an id as the box gave it out: a short word, _ and 26 small letters and digits.`
+          ? `${name} in the path must be an id: a prefix, _ and 26 lower-case letters and digits.`
           : `${name} in the path is not valid.`,
         'bad_id',
       )
@@ -56,7 +56,7 @@ function decode(text: string): void {
   try {
     decodeURIComponent(text)
   } catch {
-    throw malformed('The percent-encoding of the address is broken.')
+    throw malformed('The URL contains invalid percent-encoding.')
   }
 }
 

@@ -43,7 +43,7 @@ function innermost(issue: Issue): Issue {
   if (meant) return { ...meant, path: [...issue.path, ...meant.path] }
   if (issue.message !== '') return issue
   const choices = [...new Set(firsts.map((inner) => inner.message.replace(/^must be /, '')))]
-  return { ...issue, message: choices.length === 0 ? 'has no value that is allowed here' : `must be ${choices.join(', or ')}` }
+  return { ...issue, message: choices.length === 0 ? 'has a value that is not allowed' : `must be ${choices.join(', or ')}` }
 }
 
 /** The expected value, to follow the name of the field. A schema may override it by its own `error`. */
@@ -77,7 +77,7 @@ function unknownKey(issue: RawIssue, word: string): string {
   const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : []
   const close = nearest(key, known)
   if (close !== undefined) return `Unknown ${word} ${JSON.stringify(key)}. Did you mean ${JSON.stringify(close)}?`
-  const list = known.length === 0 ? `There are no ${word}s here` : `The ${word}s here are ${known.slice(0, 30).join(', ')}`
+  const list = known.length === 0 ? `No ${word}s are allowed here` : `The allowed ${word}s are ${known.slice(0, 30).join(', ')}`
   return `Unknown ${word} ${JSON.stringify(key)}. ${list}.`
 }
 

@@ -12,7 +12,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
       scope: 'account:write',
       summary: 'Change a domain',
       description:
-        'catch_all names the identity that receives mail for every address of the domain that is nobody else’s; null refuses such mail (550 5.1.1). Never caught: addresses that were given out once, and those reserved for the operator.',
+        'catch_all names the identity that receives mail for every unassigned address of the domain; with null such mail is rejected (550 5.1.1). It never covers formerly used addresses and those reserved for the operator.',
       body: DomainChange,
       reply: Domain,
       example: { body: { catch_all: null } },
@@ -22,7 +22,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
       scope: 'account:write',
       summary: 'Add an alias',
       description:
-        'A further address of the domain: its mail goes to the identity, with the address it came to as to. A conflict with param local_part when the address was given out before, or is reserved; with code domain_not_verified until the domain is verified.',
+        'An additional address of the domain: its mail goes to the identity, with the alias as to. A conflict with param local_part if the address was used before or is reserved; with code domain_not_verified until the domain is verified.',
       body: NewAlias,
       reply: Alias,
       status: 201,
@@ -47,7 +47,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
     route('PATCH', '/domains/:id/aliases/:alias_id', {
       scope: 'account:write',
       summary: 'Change an alias',
-      description: 'Mail goes to the other identity from now on; what came before stays where it is.',
+      description: 'New mail goes to the other identity; earlier mail stays where it is.',
       body: AliasChange,
       reply: Alias,
       handle: ({ caller, params, body }) => aliases.update(caller, params.id, params.alias_id, body),
@@ -56,7 +56,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
       scope: 'account:write',
       summary: 'Delete an alias',
       description:
-        'Mail to it is refused (550 5.1.1), also where the domain has a catch-all. Its address stays with the account, which may give it out again.',
+        'Mail to it is rejected (550 5.1.1), even if the domain has a catch-all. Its address stays with the account, which can use it again.',
       reply: Deleted,
       handle: ({ caller, params }) => aliases.remove(caller, params.id, params.alias_id),
     }),

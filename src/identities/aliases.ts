@@ -53,7 +53,9 @@ export class Aliases {
       // read from this row: another account's domain can have the same name
       if (domain.receives !== 1 || (domain.is_default !== 1 && domain.status !== 'verified')) {
         const hint = 'set the records that GET /v1/domains shows, then POST /v1/domains/{id}/verify.'
-        throw conflict(`${domain.name} is not verified, so it has no addresses to give; ${hint}`, { code: 'domain_not_verified' })
+        throw conflict(`${domain.name} is not verified, so it cannot have addresses yet; ${hint}`, {
+          code: 'domain_not_verified',
+        })
       }
       await this.#requireIdentity(tx, caller, identity_id, 'identity_id')
       await plan.require(tx, caller.account_id, 'aliases')
@@ -137,7 +139,7 @@ export class Aliases {
     try {
       await this.#deps.identities.row(caller, id, tx)
     } catch (error) {
-      if (error instanceof Fault && error.type === 'not_found') throw invalid(param, `${id} is no identity of this account.`)
+      if (error instanceof Fault && error.type === 'not_found') throw invalid(param, `${id} is not an identity of this account.`)
       throw error
     }
   }

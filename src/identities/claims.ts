@@ -41,7 +41,7 @@ export function notForYou(address: string, param: string): Fault {
 /** Fault conflict that says why an address cannot be assigned. */
 export async function notFree(reader: Reader, address: string, param: string): Promise<Fault> {
   const alias = await reader.get(sql`SELECT 1 FROM aliases WHERE address = ${address}`)
-  return conflict(`${address} is taken; ${alias ? 'it is an alias' : 'an address is never given twice'}.`, { param })
+  return conflict(`${address} is taken; ${alias ? 'it is an alias' : 'an address is never reused'}.`, { param })
 }
 
 /** The identity that receives mail to an address, active or deleted; see `Identities.ownerOf`. */

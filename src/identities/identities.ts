@@ -294,7 +294,7 @@ export class Identities {
   }
 
   get #phoneNumbers(): PhoneNumbers {
-    if (!this.#phones) throw new Error('Nobody gives numbers.')
+    if (!this.#phones) throw new Error('No SMS provider supplies numbers.')
     return this.#phones
   }
 

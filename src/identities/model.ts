@@ -20,12 +20,12 @@ export const Name = z
   // counts characters, not UTF-16 code units
   .refine((text) => Array.from(text).length <= 128, { error: 'must have at most 128 characters' })
   .refine((text) => !unprintable.test(text) && /[^\p{C}\p{Z}\p{M}]/u.test(text), {
-    error: 'must be text that can be seen, on one line',
+    error: 'must be visible text on one line',
   })
 const DateOfBirth = z.iso
   .date({ error: 'must be a date such as 1990-04-17' })
   .refine((text) => text <= new Date().toISOString().slice(0, 10), {
-    error: 'must not lie in the future',
+    error: 'must not be in the future',
   })
 
 export const IdentityStatus = z.enum(['active', 'suspended'])
@@ -45,10 +45,10 @@ export const ReducedIdentity = z
 /** The storage of an identity. */
 export const Storage = z
   .object({
-    used: z.int().meta({ description: 'octets of e-mail, the trash included, and of what archives said of imported e-mail' }),
-    limit: z.int().nullable().meta({ description: 'octets of e-mail that it may keep (mail.quota); null is no limit' }),
-    media: z.int().meta({ description: 'octets of text messages and what came with them' }),
-    trash: z.int().meta({ description: 'octets of all this that are in the trash, and make way when room is short' }),
+    used: z.int().meta({ description: 'bytes of e-mail, including the trash and the metadata of imported e-mail' }),
+    limit: z.int().nullable().meta({ description: 'the mail quota in bytes (mail.quota); null means no limit' }),
+    media: z.int().meta({ description: 'bytes of text messages and their media' }),
+    trash: z.int().meta({ description: 'bytes of the above that are in the trash, purged early when space is short' }),
   })
   .meta({ id: 'Storage' })
 export type Storage = z.output<typeof Storage>
@@ -58,12 +58,12 @@ export const Identity = z
   .object({
     id: Id('ident'),
     name: z.string(),
-    email: z.string().meta({ description: 'its address for ever; renaming does not change it' }),
+    email: z.string().meta({ description: 'permanent; renaming does not change it' }),
     phone_number: z.string().optional(),
     date_of_birth: z.string(),
     status: IdentityStatus,
     metadata: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
-    storage: Storage.optional().meta({ description: 'not in events' }),
+    storage: Storage.optional().meta({ description: 'omitted in events' }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -77,7 +77,7 @@ const LocalPart = z.string().regex(/^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,55
 
 export const NewIdentity = z
   .strictObject({
-    name: Name.optional().meta({ description: 'unique in the account without regard to case; made when left out' }),
+    name: Name.optional().meta({ description: 'unique in the account, case-insensitive; generated if omitted' }),
     display_name: Name.optional().meta({ description: 'the same as name' }),
     provision_phone: z.boolean().optional(),
     phone_country: z
@@ -95,14 +95,9 @@ export type NewIdentity = z.output<typeof NewIdentity>
 /** Filters a list of identities. */
 export const IdentityFilter = z.strictObject({
   ...Paging.shape,
-  name: z.string().min(1).max(512).optional().meta({ description: 'the one of this name, without regard to case' }),
-  email: z.string().min(1).max(320).optional().meta({ description: 'the one of this address, its own or an alias' }),
-  query: z
-    .string()
-    .min(1)
-    .max(200)
-    .optional()
-    .meta({ description: 'a part of the name, address or number, without regard to case' }),
+  name: z.string().min(1).max(512).optional().meta({ description: 'the identity with this name, case-insensitive' }),
+  email: z.string().min(1).max(320).optional().meta({ description: 'the identity with this address or alias' }),
+  query: z.string().min(1).max(200).optional().meta({ description: 'a part of the name, address or number, case-insensitive' }),
 })
 export type IdentityFilter = z.output<typeof IdentityFilter>
 
@@ -122,7 +117,7 @@ export type IdentityChange = z.output<typeof IdentityChange>
 
 export const IdentityGone = z.object({ id: Id('ident'), name: z.string(), email: z.string(), status: z.literal('deleted') })
 
-export const identityCreated = eventType('identity.created', ['identities:read'], 'An identity was made.', Identity)
+export const identityCreated = eventType('identity.created', ['identities:read'], 'An identity was created.', Identity)
 export const identityUpdated = eventType('identity.updated', ['identities:read'], 'An identity was changed.', Identity)
 export const identityDeleted = eventType('identity.deleted', ['identities:read'], 'An identity was deleted.', IdentityGone)
 
@@ -131,9 +126,9 @@ export const Alias = z
   .object({
     id: Id('alias'),
     domain_id: Id('dom'),
-    address: z.string().meta({ description: 'also with a tag: local_part+tag' }),
+    address: z.string().meta({ description: 'also receives with a tag: local_part+tag' }),
     local_part: z.string(),
-    identity_id: Id('ident').meta({ description: 'who receives its mail, and may send from it' }),
+    identity_id: Id('ident').meta({ description: 'the identity that receives its mail and may send from it' }),
     created_at: Timestamp,
   })
   .meta({ id: 'Alias' })
@@ -141,14 +136,14 @@ export type Alias = z.output<typeof Alias>
 
 export const NewAlias = z
   .strictObject({
-    local_part: LocalPart.meta({ description: 'what stands before the @' }),
-    identity_id: Id('ident').meta({ description: "one of the account's" }),
+    local_part: LocalPart.meta({ description: 'the part before the @' }),
+    identity_id: Id('ident').meta({ description: 'an identity of the account' }),
   })
   .meta({ id: 'NewAlias' })
 export type NewAlias = z.output<typeof NewAlias>
 
 export const AliasChange = z
-  .strictObject({ identity_id: Id('ident').optional().meta({ description: 'who receives its mail from now on' }) })
+  .strictObject({ identity_id: Id('ident').optional().meta({ description: 'the identity that receives its mail from now on' }) })
   .meta({ id: 'AliasChange' })
 export type AliasChange = z.output<typeof AliasChange>
 
@@ -157,7 +152,7 @@ export const DomainChange = z
     catch_all: Id('ident')
       .nullable()
       .optional()
-      .meta({ description: 'who receives mail for unknown addresses of the domain; null refuses it' }),
+      .meta({ description: 'the identity that receives mail for unknown addresses of the domain; null rejects such mail' }),
   })
   .meta({ id: 'DomainChange' })
 export type DomainChange = z.output<typeof DomainChange>

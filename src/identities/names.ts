@@ -49,7 +49,7 @@ export function adultDate(now: number): string {
 /** The name in a request that may use either field. */
 export function oneName(input: { name?: string | undefined; display_name?: string | undefined }): string | undefined {
   if (input.name !== undefined && input.display_name !== undefined && input.name !== input.display_name) {
-    throw invalid('display_name', 'Give name or display_name, not two different ones.')
+    throw invalid('display_name', 'Send name or display_name, not two different values.')
   }
   return input.name ?? input.display_name
 }

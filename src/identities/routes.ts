@@ -10,7 +10,7 @@ export function routes(identities: Identities): AnyRoute[] {
     route('POST', '/identities', {
       scope: 'identities:write',
       summary: 'Create an identity',
-      description: 'Everything is optional. The address is derived from the name and stays its own for ever.',
+      description: 'All fields are optional. The address is derived from the name and is permanent.',
       body: NewIdentity,
       reply: Identity,
       status: 201,
@@ -35,7 +35,7 @@ export function routes(identities: Identities): AnyRoute[] {
     route('PATCH', '/identities/:id', {
       scope: 'identities:write',
       summary: 'Change an identity',
-      description: 'metadata is merged, a null removes a key. A suspended identity refuses mail for now (450 4.2.1).',
+      description: 'metadata is merged; a null removes a key. Mail to a suspended identity is deferred (450 4.2.1).',
       body: IdentityChange,
       reply: Identity,
       example: { body: { metadata: { team: 'sales' } } },
@@ -45,7 +45,7 @@ export function routes(identities: Identities): AnyRoute[] {
       scope: 'identities:write',
       summary: 'Delete an identity',
       description:
-        'Its address is never given to another; mail to it is refused with 550 5.1.1. Its messages can be reached no more, and are removed once the time of the trash (retention.trash) is over.',
+        'Its address is never reused; mail to it is rejected with 550 5.1.1. Its messages are no longer available, and are purged after retention.trash.',
       reply: Deleted,
       handle: ({ caller, params }) => identities.remove(caller, params.id),
     }),

@@ -156,7 +156,7 @@ function mailPort(program: string | undefined): Finding {
 
 function webServer(program: string): Finding {
   const name = program || 'A web server'
-  const text = `${name} has the web ports of this machine: let it pass the API on, as docs/tls.md shows (--behind-proxy).`
+  const text = `${name} has the web ports of this machine: let it pass the API on, as docs/install.md shows (--behind-proxy).`
   return { subject: 'web_server', good: false, text }
 }
 

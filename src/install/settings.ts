@@ -40,8 +40,8 @@ export function settingsText(choice: InitChoice, places: Places, day: string): s
     ? 'Check it with: pillarbox config check'
     : `Check it with: pillarbox config check --config ${places.config}`
   return chosen(Config, new Map(values), [
-    `Settings of Pillarbox, written by pillarbox init on ${day}. Only what was chosen stands here.`,
-    `Every setting there is, with its default: ${program}/config/pillarbox.example.yaml`,
-    places.system ? `${check}, and take a change over with: systemctl reload pillarbox` : check,
+    `Settings of Pillarbox, written by pillarbox init on ${day}. It contains only the values that were chosen.`,
+    `All settings with their defaults: ${program}/config/pillarbox.example.yaml`,
+    places.system ? `${check}, and apply a change with: systemctl reload pillarbox` : check,
   ])
 }

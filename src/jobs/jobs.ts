@@ -40,9 +40,9 @@ type End = { status: 'done'; result: string } | { status: 'failed'; error: strin
 
 /** The error of a job that was interrupted and not cancelled. */
 const cutShort = {
-  stopped: { error: 'The box was stopped before it was done.', code: 'stopped' },
+  stopped: { error: 'The box was stopped before the job finished.', code: 'stopped' },
   expired: {
-    error: 'The key that began it expired before it was done. Begin it again with one that lasts longer.',
+    error: 'The key that started the job expired before it finished. Start it again with a key that lasts longer.',
     code: 'key_expired',
   },
 }
@@ -138,13 +138,13 @@ export class Jobs {
     )
     if (same) {
       const which = same.row.account_id === caller.account_id ? ` (${same.row.id})` : ''
-      throw conflict(`Another ${kind} is running${which}; wait for its end, or cancel it.`, { code: 'job_running' })
+      throw conflict(`Another ${kind} is running${which}; wait until it ends, or cancel it.`, { code: 'job_running' })
     }
     if (this.#running.size < maxRunning.shared) return
     const own = [...this.#running.values()].find(({ row }) => row.account_id === caller.account_id)
     if (!own && this.#running.size < maxRunning.all) return
-    const when = own ? `when ${own.row.id} of yours is over, or later` : 'later'
-    throw conflict(`The box has as many jobs in hand as it takes. Try again ${when}.`, { code: 'too_many_jobs', retryAfter: 10 })
+    const when = own ? `when your job ${own.row.id} has ended, or later` : 'later'
+    throw conflict(`The maximum number of jobs is running. Try again ${when}.`, { code: 'too_many_jobs', retryAfter: 10 })
   }
 
   async list(caller: Caller, filter: JobFilter): Promise<Page<Job>> {
@@ -215,7 +215,7 @@ export class Jobs {
   /** Marks jobs that ran when the box stopped as interrupted. */
   async beginAgain(): Promise<void> {
     const now = iso(this.#clock.now())
-    const error = 'It was cut off by a restart of the box. Begin it again.'
+    const error = 'The job was interrupted by a restart of the box. Start it again.'
     const running = [...this.#running.keys()]
     const others = running.length === 0 ? sql`` : sql` AND id NOT IN (${join(running)})`
     await this.#database.transaction((tx) =>
@@ -272,7 +272,7 @@ export class Jobs {
       )
       await this.#end(running, end)
     } catch (error) {
-      this.#log.error({ job: row.id, err: error }, 'the end of a job could not be written')
+      this.#log.error({ job: row.id, err: error }, 'result of a job could not be written')
     } finally {
       this.#running.delete(row.id)
     }
@@ -284,8 +284,8 @@ export class Jobs {
       return why === 'cancelled' ? { status: why } : { status: 'failed', ...cutShort[why] }
     }
     if (error instanceof Fault) return { status: 'failed', error: error.message, code: error.code ?? error.type }
-    this.#log.error({ job: row.id, kind: row.kind, err: error }, 'a job failed')
-    return { status: 'failed', error: `It failed on our side; the log says why (job ${row.id}).`, code: 'internal_error' }
+    this.#log.error({ job: row.id, kind: row.kind, err: error }, 'job failed')
+    return { status: 'failed', error: `Internal error; see the log for the reason (job ${row.id}).`, code: 'internal_error' }
   }
 
   async #write(running: Running): Promise<void> {
@@ -295,7 +295,7 @@ export class Jobs {
         tx.run(sql`UPDATE jobs SET ${columns(running.progress)} WHERE id = ${running.row.id}`),
       )
     } catch (error) {
-      this.#log.warn({ job: running.row.id, err: error }, 'the progress of a job could not be written')
+      this.#log.warn({ job: running.row.id, err: error }, 'progress of a job could not be written')
     }
   }
 
@@ -308,7 +308,7 @@ export class Jobs {
           finished_at = ${iso(this.#clock.now())} WHERE id = ${row.id}`,
       ),
     )
-    this.#log.info({ job: row.id, kind: row.kind, status: end.status }, 'a job ended')
+    this.#log.info({ job: row.id, kind: row.kind, status: end.status }, 'job ended')
   }
 
   async #abort(id: string, why: 'cancelled' | 'stopped'): Promise<void> {

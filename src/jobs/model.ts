@@ -4,8 +4,8 @@ import { Id, Paging, Timestamp } from '../core/shapes.ts'
 
 export const Progress = z.object({
   done: z.int(),
-  total: z.int().nullable().meta({ description: 'null while it is not known' }),
-  unit: z.string().meta({ description: 'what is counted: messages, octets, …' }),
+  total: z.int().nullable().meta({ description: 'null while unknown' }),
+  unit: z.string().meta({ description: 'the unit: messages, octets, …' }),
 })
 export type Progress = z.output<typeof Progress>
 
@@ -22,12 +22,12 @@ export const Job = z
       .nullable()
       .meta({
         override: { type: ['object', 'null'], additionalProperties: true },
-        description: 'what came of it, once it is done',
+        description: 'the result, once it is done',
       }),
     error: z
       .object({
         message: z.string(),
-        code: z.string().nullable().meta({ description: 'a stable machine word, such as import_too_large' }),
+        code: z.string().nullable().meta({ description: 'a stable machine-readable code, such as import_too_large' }),
       })
       .nullable(),
     created_at: Timestamp,

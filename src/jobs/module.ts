@@ -7,7 +7,7 @@ import { routes } from './routes.ts'
 export function jobsModule(jobs: Jobs, metrics: Metrics): Module {
   metrics.gauge(
     'pillarbox_jobs',
-    'Long work that runs now, such as exports and imports',
+    'Running jobs, such as exports and imports',
     (gauge) => {
       gauge.reset()
       for (const [kind, count] of jobs.counts) gauge.labels(kind).set(count)

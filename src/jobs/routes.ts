@@ -26,7 +26,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
     route('GET', '/jobs', {
       scope,
       summary: 'List jobs',
-      description: 'Newest first: those that run, and those of the last 7 days whose contents the key may read.',
+      description: 'Newest first: running jobs, and those of the last 7 days whose contents the key may read.',
       query: JobFilter,
       reply: Page(Job),
       handle: ({ caller, query }) => jobs.list(caller, query),
@@ -34,7 +34,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
     route('GET', '/jobs/:id', {
       scope,
       summary: 'Get a job',
-      description: 'How far it is, and what came of it.',
+      description: 'Its progress and result.',
       reply: Job,
       handle: ({ caller, params }) => jobs.get(caller, params.id),
     }),
@@ -44,7 +44,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
       receipt: 'all',
       summary: 'Cancel a job',
       description:
-        'Stops a job that runs; what it has done so far stays. A job that is over is answered as it is. Exports and imports need a scope to write ' +
+        'Stops a running job; what it has done so far stays. A finished job is returned unchanged. Exports and imports require a scope to write ' +
         'messages, backups account:write.',
       reply: Job,
       handle: ({ caller, params }) => jobs.cancel(caller, params.id),
@@ -53,7 +53,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
       scope: write,
       summary: 'Delete a job',
       description:
-        'Stops it if it runs, and removes it with the file it made (a backup stays). Exports and imports need a scope to write messages, backups ' +
+        'Stops it if it is running, and removes it with its file (a backup stays). Exports and imports require a scope to write messages, backups ' +
         'account:write.',
       reply: Deleted,
       handle: ({ caller, params }) => jobs.remove(caller, params.id),

@@ -1,17 +1,15 @@
-import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
-import { insertBlob, insertWhole, readBlob } from '../store/blobs.ts'
+import { readBlob } from '../store/blobs.ts'
 import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
-import { operatorMailboxes } from './address.ts'
-import { type RecipientCopy, emailOf, insertEmail, insertSearchable, threadInputOf } from './email-store.ts'
+import { type EmailStore, receivedEmail } from './email-store.ts'
 import { deliveriesOf } from './deliveries.ts'
 import { type EmailDetail, type StoredEmail, wholeEmail } from './email-rows.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type { Examination } from './types.ts'
 import { Address, Delivery, type Email, EmailStatus, type Envelope, Label } from './model.ts'
-import { addToThread, threadOf } from './threads.ts'
+import type { Quota } from './quota.ts'
 import { uncheckedVerdict } from '../mailauth/unchecked.ts'
 import * as z from 'zod'
 import { TimestampInput } from '../core/shapes.ts'
@@ -38,27 +36,26 @@ export class MailArchive {
   readonly #clock: Clock
   readonly #identities: Identities
   readonly #examiner: Examiner
-  readonly #plan: Plan
+  readonly #store: EmailStore
+  readonly #quota: Quota
   readonly #hostname: string
-  /** Storage quota of one identity in bytes; 0 for no limit. */
-  readonly #quota: () => number
 
   constructor(deps: {
     database: Database
     clock: Clock
     identities: Identities
     examiner: Examiner
-    plan: Plan
+    store: EmailStore
+    quota: Quota
     hostname: string
-    quota: () => number
   }) {
     this.#database = deps.database
     this.#clock = deps.clock
     this.#identities = deps.identities
     this.#examiner = deps.examiner
-    this.#plan = deps.plan
-    this.#hostname = deps.hostname
+    this.#store = deps.store
     this.#quota = deps.quota
+    this.#hostname = deps.hostname
   }
 
   async count(identityId: string): Promise<number> {
@@ -100,53 +97,27 @@ export class MailArchive {
   /** Stores it unless it is already present (same Message-ID and content). It is searchable and counted like others, but raises no event. */
   async insert(tx: Transaction, caller: Caller, identityId: string, message: Restorable): Promise<RestoreResult> {
     const owner = await this.#identities.row(caller, identityId, tx)
-    const { raw, examined, state, hints } = message
+    const { raw, examined, state } = message
     const at = this.#timeOf(message)
     const same = await this.#findDuplicate(tx, owner, message, at)
     if (same.known) return 'duplicate'
     const extra = extraOf(raw, state)
-    if (raw.length + extra > (await this.#availableBytes(tx, owner))) return 'full'
-    const rawId = await insertBlob(tx, {
-      size: raw.length,
-      sha256: Buffer.from(examined.sha256, 'hex'),
-      deflated: examined.deflated !== null,
-      bytes: examined.deflated ?? raw,
-    })
-    const bodyId = await insertWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
-    const sender = state.mail_from ?? hints.sender ?? examined.parsed.from?.address ?? ''
-    const envelope = envelopeOf(raw, sender)
-    const copy: RecipientCopy = {
-      envelope,
-      raw,
-      examined,
-      spam: state.spam ?? false,
-      rawId,
-      bodyId,
+    const { limit, available } = await this.#quota.limitsOf(owner, tx)
+    if (raw.length + extra > Math.min(limit - owner.stored_bytes, available)) return 'full'
+    const email = this.#emailOf(message, owner, iso(at))
+    await this.#store.insert(tx, {
       owner,
-      recipient: owner.email,
-    }
-    const threaded = threadInputOf(copy)
-    const original = state.duplicate_of ? same.original : undefined
-    const thread = original ? undefined : await threadOf(tx, threaded, at)
-    const email = this.#emailOf(copy, message, {
-      at: iso(at),
-      thread_id: thread?.id ?? original!.thread_id,
-      duplicate_of: original?.id ?? null,
-    })
-    const seq = await insertEmail(tx, email, { rawId, bodyId, trace: '', mail_from: sender, extra_octets: extra })
-    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size + extra} WHERE id = ${owner.id}`)
-    await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size + extra)
-    if (email.direction === 'outbound') await insertDeliveries(tx, email)
-    if (!thread) return 'kept'
-    await insertSearchable(tx, seq, email, examined.parsed)
-    await addToThread(tx, thread, {
-      ...threaded,
-      seq,
-      at: email.received_at,
-      snippet: email.snippet,
+      email,
+      parsed: examined.parsed,
+      content: await this.#store.insertContent(tx, raw, examined),
+      address: owner.email,
       participants: [email.from, ...email.to.split(', ')],
-      unread: !email.read,
+      mail_from: senderOf(message),
+      trace: '',
+      original: state.duplicate_of ? same.original : undefined,
+      extra_octets: extra,
     })
+    if (email.direction === 'outbound') await insertDeliveries(tx, email)
     return 'kept'
   }
 
@@ -172,21 +143,15 @@ export class MailArchive {
     return { known, original: rows.find((row) => row.duplicate_of === null) }
   }
 
-  /** Bytes that may still be stored. As for received mail, the operator's mailbox has ten times the quota, and no limit by its account. */
-  async #availableBytes(tx: Transaction, { email, stored_bytes, account_id }: IdentityRow): Promise<number> {
-    const operator = operatorMailboxes.has(email.slice(0, email.lastIndexOf('@')))
-    const quota = this.#quota() === 0 ? Infinity : this.#quota() * (operator ? 10 : 1)
-    return Math.min(quota - stored_bytes, operator ? Infinity : await this.#plan.available(tx, account_id))
-  }
-
-  #emailOf(
-    copy: RecipientCopy,
-    { state, hints }: Restorable,
-    place: { at: string; thread_id: string; duplicate_of: string | null },
-  ): Email {
-    const { parsed } = copy.examined
+  #emailOf(message: Restorable, owner: IdentityRow, at: string): Email {
+    const { raw, examined, state, hints } = message
+    const { parsed } = examined
+    const envelope = envelopeOf(raw, senderOf(message))
     const email: Email = {
-      ...emailOf(copy, { ...place, to: state.to ?? copy.owner.email, tag: state.tag ?? null }),
+      ...receivedEmail(
+        { envelope, raw, examined, spam: state.spam ?? false, owner },
+        { to: state.to ?? owner.email, tag: state.tag ?? null, at },
+      ),
       // without a state a message counts as read, as archived messages are not new
       read: state.read ?? hints.read ?? true,
       labels: [...new Set([...(state.labels ?? []), ...hints.labels])].slice(0, 100),
@@ -263,6 +228,11 @@ async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
 function archivedOf(row: StoredEmail, deliveries: Delivery[]): ArchivedEmail {
   const { body_text: _text, body_html: _html, text: _new, ...shown } = wholeEmail({ ...row, deflated: null, bytes: null })
   return { ...shown, deliveries, mail_from: (JSON.parse(row.detail) as EmailDetail).mail_from }
+}
+
+/** The envelope sender of an imported message, as far as it is known. */
+function senderOf({ state, hints, examined }: Restorable): string {
+  return state.mail_from ?? hints.sender ?? examined.parsed.from?.address ?? ''
 }
 
 /** The envelope of an imported message: only a sender. */

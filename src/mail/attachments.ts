@@ -36,7 +36,7 @@ export class Attachments {
     { limit, cursor, offset }: Paging,
   ): Promise<{ data: Attachment[]; has_more: boolean; next_cursor: string | null }> {
     const row = await this.#emails.row(caller, identityId, emailId)
-    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
     const name = `attachments ${emailId}`
     const start = cursor === undefined ? offset : this.#cursors.read(name, cursor)
     const all = recordsOf(row.detail)
@@ -131,16 +131,20 @@ export class SignedUrls {
     const received = Buffer.from(signature, 'base64url')
     const isValid =
       received.toString('base64url') === signature && sameBytes(received, this.#signature(emailId, index, expires, by ?? null))
-    if (!isValid) throw new Fault('forbidden', 'This URL was not signed by this box, or was changed.', { code: 'bad_signature' })
+    if (!isValid) throw new Fault('forbidden', 'The signature of this URL is not valid.', { code: 'bad_signature' })
     if (expires * 1000 <= this.#clock.now()) {
-      throw new Fault('forbidden', 'This URL has expired; ask for a new one.', { code: 'url_expired' })
+      throw new Fault('forbidden', 'This URL has expired; request a new one.', { code: 'url_expired' })
     }
     if (by === undefined) return
     const [id = '', secret] = by.split('.')
     if (!(await this.#holders.holder(id, Number(secret)))) {
-      throw new Fault('forbidden', 'The key that asked for this URL, or its secret, has ended; ask for a new one with another.', {
-        code: 'url_ended',
-      })
+      throw new Fault(
+        'forbidden',
+        'The key that requested this URL, or its secret, is no longer valid; request a new URL with another key.',
+        {
+          code: 'url_ended',
+        },
+      )
     }
   }
 

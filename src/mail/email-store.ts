@@ -1,13 +1,17 @@
+import type { Plan } from '../accounts/plan.ts'
 import { day, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
+import type { EventLog } from '../events/log.ts'
+import { type EventType, uncountedMessageBytes } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
+import { insertBlob, insertWhole } from '../store/blobs.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import type { EmailDetail } from './email-rows.ts'
-import type { StoredBodies } from '../message/parsed.ts'
-import type { ExaminedMessage } from './types.ts'
+import type { Parsed, StoredBodies } from '../message/parsed.ts'
+import type { Examination, ExaminedMessage } from './types.ts'
 import { type Email, replyToVerified } from './model.ts'
 import { indexable, ownerToken } from './search.ts'
-import { othersAmong, type ThreadInput } from './threads.ts'
+import { addToThread, othersAmong, threadById, type ThreadInput, threadOf } from './threads.ts'
 
 /** Characters of a message that are indexed for search. */
 const maxSearchable = 256 * 1024
@@ -18,10 +22,108 @@ const maxEventBody = 256 * 1024
 /** The number of newest messages with one Message-ID that are compared, as senders can choose it freely. */
 const maxCandidates = 200
 
-/** One recipient's copy. */
-export interface RecipientCopy extends ExaminedMessage {
-  rawId: number
-  bodyId: number
+/** The ids of the stored raw message and of its bodies. The copies of one message share them. */
+export interface StoredContent {
+  raw_id: number
+  body_id: number
+}
+
+/** An e-mail to be stored. */
+export interface NewStoredEmail {
+  owner: IdentityRow
+  /** As it will be, but for `thread_id` and `duplicate_of`. */
+  email: Email
+  parsed: Parsed
+  content: StoredContent
+  /** The owner's address at which it arrived, or from which it is sent. */
+  address: string
+  participants: string[]
+  mail_from: string
+  /** The header fields that are prepended to the raw message, lines with CRLF. */
+  trace: string
+  /** The e-mail that it duplicates. A duplicate is stored and marked, without a thread of its own or a search entry. */
+  original?: DuplicatedEmail | undefined
+  /** Its thread, if given explicitly. */
+  thread_id?: string | null | undefined
+  /** Bytes that it counts in addition to its size. */
+  extra_octets?: number
+}
+
+interface DuplicatedEmail {
+  id: string
+  thread_id: string
+}
+
+/** Stores e-mails, received, sent or imported: their content, rows, threads and search entries, the bytes they count, and their events. */
+export class EmailStore {
+  readonly #plan: Plan
+  readonly #events: EventLog
+
+  constructor({ plan, events }: { plan: Plan; events: EventLog }) {
+    this.#plan = plan
+    this.#events = events
+  }
+
+  /** Stores the raw message and its bodies, before its e-mails. */
+  async insertContent(tx: Transaction, raw: Buffer, examined: Examination): Promise<StoredContent> {
+    const { sha256, deflated, body_size, bodies } = examined
+    const raw_id = await insertBlob(tx, {
+      size: raw.length,
+      sha256: Buffer.from(sha256, 'hex'),
+      deflated: deflated !== null,
+      bytes: deflated ?? raw,
+    })
+    const body_id = await insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies })
+    return { raw_id, body_id }
+  }
+
+  /** Stores an e-mail; the caller has checked the quota. Returns it with its thread. */
+  async insert(tx: Transaction, message: NewStoredEmail): Promise<Email> {
+    const { owner, parsed, original, extra_octets = 0 } = message
+    const { size, received_at, snippet, read } = message.email
+    const input = threadInputOf(message)
+    const thread = original
+      ? undefined
+      : ((await threadById(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, input, Date.parse(received_at))))
+    const email = { ...message.email, thread_id: (original?.thread_id ?? thread?.id)!, duplicate_of: original?.id ?? null }
+    const seq = await insertRow(tx, email, message)
+    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${size + extra_octets} WHERE id = ${owner.id}`)
+    await this.#plan.add(tx, owner.account_id, 'storage_bytes', size + extra_octets)
+    if (!thread) return email
+    await insertSearchable(tx, seq, email, parsed)
+    const { participants } = message
+    await addToThread(tx, thread, { ...input, seq, at: received_at, snippet, participants, unread: !read })
+    return email
+  }
+
+  /** Appends an event of an e-mail, with further fields. `uncounted` is the number of bytes of it that do not count against the quota. */
+  async appendEvent<Data extends Email>(
+    tx: Transaction,
+    type: EventType<Data>,
+    {
+      account_id,
+      body_id,
+      email,
+      annotation = null,
+      uncounted = uncountedMessageBytes,
+    }: { account_id: string; body_id: number; email: Email; annotation?: string | null; uncounted?: number },
+    more: Omit<Data, keyof Email>,
+  ): Promise<void> {
+    const bodies = truncateBodies(email)
+    const blob = { id: body_id, fields: ['body_text', 'body_html', 'text'] as const }
+    await this.#events.append(tx, type, {
+      account_id,
+      identity_id: email.identity_id,
+      data: { ...email, ...bodies, ...more } as Data,
+      annotation,
+      uncounted,
+      ...(bodies.body_truncated ? {} : { blob }),
+    })
+  }
+}
+
+/** One recipient's copy of a received message. */
+interface RecipientCopy extends ExaminedMessage, StoredContent {
   owner: IdentityRow
   recipient: string
 }
@@ -30,50 +132,40 @@ export interface RecipientCopy extends ExaminedMessage {
  * The e-mail of the same envelope and content within the last 24 hours, or at any time for internal mail, whose envelope belongs to one message
  * and recipient only. Never for mail without a Message-ID.
  */
-export async function duplicateOf(
-  tx: Transaction,
-  copy: RecipientCopy,
-  now: number,
-): Promise<{ id: string; thread_id: string } | undefined> {
-  const { owner, examined, rawId, recipient, envelope } = copy
+export async function duplicateOf(tx: Transaction, copy: RecipientCopy, now: number): Promise<DuplicatedEmail | undefined> {
+  const { owner, examined, raw_id, recipient, envelope } = copy
   if (examined.parsed.message_id === null) return undefined
-  const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
+  const rows = await tx.all<DuplicatedEmail & { to_text: string; detail: string }>(
     sql`SELECT near.id, near.thread_id, near.to_text, near.detail FROM (
         SELECT id, thread_id, to_text, detail, raw_id, duplicate_of, received_at FROM emails
         WHERE identity_id = ${owner.id} AND message_id = ${examined.parsed.message_id} ORDER BY seq DESC LIMIT ${maxCandidates}
-      ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE near.raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}
+      ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE near.raw_id <> ${raw_id} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}
       AND near.duplicate_of IS NULL AND near.received_at > ${envelope.own ? '' : iso(now - day)} LIMIT 20`,
   )
   return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)
 }
 
-/** The fields of a copy that determine its thread. */
-export function threadInputOf(copy: RecipientCopy): ThreadInput {
-  const {
-    envelope,
-    examined: { parsed },
-    owner,
-  } = copy
-  const from = parsed.from?.address ?? envelope.mail_from
-  const addresses = [from, ...[...parsed.to, ...parsed.cc].map((one) => one.address)]
-  const others = othersAmong(addresses, owner.email, copy.recipient)
-  const { subject, references, in_reply_to } = parsed
+/** The fields of an e-mail that determine its thread. */
+function threadInputOf({ owner, email, parsed, address }: NewStoredEmail): ThreadInput {
+  const { to, cc, subject, references, in_reply_to } = parsed
+  const others = othersAmong([email.from, ...[...to, ...cc].map((one) => one.address)], owner.email, address)
   return { identity_id: owner.id, subject, references, in_reply_to, others, own: owner.email }
 }
 
-/** The e-mail of a copy. */
-export function emailOf(
-  copy: RecipientCopy,
-  place: { to: string; tag: string | null; at: string; thread_id: string; duplicate_of: string | null },
+/** The e-mail of a message that arrived, which gets its thread when it is stored. */
+export function receivedEmail(
+  { envelope, raw, examined, spam, owner }: ExaminedMessage & { owner: IdentityRow },
+  { to, tag, at }: { to: string; tag: string | null; at: string },
 ): Email {
-  const { envelope, raw, examined, spam, owner } = copy
   const { parsed, verdict } = examined
-  const { at, ...where } = place
   const from = parsed.from ?? { address: envelope.mail_from, name: '' }
   return {
     id: newId('email'),
     identity_id: owner.id,
-    ...where,
+    to,
+    tag,
+    thread_id: '',
+    duplicate_of: null,
     direction: 'inbound',
     status: 'received',
     from: from.address,
@@ -107,21 +199,17 @@ export function emailOf(
     send_at: null,
     created_by: null,
     deliveries: [],
-    ...truncateBodies(parsed),
+    body_text: parsed.body_text,
+    body_html: parsed.body_html,
+    text: parsed.text,
   }
 }
 
 /** Inserts the row of an e-mail and returns its sequence number. */
-export async function insertEmail(
+async function insertRow(
   tx: Transaction,
   email: Email,
-  {
-    rawId,
-    bodyId,
-    trace,
-    mail_from,
-    extra_octets = 0,
-  }: { rawId: number; bodyId: number; trace: string; mail_from: string; extra_octets?: number },
+  { content, trace, mail_from, extra_octets = 0 }: NewStoredEmail,
 ): Promise<number> {
   const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at, created_by } =
     email
@@ -146,7 +234,7 @@ export async function insertEmail(
       ${email.from}, ${email.from_name}, ${email.to}, ${email.subject}, ${email.snippet}, ${email.read ? 1 : 0}, ${email.spam ? 1 : 0},
       ${email.automated ? 1 : 0}, ${email.tag}, ${JSON.stringify(email.labels)}, ${email.size}, ${email.has_attachments ? 1 : 0}, ${email.verified_domain},
       ${email.message_id}, ${email.in_reply_to}, ${JSON.stringify(email.codes)}, ${email.received_at}, ${email.sent_at}, ${email.created_at},
-      ${JSON.stringify(detail)}, ${trace}, ${email.duplicate_of}, ${rawId}, ${bodyId}, ${extra_octets}) RETURNING seq`,
+      ${JSON.stringify(detail)}, ${trace}, ${email.duplicate_of}, ${content.raw_id}, ${content.body_id}, ${extra_octets}) RETURNING seq`,
   )
   return row!.seq
 }
@@ -166,7 +254,7 @@ export async function insertSearchable(
 }
 
 /** The bodies as in an event, truncated if necessary. */
-export function truncateBodies(parsed: StoredBodies): StoredBodies & { body_truncated?: true } {
+function truncateBodies(parsed: StoredBodies): StoredBodies & { body_truncated?: true } {
   const { body_text, body_html, text } = parsed
   const long = [body_text, body_html, text].some((body) => body !== null && Buffer.byteLength(body) > maxEventBody)
   if (!long) return { body_text, body_html, text }

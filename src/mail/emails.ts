@@ -263,7 +263,7 @@ function rawExpired(): Fault {
 
 function readFlagOf(change: EmailChange): boolean | undefined {
   if (change.read !== undefined && change.unread !== undefined && change.read === change.unread) {
-    throw invalid('unread', 'read and unread contradict each other; give one of them.')
+    throw invalid('unread', 'read and unread contradict each other; send only one of them.')
   }
   return change.read ?? (change.unread === undefined ? undefined : !change.unread)
 }
@@ -272,6 +272,6 @@ function withLabels(labels: string[], change: EmailChange['labels']): string[] {
   if (!change) return labels
   const kept = new Set([...labels, ...change.add])
   for (const label of change.remove) kept.delete(label)
-  if (kept.size > 100) throw invalid('labels', 'An e-mail can bear at most 100 labels.')
+  if (kept.size > 100) throw invalid('labels', 'An e-mail can have at most 100 labels.')
   return [...kept]
 }

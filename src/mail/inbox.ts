@@ -1,16 +1,12 @@
-import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
 import { receivingRoles } from '../identities/role-names.ts'
 import { uncountedMessageBytes } from '../events/model.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
-import { insertBlob, insertWhole } from '../store/blobs.ts'
-import type { Trash } from '../ops/retention/trash.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { isReply, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
-import { type RecipientCopy, duplicateOf, emailOf, insertEmail, insertSearchable, threadInputOf } from './email-store.ts'
+import { duplicateOf, type EmailStore, receivedEmail, type StoredContent } from './email-store.ts'
 import type { ExaminedMessage } from './types.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type {
@@ -23,31 +19,27 @@ import type {
 } from '../smtp/delivery-target.ts'
 import { type Authentication, emailReceived, type Envelope } from './model.ts'
 import { Refusal } from '../smtp/replies.ts'
-import { isFull, Quota, type Recipient, requireQuota } from './quota.ts'
+import { isFull, type Quota, type Recipient, requireQuota } from './quota.ts'
 import type { Screening } from '../mailauth/screening.ts'
-import { addToThread, threadOf } from './threads.ts'
 import { traceHeader } from '../smtp/trace.ts'
 import { internalVerdict } from '../mailauth/unchecked.ts'
 
 export interface InboxSettings {
   hostname: string
   domain: string
-  /** Storage quota of one identity in bytes; the operator's mailbox has ten times as much; 0 for no limit. */
-  quota: number
   /** Whether a DNS failure in the DMARC check defers the message (451). */
   strict_temperror: boolean
 }
 
 interface Deps {
   database: Database
-  events: EventLog
+  store: EmailStore
   clock: Clock
   identities: Identities
   examiner: Examiner
   screening: Screening
   space: Space
-  plan: Plan
-  trash: Trash
+  quota: Quota
   hosted: Hosted
   handlers: readonly SystemAddressHandler[]
   /** The account that gets mail for `postmaster`. */
@@ -58,13 +50,12 @@ interface Deps {
 /** The delivery target for incoming mail: checks recipients, has messages examined, and stores them. */
 export class Inbox implements DeliveryTarget {
   readonly #database: Database
-  readonly #events: EventLog
+  readonly #emailStore: EmailStore
   readonly #clock: Clock
   readonly #identities: Identities
   readonly #examiner: Examiner
   readonly #screening: Screening
   readonly #space: Space
-  readonly #plan: Plan
   readonly #quota: Quota
   readonly #hosted: Hosted
   readonly #handlers: readonly SystemAddressHandler[]
@@ -74,14 +65,13 @@ export class Inbox implements DeliveryTarget {
 
   constructor(deps: Deps) {
     this.#database = deps.database
-    this.#events = deps.events
+    this.#emailStore = deps.store
     this.#clock = deps.clock
     this.#identities = deps.identities
     this.#examiner = deps.examiner
     this.#screening = deps.screening
     this.#space = deps.space
-    this.#plan = deps.plan
-    this.#quota = new Quota(deps, deps.settings.quota)
+    this.#quota = deps.quota
     this.#hosted = deps.hosted
     this.#handlers = deps.handlers
     this.#operatorAccount = deps.operatorAccount
@@ -95,7 +85,6 @@ export class Inbox implements DeliveryTarget {
 
   reload(settings: InboxSettings): void {
     this.#settings = settings
-    this.#quota.reload(settings.quota)
   }
 
   /**
@@ -106,15 +95,15 @@ export class Inbox implements DeliveryTarget {
     if (this.#space.low()) throw storageFull()
     const box = mailbox(address, this.#settings.domain)
     const { domain } = box
-    if (!this.#hosted.receives(domain)) throw new Refusal(550, '5.7.1', `We do not take mail for ${domain}`)
+    if (!this.#hosted.receives(domain)) throw new Refusal(550, '5.7.1', `This server does not accept mail for ${domain}`)
     if (this.#handlerOf(box)) return ''
     const { operator, owner } = await this.#findOwner(box)
     const exists = owner && owner.status !== 'deleted'
     // the operator's mailbox is created with the first message
     if (operator && !exists) return ''
     if (!exists) throw new Refusal(550, '5.1.1', 'No such mailbox here')
-    if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox takes no mail for now')
-    await this.#quota.require(owner, operator, Math.max(size, 1))
+    if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox does not accept mail at present')
+    await this.#quota.require(owner, Math.max(size, 1))
     return owner.account_id
   }
 
@@ -141,7 +130,7 @@ export class Inbox implements DeliveryTarget {
     })
     if (action === 'reject' && reply) throw new Refusal(reply.code, reply.enhanced, reply.text)
     if (this.#settings.strict_temperror && authentication.dmarc.result === 'temperror') {
-      throw new Refusal(451, '4.4.3', 'The DNS gave no answer about the sender; try again later')
+      throw new Refusal(451, '4.4.3', 'DNS lookup of the sender failed; try again later')
     }
     note({ email_ids: await this.#storeAll({ envelope, raw, examined, spam }) })
     return envelope.session
@@ -172,8 +161,8 @@ export class Inbox implements DeliveryTarget {
   }
 
   async #freeSpace(recipient: string, bytes: number): Promise<void> {
-    const { operator, owner } = await this.#findOwner(mailbox(recipient, this.#settings.domain))
-    if (owner) await this.#quota.freeSpace(owner, operator, bytes)
+    const { owner } = await this.#findOwner(mailbox(recipient, this.#settings.domain))
+    if (owner) await this.#quota.freeSpace(owner, bytes)
   }
 
   /** The owner of a local mailbox, deleted or not. */
@@ -207,37 +196,26 @@ export class Inbox implements DeliveryTarget {
     if (owners.length === 0 && handled) return []
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     requireQuota(owners, raw.length)
-    const kept = {
-      size: raw.length,
-      sha256: Buffer.from(examined.sha256, 'hex'),
-      deflated: examined.deflated !== null,
-      bytes: examined.deflated ?? raw,
-    }
-    const rawId = await insertBlob(tx, kept)
-    const bodyId = await insertWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
+    const content = await this.#emailStore.insertContent(tx, raw, examined)
     const ids: string[] = []
     for (const { owner, recipient } of owners) {
-      ids.push(await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient }))
+      ids.push(await this.#deliver(tx, { ...message, owner, recipient }, content))
     }
     if (examined.parsed.report) for (const handler of this.#handlers) await handler.receiveReport?.(tx, message)
     return ids
   }
 
-  async #deliver(tx: Transaction, copy: RecipientCopy): Promise<string> {
+  async #deliver(
+    tx: Transaction,
+    copy: ExaminedMessage & { owner: IdentityRow; recipient: string },
+    content: StoredContent,
+  ): Promise<string> {
     const { examined, owner, envelope } = copy
     const now = this.#clock.now()
     const to = copy.recipient.includes('@') ? copy.recipient : `${copy.recipient}@${this.#settings.domain}`
     const { tag } = mailbox(to, this.#settings.domain)
-    const earlier = await duplicateOf(tx, { ...copy, recipient: to }, now)
-    const threaded = threadInputOf(copy)
-    const thread = earlier ? undefined : await threadOf(tx, threaded, now)
-    const email = emailOf(copy, {
-      to,
-      tag,
-      at: iso(now),
-      thread_id: thread?.id ?? earlier!.thread_id,
-      duplicate_of: earlier?.id ?? null,
-    })
+    const original = await duplicateOf(tx, { ...copy, ...content, recipient: to }, now)
+    const received = receivedEmail(copy, { to, tag, at: iso(now) })
     const trace = traceHeader({
       envelope,
       hostname: this.#settings.hostname,
@@ -246,30 +224,33 @@ export class Inbox implements DeliveryTarget {
       recipient: to,
       authentication_results: examined.verdict.authentication_results,
     })
-    const seq = await insertEmail(tx, email, { ...copy, trace, mail_from: envelope.mail_from })
-    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
-    await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
-    // a duplicate, sent again as our 250 was lost (RFC 1047): stored and marked, without an event
-    if (!thread) return email.id
-    await insertSearchable(tx, seq, email, copy.examined.parsed)
-    await addToThread(tx, thread, {
-      ...threaded,
-      seq,
-      at: email.received_at,
-      snippet: email.snippet,
-      participants: [email.from, to],
-      unread: true,
+    const email = await this.#emailStore.insert(tx, {
+      owner,
+      email: received,
+      parsed: examined.parsed,
+      content,
+      address: to,
+      participants: [received.from, to],
+      mail_from: envelope.mail_from,
+      trace,
+      original,
     })
-    const whole = email.body_truncated === undefined
-    await this.#events.append(tx, emailReceived, {
-      account_id: owner.account_id,
-      identity_id: owner.id,
-      data: email,
-      annotation: (await isReply(tx, owner.account_id, email)) ? 'answer' : null,
-      // the event is delivered once, and its bytes count
-      uncounted: uncountedMessageBytes + email.size,
-      ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
-    })
+    // a duplicate, sent again as our 250 was lost (RFC 1047), raises no event
+    if (original) return email.id
+    const { account_id } = owner
+    await this.#emailStore.appendEvent(
+      tx,
+      emailReceived,
+      {
+        account_id,
+        body_id: content.body_id,
+        email,
+        annotation: (await isReply(tx, account_id, email)) ? 'answer' : null,
+        // the event is delivered once, and its bytes count
+        uncounted: uncountedMessageBytes + email.size,
+      },
+      {},
+    )
     return email.id
   }
 
@@ -291,7 +272,7 @@ export class Inbox implements DeliveryTarget {
     const operator = operatorMailboxes.has(local) || this.#isOperators({ local, domain }, named)
     const owner = operator ? await this.#identities.operator(tx, this.#operatorAccount) : named
     if (!owner || owner.status === 'deleted') return undefined
-    return { owner, ...(await this.#quota.limitsOf(owner, operator, tx)) }
+    return { owner, ...(await this.#quota.limitsOf(owner, tx)) }
   }
 }
 

@@ -26,7 +26,7 @@ export const Attachment = z
     index: z.int(),
     filename: z.string(),
     content_type: z.string(),
-    size: z.int().meta({ description: 'octets, decoded' }),
+    size: z.int().meta({ description: 'decoded size in bytes' }),
     content_id: z.string().nullable(),
     disposition: z.enum(['attachment', 'inline']),
     sha256: z.string(),
@@ -50,7 +50,7 @@ export const Authentication = z
         aligned: z.boolean(),
         reason: z.string().nullable(),
         signed_fields: z.array(z.string()).default([]).meta({
-          description: 'header fields of which it covers all instances, in lower case; at most 50',
+          description: 'header fields of which the signature covers all instances, in lower case; at most 50',
         }),
       }),
     ),
@@ -170,7 +170,7 @@ export const EmailRow = z
     received_at: Timestamp,
     sent_at: Timestamp.nullable(),
     created_at: Timestamp,
-    deleted_at: Timestamp.optional().meta({ description: 'when it was deleted; in the trash only' }),
+    deleted_at: Timestamp.optional().meta({ description: 'time of deletion; only in the trash' }),
   })
   .meta({ id: 'EmailRow' })
 export type EmailRow = z.output<typeof EmailRow>
@@ -180,14 +180,14 @@ export const Delivery = z
   .object({
     recipient: z.string(),
     status: EmailStatus,
-    smtp_code: z.int().nullable().meta({ description: 'of the last reply (RFC 5321 4.2)' }),
-    enhanced_code: z.string().nullable().meta({ description: 'of the last reply (RFC 3463)' }),
-    response: z.string().nullable().meta({ description: 'the last reply, or why there was none' }),
+    smtp_code: z.int().nullable().meta({ description: 'SMTP code of the last reply (RFC 5321 4.2)' }),
+    enhanced_code: z.string().nullable().meta({ description: 'enhanced status code of the last reply (RFC 3463)' }),
+    response: z.string().nullable().meta({ description: 'the last reply, or the reason why there was none' }),
     mx: z.string().nullable().meta({ description: 'the last server contacted' }),
     tls: z
       .string()
       .nullable()
-      .meta({ description: 'version and cipher, and whether the certificate was checked; null in the clear' }),
+      .meta({ description: 'version and cipher, and whether the certificate was verified; null without TLS' }),
     attempts: z.int(),
     next_attempt_at: Timestamp.nullable(),
     delivered_at: Timestamp.nullable(),
@@ -230,14 +230,15 @@ export const Email = z
     attachments: z.array(Attachment),
     authentication: Authentication.nullable(),
     parse_error: z.string().nullable(),
-    send_at: Timestamp.nullable().meta({ description: 'when a scheduled message is sent' }),
+    send_at: Timestamp.nullable().meta({ description: 'time at which a scheduled message is sent' }),
     created_by: Maker.default(null).meta({
       description:
         'the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions',
       example: 'key_01jd3v8m2ef1pbx9mz5k7q4w6a',
     }),
     deliveries: z.array(z.object({ ...Delivery.shape, history: z.array(DeliveryAttempt).optional() })).meta({
-      description: 'one for each recipient of an outbound message; history is there when it is read alone, for 30 days',
+      description:
+        'one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days',
     }),
     duplicate_of: Id('email')
       .nullable()
@@ -259,7 +260,7 @@ export function replyToVerified({
 export const AttachmentWithUrl = z
   .object({
     ...Attachment.shape,
-    url: z.string().meta({ description: 'needs no key until it expires' }),
+    url: z.string().meta({ description: 'usable without a key until it expires' }),
     expires_at: Timestamp,
   })
   .meta({ id: 'AttachmentWithUrl' })
@@ -270,7 +271,7 @@ export const EmailChange = z
     read: z.boolean().optional(),
     unread: z.boolean().optional(),
     labels: z.strictObject({ add: z.array(Label).max(50).default([]), remove: z.array(Label).max(50).default([]) }).optional(),
-    send_at: TimestampInput.optional().meta({ description: 'a new time to send, while it is scheduled' }),
+    send_at: TimestampInput.optional().meta({ description: 'a new time, while it is scheduled' }),
   })
   .meta({ id: 'EmailChange' })
 export type EmailChange = z.output<typeof EmailChange>
@@ -293,7 +294,7 @@ export type Thread = z.output<typeof Thread>
 export const ThreadWithMessages = z
   .object({
     ...Thread.shape,
-    messages: z.array(Email).meta({ description: 'oldest first, as many as fit into one answer (about 1 MiB)' }),
+    messages: z.array(Email).meta({ description: 'oldest first, as many as fit into one response (about 1 MiB)' }),
     has_more: z.boolean().meta({ description: 'whether there are more messages' }),
     next_cursor: z.string().nullable(),
   })
@@ -302,4 +303,4 @@ export type ThreadWithMessages = z.output<typeof ThreadWithMessages>
 
 const readers: Scope[] = ['messages:read', 'emails:read']
 
-export const emailReceived = eventType('email.received', readers, 'A message came for an identity.', Email)
+export const emailReceived = eventType('email.received', readers, 'A message was received for an identity.', Email)

@@ -1,12 +1,13 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Certificates } from '../certificates/certificates.ts'
-import type { Config, Endpoint } from '../config.ts'
+import type { Config } from '../config.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
 import type { Cursors } from '../store/page.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import { DnsTally } from '../net/dns-tally.ts'
+import type { BoundEndpoint } from '../net/listen.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
@@ -19,6 +20,7 @@ import { MailArchive } from './archive.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
 import { strictAuthorOf } from '../mailauth/author.ts'
 import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
+import { EmailStore } from './email-store.ts'
 import { Emails } from './emails.ts'
 import { Examiner, type ExaminerOptions } from './workers/examiner.ts'
 import type { ExamineSettings } from './workers/examine.ts'
@@ -28,6 +30,7 @@ import { Inbox, type InboxSettings } from './inbox.ts'
 import type { Hosted, SubmissionAuth, SystemAddressHandler, VerdictListener } from '../smtp/delivery-target.ts'
 import { emailReceived } from './model.ts'
 import { OutgoingEmails } from './outgoing.ts'
+import type { Quota } from './quota.ts'
 import { RawMail } from './raw-mail.ts'
 import { Receiver, type ReceiverSettings } from '../smtp/receiver.ts'
 import { routes } from './routes.ts'
@@ -45,6 +48,7 @@ interface Deps {
   space: Space
   plan: Plan
   trash: Trash
+  quota: Quota
   hosted: Hosted
   certificates: Certificates
   config: Config
@@ -95,20 +99,17 @@ export class MailModule implements Module {
     this.examiner = new Examiner(examinerSettings(config), log, deps.testing?.examiner)
     this.#screening = new Screening(screeningSettings(config), log)
     this.emails = new Emails({ ...deps, hostname: config.hostname })
-    this.outgoing = new OutgoingEmails(deps)
+    const store = new EmailStore(deps)
+    this.outgoing = new OutgoingEmails({ ...deps, store })
     this.inbox = new Inbox({
       ...deps,
+      store,
       handlers: this.#handlers,
       examiner: this.examiner,
       screening: this.#screening,
       settings: inboxSettings(config),
     })
-    this.archive = new MailArchive({
-      ...deps,
-      examiner: this.examiner,
-      hostname: config.hostname,
-      quota: () => this.#config.mail.quota,
-    })
+    this.archive = new MailArchive({ ...deps, store, examiner: this.examiner, hostname: config.hostname })
     this.routes = routes({
       emails: this.emails,
       search: new Search(deps),
@@ -123,7 +124,7 @@ export class MailModule implements Module {
   }
 
   /** The addresses of the receiver; empty unless started. */
-  get addresses(): { host: string; port: number }[] {
+  get addresses(): BoundEndpoint[] {
     return this.#receiver?.addresses ?? []
   }
 
@@ -195,12 +196,11 @@ export class MailModule implements Module {
   #receiverSettings(): ReceiverSettings {
     const { hostname, smtp } = this.#config
     const tls = this.#deps.certificates.mail
-    return { ...smtp, hostname, tls, listen: smtp.listen.map(endpointText), data_timeout: dataTimeout, pace }
+    return { ...smtp, hostname, tls, data_timeout: dataTimeout, pace }
   }
 
   #submissionSettings(): SubmissionListenerSettings {
-    const { listen, listen_tls, ...logins } = this.#config.submission
-    return { ...this.#receiverSettings(), ...logins, listen: listen.map(endpointText), listen_tls: listen_tls.map(endpointText) }
+    return { ...this.#receiverSettings(), ...this.#config.submission }
   }
 
   async #sweepRaw(signal: AbortSignal | undefined): Promise<void> {
@@ -226,9 +226,5 @@ function screeningSettings({ mail, dns }: Config): ScreeningSettings {
 }
 
 function inboxSettings({ hostname, mail }: Config): InboxSettings {
-  return { hostname, domain: mail.domain, quota: mail.quota, strict_temperror: mail.strict_temperror }
-}
-
-function endpointText({ host, port }: Endpoint): string {
-  return host === undefined ? `[::]:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return { hostname, domain: mail.domain, strict_temperror: mail.strict_temperror }
 }

@@ -1,18 +1,15 @@
-import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import { type EventType, uncountedMessageBytes } from '../events/model.ts'
-import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { insertBlob, insertWhole, readBlob } from '../store/blobs.ts'
+import { readBlob } from '../store/blobs.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { truncateBodies, insertEmail, insertSearchable } from './email-store.ts'
+import type { EmailStore } from './email-store.ts'
 import { deliveriesOf, deliveryOf, type RecipientRow, overallStatus } from './deliveries.ts'
 import { type EmailDetail, selectWithBody, type StoredEmail, wholeEmail, type StoredEmailWithBody } from './email-rows.ts'
 import type { Examination } from './types.ts'
 import type { Address, Delivery, Email } from './model.ts'
 import { isExternal } from './address.ts'
-import { addToThread, othersAmong, threadById, threadOf } from './threads.ts'
 
 /** A composed message of an identity, examined. */
 export interface OutgoingMessage {
@@ -53,56 +50,30 @@ export interface QueuedEmail {
 /** Outbound messages as stored: their rows, raw messages, threads, and the state of each delivery. */
 export class OutgoingEmails {
   readonly #database: Database
-  readonly #events: EventLog
   readonly #clock: Clock
-  readonly #plan: Plan
+  readonly #store: EmailStore
 
-  constructor(deps: { database: Database; events: EventLog; clock: Clock; plan: Plan }) {
+  constructor(deps: { database: Database; clock: Clock; store: EmailStore }) {
     this.#database = deps.database
-    this.#events = deps.events
     this.#clock = deps.clock
-    this.#plan = deps.plan
+    this.#store = deps.store
   }
 
   /** Stores a message with a row for each recipient, queued or scheduled. */
   async insert(tx: Transaction, message: OutgoingMessage): Promise<StoredMessage> {
     const { owner, from, raw, examined, trace, send_at } = message
-    const { parsed } = examined
     const at = iso(this.#clock.now())
-    const others = [...new Set(message.recipients.map(({ address }) => address.address))]
-    const threaded = {
-      identity_id: owner.id,
-      subject: parsed.subject,
-      references: parsed.references,
-      in_reply_to: parsed.in_reply_to,
-      others: othersAmong(
-        [...parsed.to, ...parsed.cc].map(({ address }) => address),
-        owner.email,
-        from,
-      ),
-      own: owner.email,
-    }
-    const thread =
-      (await threadById(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, threaded, this.#clock.now()))
-    const email = outboundEmail(message, { at, thread_id: thread.id })
-    const rawId = await insertBlob(tx, {
-      size: raw.length,
-      sha256: Buffer.from(examined.sha256, 'hex'),
-      deflated: examined.deflated !== null,
-      bytes: examined.deflated ?? raw,
-    })
-    const bodyId = await insertWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
-    const seq = await insertEmail(tx, email, { rawId, bodyId, trace, mail_from: from })
-    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
-    await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
-    await insertSearchable(tx, seq, email, parsed)
-    await addToThread(tx, thread, {
-      ...threaded,
-      seq,
-      at,
-      snippet: email.snippet,
-      participants: [from, ...others],
-      unread: false,
+    const content = await this.#store.insertContent(tx, raw, examined)
+    const email = await this.#store.insert(tx, {
+      owner,
+      email: outboundEmail(message, at),
+      parsed: examined.parsed,
+      content,
+      address: from,
+      participants: [from, ...new Set(message.recipients.map(({ address }) => address.address))],
+      mail_from: from,
+      trace,
+      thread_id: message.thread_id,
     })
     const recipients = []
     for (const [position, { field, address }] of message.recipients.entries()) {
@@ -114,7 +85,11 @@ export class OutgoingEmails {
     }
     const kept = { ...email, deliveries: recipients.map(deliveryOf) }
     const { account_id } = owner
-    return { email: kept, recipients, tell: (type) => this.#append(tx, type, { account_id, body_id: bodyId, email: kept }, {}) }
+    return {
+      email: kept,
+      recipients,
+      tell: (type) => this.#store.appendEvent(tx, type, { account_id, body_id: content.body_id, email: kept }, {}),
+    }
   }
 
   /** The state of the delivery to one recipient; undefined when the message was deleted. */
@@ -197,7 +172,7 @@ export class OutgoingEmails {
     )
     if (!row) return
     const deliveries = (await deliveriesOf(tx, [emailId])).get(emailId) ?? []
-    await this.#append(
+    await this.#store.appendEvent(
       tx,
       type,
       { account_id: row.account_id, body_id: row.body_id, email: { ...wholeEmail(row), deliveries }, annotation },
@@ -210,29 +185,6 @@ export class OutgoingEmails {
     const row = await reader.get<StoredEmailWithBody>(sql`${selectWithBody} WHERE emails.id = ${emailId}`)
     const deliveries = (await deliveriesOf(reader, [emailId])).get(emailId) ?? []
     return { ...wholeEmail(row!), deliveries }
-  }
-
-  async #append<Data extends Email>(
-    tx: Transaction,
-    type: EventType<Data>,
-    {
-      account_id,
-      body_id,
-      email,
-      annotation = null,
-    }: { account_id: string; body_id: number; email: Email; annotation?: string | null },
-    more: Omit<Data, keyof Email>,
-  ): Promise<void> {
-    const bodies = truncateBodies(email)
-    const blob = { id: body_id, fields: ['body_text', 'body_html', 'text'] as const }
-    await this.#events.append(tx, type, {
-      account_id,
-      identity_id: email.identity_id,
-      data: { ...email, ...bodies, ...more } as Data,
-      annotation,
-      uncounted: uncountedMessageBytes,
-      ...(bodies.body_truncated ? {} : { blob }),
-    })
   }
 
   async #updateStatus(tx: Transaction, emailId: string): Promise<void> {
@@ -250,7 +202,7 @@ function bounceFields({ status, smtp_code, enhanced_code, response, next_attempt
   return { status, smtp_code, enhanced_code, response, next_attempt_at }
 }
 
-function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string; thread_id: string }): Email {
+function outboundEmail(message: OutgoingMessage, at: string): Email {
   const { owner, from, raw, recipients, labels, send_at, created_by, examined } = message
   const { parsed } = examined
   const of = (field: RecipientRow['field']): Address[] =>
@@ -258,7 +210,7 @@ function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string
   return {
     id: newId('email'),
     identity_id: owner.id,
-    thread_id,
+    thread_id: '',
     direction: 'outbound',
     status: send_at === null ? 'queued' : 'scheduled',
     from,

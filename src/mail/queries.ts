@@ -16,12 +16,12 @@ const shapes = {
 export const EmailFilter = z.strictObject({
   ...Paging.shape,
   ...shapes,
-  direction: z.enum(['inbound', 'outbound', 'all']).optional().meta({ description: 'inbound when left out; in the trash all' }),
+  direction: z.enum(['inbound', 'outbound', 'all']).optional().meta({ description: 'default inbound; in the trash both' }),
   thread_id: Id('thread').optional(),
   label: Label.optional(),
   subject: z.string().min(1).max(998).optional().meta({ description: 'part of the subject' }),
   has_attachments: Flag.optional(),
-  spam: Flag.optional().meta({ description: 'false when left out; in the trash both' }),
+  spam: Flag.optional().meta({ description: 'default false; in the trash both' }),
   duplicates: Flag.optional().meta({
     description: 'also list duplicates of earlier messages: false by default, in the trash true',
   }),

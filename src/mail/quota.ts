@@ -1,8 +1,17 @@
 import type { Plan } from '../accounts/plan.ts'
+import { conflict, type Fault } from '../core/fault.ts'
 import type { IdentityRow } from '../identities/identities.ts'
+import type { Storage } from '../identities/model.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import type { Database, Reader } from '../store/database.ts'
 import { Refusal } from '../smtp/replies.ts'
+
+export interface QuotaSettings {
+  /** The quota of one identity in bytes; the operator's mailbox has ten times as much; 0 for no limit. */
+  quota: number
+  /** The address of the operator's mailbox. */
+  operator: string
+}
 
 interface Deps {
   database: Database
@@ -14,69 +23,83 @@ interface Deps {
 export interface Recipient {
   owner: IdentityRow
   recipient: string
-  /** Storage quota of the identity in bytes. */
+  /** Storage quota of the identity in bytes; Infinity without one. */
   limit: number
   /** Bytes that the account may still store. */
   available: number
 }
 
-type Owner = Pick<IdentityRow, 'id' | 'account_id' | 'stored_bytes'>
+type Owner = Pick<IdentityRow, 'id' | 'account_id' | 'email' | 'stored_bytes'>
 
 /** Storage quotas of mailboxes and accounts. The trash is purged to free space. */
 export class Quota {
-  readonly #database: Database
-  readonly #plan: Plan
-  readonly #trash: Trash
-  #quota: number
+  readonly #deps: Deps
+  #settings: QuotaSettings
 
-  constructor({ database, plan, trash }: Deps, quota: number) {
-    this.#database = database
-    this.#plan = plan
-    this.#trash = trash
-    this.#quota = quota
+  constructor(deps: Deps, settings: QuotaSettings) {
+    this.#deps = deps
+    this.#settings = settings
   }
 
-  /** Sets the quota of one identity in bytes; the operator's mailbox has ten times as much; 0 for no limit. */
-  reload(quota: number): void {
-    this.#quota = quota
+  reload(settings: QuotaSettings): void {
+    this.#settings = settings
   }
 
-  /** The limits of a mailbox and its account in bytes. */
-  async limitsOf(owner: IdentityRow, operator: boolean, reader: Reader): Promise<Pick<Recipient, 'limit' | 'available'>> {
-    return { limit: this.#limitOf(operator), available: await this.#availableBytes(owner, operator, reader) }
+  /** The storage usage and quota of an identity. */
+  readonly storageOf = async ({
+    id,
+    email,
+    stored_bytes,
+    media_bytes,
+  }: Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'media_bytes'>): Promise<Storage> => {
+    const limit = this.#limitOf(email)
+    const trash = await this.#deps.trash.octetsOf({ identity_id: id })
+    return { used: stored_bytes, limit: limit === Infinity ? null : limit, media: media_bytes, trash }
+  }
+
+  /** The limits of a mailbox and its account in bytes. The operator's mailbox is not limited by its account, except for what it sends. */
+  async limitsOf(owner: Owner, reader: Reader): Promise<Pick<Recipient, 'limit' | 'available'>> {
+    return { limit: this.#limitOf(owner.email), available: await this.#availableBytes(owner, reader) }
   }
 
   /** Throws a Refusal when so many bytes do not fit into a mailbox or account even if the trash were purged. Purges nothing. */
-  async require(owner: Owner, operator: boolean, bytes: number): Promise<void> {
-    const { identity, account } = await this.#missing(owner, operator, bytes)
-    if (identity > 0 && (await this.#trash.octetsOf({ identity_id: owner.id })) < identity) throw mailboxFull()
-    if (account > 0 && (await this.#trash.octetsOf({ account_id: owner.account_id })) < account) throw accountFull()
+  async require(owner: Owner, bytes: number): Promise<void> {
+    const { identity, account } = await this.#missing(owner, bytes)
+    if (identity > 0 && (await this.#deps.trash.octetsOf({ identity_id: owner.id })) < identity) throw mailboxFull()
+    if (account > 0 && (await this.#deps.trash.octetsOf({ account_id: owner.account_id })) < account) throw accountFull()
   }
 
-  /** Purges the trash to free so many bytes, as far as possible. */
-  async freeSpace(owner: Owner, operator: boolean, bytes: number): Promise<void> {
-    const { identity, account } = await this.#missing(owner, operator, bytes)
-    if (identity > 0) await this.#trash.freeBytes({ identity_id: owner.id }, identity)
-    if (account > 0) await this.#trash.freeBytes({ account_id: owner.account_id }, account - Math.max(0, identity))
+  /** Throws Fault conflict, code `mailbox_full`, when a message of so many bytes that an identity sends does not fit into its mailbox. */
+  requireSent({ email, stored_bytes }: Owner, bytes: number): void {
+    const limit = this.#limitOf(email)
+    if (stored_bytes + bytes > limit) throw sentMailFull(email, stored_bytes, limit)
+  }
+
+  /** Purges the trash to free so many bytes, as far as possible, for a message received, or sent. */
+  async freeSpace(owner: Owner, bytes: number, direction: 'received' | 'sent' = 'received'): Promise<void> {
+    const { trash } = this.#deps
+    const { identity, account } = await this.#missing(owner, bytes, direction === 'sent')
+    if (identity > 0) await trash.freeBytes({ identity_id: owner.id }, identity)
+    if (account > 0) await trash.freeBytes({ account_id: owner.account_id }, account - Math.max(0, identity))
   }
 
   /** Bytes that are missing; none if not positive. */
-  async #missing(owner: Owner, operator: boolean, bytes: number): Promise<{ identity: number; account: number }> {
+  async #missing(owner: Owner, bytes: number, sent = false): Promise<{ identity: number; account: number }> {
     return {
-      identity: owner.stored_bytes + bytes - this.#limitOf(operator),
-      account: bytes - (await this.#availableBytes(owner, operator, this.#database)),
+      identity: owner.stored_bytes + bytes - this.#limitOf(owner.email),
+      account: bytes - (await this.#availableBytes(owner, this.#deps.database, sent)),
     }
   }
 
   /** The quota of a mailbox. The operator's is larger, as mail to postmaster must be accepted, but not without limit. */
-  #limitOf(operator: boolean): number {
-    if (this.#quota === 0) return Infinity
-    return operator ? 10 * this.#quota : this.#quota
+  #limitOf(email: string): number {
+    const { quota, operator } = this.#settings
+    if (quota === 0) return Infinity
+    return email === operator ? 10 * quota : quota
   }
 
-  /** Bytes that the account may still store. The operator's mailbox is not limited by its account. */
-  async #availableBytes({ account_id }: Owner, operator: boolean, reader: Reader): Promise<number> {
-    return operator ? Infinity : this.#plan.available(reader, account_id)
+  async #availableBytes({ email, account_id }: Owner, reader: Reader, sent = false): Promise<number> {
+    return email === this.#settings.operator && !sent ? Infinity : this.#deps.plan.available(reader, account_id)
   }
 }
 
@@ -109,4 +132,9 @@ function mailboxFull(): Refusal {
 
 function accountFull(): Refusal {
   return new Refusal(452, '4.2.2', 'The account of this mailbox is full')
+}
+
+function sentMailFull(email: string, stored: number, limit: number): Fault {
+  const why = `stores ${stored} bytes of mail, and this message would exceed ${limit} (mail.quota)`
+  return conflict(`${email} ${why}; delete some of its e-mails first.`, { code: 'mailbox_full' })
 }

@@ -39,7 +39,7 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
     route('GET', '/identities/:id/emails/search', {
       scope: read,
       summary: 'Search e-mails',
-      description: 'Full text over sender, subject and body, newest first. At least one parameter is needed.',
+      description: 'Full text over sender, subject and body, newest first. At least one parameter is required.',
       query: EmailSearch,
       reply: Page(EmailRow),
       example: { query: { query: 'invoice -draft' } },
@@ -56,8 +56,8 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
     route('PATCH', '/identities/:id/emails/:email_id', {
       scope: write,
       receipt: ['read', 'send_at'],
-      summary: 'Mark an e-mail',
-      description: 'As read or unread, and with labels; a scheduled one can be rescheduled.',
+      summary: 'Change an e-mail',
+      description: 'Marks it as read or unread, changes labels, or reschedules a scheduled e-mail.',
       body: EmailChange,
       reply: Email,
       example: { body: { read: true, labels: { add: ['seen'] } } },
@@ -67,8 +67,8 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
       scope: write,
       summary: 'Delete an e-mail',
       description:
-        'It goes to the trash (GET …/emails?trash=true): out of lists, search, threads and the log at once, to be restored until the time of ' +
-        'the trash is over (retention.trash). With purge=true it goes for good.',
+        'Moves it to the trash (GET …/emails?trash=true): it disappears immediately from lists, search, threads and the event log, and can be restored until the retention ' +
+        'time of the trash ends (retention.trash). With purge=true it is deleted permanently.',
       query: Deletion,
       reply: Deleted,
       handle: ({ caller, params, query }) => emails.remove(caller, params.id, params.email_id, query.purge),
@@ -76,7 +76,8 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
     route('POST', '/identities/:id/emails/:email_id/restore', {
       scope: write,
       summary: 'Restore an e-mail',
-      description: 'From the trash to where it was. A message that had not been sent when it was deleted is not sent.',
+      description:
+        'Restores it from the trash to where it was. A message that had not been sent when it was deleted is not sent.',
       reply: Email,
       handle: ({ caller, params }) => emails.restore(caller, params.id, params.email_id),
       again: ({ caller, params }, id) => emails.get(caller, params.id, id),
@@ -94,10 +95,10 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
     }),
     route('GET', '/identities/:id/emails/:email_id/html', {
       scope: read,
-      summary: 'Look at an e-mail',
+      summary: 'Get an e-mail as an HTML page',
       description:
-        'Its HTML as a page that runs nothing, asks nobody and opens links apart, by a policy of its own (sandbox). Its own images are in it. ' +
-        'Meant for a frame on a page of the box. An e-mail without HTML is not_found.',
+        'Its sanitized HTML as a page that runs no scripts, loads no external content and opens links in a new window, enforced by a Content-Security-Policy (sandbox). Embedded images are included. ' +
+        'For an iframe on a page of the box. An e-mail without HTML is not_found.',
       query: z.strictObject({
         remote: Flag.default(false).meta({ description: 'load external images, which tells their servers that it was viewed' }),
       }),
@@ -119,7 +120,7 @@ function attachmentRoutes(attachments: Attachments): AnyRoute[] {
     route('GET', '/identities/:id/emails/:email_id/attachments/:index', {
       scope: read,
       summary: 'Get an attachment’s URL',
-      description: 'The signed URL needs no key and is valid for 15 minutes.',
+      description: 'The signed URL requires no key and is valid for 15 minutes.',
       reply: AttachmentWithUrl,
       handle: ({ caller, params }) => attachments.get(caller, params.id, params.email_id, params.index),
     }),
@@ -139,7 +140,7 @@ function threadRoutes(threads: Threads): AnyRoute[] {
     routeOf('Threads')('GET', '/identities/:id/threads', {
       scope: 'messages:read',
       summary: 'List threads',
-      description: 'The one with the newest message first.',
+      description: 'Ordered by their newest message, newest first.',
       query: Paging,
       reply: Page(Thread),
       handle: ({ caller, params, query }) => threads.list(caller, params.id, query),
@@ -147,7 +148,7 @@ function threadRoutes(threads: Threads): AnyRoute[] {
     routeOf('Threads')('GET', '/identities/:id/threads/:thread_id', {
       scope: 'messages:read',
       summary: 'Get a thread',
-      description: 'With its messages whole. Long threads are paged: continue with next_cursor while has_more is true.',
+      description: 'With complete messages. Long threads are paged: continue with next_cursor while has_more is true.',
       query: ThreadPaging,
       reply: ThreadWithMessages,
       handle: ({ caller, params, query }) => threads.get(caller, params.id, params.thread_id, query),

@@ -33,9 +33,9 @@ export class Search {
     await this.#identities.row(caller, identityId)
     const { limit, cursor, offset, ...named } = input
     if (Object.values(named).every((value) => value === undefined)) {
-      throw invalid('query', 'Give at least one of query, from, to, after, before and unread.')
+      throw invalid('query', 'Send at least one of query, from, to, after, before and unread.')
     }
-    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
     const name = `search ${identityId} ${JSON.stringify(named)}`
     const position = cursor === undefined ? undefined : this.#cursors.read(name, cursor)
     const terms = input.query === undefined ? undefined : parseQuery(input.query)
@@ -120,7 +120,7 @@ function parseQuery(query: string): Terms {
       throw invalid('query', `query can have at most ${maxTerms} terms.`)
   }
   if (terms.wanted.length === 0 && terms.unwanted.length === 0 && !terms.attachment) {
-    throw invalid('query', 'query has no word to look for.')
+    throw invalid('query', 'query contains no word to search for.')
   }
   return terms
 }

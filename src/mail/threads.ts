@@ -68,6 +68,7 @@ export async function threadOf(tx: Transaction, message: ThreadInput, now: numbe
 
 /** The thread with this id, if it belongs to the identity. */
 export async function threadById(tx: Transaction, id: string | null, identityId: string): Promise<ThreadMatch | undefined> {
+  if (id === null) return undefined
   const existing = await tx.get<ThreadRef>(
     sql`SELECT id, participants FROM threads WHERE id = ${id} AND identity_id = ${identityId}`,
   )

@@ -12,7 +12,7 @@ export function unsignedAmbiguity(
 ): string | null {
   const disposition = firstValue(fields, 'content-disposition')
   if (disposition !== undefined && !isSigned('content-disposition') && disposition.toLowerCase() !== 'inline')
-    return 'Content-Disposition is not signed, and is not plainly inline'
+    return 'Content-Disposition is not signed, and is not unambiguously inline'
   const typeIsSigned = isSigned('content-type')
   const encodingIsSigned = isSigned('content-transfer-encoding')
   if (typeIsSigned && encodingIsSigned) return null
@@ -76,9 +76,9 @@ export function whitespaceAmbiguity(raw: Buffer, fields: readonly HeaderField[])
   return flowing && isJoined(raw, flowing, raw.length) ? joinedLines : null
 }
 
-const twoWays = 'the parts of the body can be read in two ways: there are spaces at the end of a delimiter or of a header'
+const twoWays = 'the parts of the body are ambiguous: a delimiter or a header ends with spaces'
 
-export const boundaryWhitespace = 'the parts of the body can be read in two ways: there is white space in a boundary'
+export const boundaryWhitespace = 'the parts of the body are ambiguous: a boundary contains white space'
 
 /** Whether a boundary declared in these fields has white space, whose amount and kind a relaxed signature does not cover. */
 export function hasSpacedBoundary(text: string): boolean {
@@ -89,7 +89,7 @@ export function hasSpacedBoundary(text: string): boolean {
   return false
 }
 
-const joinedLines = 'the text can be read in two ways: a space at the end of a line may join it with the next (format=flowed)'
+const joinedLines = 'the text is ambiguous: a space at the end of a line may join it with the next (format=flowed)'
 
 /** A format=flowed text (RFC 3676). */
 interface Flowing {

@@ -188,7 +188,7 @@ export async function discoverDmarc(domain: string, lookup: Lookup): Promise<Dis
     strict: true,
   })
   if (!response) return { record: null, found_at: null, organizational: null }
-  if (response.status.result === 'temperror') throw new Error(response.error ?? 'the DNS gave no answer')
+  if (response.status.result === 'temperror') throw new Error(response.error ?? 'the DNS lookup failed')
   return {
     record: response.rr ?? null,
     found_at: response.policyDomain ?? null,

@@ -59,7 +59,7 @@ export async function rspamd(raw: Buffer, envelope: Envelope, settings: RspamdSe
   } catch (error) {
     log?.warn(
       { reason: error instanceof Error ? oneLine(error.message) : 'unknown' },
-      'rspamd gave no answer; the message is kept',
+      'no answer from rspamd; message accepted without its check',
     )
     return keepMessage
   }
@@ -72,7 +72,7 @@ function filterResultOf({ action, score, symbols }: z.output<typeof Answer>): Fi
       return {
         ...rspamdResult,
         action: 'reject',
-        reply: { code: 550, enhanced: '5.7.1', text: 'This message was refused as spam' },
+        reply: { code: 550, enhanced: '5.7.1', text: 'This message was rejected as spam' },
       }
     case 'soft reject':
       return { ...rspamdResult, action: 'defer', reply: { code: 451, enhanced: '4.7.1', text: 'Try again later' } }

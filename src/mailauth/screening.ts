@@ -35,7 +35,7 @@ export class Screening {
     const { dnsbl, rspamd: server } = this.#settings
     if (dnsbl.length > 0) {
       const list = await blocklisted(envelope.remote_address, dnsbl, this.#dns.lookup)
-      if (list !== null) throw new Refusal(550, '5.7.1', `Your address is listed by ${list}`)
+      if (list !== null) throw new Refusal(550, '5.7.1', `Client address is listed by ${list}`)
     }
     if (!server) return false
     const { action, reply } = await rspamd(raw, envelope, server, this.#log)

@@ -48,8 +48,7 @@ export class SignedHeader {
       // instances are signed from last to first (RFC 6376 5.4.2)
       const isEqual = present.length === texts.length && present.every((text, index) => text === texts.at(-1 - index))
       if (count === texts.length && isEqual) fields.push(name)
-      else if (singleFields.has(name))
-        flaw ??= count > texts.length ? duplicateReason(name) : `${displayName(name)} can be read in two ways`
+      else if (singleFields.has(name)) flaw ??= count > texts.length ? duplicateReason(name) : `${displayName(name)} is ambiguous`
     }
     const duplicate = bodyFields.find((name) => !fields.includes(name) && this.#countOf(name) > 1)
     if (duplicate !== undefined) flaw ??= duplicateReason(duplicate)

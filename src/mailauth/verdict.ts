@@ -31,7 +31,7 @@ export interface VerdictSettings {
 type Dmarc = Authentication['dmarc']
 
 const noAuthor = 'no author: From is missing or cannot be read'
-const ambiguous = 'the From field can be read in two ways'
+const ambiguous = 'the From field is ambiguous'
 
 /** Checks SPF, DKIM, DMARC and ARC of a message, and decides on an action. Never rejects: internal errors become temperror. */
 export async function checkMessage(raw: Buffer, envelope: Envelope, lookup: Lookup, settings: VerdictSettings): Promise<Verdict> {

@@ -23,7 +23,7 @@ export const textLimit = 5 * 1024 * 1024
 export async function parse(raw: Buffer): Promise<Parsed> {
   const fields = headersOf(raw)
   if (headEnd(raw) === Infinity)
-    return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} octets.`)
+    return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} bytes.`)
   const start = upToLineLimit(raw)
   let mail: Mime
   try {
@@ -33,16 +33,16 @@ export async function parse(raw: Buffer): Promise<Parsed> {
   }
   if (isLost(mail, fields, raw)) {
     mail.text = unixText(raw.subarray(headEnd(raw), headEnd(raw) + textLimit))
-    return buildParsed(fields, mail, 'no_parts: None of the parts that the header announces is there.')
+    return buildParsed(fields, mail, 'no_parts: None of the parts announced in the header exists.')
   }
   return buildParsed(
     fields,
     mail,
-    start.length < raw.length ? 'too_many_lines: The message is read up to its line 1200000.' : null,
+    start.length < raw.length ? 'too_many_lines: The message was parsed up to line 1200000.' : null,
   )
 }
 
-/** An attachment with its decoded octets, by its index in `parse()`; undefined when there is none. */
+/** An attachment with its decoded bytes, by its index in `parse()`; undefined when there is none. */
 export async function attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
   if (headEnd(raw) === Infinity) return undefined
   const mail = await parseMime(upToLineLimit(raw)).catch(() => undefined)
@@ -112,12 +112,12 @@ function wholeText(
   return text.startsWith('\n') ? `${toMarkdown(html)}\n\n${text.trimStart()}` : `${text}\n\n${toMarkdown(html)}`
 }
 
-/** Decodes octets with LF line ends. Not by replace(), which takes a hundred times the memory for a text of nothing but line ends. */
-function unixText(octets: Buffer): string {
-  const kept = Buffer.allocUnsafe(octets.length)
+/** Decodes bytes with LF line ends. Not by replace(), which takes a hundred times the memory for a text of nothing but line ends. */
+function unixText(bytes: Buffer): string {
+  const kept = Buffer.allocUnsafe(bytes.length)
   let length = 0
-  for (let at = 0; at < octets.length; at += 1) {
-    if (octets[at] !== 0x0d || octets[at + 1] !== 0x0a) kept[length++] = octets[at]!
+  for (let at = 0; at < bytes.length; at += 1) {
+    if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a) kept[length++] = bytes[at]!
   }
   return kept.toString('utf8', 0, length)
 }
@@ -144,7 +144,7 @@ function capped(text: string | null): string | null {
 function subjectOf(fields: readonly HeaderField[], mail: Mime | undefined): string {
   const decoded = mail?.subject ?? ''
   const asWritten = firstValue(fields, 'subject') ?? ''
-  // The library loses raw octets that are not valid UTF-8.
+  // The library loses raw bytes that are not valid UTF-8.
   const subject = decoded.includes('\uFFFD') && !asWritten.includes('=?') ? asWritten : decoded
   return displayLine(subject.slice(0, 4096).toWellFormed())
 }
@@ -192,6 +192,6 @@ function embeddedName(part: File): string | undefined {
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   if (/child nodes/i.test(message)) return 'too_many_parts: The message has more than 1000 parts.'
-  if (/header/i.test(message)) return `part_header_too_large: The header of a part has more than ${headerLimit} octets.`
+  if (/header/i.test(message)) return `part_header_too_large: The header of a part has more than ${headerLimit} bytes.`
   return `unreadable: ${message.slice(0, 200)}`
 }

@@ -86,29 +86,3 @@ function groupsOf(address: string): string {
   )
   return `${first}${(last ?? '').padStart(32 - (first ?? '').length, '0')}`
 }
-
-/** Counts what is open at once by the networks of its addresses, so that owning many networks gives little more. */
-export class NetworkCounts {
-  readonly #open = new Map<string, number>()
-
-  /** Adds one, unless a network of the address is at its limit: `max` for an IPv4 address or IPv6 /64, 4 times as many for a /56, 16 times for a /48. Returns whether it was added. */
-  add(address: string, max: number): boolean {
-    const networks = networksOf(address)
-    if (networks.some((network, index) => this.#of(network) >= max * networkShares[index]!)) return false
-    for (const network of networks) this.#open.set(network, this.#of(network) + 1)
-    return true
-  }
-
-  /** Removes one that was added. */
-  remove(address: string): void {
-    for (const network of networksOf(address)) {
-      const left = this.#of(network) - 1
-      if (left > 0) this.#open.set(network, left)
-      else this.#open.delete(network)
-    }
-  }
-
-  #of(network: string): number {
-    return this.#open.get(network) ?? 0
-  }
-}

@@ -6,6 +6,7 @@ import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
 import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
+import type { WorkLimits } from './work-limiter.ts'
 import { Networks } from './networks.ts'
 import { limitResponseBytes, Exchange, type OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
@@ -55,6 +56,16 @@ const defaultMaxBytes = 512 * 1024
 
 /** Bytes that are read and kept of the response to a POST. */
 const postLimits = { read: 64 * 1024, kept: 1024 }
+
+/**
+ * Fetches of attachments by URL, and of pictures of text messages: the URLs of one message count as one. Their bytes count until they are stored:
+ * two messages of the largest size of all accounts, and one of each.
+ */
+export const fetchLimits: WorkLimits = {
+  bytes: { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 },
+  concurrent: { all: 16, one: 4 },
+  message: 'Too many large files are being fetched at once. Retry when other requests have finished.',
+}
 
 /** Timeout for connecting including TLS, in milliseconds. */
 const connectTimeout = 10_000
@@ -131,7 +142,7 @@ export class Outside {
   ): Promise<OutsideDocument> {
     const allHeaders = { accept: '*/*', 'accept-encoding': 'identity', ...headers }
     const tooMuch = new Unreachable(`it has more than ${limit} bytes`, undefined, true)
-    const tooMany = new Unreachable(`its answer came in ${tooManyChunksReason}`, undefined, true)
+    const tooMany = new Unreachable(`its response consists of ${tooManyChunksReason}`, undefined, true)
     const exchange = new Exchange({ read: limit, kept: limit, tooMuch, tooMany, onBytes: take })
     return this.#send(text, { method: 'GET', headers: allHeaders }, limits, exchange)
   }
@@ -144,7 +155,7 @@ export class Outside {
   ): Promise<OutsideDocument> {
     const url = this.#parseUrl(text)
     if (isIP(hostOf(url)) > 0) this.#checkAddress(url, hostOf(url))
-    const onTimeout = (): void => exchange.cut(new Unreachable(`no complete answer within ${deadline / 1000} s`))
+    const onTimeout = (): void => exchange.cut(new Unreachable(`no complete response within ${deadline / 1000} s`))
     const cut = (): void => exchange.cut(new Unreachable('it was aborted'))
     const timer = setTimeout(onTimeout, deadline)
     signal.addEventListener('abort', cut)
@@ -166,9 +177,9 @@ export class Outside {
     if (!url) throw new Unreachable('it is not a URL')
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Unreachable('it must be an https URL')
     // URL parsers silently correct these, so that the displayed URL would differ from the used one
-    if (/[\s\p{Cc}\\]/u.test(text)) throw new Unreachable('it must not hold spaces, control characters or backslashes')
+    if (/[\s\p{Cc}\\]/u.test(text)) throw new Unreachable('it must not contain spaces, control characters or backslashes')
     if (!/^https?:\/\//i.test(text)) throw new Unreachable('it must begin with https://')
-    if (/^[^/]+\/\/[^/?#]*@/.test(text)) throw new Unreachable('it must not hold credentials')
+    if (/^[^/]+\/\/[^/?#]*@/.test(text)) throw new Unreachable('it must not contain credentials')
     return url
   }
 
@@ -209,7 +220,7 @@ export class Outside {
       socket.destroy()
       throw error
     }
-    limitResponseBytes(socket, this.#settings.largest ?? defaultMaxBytes, () => new Unreachable('it answered too much'))
+    limitResponseBytes(socket, this.#settings.largest ?? defaultMaxBytes, () => new Unreachable('its response is too large'))
     return socket
   }
 
@@ -269,7 +280,7 @@ export async function callConfigured(
 async function readBody(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
   const bytes = new ByteBuffer()
   for await (const chunk of body) {
-    if (bytes.size + chunk.length > limit) throw new Error(`more than ${limit} bytes were answered`)
+    if (bytes.size + chunk.length > limit) throw new Error(`the response is larger than ${limit} bytes`)
     bytes.add(chunk)
   }
   return bytes.take()!

@@ -1,16 +1,19 @@
-import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { connect, isIPv6 } from 'node:net'
+import { Packet } from 'dns2'
 import type { DnsTally } from './dns-tally.ts'
 
 /** Record type numbers. */
 export const recordTypes = { A: 1, MX: 15, AAAA: 28, TLSA: 52 } as const
 
-/** An answer, with whether the name server validated it (the AD bit, RFC 4035 3.2.3). `found` is the data of records of that type. */
+/** An answer, with whether the name server validated it (the AD bit, RFC 4035 3.2.3). `found` is the data of TLSA records. */
 export interface SecureAnswer {
   secure: boolean
   found: Buffer[]
 }
+
+/** Bytes of an answer: names that point to names take time to read that grows with the square of its length. */
+const longest = 8192
 
 interface Settings {
   servers: readonly string[]
@@ -32,12 +35,15 @@ export class SecureDns {
 
   async ask(name: string, type: keyof typeof recordTypes): Promise<SecureAnswer> {
     const { servers } = this.#settings
-    let failure: unknown = new Error('there is no name server to ask: set dns.servers')
+    let failure: unknown = new Error('no name server is configured: set dns.servers')
     for (const server of [...servers, ...servers].slice(0, 3)) {
       try {
         const answer = await this.#askServer(endpointOf(server), name, recordTypes[type])
-        this.#tally?.count(answer.found.length > 0 ? 'found' : 'absent')
-        return answer
+        const records = answer.answers.filter((record) => record.type === recordTypes[type])
+        this.#tally?.count(records.length > 0 ? 'found' : 'absent')
+        // missing in the types of the library
+        const { ad } = answer.header as { ad?: number }
+        return { secure: ad === 1, found: records.map(({ data }) => data).filter((data) => Buffer.isBuffer(data)) }
       } catch (error) {
         failure = error
       }
@@ -46,14 +52,17 @@ export class SecureDns {
     throw failure
   }
 
-  async #askServer(server: Endpoint, name: string, type: number): Promise<SecureAnswer> {
-    const id = randomInt(0x1_0000)
-    const query = queryOf(id, name, type)
+  async #askServer(server: Endpoint, name: string, type: number): Promise<Packet> {
+    const query = queryOf(name, type)
     const signal = AbortSignal.timeout(this.#settings.timeout)
     const short = await overUdp(server, query, signal)
     // TC: the answer does not fit
-    const answer = short.readUInt16BE(2) & 0x0200 ? await overTcp(server, query, signal) : short
-    return read(answer, type)
+    const answer = short.header.tc ? await overTcp(server, query, signal) : short
+    const { NOERROR, NXDOMAIN } = Packet.RCODE
+    const { rcode } = answer.header
+    if (rcode !== NOERROR && rcode !== NXDOMAIN) throw new Error(`the name server reported an error (${rcode})`)
+    if (answer.errors[0]) throw answer.errors[0]
+    return answer
   }
 }
 
@@ -68,92 +77,59 @@ function endpointOf(server: string): Endpoint {
   return { host: parts?.[1] ?? parts?.[2] ?? server, port: Number(parts?.[3] ?? 53) }
 }
 
-function queryOf(id: number, name: string, type: number): Buffer {
-  const labels = name
-    .replace(/\.$/, '')
-    .split('.')
-    .map((label) => Buffer.from(label, 'latin1'))
-  if (labels.some(({ length }) => length === 0 || length > 63)) throw new Error(`${name.slice(0, 100)} is not a name`)
-  const header = Buffer.alloc(12)
-  header.writeUInt16BE(id, 0)
+function queryOf(name: string, type: number): Packet {
+  if (name.replace(/\.$/, '').split('.').includes('')) throw new Error(`${name.slice(0, 100)} is not a name`)
+  const query = new Packet()
   // RD: recursion desired; AD: report whether the answer is validated (RFC 6840 5.7)
-  header.writeUInt16BE(0x0120, 2)
-  header.writeUInt16BE(1, 4)
-  header.writeUInt16BE(1, 10)
-  const question = Buffer.from([0, 0, type, 0, 1])
-  // EDNS (RFC 6891): answers of up to 1232 bytes
-  const edns = Buffer.from([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0])
-  return Buffer.concat([header, ...labels.flatMap((label) => [Buffer.from([label.length]), label]), question, edns])
+  Object.assign(query.header, { id: Packet.uuid(), rd: 1, ad: 1 })
+  query.questions.push(new Packet.Question(name.replace(/\.$/, ''), type, Packet.CLASS.IN))
+  query.additionals.push(Packet.Resource.EDNS([], { udpPayloadSize: 1232 }))
+  return query
 }
 
-/** Whether an answer has the id and the question of the query. */
-function isAnswerTo(query: Buffer, answer: Buffer): boolean {
-  const question = query.subarray(12, -11)
-  return (
-    answer.length >= 12 + question.length &&
-    answer.readUInt16BE(0) === query.readUInt16BE(0) &&
-    (answer.readUInt16BE(2) & 0x8000) !== 0 &&
-    answer.toString('latin1', 12, 12 + question.length).toLowerCase() === question.toString('latin1').toLowerCase()
-  )
+/** The answer to a query, which has its id and its question; undefined for anything else. */
+function answerTo(query: Packet, bytes: Buffer): Packet | undefined {
+  if (bytes.length > longest || bytes.length < 2 || bytes.readUInt16BE(0) !== query.header.id) return undefined
+  const answer = Packet.parse(bytes)
+  const [asked, answered] = [query.questions[0]!, answer.questions[0]]
+  const isSame = answered?.name.toLowerCase() === asked.name.toLowerCase() && answered.type === asked.type
+  return isSame && answered.class === asked.class && answer.header.qr === 1 ? answer : undefined
 }
 
-function overUdp({ host, port }: Endpoint, query: Buffer, signal: AbortSignal): Promise<Buffer> {
+function overUdp({ host, port }: Endpoint, query: Packet, signal: AbortSignal): Promise<Packet> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const { promise, resolve, reject } = Promise.withResolvers<Packet>()
   const onTimeout = (): void => reject(new Error('the name server did not answer in time'))
   signal.addEventListener('abort', onTimeout)
   socket.on('error', reject)
-  socket.on('message', (answer) => {
-    if (isAnswerTo(query, answer)) resolve(answer)
+  socket.on('message', (bytes) => {
+    try {
+      const answer = answerTo(query, bytes)
+      if (answer) resolve(answer)
+    } catch {
+      // no DNS message: the answer may still come
+    }
   })
-  socket.connect(port, host, () => socket.send(query))
+  socket.connect(port, host, () => socket.send(query.toBuffer()))
   return promise.finally(() => {
     signal.removeEventListener('abort', onTimeout)
     socket.close()
   })
 }
 
-function overTcp({ host, port }: Endpoint, query: Buffer, signal: AbortSignal): Promise<Buffer> {
+async function overTcp({ host, port }: Endpoint, query: Packet, signal: AbortSignal): Promise<Packet> {
   const socket = connect({ host, port, signal })
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  let received = Buffer.alloc(0)
+  // a failure of the connection is thrown by readStream while it reads, and of no account afterwards
+  socket.on('error', () => undefined)
+  const bytes = query.toBuffer()
   const length = Buffer.alloc(2)
-  length.writeUInt16BE(query.length)
-  socket.on('error', reject)
-  socket.on('close', () => reject(new Error('the name server hung up')))
-  socket.on('connect', () => socket.write(Buffer.concat([length, query])))
-  socket.on('data', (chunk) => {
-    received = Buffer.concat([received, chunk])
-    if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return
-    const answer = received.subarray(2, 2 + received.readUInt16BE(0))
-    if (isAnswerTo(query, answer)) resolve(answer)
-    else reject(new Error('the name server answered something else'))
-  })
-  return promise.finally(() => socket.destroy())
-}
-
-function read(answer: Buffer, type: number): SecureAnswer {
-  const flags = answer.readUInt16BE(2)
-  const code = flags & 0x000f
-  // 3: NXDOMAIN
-  if (code !== 0 && code !== 3) throw new Error(`the name server answered with trouble (${code})`)
-  const found: Buffer[] = []
-  let at = skipName(answer, 12) + 4
-  for (let count = answer.readUInt16BE(6); count > 0; count--) {
-    at = skipName(answer, at)
-    const length = answer.readUInt16BE(at + 8)
-    if (answer.readUInt16BE(at) === type) found.push(answer.subarray(at + 10, at + 10 + length))
-    at += 10 + length
-  }
-  return { secure: (flags & 0x0020) !== 0, found }
-}
-
-function skipName(answer: Buffer, from: number): number {
-  for (let at = from; ;) {
-    const length = answer.readUInt8(at)
-    if (length === 0) return at + 1
-    // a pointer ends a name (RFC 1035 4.1.4)
-    if (length >= 0xc0) return at + 2
-    at += 1 + length
+  length.writeUInt16BE(bytes.length)
+  socket.write(Buffer.concat([length, bytes]))
+  try {
+    const answer = answerTo(query, await Packet.readStream(socket))
+    if (!answer) throw new Error('the name server sent a mismatched answer')
+    return answer
+  } finally {
+    socket.destroy()
   }
 }

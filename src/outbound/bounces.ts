@@ -40,7 +40,7 @@ export class Bounces implements SystemAddressHandler {
     this.#deps = deps
     this.#counter = deps.metrics.counter(
       'pillarbox_returned_total',
-      'What came back for messages sent: bounced, delayed, delivered, relayed, complained, automatic (answers of programs), unknown (no report), idle (a report that changes nothing, such as a repeat)',
+      'Replies to sent messages: bounced, delayed, delivered, relayed, complained, automatic (automatic replies), unknown (no report), idle (a report without effect, such as a repeat)',
       ['outcome'],
     )
   }
@@ -169,7 +169,7 @@ export class Bounces implements SystemAddressHandler {
     }
     tx.afterCommit(() => {
       this.#counter.labels(outcome).inc()
-      this.#deps.log.info(line, 'Mail came back for a message sent')
+      this.#deps.log.info(line, 'Bounce or report received')
     })
   }
 }

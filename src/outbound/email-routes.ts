@@ -33,7 +33,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       aliases: ['/identities/:id/emails/send'],
       summary: 'Send an e-mail',
       description:
-        'The answer comes once the message is on disk: from then on it is sent, whatever happens to the box. With in_reply_to the key must also read: ' +
+        'Responds once the message is durably stored: it will be sent even after a crash. With in_reply_to the key also requires ' +
         'messages:read or emails:read.',
       body: NewEmail,
       example: { body: { to: 'postmaster@pillarbox.test', subject: 'Hello', body_text: 'Hello there.' } },
@@ -45,7 +45,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       reads: readers,
       summary: 'Reply to an e-mail',
       description:
-        'To its Reply-To or sender (of an own message: to its recipients), in its thread, with it quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is followed with allow_unsigned only: else the answer goes to from. With reply_all an unsigned To or Cc that names others is a conflict, code unsigned_recipients.',
+        'Sends a reply to its Reply-To or sender (for a sent message: to its recipients), in its thread, with the message quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is used only with allow_unsigned; otherwise the reply goes to from. With reply_all an unsigned To or Cc with other addresses is a conflict, code unsigned_recipients.',
       body: NewReply,
       example: { body: { body_text: 'Thank you.' } },
       handle: ({ caller, params, body, signal }) => sendService.reply(caller, params.id, params.email_id, body, signal),
@@ -55,7 +55,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       ...writing,
       reads: readers,
       summary: 'Forward an e-mail',
-      description: 'Its text quoted and its attachments carried along, or the whole as one attachment.',
+      description: 'Forwards the quoted text and the attachments, or the complete message as one attachment.',
       body: NewForward,
       example: { body: { to: 'postmaster@pillarbox.test', body_text: 'See below.' } },
       handle: ({ caller, params, body, signal }) => sendService.forward(caller, params.id, params.email_id, body, signal),
@@ -65,7 +65,8 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       stores: false,
       scope: write,
       summary: 'Cancel an e-mail',
-      description: 'While it is scheduled or queued. Once a delivery was tried, for any recipient, it is a conflict.',
+      description:
+        'Possible while it is scheduled or queued. After the first delivery attempt for any recipient it is a conflict.',
       reply: Email,
       handle: ({ caller, params }) => pending.cancel(caller, params.id, params.email_id),
       again,

@@ -17,14 +17,18 @@ const Recipients = z
   .union([z.string().max(1000), z.array(z.string().max(1000)).min(1).max(maxRecipients)], {
     error: 'must be an address such as ada@example.com, or a list of them',
   })
-  .meta({ description: 'an address, perhaps as Name <address>, or a list of them' })
+  .meta({ description: 'an address, also as Name <address>, or a list of them' })
 
 const NewAttachment = z
   .strictObject({
     filename: z.string().min(1).max(255),
-    content_type: z.string().min(3).max(255).optional().meta({ description: 'told from the name when left out' }),
+    content_type: z.string().min(3).max(255).optional().meta({ description: 'derived from the name if omitted' }),
     content: z.string().optional().meta({ description: 'base64' }),
-    url: z.string().max(2048).optional().meta({ description: 'fetched now, in place of content; https, public addresses only' }),
+    url: z
+      .string()
+      .max(2048)
+      .optional()
+      .meta({ description: 'fetched during the call, instead of content; https, public addresses only' }),
     content_id: z.string().min(1).max(250).optional().meta({ description: 'for an inline image: <img src="cid:…">' }),
   })
   .meta({ id: 'NewAttachment' })
@@ -33,7 +37,7 @@ export type NewAttachment = z.output<typeof NewAttachment>
 const contents = {
   from: z.string().max(1000).optional().meta({
     description:
-      'an address that the identity receives mail at: its own, an alias, or any of a domain whose catch-all it is. Left out: the one at which the answered e-mail arrived, else its own',
+      'an address of the identity: its own, an alias, or any of a domain whose catch-all it is. Default: the address that received the e-mail replied to, else its own',
   }),
   body_text: z.string().optional(),
   body: z.string().optional().meta({ description: 'the same as body_text' }),
@@ -44,7 +48,7 @@ const contents = {
     .optional()
     .meta({
       override: { type: 'object', additionalProperties: { type: 'string' } },
-      description: 'further header fields, at most 100 and 64 KiB together; not those that the box writes itself',
+      description: 'additional header fields, at most 100 and 64 KiB in total; not those that the box sets',
     }),
   attachments: z.array(NewAttachment).max(100).optional(),
   labels: z.array(Label).max(50).optional(),
@@ -52,11 +56,11 @@ const contents = {
   auto_submitted: z
     .enum(['no', 'auto-generated', 'auto-replied'])
     .optional()
-    .meta({ description: 'Auto-Submitted (RFC 3834): whether a program wrote it of its own accord' }),
+    .meta({ description: 'Auto-Submitted (RFC 3834): whether a program sent it automatically' }),
   require_tls: z
     .boolean()
     .optional()
-    .meta({ description: 'only over checked TLS all the way (REQUIRETLS, RFC 8689); else it bounces' }),
+    .meta({ description: 'sends only over verified TLS at every hop (REQUIRETLS, RFC 8689); otherwise it bounces' }),
 }
 
 /** A message to send. */
@@ -66,7 +70,7 @@ export const NewEmail = z
     cc: Recipients.optional(),
     bcc: Recipients.optional(),
     subject: z.string().max(10_000).optional(),
-    in_reply_to: Id('email').optional().meta({ description: 'the e-mail this answers' }),
+    in_reply_to: Id('email').optional().meta({ description: 'the e-mail to reply to' }),
     ...contents,
   })
   .meta({ id: 'NewEmail' })
@@ -77,12 +81,12 @@ export const NewReply = z
     reply_all: z.boolean().optional(),
     allow_unsigned: z.boolean().optional().meta({
       description:
-        'also write to addresses that the verified sender did not sign: a Reply-To whose reply_to_verified is false and, with reply_all, those of an unsigned To or Cc',
+        'also sends to addresses that the verified sender did not sign: a Reply-To whose reply_to_verified is false and, with reply_all, those of an unsigned To or Cc',
     }),
     cc: Recipients.optional(),
     bcc: Recipients.optional(),
     subject: z.string().max(10_000).optional(),
-    quote: z.boolean().optional().meta({ description: 'put the message answered below, as people do; true unless said' }),
+    quote: z.boolean().optional().meta({ description: 'quotes the message replied to below the text; default true' }),
     ...contents,
   })
   .meta({ id: 'NewReply' })
@@ -94,7 +98,10 @@ export const NewForward = z
     cc: Recipients.optional(),
     bcc: Recipients.optional(),
     subject: z.string().max(10_000).optional(),
-    as_attachment: z.boolean().optional().meta({ description: 'the whole message as message/rfc822 in place of quoted text' }),
+    as_attachment: z
+      .boolean()
+      .optional()
+      .meta({ description: 'attaches the complete message as message/rfc822 instead of quoting it' }),
     ...contents,
   })
   .meta({ id: 'NewForward' })
@@ -106,7 +113,7 @@ export const Suppression = z
     email: z.string(),
     reason: z.string(),
     source: z.enum(['manual', 'bounce', 'complaint']),
-    email_id: Id('email').nullable().meta({ description: 'the message that bounced or was complained of' }),
+    email_id: Id('email').nullable().meta({ description: 'the message that bounced or got a complaint' }),
     created_at: Timestamp,
   })
   .meta({ id: 'Suppression' })
@@ -123,26 +130,26 @@ const EmailWithDelivery = z.object({ ...Email.shape, delivery: Delivery })
 /** Any one of these reads e-mails. */
 export const readers: Scope[] = ['messages:read', 'emails:read']
 
-export const emailQueued = eventType('email.queued', readers, 'A message was taken for sending.', Email)
-export const emailSent = eventType('email.sent', readers, 'A relay took a message for a recipient.', EmailWithDelivery)
-export const emailDelivered = eventType('email.delivered', readers, "A recipient's server took a message.", EmailWithDelivery)
+export const emailQueued = eventType('email.queued', readers, 'A message was accepted for sending.', Email)
+export const emailSent = eventType('email.sent', readers, 'A relay accepted a message for a recipient.', EmailWithDelivery)
+export const emailDelivered = eventType('email.delivered', readers, "A recipient's server accepted a message.", EmailWithDelivery)
 export const emailDeferred = eventType(
   'email.deferred',
   readers,
-  'A message could not be delivered yet: at the first time, and after four hours.',
+  'A message was deferred: after the first attempt, and after four hours.',
   EmailWithDelivery,
 )
-export const emailBounced = eventType('email.bounced', readers, 'A message was refused for a recipient.', EmailWithDelivery)
+export const emailBounced = eventType('email.bounced', readers, 'A message was rejected for a recipient.', EmailWithDelivery)
 export const emailComplained = eventType(
   'email.complained',
   readers,
-  'A recipient called a message spam (RFC 5965).',
+  'A recipient marked a message as spam (RFC 5965).',
   EmailWithDelivery,
 )
 export const emailFailed = eventType(
   'email.failed',
   readers,
-  'A message is given up for a recipient: it could not be delivered for five days, or the box itself refuses.',
+  'Delivery to a recipient failed: it was not possible for five days, or the box rejects it.',
   EmailWithDelivery,
 )
-export const emailCancelled = eventType('email.cancelled', readers, 'A message was cancelled before it left.', Email)
+export const emailCancelled = eventType('email.cancelled', readers, 'A message was cancelled before it was sent.', Email)

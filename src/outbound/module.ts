@@ -8,7 +8,7 @@ import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideSettings } from '../net/outside.ts'
-import type { FetchLimiter } from '../net/fetch-limiter.ts'
+import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -19,8 +19,8 @@ import { identityDeleted } from '../identities/model.ts'
 import type { Identities } from '../identities/identities.ts'
 import { emailReceived } from '../mail/model.ts'
 import type { MailModule } from '../mail/module.ts'
+import type { Quota } from '../mail/quota.ts'
 import type { Module } from '../module.ts'
-import type { Trash } from '../ops/retention/trash.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { Bounces } from './bounces.ts'
@@ -42,7 +42,7 @@ import { emailRoutes } from './email-routes.ts'
 import { SendService } from './compose/send-service.ts'
 import { SendLimits } from './compose/limits.ts'
 import { OperatorMail } from './operator-mail.ts'
-import { Outbox, type OutboxSettings } from './compose/outbox.ts'
+import { Outbox } from './compose/outbox.ts'
 import { Pending } from './compose/pending.ts'
 import { Release } from './compose/release.ts'
 import { ReturnPaths } from './return-path.ts'
@@ -65,12 +65,12 @@ interface Deps {
   queue: Queue
   space: Space
   plan: Plan
-  trash: Trash
+  quota: Quota
   mail: MailModule
   config: Config
   log: Log
   metrics: Metrics
-  fetches: FetchLimiter
+  fetches: WorkLimiter
   returnKey: Buffer
   testing?: TransportTest | undefined
 }
@@ -123,7 +123,7 @@ export class OutboundModule implements Module {
       suppressions: this.suppressions,
       limits: this.#limits,
       signer,
-      settings: outboxSettings(config),
+      settings: config.outbound,
     })
     const { emails, outgoing, examiner } = mail
     this.#outside = new Outside(outsideSettings(config))
@@ -195,7 +195,7 @@ export class OutboundModule implements Module {
   reload(config: Config): void {
     this.#outboundTransport.reload(outboundSettings(config))
     this.#limits.reload(config.outbound)
-    this.outbox.reload(outboxSettings(config))
+    this.outbox.reload(config.outbound)
     this.#outside.reload(outsideSettings(config))
     this.#operatorMail.reload(config.mail.postmaster)
     this.#submission = submissionSettings(config)
@@ -207,10 +207,6 @@ export class OutboundModule implements Module {
       if (type === identityDeleted.name && identity_id !== null) await this.#pending.withdrawAll(tx, identity_id)
     }
   }
-}
-
-function outboxSettings({ outbound, mail }: Config): OutboxSettings {
-  return { ...outbound, quota: mail.quota, operator: `postmaster@${mail.domain}` }
 }
 
 function outboundSettings({ hostname, outbound, dns }: Config): OutboundSettings {

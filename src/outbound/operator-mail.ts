@@ -73,7 +73,7 @@ export class OperatorMail implements Courier<Load> {
     const owner = await this.#operator()
     const address = this.#address
     const row = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id}`)
-    if (!owner || !row || address === undefined) return 'there is nothing to pass on any more'
+    if (!owner || !row || address === undefined) return 'the message no longer exists'
     const why = await this.#reasonAgainst(row, owner, address)
     if (why !== undefined) return why
     const email = await outgoing.show(database, email_id)
@@ -82,7 +82,7 @@ export class OperatorMail implements Courier<Load> {
       const addressees = [{ field: 'to' as const, address: recipientAddress(address, 'to') }]
       const sent = await outbox.accept(owner, { caller: null, addressees, send_at: null }, async () => ({
         subject: forwardSubject(email.subject),
-        text: `This came for ${email.to} from ${email.from || 'nobody'}, and is attached.\n`,
+        text: `The attached message was received for ${email.to} from ${email.from || 'the null sender'}.\n`,
         html: null,
         reply_to: [],
         headers: [],
@@ -94,10 +94,10 @@ export class OperatorMail implements Courier<Load> {
         references: [],
         thread_id: null,
       }))
-      return `passed on as ${sent.id}`
+      return `forwarded as ${sent.id}`
     } catch (error) {
       if (!(error instanceof Fault) || error.type === 'internal_error') throw error
-      this.#deps.log.warn({ email: email_id, why: error.message }, 'mail for the operator could not be passed on')
+      this.#deps.log.warn({ email: email_id, why: error.message }, 'mail for the operator could not be forwarded')
       if (error.type === 'invalid_request') throw new Refused(error.message)
       throw new Deferred(error.message, error.retryAfter === undefined ? undefined : error.retryAfter * 1000)
     }
@@ -108,10 +108,10 @@ export class OperatorMail implements Courier<Load> {
     if (row.spam === 1) return 'it is spam'
     if (mail_from === '') return 'it is a bounce'
     if ([row.from_address, mail_from].some((one) => sameMailbox(one, address) || sameMailbox(one, owner.email))) {
-      return 'it comes from where it would go'
+      return 'it comes from the forwarding address'
     }
     const to = await this.#deps.identities.ownerOf(address)
-    if (to?.id === owner.id) return 'mail.postmaster is this mailbox itself'
+    if (to?.id === owner.id) return 'mail.postmaster is this mailbox'
     const ids = [...references, ...[row.in_reply_to ?? []].flat()]
     if (ids.length === 0) return undefined
     const answer = await this.#deps.database.get(
@@ -121,7 +121,7 @@ export class OperatorMail implements Courier<Load> {
           FROM json_each(${JSON.stringify(ids.slice(-51))}) AS ids
         ) AS named JOIN emails ON emails.seq = named.seq WHERE direction = 'outbound' AND automated = 1`,
     )
-    return answer === undefined ? undefined : 'it answers what was passed on'
+    return answer === undefined ? undefined : 'it replies to a forwarded message'
   }
 
   #operator(): Promise<IdentityRow | undefined> {

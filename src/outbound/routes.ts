@@ -10,7 +10,7 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
     route('GET', '/suppressions', {
       scope: 'account:read',
       summary: 'List suppressions',
-      description: 'Addresses that this account does not write to, newest first.',
+      description: 'Addresses to which this account cannot send, newest first.',
       query: Paging,
       reply: Page(Suppression),
       handle: ({ caller, query }) => suppressions.list(caller, query),

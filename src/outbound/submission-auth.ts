@@ -71,15 +71,11 @@ export class SubmissionLogin implements DeliveryTarget {
     const recipient = recipientAddress(this.#withDomain(address), 'to').address
     const [suppressed] = await suppressions.among(this.#deps.database, owner.account_id, [recipient])
     if (suppressed !== undefined) {
-      throw invalid(
-        'to',
-        `${suppressed} is suppressed: it bounced, complained or asked for no more mail.`,
-        'recipient_suppressed',
-      )
+      throw invalid('to', `${suppressed} is suppressed: it bounced, complained or unsubscribed.`, 'recipient_suppressed')
     }
     if (domains.receives(domainOf(recipient))) return owner.account_id
     if (!leaves(settings(), domainOf(recipient)))
-      throw invalid('to', `${recipient} is not on this box, and no mail leaves it.`, 'outbound_off')
+      throw invalid('to', `${recipient} is not on this box, and outgoing mail is disabled.`, 'outbound_off')
     domains.requireSending(domainOf(this.#sender))
     return owner.account_id
   }
@@ -110,11 +106,11 @@ export class SubmissionLogin implements DeliveryTarget {
     const holder = await keys.holder(caller.key_id ?? '', caller.secret)
     const owner = await identities.ownerOf(this.#login.owner.email)
     if (owner && refusal(owner, holder) === null) return owner
-    throw new Fault('unauthorized', 'This login is no longer good')
+    throw new Fault('unauthorized', 'This login is no longer valid')
   }
 
   #notAllowed(what: string): Fault {
-    return new Fault('forbidden', `${what} is not this login's; it sends as ${this.#login.owner.email}`, {
+    return new Fault('forbidden', `${what} does not belong to this login, which sends as ${this.#login.owner.email}`, {
       code: 'sender_not_allowed',
     })
   }
@@ -135,7 +131,7 @@ export class SubmissionLogin implements DeliveryTarget {
 /** Why this key may not send as this identity now; null when it may. */
 export function refusal(owner: IdentityRow, holder: Omit<Caller, 'ip' | 'user_agent'> | undefined): string | null {
   if (owner.status !== 'active') return `the identity is ${owner.status}`
-  if (!holder) return 'no such key, or it is revoked or expired'
+  if (!holder) return 'the key is unknown, revoked or expired'
   if (holder.account_id !== owner.account_id) return 'the key belongs to another account'
   if (holder.identity_id !== null && holder.identity_id !== owner.id) return 'the key is bound to another identity'
   if (!may(holder, ['messages:write', 'emails:write'])) return 'the key lacks the scope messages:write'

@@ -37,11 +37,11 @@ export class QueueMetrics {
 
   constructor({ metrics, database, clock, kinds, underWay }: Deps) {
     this.#clock = clock
-    this.#attempts = metrics.counter('pillarbox_delivery_attempts_total', 'Attempts to deliver', ['kind', 'outcome'])
-    this.#times = metrics.histogram('pillarbox_delivery_attempt_seconds', 'Seconds that attempts to deliver took', ['kind'])
+    this.#attempts = metrics.counter('pillarbox_delivery_attempts_total', 'Delivery attempts', ['kind', 'outcome'])
+    this.#times = metrics.histogram('pillarbox_delivery_attempt_seconds', 'Duration of delivery attempts in seconds', ['kind'])
     this.#ages = metrics.histogram(
       'pillarbox_delivery_age_seconds',
-      'Seconds from when a delivery was put into the queue to when it was done, its waits between attempts included',
+      'Seconds from queueing a delivery to its end, including the waits between attempts',
       ['kind'],
       ages,
     )
@@ -58,7 +58,7 @@ export class QueueMetrics {
     const shared = (): Promise<Map<string, Depth>> => (pending ??= query().finally(() => (pending = undefined)))
     metrics.gauge(
       'pillarbox_deliveries',
-      'Deliveries that wait in the queue, and attempts under way, by kind: email, webhook, …',
+      'Waiting and running deliveries, by kind: email, webhook, …',
       async (gauge) => {
         const found = await shared()
         for (const kind of kinds()) {
@@ -70,7 +70,7 @@ export class QueueMetrics {
     )
     metrics.gauge(
       'pillarbox_deliveries_oldest_seconds',
-      'Age of the oldest delivery that waits in the queue; 0 when none does',
+      'Age of the oldest waiting delivery; 0 if there is none',
       async (gauge) => {
         const found = await shared()
         for (const kind of kinds()) gauge.labels(kind).set(this.#since(found.get(kind)?.oldest))
@@ -79,14 +79,14 @@ export class QueueMetrics {
     )
     metrics.gauge(
       'pillarbox_deliveries_overdue_seconds',
-      'For how long the next attempt of this kind has been due; 0 when none is: the queue itself is behind, or has no room',
+      'Delay of the next due attempt of this kind; 0 if none is due. Above 0 the queue is behind or at its limit',
       async (gauge) => {
         const found = await shared()
         for (const kind of kinds()) gauge.labels(kind).set(this.#since(found.get(kind)?.due))
       },
       ['kind'],
     )
-    metrics.gauge('pillarbox_delivery_attempts_limit', 'Attempts of all kinds that may be under way at once', (gauge) =>
+    metrics.gauge('pillarbox_delivery_attempts_limit', 'Maximum number of running attempts of all kinds', (gauge) =>
       gauge.set(maxAttempts),
     )
   }

@@ -226,7 +226,7 @@ export class Queue {
         for (const claim of claims) this.#inFlight.begin(claim, this.#run, this.#resultWriter.record)
       }
     } catch (error) {
-      log.error({ err: error }, 'the queue could not be read; it is retried')
+      log.error({ err: error }, 'queue could not be read; retrying')
       this.#again = false
       this.#timer = setTimeout(() => this.wake(), 1000)
     }
@@ -257,14 +257,14 @@ export class Queue {
     const observe = this.#metrics.begin(claim)
     const slow = (): boolean => clock.now() - begun > (courier?.slowAfter ?? defaultSlowAfter)
     try {
-      if (!courier) throw new Error(`Nobody carries ${claim.kind}.`)
+      if (!courier) throw new Error(`No courier for ${claim.kind}.`)
       const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal, notes)
       return { outcome: 'done', answer, slow: slow() }
     } catch (error) {
       const answer = error instanceof Error ? error.message : String(error)
       if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
       if (error instanceof Refused) return { outcome: 'failed', answer }
-      if (!(error instanceof Deferred)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'a courier failed')
+      if (!(error instanceof Deferred)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'courier failed')
       const input: RetryHint = error instanceof Deferred ? { minDelay: error.retryAfter, maxDelay: error.maxDelay } : {}
       const wait = courier && retryDelay(claim.tries, courier, random(), input)
       if (wait === undefined) return { outcome: 'failed', answer }

@@ -52,10 +52,7 @@ export class ResultWriter {
         await written
         for (const end of ends) this.#done(end)
       } catch (error) {
-        this.#deps.log.error(
-          { err: error, ends: ends.length },
-          'the results of attempts could not be stored; they are retried one by one',
-        )
+        this.#deps.log.error({ err: error, ends: ends.length }, 'results of attempts could not be stored; retrying one by one')
         for (const end of ends) void this.#retry(end)
       }
     }
@@ -70,7 +67,7 @@ export class ResultWriter {
         break
       } catch (error) {
         const { kind, lane } = end.claim
-        this.#deps.log.error({ err: error, kind, lane }, 'the result of an attempt could not be stored')
+        this.#deps.log.error({ err: error, kind, lane }, 'result of an attempt could not be stored')
         if (this.#stopping) return end.resolve()
         await sleep(wait, undefined, { ref: false })
       }

@@ -44,13 +44,13 @@ export class Access {
     const { clock, identities, tokenKey, publicUrl } = this.#deps
     const holder_id = caller.key_id ?? caller.session_id
     if (holder_id === null)
-      throw new Fault('forbidden', 'A token is made with an API key or a session, as it lives and dies with it.')
+      throw new Fault('forbidden', 'A token can be created only with an API key or a session, and ends with it.')
     const identityId = input.identity_id ?? caller.identity_id
     if (identityId !== null) await identities.row(caller, identityId)
     const readable = channelNames.filter((name) => may(caller, channels[name].scopes))
     const refused = input.channels?.find((name) => !readable.includes(name))
     if (refused !== undefined) {
-      throw new Fault('forbidden', `The channel ${refused} needs the scope ${channels[refused].scopes.join(' or ')}.`, {
+      throw new Fault('forbidden', `The channel ${refused} requires the scope ${channels[refused].scopes.join(' or ')}.`, {
         code: 'missing_scope',
         param: 'channels',
       })
@@ -71,7 +71,7 @@ export class Access {
   async open(token: string): Promise<Grant> {
     const { clock, holders, types, tokenKey } = this.#deps
     const claims = readToken(tokenKey, token)
-    if (!claims) throw new Fault('unauthorized', 'This is no token of POST /v1/realtime/token.', { code: 'invalid_token' })
+    if (!claims) throw new Fault('unauthorized', 'This is not a token of POST /v1/realtime/token.', { code: 'invalid_token' })
     if (claims.expires_at <= clock.now()) {
       throw new Fault('unauthorized', 'The token has expired. Get a new one.', { code: 'token_expired' })
     }
@@ -98,7 +98,7 @@ export class Access {
 }
 
 function gone(): Fault {
-  return new Fault('unauthorized', 'The key or the identity this token was made for is gone.', { code: 'invalid_token' })
+  return new Fault('unauthorized', 'The key or identity of this token no longer exists.', { code: 'invalid_token' })
 }
 
 /** A token of a deleted identity is invalid; other errors are not the token's fault. */

@@ -72,7 +72,7 @@ function readCondition(text: string): Condition {
   if (!made) {
     const given = JSON.stringify((value ?? '').slice(0, 100))
     throw wrong(
-      `cannot read ${given} after ${operator}: it is no value for it, or a pattern of over ${maxSteps} steps or with too many characters in its classes (over ${maxWork})`,
+      `cannot read ${given} after ${operator}: it is not a valid value for it, or a pattern of over ${maxSteps} steps or with too many characters in its classes (over ${maxWork})`,
     )
   }
   const { test, ...cost } = typeof made === 'function' ? { test: made, steps: 0, work: 0, comparisons: 1 } : made

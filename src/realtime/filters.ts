@@ -72,7 +72,7 @@ function requireWithin(whose: string, bound: Cost, filters: readonly Shared[]): 
   const what = over === 'steps' ? 'patterns of' : 'values to compare with,'
   throw new Fault(
     'rate_limited',
-    `The filters of ${whose} would have ${what} ${sum(over)} ${over === 'steps' ? 'steps' : 'in all'}; ${bound[over]} is the most. Write simpler ones, use the same on several sockets (equal filters count once), or leave a channel first.`,
+    `The filters of ${whose} would have ${what} ${sum(over)} ${over === 'steps' ? 'steps' : 'in all'}; the limit is ${bound[over]}. Use simpler ones, use the same on several sockets (equal filters count once), or leave a channel first.`,
     { code: 'too_many_filters', param: 'filter' },
   )
 }

@@ -44,6 +44,6 @@ export class Hub {
       }
     }
     // a failing watcher does not affect the others; the event log reports it
-    if (failures.length > 0) throw new AggregateError(failures, 'Sockets could not be told.')
+    if (failures.length > 0) throw new AggregateError(failures, 'WebSockets could not be notified.')
   }
 }

@@ -9,17 +9,17 @@ export const Channel = z.enum(channelNames, { error: `must be one of ${channelNa
 
 export const TokenInput = z
   .strictObject({
-    identity_id: Id('ident').optional().meta({ description: 'open only this identity; the whole account when left out' }),
+    identity_id: Id('ident').optional().meta({ description: 'grants access only to this identity; default: the whole account' }),
     channels: z
       .array(Channel)
       .min(1)
       .transform((list) => [...new Set(list)])
       .optional()
       .meta({
-        description: 'open only these; every channel the key may read when left out',
+        description: 'grants access only to these; default: every channel the key may read',
         override: { type: 'array', items: { type: 'string', enum: [...channelNames] }, minItems: 1 },
       }),
-    expires_in: z.int().min(1).max(3600).default(300).meta({ description: 'seconds in which it connects and joins' }),
+    expires_in: z.int().min(1).max(3600).default(300).meta({ description: 'seconds for which it can connect and join' }),
   })
   .meta({ id: 'RealtimeTokenWish' })
 export type TokenInput = z.output<typeof TokenInput>
@@ -28,7 +28,7 @@ export const RealtimeToken = z
   .object({
     token: z.string().meta({ example: 'rtt_…' }),
     expires_at: Timestamp,
-    url: z.string().meta({ description: 'where to open the WebSocket', example: 'wss://box.example.com/v1/realtime' }),
+    url: z.string().meta({ description: 'URL of the WebSocket', example: 'wss://box.example.com/v1/realtime' }),
     supabase_url: z.string().meta({ description: 'the first argument of createClient', example: 'https://box.example.com' }),
   })
   .meta({ id: 'RealtimeToken' })

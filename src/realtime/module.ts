@@ -45,11 +45,11 @@ export class RealtimeModule implements Module {
     holders.onChange((id) => {
       this.#sockets
         .holderChanged(id)
-        .catch((error: unknown) => log.error({ err: error }, 'a changed key or session could not be read'))
+        .catch((error: unknown) => log.error({ err: error }, 'changed key or session could not be read'))
     })
     const hold: Sockets['hold'] = (socket, grant) => this.#sockets.hold(socket, grant)
     const paced = new PacedWork()
-    const failed = (error: unknown): void => log.error({ err: error }, 'an event could not be sent to a socket')
+    const failed = (error: unknown): void => log.error({ err: error }, 'event could not be sent to a WebSocket')
     const patterns = new PatternQueue({ paced, events, failed })
     const parts = { access: this.#access, events, hub, clock, hold, patterns, filters: new Filters(paced) }
     const close = (): void => this.#sockets.close()
@@ -71,7 +71,7 @@ export class RealtimeModule implements Module {
     const offered = (arrival.request.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
     const token = arrival.query['token'] ?? offered.find(isToken)
     if (token === undefined) {
-      throw new Fault('unauthorized', 'A token is needed: ?token=, or as a subprotocol after pillarbox.v1.', {
+      throw new Fault('unauthorized', 'A token is required: ?token=, or as a subprotocol after pillarbox.v1.', {
         code: 'missing_token',
       })
     }
@@ -106,7 +106,7 @@ function routes(access: Access): AnyRoute[] {
       scope: ['messages:read', 'emails:read', 'sms:read'],
       summary: 'Get a token for a WebSocket',
       description:
-        'It opens what the key may read, or less, and lives and dies with the key. Expiry governs connecting and subscribing; what was subscribed goes on.',
+        'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',
       body: TokenInput,
       reply: RealtimeToken,
       secret: true,

@@ -32,7 +32,7 @@ export interface PlainDeps {
   hold: (socket: Socket, grant: Grant) => void
 }
 
-/** Pillarbox's own protocol on one socket: JSON text frames, described in docs/realtime.md. */
+/** Pillarbox's own protocol on one socket: JSON text frames, described in docs/events.md. */
 export class PlainSession implements ManagedSession {
   readonly socket: Socket
   tokenAt: number
@@ -66,12 +66,12 @@ export class PlainSession implements ManagedSession {
   }
 
   binary(): void {
-    this.#complain(malformed('Frames are JSON texts; a binary one means nothing here.'))
+    this.#complain(malformed('Frames must be JSON text, not binary.'))
   }
 
   hurried(): void {
     this.#complain(
-      new Fault('rate_limited', 'Too many frames: 20 a second are taken, and 200 at once.', { code: 'too_many_frames' }),
+      new Fault('rate_limited', 'Too many frames: the limit is 20 a second, with bursts of 200.', { code: 'too_many_frames' }),
     )
   }
 
@@ -111,7 +111,7 @@ export class PlainSession implements ManagedSession {
     const key = keyOf(subject)
     this.#forget(key)
     if (this.#subscriptions.size >= maxSubscriptions) {
-      throw new Fault('rate_limited', `A socket holds at most ${maxSubscriptions} subscriptions.`, {
+      throw new Fault('rate_limited', `A WebSocket can have at most ${maxSubscriptions} subscriptions.`, {
         code: 'too_many_subscriptions',
       })
     }
@@ -136,12 +136,12 @@ export class PlainSession implements ManagedSession {
     }
     const channel = knownChannel(name)
     const types = this.#grant.channels.get(channel)
-    if (!types) throw notPermitted(`This token does not open the channel ${channel}.`, 'channel')
+    if (!types) throw notPermitted(`This token does not allow the channel ${channel}.`, 'channel')
     const bound = this.#grant.identity_id
     const identity_id = inputGiven ?? bound
     if (identity_id !== null) {
       if (!isId('ident', identity_id)) throw invalid('identity_id', 'identity_id must be an id such as ident_01j…', 'bad_id')
-      if (bound !== null && identity_id !== bound) throw notPermitted('This token opens one other identity only.', 'identity_id')
+      if (bound !== null && identity_id !== bound) throw notPermitted('This token allows only another identity.', 'identity_id')
       await access.requireIdentity(this.#grant, identity_id).catch((error: unknown) => {
         throw error instanceof Fault ? new Fault(error.type, error.message, { param: 'identity_id' }) : error
       })
@@ -170,7 +170,7 @@ export class PlainSession implements ManagedSession {
       if (types && (grant.identity_id === null || grant.identity_id === identity_id)) subscription.renew(types)
       else {
         this.#forget(key)
-        const fault = new Fault('forbidden', 'The fresh token does not open this any more.', { code: 'ended' })
+        const fault = new Fault('forbidden', 'The new token no longer allows this subscription.', { code: 'ended' })
         this.#complain(fault, { channel, identity_id })
       }
     }
@@ -185,7 +185,7 @@ export class PlainSession implements ManagedSession {
   #failed(error: unknown): void {
     // errors of the store while the box stops are covered by the close frame
     const code = error instanceof Fault ? 1013 : 1011
-    this.socket.close(code, 'the log could not be read; come back and resume with since')
+    this.socket.close(code, 'the event log could not be read; reconnect and resume with since')
   }
 
   #send(frame: object): void {
@@ -226,7 +226,7 @@ function read(text: string): Frame {
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]!
   const place = issue.code === 'unrecognized_keys' ? issue.keys[0]! : issue.path.join('.')
-  throw malformed(`The frame is not one that is understood: ${place || 'type'}: ${issue.message}.`)
+  throw malformed(`The frame is not valid: ${place || 'type'}: ${issue.message}.`)
 }
 
 function knownChannel(name: string): ChannelName {

@@ -82,7 +82,7 @@ export class Socket {
     })
     if (session) return session
     const failure = handshakeError as Error | undefined
-    throw new Fault('invalid_request', `This is no WebSocket handshake: ${failure?.message ?? 'it was cut off'}.`, {
+    throw new Fault('invalid_request', `This is not a WebSocket handshake: ${failure?.message ?? 'it was incomplete'}.`, {
       code: 'bad_handshake',
     })
   }
@@ -101,7 +101,7 @@ export class Socket {
     if (!this.open) return
     if (this.waiting > backlog) {
       this.#events.slow()
-      this.close(1013, 'you read too slowly; resume with since')
+      this.close(1013, 'the client reads too slowly; reconnect and resume with since')
       return
     }
     this.#events.sent()
@@ -162,7 +162,7 @@ export class Socket {
       .then(() => (this.open ? session.receive(text) : undefined))
       .catch((error: unknown) => {
         this.#events.failed(error)
-        this.close(1011, 'something went wrong on our side')
+        this.close(1011, 'internal error')
       })
   }
 }

@@ -48,10 +48,10 @@ export class Sockets {
     this.#access = access
     this.#clock = clock
     this.#limits = limits
-    const frames = metrics.counter('pillarbox_realtime_frames_total', 'Frames sent to sockets.')
-    const slow = metrics.counter('pillarbox_realtime_slow_total', 'Sockets closed because their client did not read.')
-    metrics.gauge('pillarbox_realtime_sockets', 'Sockets that are open now', (gauge) => gauge.set(this.#guests.size))
-    metrics.gauge('pillarbox_realtime_waiting_bytes', 'Octets that wait for clients which do not read', (gauge) => {
+    const frames = metrics.counter('pillarbox_realtime_frames_total', 'Frames sent to WebSockets.')
+    const slow = metrics.counter('pillarbox_realtime_slow_total', 'WebSockets closed because their client did not read.')
+    metrics.gauge('pillarbox_realtime_sockets', 'Open WebSockets', (gauge) => gauge.set(this.#guests.size))
+    metrics.gauge('pillarbox_realtime_waiting_bytes', 'Bytes buffered for clients that do not read', (gauge) => {
       let waiting = 0
       for (const socket of this.#guests.keys()) waiting += socket.waiting
       gauge.set(waiting)
@@ -59,7 +59,7 @@ export class Sockets {
     this.#events = {
       sent: () => frames.inc(),
       slow: () => slow.inc(),
-      failed: (error) => log.error({ err: error }, 'a socket failed on our side'),
+      failed: (error) => log.error({ err: error }, 'WebSocket failed with an internal error'),
       closed: (socket) => this.#remove(socket),
     }
   }
@@ -74,7 +74,7 @@ export class Sockets {
 
   /** Opens a socket that counts for each of the holders. Throws Fault rate_limited at a limit. */
   accept(arrival: UpgradeRequest, holders: readonly string[], begin: (socket: Socket) => ManagedSession): void {
-    if (this.#guests.size >= this.#limits.max_sockets) throw full('This box has as many sockets open as it may')
+    if (this.#guests.size >= this.#limits.max_sockets) throw full('The maximum number of WebSockets is open')
     for (const holder of holders) this.#requireCapacity(holder)
     const guest = Socket.accept(arrival, begin, this.#events, () => this.#clock.now())
     this.#guests.set(guest.socket, guest)
@@ -114,7 +114,7 @@ export class Sockets {
   /** Closes every socket. */
   close(): void {
     clearInterval(this.#timer)
-    for (const socket of this.#guests.keys()) socket.close(1001, 'the box stops; come back and resume with since')
+    for (const socket of this.#guests.keys()) socket.close(1001, 'the box is stopping; reconnect and resume with since')
   }
 
   #sweep(): void {
@@ -135,16 +135,16 @@ export class Sockets {
       known = true
       if (grant.until <= now) socket.close(4401, 'the API key or session of the token has ended')
     }
-    if (!known && now - socket.openedAt >= unauthenticated.timeout) socket.close(4401, 'no valid token was shown')
-    if (now - shownAt >= day) socket.close(4401, 'a day has passed; come back with a fresh token')
+    if (!known && now - socket.openedAt >= unauthenticated.timeout) socket.close(4401, 'no valid token was sent')
+    if (now - shownAt >= day) socket.close(4401, 'the connection is a day old; reconnect with a new token')
   }
 
   #requireCapacity(holder: string): void {
     if (isAddress(holder) && this.#strangers >= Math.max(1, this.#limits.max_sockets * unauthenticated.share)) {
-      throw full('This box has as many sockets open without a token as it may')
+      throw full('The maximum number of WebSockets without a token is open')
     }
     const { most, whose } = this.#most(holder)
-    if ((this.#held.get(holder) ?? 0) >= most) throw full(`There may be ${most} sockets open with one ${whose}`)
+    if ((this.#held.get(holder) ?? 0) >= most) throw full(`At most ${most} WebSockets can be open with one ${whose}`)
   }
 
   #most(holder: string): { most: number; whose: string } {

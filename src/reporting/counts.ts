@@ -90,7 +90,7 @@ export class ReportCounts {
         for (const [index, entry] of some.entries()) tally(entry.kind, kept[index] ? 'counted' : 'dropped', entry.count)
       } catch (error) {
         for (const { kind, count } of some) tally(kind, 'dropped', count)
-        log.warn({ err: error, results: some.length }, 'Results for reports could not be written')
+        log.warn({ err: error, results: some.length }, 'results for reports could not be written')
       }
     }
   }

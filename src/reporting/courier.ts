@@ -41,7 +41,7 @@ export class ReportCourier implements Courier<ReportLoad> {
     this.#deps = deps
     this.#sent = deps.metrics.counter(
       'pillarbox_reports_sent_total',
-      'Reports to other domains by their kind (dmarc, tls) and what came of them, once for each destination: sent, failed',
+      'Reports to other domains by kind (dmarc, tls) and result, once for each destination: sent, failed',
       ['kind', 'result'],
     )
     for (const kind of ['dmarc', 'tls']) for (const result of ['sent', 'failed']) this.#sent.labels(kind, result).inc(0)
@@ -52,13 +52,13 @@ export class ReportCourier implements Courier<ReportLoad> {
     const row = await database.get<{ content: Uint8Array }>(
       sql`SELECT content FROM outbound_report_messages WHERE id = ${load.id}`,
     )
-    if (!row) throw new Refused('the report is no longer there')
+    if (!row) throw new Refused('the report no longer exists')
     const octets = Buffer.from(row.content)
     const answer = load.to.startsWith('https://')
       ? await this.#post(load, octets, signal)
       : await this.#mail(load, octets, signal)
     const { kind, domain, day: of, to } = load
-    log.info({ kind, domain, day: of, to, answer }, 'A report was sent')
+    log.info({ kind, domain, day: of, to, answer }, 'report sent')
     return answer
   }
 
@@ -73,7 +73,7 @@ export class ReportCourier implements Courier<ReportLoad> {
       sql`INSERT INTO outbound_report_refusals (destination, until) VALUES (${to}, ${until})
         ON CONFLICT (destination) DO UPDATE SET until = excluded.until`,
     )
-    log.warn({ kind, domain, to, answer, until }, 'A report could not be delivered; its destination gets no other until then')
+    log.warn({ kind, domain, to, answer, until }, 'report could not be delivered; no other is sent to its destination until then')
   }
 
   /** A drop by the operator says nothing about the destination. */

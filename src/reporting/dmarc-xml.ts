@@ -23,9 +23,7 @@ export function dmarcXml(content: DmarcReportContent): string {
     leaf('email', content.contact),
     leaf('report_id', content.report_id),
     group('date_range', [leaf('begin', seconds(content.begin)), leaf('end', seconds(content.end))]),
-    ...(content.dropped > 0
-      ? [leaf('error', `${content.dropped} more messages were received than this report has room for`)]
-      : []),
+    ...(content.dropped > 0 ? [leaf('error', `${content.dropped} more messages were received than fit into this report`)] : []),
     leaf('generator', content.generator),
   ]
   const published = [

@@ -52,7 +52,7 @@ export class ReportingModule implements Module {
     this.#settings = reportSettings(config)
     const counted = metrics.counter(
       'pillarbox_report_results_total',
-      'Messages (dmarc) and TLS sessions (tls) for reports to other domains: counted, dropped (there were too many different ones)',
+      'Messages (dmarc) and TLS sessions (tls) for reports to other domains: counted, dropped (too many different ones)',
       ['kind', 'result'],
     )
     for (const kind of ['dmarc', 'tls']) for (const result of ['counted', 'dropped']) counted.labels(kind, result).inc(0)
@@ -85,7 +85,7 @@ export class ReportingModule implements Module {
     const { mode, relays } = this.#config.outbound
     if (mode === 'none' && relays.length === 0) {
       const fix = 'Set outbound.mode to direct, or reports.dmarc and reports.tls to false.'
-      return { why: 'No mail leaves this box (outbound.mode is none).', fix }
+      return { why: 'Outgoing mail is disabled (outbound.mode is none).', fix }
     }
     try {
       this.#deps.domains.requireSending(domain)
@@ -93,7 +93,7 @@ export class ReportingModule implements Module {
     } catch {
       return {
         why: `They come from ${domain}, which is not verified.`,
-        fix: `Publish what this shows: pillarbox domain check ${domain}`,
+        fix: `Publish the records shown by: pillarbox domain check ${domain}`,
       }
     }
   }

@@ -84,7 +84,7 @@ export class ReportSender {
     const { database, clock, log, settings, obstacle, space } = this.#deps
     const kinds = (['dmarc', 'tls'] as const).filter((kind) => settings()[kind])
     const why = kinds.length === 0 ? undefined : obstacle()
-    if (why !== undefined && why !== this.#obstacle) log.warn({ why }, 'Reports are on and cannot be sent')
+    if (why !== undefined && why !== this.#obstacle) log.warn({ why }, 'reports are enabled but cannot be sent')
     this.#obstacle = why
     if (why !== undefined) return
     for (const kind of kinds) {
@@ -128,9 +128,10 @@ export class ReportSender {
     try {
       const queuedEmails = await this.#queuedEmails(row, await this.#destinations(row))
       await database.transaction((tx) => this.#enqueue(tx, row, queuedEmails))
-      if (queuedEmails.length === 0) log.debug({ kind, domain, day: of }, 'A domain wants no report, or nowhere that it may go')
+      if (queuedEmails.length === 0)
+        log.debug({ kind, domain, day: of }, 'domain requests no report, or no permitted destination')
     } catch (error) {
-      log.info({ kind, domain, day: of, err: error }, 'A report could not be made; it is tried again in an hour')
+      log.info({ kind, domain, day: of, err: error }, 'report could not be created; retrying in an hour')
       const due = iso(clock.now() + again)
       await database.transaction((tx) => tx.run(sql`UPDATE outbound_reports SET due_at = ${due} WHERE ${one(row)}`))
     }
@@ -191,7 +192,7 @@ export class ReportSender {
       const load = { id: randomUUID(), kind, day: of, domain, from, to }
       const raw = reportMail({ ...mail, to, message_id: `<${of}.${unique}.${index}@${own}>` })
       if (raw.length > limit) {
-        log.info({ kind, domain, day: of, to, octets: raw.length, limit }, 'A report is larger than its destination takes')
+        log.info({ kind, domain, day: of, to, octets: raw.length, limit }, 'report is larger than its destination accepts')
         continue
       }
       queuedEmails.push({
@@ -228,7 +229,7 @@ export class ReportSender {
       const lane = hostOf(load)
       if (!agreed && (await this.#hasEnough(tx, lane))) {
         const { kind, domain, day: of, to } = load
-        log.debug({ kind, domain, day: of, to, most: maxUnagreed }, 'A host got as many reports as it gets in a day')
+        log.debug({ kind, domain, day: of, to, most: maxUnagreed }, 'daily limit of reports to a host reached')
         continue
       }
       await tx.run(sql`INSERT INTO outbound_report_messages (id, content, created_at) VALUES (${load.id}, ${content}, ${now})`)

@@ -37,18 +37,18 @@ function twilioCallbacks(deps: Deps): AnyRoute[] {
       rate: 'callback',
       raw: true,
       summary,
-      description: 'For Twilio, with its signature for this URL below public_url. Answers empty TwiML.',
+      description: 'For Twilio, with its signature for this URL below public_url. Returns empty TwiML.',
       download: 'text/xml',
       handle: async ({ raw, request_id }) => {
         await handleCallback(deps, 'twilio', kind, raw, request_id)
         return { type: 'text/xml', bytes: Buffer.from('<?xml version="1.0" encoding="UTF-8"?><Response></Response>') }
       },
     })
-  return [one('inbound', 'Take a message from Twilio'), one('status', 'Take a status from Twilio')]
+  return [one('inbound', 'Receive a message from Twilio'), one('status', 'Receive a status from Twilio')]
 }
 
 const CallbackResult = z.object({
-  effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }),
+  effect: z.boolean().meta({ description: 'false for a repeat, and for an unassigned number' }),
 })
 
 function jsonCallbacks(deps: Deps): AnyRoute[] {
@@ -67,11 +67,16 @@ function jsonCallbacks(deps: Deps): AnyRoute[] {
       reply: CallbackResult,
       handle: async ({ raw, request_id }) => ({ effect: await handleCallback(deps, name, kind, raw, request_id) }),
     })
-  const signed = 'Signed as docs/sms.md says.'
+  const signed = 'Signed as described in docs/sms.md.'
   return [
-    one('http', 'inbound', 'Take a message from a bridge', signed, large),
-    one('http', 'status', 'Take a status from a bridge', signed),
-    one('android', 'events', 'Take an event from a phone', 'A webhook of SMS Gateway for Android, signed with its signing key.'),
+    one('http', 'inbound', 'Receive a message from a bridge', signed, large),
+    one('http', 'status', 'Receive a status from a bridge', signed),
+    one(
+      'android',
+      'events',
+      'Receive an event from a phone',
+      'A webhook of SMS Gateway for Android, signed with its signing key.',
+    ),
   ]
 }
 
@@ -90,7 +95,7 @@ async function handleCallback(
     news = await provider.read(kind, raw)
   } catch (error) {
     if (error instanceof Fault)
-      log.warn({ provider: name, kind, request_id: requestId, reason: error.message }, 'a callback was refused')
+      log.warn({ provider: name, kind, request_id: requestId, reason: error.message }, 'callback rejected')
     throw error
   }
   if (news === null) return false
@@ -101,8 +106,8 @@ async function handleCallback(
 function injection({ database, provider, inbound, numbers }: Deps): AnyRoute {
   return route('POST', '/sms/loopback/inject', {
     scope: 'account:write',
-    summary: 'Put a message into the loopback',
-    description: 'As if a phone had sent it to a number of this account. Only where sms.provider is loopback.',
+    summary: 'Send a message to the loopback provider',
+    description: 'Simulates a message from a phone to a number of this account. Only if sms.provider is loopback.',
     body: InjectedSms,
     reply: Sms,
     status: 201,

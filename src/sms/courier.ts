@@ -43,8 +43,8 @@ export class SmsCourier implements Courier<SmsLoad> {
     const row = await database.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
     if (row?.status !== 'queued') throw new Refused('')
     Object.assign(noted, { from: row.sender, to: row.recipient, provider: row.provider })
-    if (provider?.name !== row.provider) throw refused('provider_not_configured', `${row.provider} is not configured any more`)
-    if (row.lost === 1 && !provider.idempotent) throw lost('the box stopped before the answer came')
+    if (provider?.name !== row.provider) throw refused('provider_not_configured', `${row.provider} is no longer configured`)
+    if (row.lost === 1 && !provider.idempotent) throw lost('the box stopped before the response was received')
     await this.#requireWanted(row)
     try {
       const { id, sender: from, recipient: to, body } = row
@@ -110,7 +110,7 @@ export class SmsCourier implements Courier<SmsLoad> {
 
   answerText(answer: string): string {
     const said = read(answer)
-    return 'taken' in said ? 'taken by the provider' : 'error' in said ? said.error.message : said.lost
+    return 'taken' in said ? 'accepted by the provider' : 'error' in said ? said.error.message : said.lost
   }
 
   async cancel(tx: Transaction, { sms_id }: SmsLoad, message: string): Promise<void> {
@@ -129,12 +129,12 @@ export class SmsCourier implements Courier<SmsLoad> {
         WHERE phone_numbers.number = ${sender} AND phone_numbers.identity_id = ${identity_id} AND phone_numbers.status = 'active'`,
     )
     if (!holder || holder.status === 'deleted') {
-      throw refused('number_given_back', `${sender} was given back before the message could be sent.`)
+      throw refused('number_given_back', `${sender} was released before the message could be sent.`)
     }
     if (await hasOptedOut(database, sender, recipient)) {
-      throw refused('recipient_opted_out', `${recipient} said STOP to this number before the message could be sent.`)
+      throw refused('recipient_opted_out', `${recipient} opted out of this number (STOP) before the message could be sent.`)
     }
-    if (holder.status === 'suspended') throw new Deferred('the identity that wrote it is suspended')
+    if (holder.status === 'suspended') throw new Deferred('the identity that sent it is suspended')
   }
 }
 

@@ -47,7 +47,7 @@ export class Inbound {
     this.#deps = deps
     this.#received = deps.metrics.counter(
       'pillarbox_sms_received_total',
-      'Text messages that providers handed in: kept, repeat (was handed in before), nobody (for a number that nobody has)',
+      'Text messages received from providers: kept, repeat (received before), nobody (for an unassigned number)',
       ['provider', 'result'],
     )
   }
@@ -65,11 +65,11 @@ export class Inbound {
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {
-        log.warn({ provider, to: sms.to }, 'a text message came for an unassigned number')
+        log.warn({ provider, to: sms.to }, 'text message received for an unassigned number')
         return 'nobody'
       }
       if (await this.has(provider, sms.provider_id, tx)) {
-        log.info({ provider, provider_id: sms.provider_id }, 'a text message was handed in once more, with no effect')
+        log.info({ provider, provider_id: sms.provider_id }, 'duplicate text message ignored')
         return 'repeat'
       }
       await tx.run(
@@ -105,7 +105,7 @@ export class Inbound {
           : sql`SELECT * FROM sms WHERE id = ${update.sms_id} AND provider = ${provider} AND direction = 'outbound'`,
       )
       if (!row || !next[update.status].includes(row.status)) {
-        log.debug({ provider, ...update }, 'a status that changes nothing')
+        log.debug({ provider, ...update }, 'status without effect')
         return false
       }
       // followers of the log get every status, none is skipped

@@ -5,7 +5,7 @@ import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SignedQuery } from '../core/shapes.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
-import type { FetchLimiter, FetchShare } from '../net/fetch-limiter.ts'
+import type { WorkLimiter, WorkShare } from '../net/work-limiter.ts'
 import type { Download } from '../http/route.ts'
 import type { SignedUrls } from '../mail/attachments.ts'
 import type { Trash } from '../ops/retention/trash.ts'
@@ -90,11 +90,11 @@ export class MediaCourier implements Courier<MediaLoad> {
   readonly #provider: SmsProvider | undefined
   readonly #plan: Plan
   readonly #trash: Trash
-  readonly #fetches: FetchLimiter
+  readonly #fetches: WorkLimiter
   /** Fetched files that are not stored yet. */
-  readonly #fetched = new Map<string, { bytes: Buffer; share: FetchShare }>()
+  readonly #fetched = new Map<string, { bytes: Buffer; share: WorkShare }>()
 
-  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: FetchLimiter }) {
+  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: WorkLimiter }) {
     this.#fetches = parts.fetches
     this.#trash = parts.trash
     this.#database = parts.database
@@ -106,11 +106,11 @@ export class MediaCourier implements Courier<MediaLoad> {
     const row = await this.#database.get<MediaRow & { account_id: string }>(
       sql`SELECT sms_media.*, account_id FROM sms_media JOIN sms ON sms.id = sms_id WHERE sms_id = ${sms_id} AND position = ${position}`,
     )
-    if (row?.status !== 'pending' || row.source === null) throw new Refused('it is gone')
+    if (row?.status !== 'pending' || row.source === null) throw new Refused('it no longer exists')
     const provider = this.#provider
-    if (!provider?.fetch) throw new Refused('the provider is not configured any more')
+    if (!provider?.fetch) throw new Refused('the provider is no longer configured')
     const { account_id } = row
-    if (!(await this.#fitsQuota(account_id, 1))) throw new Deferred('the account keeps as much as it may')
+    if (!(await this.#fitsQuota(account_id, 1))) throw new Deferred('the storage quota of the account is full')
     const { source } = row
     const share = this.#fetches.share(account_id)
     try {

@@ -55,10 +55,10 @@ export class Messages {
   /** Stores a message and queues it. */
   async send(caller: Caller, identityId: string, { to, body }: NewSms): Promise<Sms> {
     const { database, identities, provider, numbers, rules, plan } = this.#deps
-    if (!isPossible(to)) throw invalid('to', `${to} is not a number that can exist: it has too few or too many digits.`)
+    if (!isPossible(to)) throw invalid('to', `${to} is not a valid number: it has too few or too many digits.`)
     const { allow_countries } = rules()
     if (allow_countries.length > 0 && !isOf(to, allow_countries)) {
-      throw new Fault('forbidden', `Messages may go to ${allow_countries.join(', ')} only.`, {
+      throw new Fault('forbidden', `Messages can be sent only to ${allow_countries.join(', ')}.`, {
         code: 'country_not_allowed',
         param: 'to',
       })
@@ -67,14 +67,16 @@ export class Messages {
       const identity = await identities.row(caller, identityId, tx)
       if (!provider) throw notConfigured()
       if (identity.status === 'suspended') {
-        throw conflict('This identity is suspended: it sends nothing.', { code: 'identity_suspended' })
+        throw conflict('This identity is suspended and cannot send.', { code: 'identity_suspended' })
       }
       const number = await numbers.of(tx, identityId)
       if (number.provider !== provider.name || !provider.capabilities.send) {
-        throw conflict(`The number is of ${number.provider}, which carries nothing now.`, { code: 'provider_not_configured' })
+        throw conflict(`The number belongs to ${number.provider}, which is not the configured provider.`, {
+          code: 'provider_not_configured',
+        })
       }
       if (await hasOptedOut(tx, number.number, to)) {
-        throw new Fault('forbidden', `${to} said STOP to this number.`, { code: 'recipient_opted_out', param: 'to' })
+        throw new Fault('forbidden', `${to} has opted out of this number (STOP).`, { code: 'recipient_opted_out', param: 'to' })
       }
       await plan.take(tx, identity.account_id, 'sms_sent')
       await plan.require(tx, identity.account_id, 'storage_bytes', bytesOfTexts(body, noCodes))
@@ -116,7 +118,7 @@ export class Messages {
   async change(caller: Caller, identityId: string, id: string, change: SmsChange): Promise<Sms> {
     const { read, unread } = change
     if (read !== undefined && unread !== undefined && read === unread) {
-      throw invalid('unread', 'read and unread contradict each other; give one of them.')
+      throw invalid('unread', 'read and unread contradict each other; send only one of them.')
     }
     const after = read ?? (unread === undefined ? undefined : !unread)
     return this.#deps.database.transaction(async (tx) => {
@@ -217,7 +219,7 @@ export class Messages {
     const waited = (await this.#takeBack(tx, row)) || (await this.#deps.queue.abandon(tx, row.delivery_id ?? ''))
     const error: SmsError = waited
       ? { code: 'deleted', message: 'It was deleted before it was sent.' }
-      : { code: 'answer_lost', message: 'It was deleted while it was being handed over.' }
+      : { code: 'answer_lost', message: 'It was deleted while it was being sent.' }
     await tx.run(
       sql`UPDATE sms SET status = ${waited ? 'failed' : 'unknown'}, error = ${JSON.stringify(error)} WHERE id = ${row.id}`,
     )

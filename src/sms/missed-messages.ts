@@ -36,7 +36,7 @@ export class MissedMessages {
       if (!holder || sent < Date.parse(holder.created_at) - second) continue
       if (await inbound.has(name, provider_id)) continue
       if ((await inbound.receive(name, await whole())) !== 'kept') continue
-      log.warn({ provider: name, provider_id, to }, 'a text message that was not handed in was fetched')
+      log.warn({ provider: name, provider_id, to }, 'missed text message fetched')
     }
     this.#looked = true
   }

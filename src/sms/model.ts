@@ -34,7 +34,7 @@ export const Sms = z
     identity_id: Id('ident'),
     direction: z.enum(['inbound', 'outbound']),
     status: SmsStatus.meta({
-      description: 'sent: the provider took it; unknown: its answer was lost, and the message is not sent again by itself',
+      description: 'sent: accepted by the provider; unknown: its response was lost, and the message is not resent automatically',
     }),
     from: z.string(),
     to: z.string(),
@@ -42,7 +42,7 @@ export const Sms = z
     read: z.boolean(),
     provider: z.string(),
     provider_id: z.string().nullable(),
-    segments: z.int().meta({ description: 'parts it is carried in: 160 or 153 characters of GSM-7, 70 or 67 of UCS-2' }),
+    segments: z.int().meta({ description: 'number of segments: each 160 or 153 characters of GSM-7, 70 or 67 of UCS-2' }),
     error: SmsError.nullable(),
     media: z.array(SmsMedia),
     codes: z.array(z.string()).meta({ description: 'one-time codes, best first' }),
@@ -50,7 +50,7 @@ export const Sms = z
     sent_at: Timestamp.nullable(),
     delivered_at: Timestamp.nullable(),
     created_at: Timestamp,
-    deleted_at: Timestamp.optional().meta({ description: 'when it was deleted; in the trash only' }),
+    deleted_at: Timestamp.optional().meta({ description: 'time of deletion; only in the trash' }),
   })
   .meta({ id: 'Sms' })
 export type Sms = z.output<typeof Sms>
@@ -121,9 +121,14 @@ export type PhoneNumber = z.output<typeof PhoneNumber>
 
 const readers: Scope[] = ['messages:read', 'sms:read']
 
-export const smsReceived = eventType('sms.received', readers, 'A text message came.', Sms)
-export const smsSent = eventType('sms.sent', readers, 'The provider took a text message.', Sms)
-export const smsDelivered = eventType('sms.delivered', readers, 'A text message reached the phone.', Sms)
-export const smsFailed = eventType('sms.failed', readers, 'A text message did not go out, or was not delivered.', Sms)
+export const smsReceived = eventType('sms.received', readers, 'A text message was received.', Sms)
+export const smsSent = eventType('sms.sent', readers, 'The provider accepted a text message.', Sms)
+export const smsDelivered = eventType('sms.delivered', readers, 'A text message was delivered to the phone.', Sms)
+export const smsFailed = eventType('sms.failed', readers, 'A text message could not be sent or delivered.', Sms)
 export const phoneProvisioned = eventType('phone.provisioned', ['identities:read'], 'An identity got a number.', PhoneNumber)
-export const phoneReleased = eventType('phone.released', ['identities:read'], 'The provider took a number back.', PhoneNumber)
+export const phoneReleased = eventType(
+  'phone.released',
+  ['identities:read'],
+  'A number was released to the provider.',
+  PhoneNumber,
+)

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import type { CronJob } from '../core/cron.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideSettings } from '../net/outside.ts'
-import type { FetchLimiter } from '../net/fetch-limiter.ts'
+import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { AnyRoute } from '../http/route.ts'
@@ -33,7 +33,7 @@ interface Deps extends ModuleBasis {
   trash: Trash
   identities: Identities
   urls: SignedUrls
-  fetches: FetchLimiter
+  fetches: WorkLimiter
   codesIn: (subject: string, text: string) => string[]
 }
 
@@ -122,7 +122,7 @@ export class SmsModule implements Module {
     } catch (error) {
       this.#deps.log.error(
         { err: error },
-        'the numbers of the provider could not be compared with ours; tried again within the hour',
+        'phone numbers could not be compared with those of the provider; retried within the hour',
       )
     }
   }
@@ -131,7 +131,7 @@ export class SmsModule implements Module {
     try {
       await this.#missedMessages.collect()
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'it could not be seen whether text messages were missed; tried again within the hour')
+      this.#deps.log.warn({ err: error }, 'check for missed text messages failed; retried within the hour')
     }
   }
 
@@ -147,7 +147,7 @@ export class SmsModule implements Module {
     const { log } = this.#deps
     if (!this.#provider) return
     const { name, capabilities } = this.#provider
-    log.info({ provider: name, ...capabilities }, 'text messages are carried')
+    log.info({ provider: name, ...capabilities }, 'SMS provider ready')
     if (name === 'twilio') {
       log.warn(
         { provider: name },

@@ -87,9 +87,9 @@ export class Numbers {
       await database.transaction((tx) => tx.run(sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id}`))
       this.#buying.delete(id)
       if (error instanceof Fault) throw identityId === null ? ofIdentity(error) : error
-      log.error({ err: error, provider: provider.name, country, intent: id }, 'a number could not be had')
+      log.error({ err: error, provider: provider.name, country, intent: id }, 'phone number could not be provisioned')
       const reason = error instanceof Error ? error.message : 'it failed'
-      throw new Fault('internal_error', `The SMS provider gave no number: ${reason}`, {
+      throw new Fault('internal_error', `The SMS provider supplied no number: ${reason}`, {
         code: 'sms_provider_error',
         cause: error,
       })
@@ -138,9 +138,9 @@ export class Numbers {
       const known = await database.transaction((tx) => this.#settle(tx, name, held))
       if (held.astray && (await this.holder(held.number))) {
         await provider.redirect?.(held)
-        log.warn({ number: held.number }, 'messages of a number were handed in at another address, and come here from now on')
+        log.warn({ number: held.number }, 'callback URL of a number differed and was corrected')
       }
-      if (!known) log.warn({ number: held.number, name }, 'the provider holds a number under a name that this box does not know')
+      if (!known) log.warn({ number: held.number, name }, 'the provider has a number with a name that this box does not know')
     }
     // an intent of another provider has expired; if that provider returns, its number is found by name
     await database.transaction((tx) =>
@@ -173,7 +173,7 @@ export class Numbers {
     else await this.#release(tx, sql`id = ${id}`)
     this.#deps.log.warn(
       { number: held.number, intent: id, identity_id },
-      owner ? 'a number that was bought before a crash was adopted' : 'an unassigned number is released',
+      owner ? 'number bought before a crash was adopted' : 'unassigned number released',
     )
     return true
   }
@@ -203,7 +203,8 @@ export class Numbers {
       )
       const taken = new Set(rows.map(({ number }) => number))
       const free = pool.find((number) => !taken.has(number))
-      if (free === undefined) throw conflict(`All numbers of sms.${provider.name}.numbers are taken.`, { code: 'no_free_number' })
+      if (free === undefined)
+        throw conflict(`All numbers of sms.${provider.name}.numbers are in use.`, { code: 'no_free_number' })
       await tx.run(sql`UPDATE phone_numbers SET number = ${free} WHERE id = ${id}`)
       return { number: free, provider_id: null }
     })
@@ -252,7 +253,7 @@ function hasOne(number: string): Fault {
 }
 
 function noNumber(): Fault {
-  return conflict('This identity has no phone number; POST …/phone gives it one.', { code: 'no_phone_number' })
+  return conflict('This identity has no phone number; POST …/phone provisions one.', { code: 'no_phone_number' })
 }
 
 /** When an identity is created, the country is in another parameter. */
@@ -268,7 +269,7 @@ function ofIdentity(fault: Fault): Fault {
 export function noSuchCountry(country: string, known?: readonly string[]): Fault {
   return invalid(
     'country',
-    `There are no numbers of ${country}${known ? `; there are of ${known.join(', ')}` : ''}.`,
+    `No numbers are available in ${country}${known ? `; available are ${known.join(', ')}` : ''}.`,
     'no_numbers',
   )
 }

@@ -42,7 +42,7 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
   }
 
   async cancel(): Promise<never> {
-    throw conflict('A number that is not given back is paid for: it is tried until the provider takes it.', {
+    throw conflict('number could not be released and still incurs cost; retried until the provider accepts', {
       code: 'not_droppable',
     })
   }

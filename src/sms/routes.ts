@@ -15,9 +15,9 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('POST', '/identities/:id/phone', {
       scope: 'identities:write',
       receipt: ['phone_number'],
-      summary: 'Give an identity a phone number',
+      summary: 'Provision a phone number for an identity',
       description:
-        'From the SMS provider, of the country named or of sms.country. Should the provider fail, nothing is half made.',
+        'Provisions a number from the SMS provider, in the named country or sms.country. If the provider fails, nothing is changed.',
       body: PhoneInput,
       reply: Identity,
       timeout: 60_000,
@@ -26,8 +26,8 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     }),
     route('DELETE', '/identities/:id/phone', {
       scope: 'identities:write',
-      summary: 'Take the phone number from an identity',
-      description: 'It is given back to the provider, which is asked until it agrees; then phone.released says so.',
+      summary: 'Release the phone number of an identity',
+      description: 'Releases it to the provider, with retries until the provider accepts; then phone.released is emitted.',
       reply: Deleted,
       handle: ({ caller, params }) => numbers.remove(caller, params.id),
     }),
@@ -36,13 +36,13 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       scope: [...write],
       summary: 'Send an SMS',
       description:
-        'Answers as soon as it is in the queue. A provider whose answer is lost leaves it unknown: it is not sent again by itself. Who said STOP ' +
-        'to the number is sent nothing until START.',
+        'Responds as soon as it is in the queue. If the provider’s response is lost, the status is unknown, and it is not resent automatically. A recipient who sent STOP ' +
+        'to the number is not sent anything until START.',
       body: NewSms,
       reply: Sms,
       status: 201,
       location: (sms) => `/v1/identities/${sms.identity_id}/sms/${sms.id}`,
-      example: { body: { to: '+15550100123', body: 'The parcel is at the door.' } },
+      example: { body: { to: '+15550100123', body: 'Your package has arrived.' } },
       handle: ({ caller, params, body }) => messages.send(caller, params.id, body),
       again: ({ caller, params }, id) => messages.get(caller, params.id, id),
     }),
@@ -74,8 +74,8 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       scope: [...write],
       summary: 'Delete an SMS',
       description:
-        'It goes to the trash (GET …/sms?trash=true), with its pictures and what the log tells of it, to be restored until the time of the trash is ' +
-        'over (retention.trash). With purge=true it goes for good. One that waits in the queue is not sent.',
+        'Moves it to the trash (GET …/sms?trash=true), with its pictures and its events; it can be restored until the retention time of the trash ' +
+        'ends (retention.trash). With purge=true it is deleted permanently. A queued message is not sent.',
       query: Deletion,
       reply: Deleted,
       handle: ({ caller, params, query }) => messages.remove(caller, params.id, params.sms_id, query.purge),
@@ -83,7 +83,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('POST', '/identities/:id/sms/:sms_id/restore', {
       scope: [...write],
       summary: 'Restore an SMS',
-      description: 'From the trash. One that had not been sent when it was deleted is not sent.',
+      description: 'Restores it from the trash. A message that had not been sent when it was deleted is not sent.',
       reply: Sms,
       handle: ({ caller, params }) => messages.restore(caller, params.id, params.sms_id),
       again: ({ caller, params }, id) => messages.get(caller, params.id, id),
@@ -91,7 +91,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('GET', '/identities/:id/sms/:sms_id/media/:index', {
       scope: [...read],
       summary: 'Get the URL of a picture',
-      description: 'Or whatever else came with the message. The signed URL needs no key and is valid for 15 minutes.',
+      description: 'Also for other files of the message. The signed URL requires no key and is valid for 15 minutes.',
       reply: SmsMediaWithUrl,
       handle: ({ caller, params }) => media.get(caller, params.id, params.sms_id, params.index),
     }),

@@ -40,5 +40,5 @@ export function redactCommand(command: string | Buffer): string {
   const text = typeof command === 'string' ? command.slice(0, longest) : command.subarray(0, longest).toString()
   const name = /^[^\s:]*/.exec(text)![0]
   if (whole.test(name)) return text
-  return named.test(name) ? name.toUpperCase() : `(${command.length} octets that are no command)`
+  return named.test(name) ? name.toUpperCase() : `(${command.length} bytes that are not a command)`
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { setNewest } from '../core/memory.ts'
 import { type SessionLog, replyText } from './session-log.ts'
 import type { SubmissionAuth } from './delivery-target.ts'
 import { Refusal, replyError } from './replies.ts'
@@ -70,7 +71,7 @@ export class LoginAttempts {
     this.#failed.note(smtpSession.address, username, password ?? '')
     // an unknown name may be a misplaced password, so it is not logged
     const reason = { identity: entry.who, why: entry.deliveryTarget ? 'on behalf of another' : entry.why }
-    const wrong = new Refusal(535, '5.7.8', 'Name or password is wrong')
+    const wrong = new Refusal(535, '5.7.8', 'User name or password is wrong')
     await delay
     smtpSession.logNextRefusal(replyText(replyError(wrong)), (reply) => this.#sessionLog.login(client, reason, reply))
     throw wrong
@@ -112,9 +113,7 @@ export class FailedLogins {
       const before = this.#from.get(network)
       const record = before && before.since + window > now ? before : { since: now, tried: new Set<string>() }
       record.tried.add(tried)
-      this.#from.delete(network)
-      this.#from.set(network, record)
-      if (this.#from.size > maxNetworks) this.#from.delete(this.#from.keys().next().value!)
+      setNewest(this.#from, network, record, maxNetworks)
     }
   }
 }

@@ -28,12 +28,12 @@ export class MailMetrics {
     this.#listeners = listeners
     this.#refusals = metrics.counter(
       'pillarbox_smtp_refusals_total',
-      'Refused connections, senders, recipients and messages, by reply code and enhanced code (RFC 3463)',
+      'Rejected connections, senders, recipients and messages, by reply code and enhanced code (RFC 3463)',
       ['door', 'stage', 'reply', 'code'],
     )
     this.#checks = metrics.counter(
       'pillarbox_mail_checks_total',
-      'Results of the checks of incoming messages: spf, dmarc, arc and each DKIM signature by its result, and spam as yes or no',
+      'Results of the checks of incoming messages: spf, dmarc, arc and each DKIM signature by result, and spam as yes or no',
       ['check', 'result'],
     )
     this.#seconds = metrics.histogram(
@@ -41,8 +41,8 @@ export class MailMetrics {
       'Seconds from the end of a message to the reply: examined, checked, stored, and flushed to disk',
       ['door'],
     )
-    this.#tls = metrics.counter('pillarbox_smtp_tls_sessions_total', 'Sessions under TLS, by TLS version', ['door', 'version'])
-    this.#failures = metrics.counter('pillarbox_smtp_tls_failures_total', 'TLS handshakes that failed', ['door'])
+    this.#tls = metrics.counter('pillarbox_smtp_tls_sessions_total', 'Sessions with TLS, by TLS version', ['door', 'version'])
+    this.#failures = metrics.counter('pillarbox_smtp_tls_failures_total', 'Failed TLS handshakes', ['door'])
     this.#countAll(metrics)
   }
 
@@ -67,11 +67,11 @@ export class MailMetrics {
     const door = ['door'] as const
     const each = (of: keyof Stats): Iterable<[{ door: ListenerKind }, number]> =>
       this.#open().map(([listener, stats]) => [{ door: listener }, stats[of] ?? 0])
-    metrics.counted('pillarbox_smtp_sessions_total', 'Connections that were accepted', () => each('sessions'), door)
-    metrics.counted('pillarbox_smtp_message_bytes_total', 'Bytes of the messages that were accepted', () => each('octets'), door)
+    metrics.counted('pillarbox_smtp_sessions_total', 'Accepted connections', () => each('sessions'), door)
+    metrics.counted('pillarbox_smtp_message_bytes_total', 'Bytes of accepted messages', () => each('octets'), door)
     metrics.counted(
       'pillarbox_smtp_messages_total',
-      'Messages that were received whole: taken, refused (by a rule), failed (internal error, the client may try again)',
+      'Completely received messages by result: taken, refused (by a rule), failed (internal error, the client may try again)',
       () =>
         this.#open().flatMap(([listener, { messages = 0, refused_messages = 0, failed_messages = 0 }]) =>
           Object.entries({ taken: messages, refused: refused_messages, failed: failed_messages }).map(
@@ -92,7 +92,7 @@ export class MailMetrics {
     )
     metrics.gauge(
       'pillarbox_smtp_connections',
-      'Connections that are open',
+      'Open connections',
       (gauge) => {
         for (const [listener, { connections = 0 }] of this.#open()) gauge.labels(listener).set(connections)
       },

@@ -15,7 +15,7 @@ export function recipientOf(path: string, smtputf8: boolean): string {
   if (path.toLowerCase() === 'postmaster') return 'postmaster'
   const { local, domain } = splitAddress(path)
   checkCharset(path, smtputf8)
-  if (/[%!]/.test(local) || domain.startsWith('[')) throw new Refusal(550, '5.7.1', 'We do not relay')
+  if (/[%!]/.test(local) || domain.startsWith('[')) throw new Refusal(550, '5.7.1', 'Relaying denied')
   const mailbox = `${unquoted(local)}@${domainNameOf(domain) ?? ''}`
   if (!dotAtomAtDomain.test(mailbox) || invisible.test(mailbox) || tooLong(mailbox)) {
     throw new Refusal(550, '5.1.3', 'Invalid mailbox address')
@@ -35,7 +35,7 @@ export function destinationOf(path: string, smtputf8: boolean): string {
   const fits =
     dotAtomAtDomain.test(mailbox) && !invisible.test(mailbox) && !tooLong(mailbox) && Buffer.byteLength(local) <= longestLocal
   if (!fits || !mailbox.includes('.', mailbox.lastIndexOf('@')))
-    throw new Refusal(553, '5.1.3', 'That is no address such as ada@example.com')
+    throw new Refusal(553, '5.1.3', 'Not an address such as ada@example.com')
   return mailbox
 }
 

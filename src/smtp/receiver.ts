@@ -8,10 +8,10 @@ import type { MemoryBudget } from './memory-budget.ts'
 import { preserveALabels } from './a-labels.ts'
 import { dialogueLogger } from './dialogue-log.ts'
 import type { ListenerMetrics } from './counters.ts'
-import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts'
+import { ConnectionLimiter, type ConnectionLimits } from '../net/connection-limiter.ts'
 import { TransactionHandler, type TransactionLimits, type TransactionOptions } from './transaction.ts'
 import type { Client } from './session-log.ts'
-import { addressesOf, listenOn } from '../net/listen.ts'
+import { addressesOf, type BoundEndpoint, type Endpoint, listenOn } from '../net/listen.ts'
 import { LoginAttempts, type SmtpCredentials } from './logins.ts'
 import type { DeliveryTarget } from './delivery-target.ts'
 import { isLocalError, refusalFor, replyError } from './replies.ts'
@@ -21,8 +21,7 @@ import { SmtpSession, type SmtpSessionLimits } from './session.ts'
 export interface ReceiverSettings extends ConnectionLimits, SmtpSessionLimits, TransactionLimits {
   /** The name in the greeting and in our trace fields. */
   hostname: string
-  /** `127.0.0.1:2525`, `[::]:25`; port 0 takes any free one. */
-  listen: string[]
+  listen: Endpoint[]
   /** PEM. */
   tls: { cert: string; key: string }
   /** TLS from the first octet (RFC 8314), in place of STARTTLS. */
@@ -45,10 +44,10 @@ const disabled = ['HELP', 'WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 export class Receiver {
   readonly #transactions: TransactionHandler
   readonly #logins: LoginAttempts | null
-  readonly #counts = { connections: 0, sessions: 0, refused_connections: 0 }
+  readonly #counts = { sessions: 0, refused_connections: 0 }
   readonly #log: Log
   readonly #metrics: ListenerMetrics | undefined
-  readonly #limiter = new ConnectionLimiter()
+  readonly #limiter = new ConnectionLimiter(() => this.#settings)
   readonly #sessions = new Map<string, SmtpSession>()
   #settings: ReceiverSettings
   #smtp: SMTPServer | null = null
@@ -75,11 +74,11 @@ export class Receiver {
 
   /** Counts since the start. `connections` is the number open now, `octets_held` the octets in memory of messages being received. */
   get stats(): Readonly<Record<keyof TransactionHandler['stats'] | 'connections' | 'sessions' | 'refused_connections', number>> {
-    return { ...this.#counts, ...this.#transactions.stats }
+    return { connections: this.#limiter.open, ...this.#counts, ...this.#transactions.stats }
   }
 
   /** The addresses listened on; empty unless started. */
-  get addresses(): { host: string; port: number }[] {
+  get addresses(): BoundEndpoint[] {
     return addressesOf(this.#servers)
   }
 
@@ -91,7 +90,7 @@ export class Receiver {
     this.#servers = await listenOn(
       this.#settings.listen,
       (socket) => this.#accept(socket),
-      (error) => this.#log.warn({ err: error }, 'A connection could not be accepted'),
+      (error) => this.#log.warn({ err: error }, 'connection could not be accepted'),
     )
   }
 
@@ -150,13 +149,13 @@ export class Receiver {
         this.#transactions
           .sender(this.#sessions.get(session.id), path, session)
           .then((error) => setImmediate(answer, error))
-          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
+          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'SMTP session failed'))
       },
       onRcptTo: (path, session, answer) => {
         this.#transactions
           .recipient(this.#sessions.get(session.id), path, session)
           .then((error) => setImmediate(answer, error))
-          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
+          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'SMTP session failed'))
       },
       onData: (stream, session, answer) => {
         const smtpSession = this.#sessions.get(session.id)
@@ -165,7 +164,7 @@ export class Receiver {
       onClose: (session) => this.#ended(session.id),
     })
     // Without a listener a reset connection ends the process.
-    smtp.on('error', (error) => this.#log.debug({ err: error }, 'An SMTP connection failed'))
+    smtp.on('error', (error) => this.#log.debug({ err: error }, 'SMTP connection failed'))
     return smtp
   }
 
@@ -176,8 +175,8 @@ export class Receiver {
       socket.destroy()
       return
     }
-    const admission = this.#limiter.admit(address, this.#settings)
-    if (admission !== 'admitted') {
+    const admission = this.#limiter.admit(address)
+    if (typeof admission === 'string') {
       this.#counts.refused_connections++
       const text = admission === 'server_full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
       this.#transactions.sessionLog.connection(address, `421 ${text}`)
@@ -186,15 +185,15 @@ export class Receiver {
       return
     }
     this.#counts.sessions++
-    this.#counts.connections = this.#limiter.open
-    this.#open(this.#smtp, socket, address)
+    this.#open(this.#smtp, socket, address, admission)
   }
 
-  #open(smtp: SMTPServer, socket: Socket, address: string): void {
+  #open(smtp: SMTPServer, socket: Socket, address: string, onEnded: () => void): void {
     const connection = new SMTPConnection(smtp, socket, { id: randomBytes(8).toString('hex') })
     smtp.connections.add(connection)
     preserveALabels(connection)
     const smtpSession = new SmtpSession(connection.id, address, socket, connection, () => this.#settings, this.#logins !== null)
+    smtpSession.onEnded = onEnded
     this.#sessions.set(connection.id, smtpSession)
     const { sessionLog } = this.#transactions
     const client = (): Client => ({ session: connection.id, ip: address, helo: smtpSession.helo, tls: smtpSession.tls })
@@ -228,7 +227,7 @@ export class Receiver {
     this.#logins.authenticate(smtpSession, id, credentials).then(
       (user) => setImmediate(answer, null, { user }),
       (error: unknown) => {
-        if (isLocalError(refusalFor(error))) this.#log.error({ err: error, session: id }, 'A login could not be tried')
+        if (isLocalError(refusalFor(error))) this.#log.error({ err: error, session: id }, 'login could not be checked')
         setImmediate(answer, replyError(refusalFor(error)))
       },
     )
@@ -250,8 +249,6 @@ export class Receiver {
     if (!smtpSession) return
     this.#sessions.delete(id)
     smtpSession.ended()
-    this.#limiter.release(smtpSession.address)
-    this.#counts.connections = this.#limiter.open
     if (this.#sessions.size === 0) this.#onEmpty()
   }
 }
@@ -273,6 +270,6 @@ function whyFailed(error: Error & { meta?: { message?: string } }): string {
 
 /** Without this check the library would fall back to a publicly known key, or drop its current certificate. */
 function checkCertificate({ tls }: ReceiverSettings): void {
-  if (!tls.cert || !tls.key) throw new Error('The mail receiver needs a TLS certificate and its key')
+  if (!tls.cert || !tls.key) throw new Error('The SMTP receiver requires a TLS certificate and its key')
   createSecureContext(tls)
 }

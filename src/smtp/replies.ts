@@ -21,7 +21,8 @@ const localError = new Refusal(451, '4.3.0', 'Local error, try again later')
 /** The reply for an error: a `Refusal` as it is, 452 for a full disk, and for anything else a fixed 451 without details. */
 export function refusalFor(error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  if (error instanceof Fault && error.code === 'storage_full') return new Refusal(452, '4.3.1', 'No room left, try again later')
+  if (error instanceof Fault && error.code === 'storage_full')
+    return new Refusal(452, '4.3.1', 'Insufficient system storage, try again later')
   return localError
 }
 
@@ -50,7 +51,7 @@ export function refusalForFlaw(flaw: DataFlaw): Refusal {
 /** Rejects after this timeout in milliseconds. The work itself is not cancelled. */
 export function withTimeout<Value>(milliseconds: number, work: Promise<Value>): Promise<Value> {
   const { promise, resolve, reject } = Promise.withResolvers<Value>()
-  const timer = setTimeout(() => reject(new Error(`No answer in ${milliseconds} ms`)), milliseconds)
+  const timer = setTimeout(() => reject(new Error(`No answer within ${milliseconds} ms`)), milliseconds)
   // Work that hangs does not delay a shutdown.
   timer.unref()
   work.then(resolve, reject).finally(() => clearTimeout(timer))

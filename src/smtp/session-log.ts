@@ -43,7 +43,7 @@ export class SessionLog {
     this.#metrics = figures
     // none of these fields can hold a secret, and redaction would cost more than the line itself
     this.#log = log.child({}, { redact: [] })
-    this.#repeated = new RepeatedRefusals((unlogged) => this.#log.info(unlogged, 'More of the same were refused'))
+    this.#repeated = new RepeatedRefusals((unlogged) => this.#log.info(unlogged, 'Further rejections of this kind'))
   }
 
   /** Reports the refusals that were counted instead of logged. */

@@ -50,6 +50,8 @@ export class SmtpSession {
   onRefused: (reply: string, command: string | null) => void = () => undefined
   /** Called once the session is under TLS. */
   onSecured: () => void = () => undefined
+  /** Called when the connection has ended. */
+  onEnded: () => void = () => undefined
   /** `receiving` a message: only its pace is checked. `storing` it: only the timeout of the delivery target applies. */
   phase: 'commands' | 'receiving' | 'storing' = 'commands'
   #socket: Socket
@@ -167,6 +169,7 @@ export class SmtpSession {
     this.#log(this.#pendingReply)
     clearTimeout(this.#sessionTimer)
     clearInterval(this.#pace)
+    this.onEnded()
   }
 
   destroy(): void {

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { BoundEndpoint, Endpoint } from '../net/listen.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { ListenerMetrics } from './counters.ts'
 import { SessionLog } from './session-log.ts'
@@ -9,7 +10,7 @@ import { Receiver, type ReceiverSettings } from './receiver.ts'
 
 export interface SubmissionListenerSettings extends ReceiverSettings, LoginLimits {
   /** Addresses with implicit TLS. */
-  listen_tls: string[]
+  listen_tls: Endpoint[]
 }
 
 interface Deps {
@@ -18,8 +19,6 @@ interface Deps {
   budget: MemoryBudget
   metrics: ListenerMetrics
 }
-
-type Endpoint = { host: string; port: number }
 
 /** Listeners for message submission (RFC 6409): with STARTTLS, and with implicit TLS (RFC 8314). Each listens only if it has an address. */
 export class SubmissionListeners {
@@ -40,7 +39,7 @@ export class SubmissionListeners {
     this.#tls = create(this.#settingsFor(true))
   }
 
-  get addresses(): { starttls: Endpoint[]; tls: Endpoint[] } {
+  get addresses(): { starttls: BoundEndpoint[]; tls: BoundEndpoint[] } {
     return { starttls: this.#starttls?.addresses ?? [], tls: this.#tls?.addresses ?? [] }
   }
 

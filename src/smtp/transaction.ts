@@ -170,7 +170,7 @@ export class TransactionHandler {
     stream.on('end', () => {
       smtpSession.endData()
       this.#answer(smtpSession, session, octets, answer).catch((error: unknown) => {
-        this.#log.error({ err: error, session: session.id }, 'An SMTP session broke')
+        this.#log.error({ err: error, session: session.id }, 'SMTP session failed')
       })
     })
   }
@@ -204,7 +204,7 @@ export class TransactionHandler {
   #targetFor(smtpSession: SmtpSession | undefined): DeliveryTarget {
     const deliveryTarget = this.#deliveryTarget ?? smtpSession?.deliveryTarget
     if (deliveryTarget) return deliveryTarget
-    throw new Refusal(530, '5.7.0', smtpSession?.tls ? 'Log in first' : 'Must issue a STARTTLS command first')
+    throw new Refusal(530, '5.7.0', smtpSession?.tls ? 'Authentication required' : 'Must issue a STARTTLS command first')
   }
 
   #store(
@@ -249,7 +249,7 @@ export class TransactionHandler {
 
   #reply(error: unknown, session: string): ReplyError {
     const refusal = this.#profile.refusalFor(error)
-    if (isLocalError(refusal)) this.#log.error({ err: error, session }, 'Mail could not be taken')
+    if (isLocalError(refusal)) this.#log.error({ err: error, session }, 'message could not be stored')
     return replyError(refusal)
   }
 }

@@ -23,7 +23,7 @@ export class Cursors {
     const position = Number.parseInt(cursor, 36)
     // compared as text: another text that decodes to the same bytes was not issued either
     if (!Number.isSafeInteger(position) || !sameBytes(Buffer.from(this.write(list, position)), Buffer.from(cursor))) {
-      throw invalid('cursor', 'cursor must be the next_cursor of an earlier page of this same list.', 'bad_cursor')
+      throw invalid('cursor', 'cursor must be the next_cursor of an earlier page of the same list.', 'bad_cursor')
     }
     return position
   }

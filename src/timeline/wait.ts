@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, iso } from '../core/clock.ts'
+import { setNewest } from '../core/memory.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
@@ -189,9 +190,7 @@ export class Waiting {
   #note(key: string, event: Event): void {
     const now = this.#deps.clock.now()
     const given = [...(this.#given.get(key) ?? [])].filter(([, at]) => at > now - lookBack)
-    this.#given.delete(key)
-    if (this.#given.size >= remembered) this.#given.delete(this.#given.keys().next().value!)
-    this.#given.set(key, new Map([...given, [event.seq, now]]))
+    setNewest(this.#given, key, new Map([...given, [event.seq, now]]), remembered)
   }
 
   #listen(identityId: string, listener: (event: Event) => void): () => void {

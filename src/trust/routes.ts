@@ -20,7 +20,7 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       scope: 'identities:read',
       summary: 'Get the reputation of an identity',
       description:
-        'Worked out from the log by a formula that docs/trust.md gives: the score is 0.5 and the effects of all components. Mail within the ' +
+        'Worked out from the log by a formula that docs/agents.md gives: the score is 0.5 and the effects of all components. Mail within the ' +
         'account counts for nothing.',
       reply: Reputation,
       handle: ({ caller, params }) => reputations.forCaller(caller, params.id),

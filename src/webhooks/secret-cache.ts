@@ -1,3 +1,4 @@
+import { setNewest } from '../core/memory.ts'
 import { readHeaders, type WebhookRow } from './row.ts'
 import { type Sealed, signingKey, type WebhookKey } from './signature.ts'
 
@@ -28,9 +29,7 @@ export class SecretCache {
     const { id, headers, secret, previous_secret } = row
     const previous = previous_secret === null ? null : signingKey(this.#sealed.read(id, previous_secret))
     const contents = { headers: readHeaders(row, this.#sealed), key: signingKey(this.#sealed.read(id, secret)), previous }
-    this.#cache.delete(id)
-    if (this.#cache.size >= maxEntries) this.#cache.delete(this.#cache.keys().next().value!)
-    this.#cache.set(id, { from: { id, headers, secret, previous_secret }, contents })
+    setNewest(this.#cache, id, { from: { id, headers, secret, previous_secret }, contents }, maxEntries)
     return contents
   }
 }

@@ -8,7 +8,7 @@ import { card } from '../support/card.ts'
 import { succeed } from '../support/program.ts'
 import { settled, stored } from './settled.ts'
 
-const page = readFileSync(new URL('../../docs/cards.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/vault.md', import.meta.url), 'utf8')
 const examples = [...page.matchAll(/^```typescript\n(.*?)^```$/gms)].map(([, code]) => code!)
 
 const details = { number: '4242424242424242', exp_month: 8, exp_year: 2039, cvc: '123', holder: 'José Ångström' }

@@ -76,7 +76,7 @@ test.each(lies)('a CA that %s gives no certificate, and the reason is told', asy
   const { problem: said, next_try_at, tried_at } = await tried(box)
   expect(said).toMatch(words)
   expect(Date.parse(next_try_at)).toBeGreaterThan(Date.parse(tried_at) + 4 * 60_000)
-  expect(told(box, 'a certificate could not be obtained')).toMatchObject([
+  expect(told(box, 'certificate could not be obtained')).toMatchObject([
     { level: 'warn', problem: said, names: ['mx.example.test'] },
   ])
 })
@@ -110,7 +110,7 @@ test('a CA that hands out what is no token writes no file of ours', async () => 
   const ca = await lyingCa(() => undefined)
   ca.manner = careless(() => ca.url, { token: '../../../evil' })
   const box = await boxOf(ca, { PILLARBOX_ACME__WEBROOT: webroot })
-  expect((await tried(box))['problem']).toBe('The CA gave a token that is none')
+  expect((await tried(box))['problem']).toBe('The CA sent an invalid challenge token')
   expect(readdirSync(webroot)).toEqual([])
 })
 
@@ -128,7 +128,7 @@ test('a certificate for another key, or another name, is not taken', async () =>
   const box = await boxOf(ca)
   expect(await tried(box)).toMatchObject({
     issuer: null,
-    problem: 'The CA gave a certificate that cannot be used: the private key is not that of the certificate',
+    problem: 'The CA gave a certificate that cannot be used: the private key does not belong to the certificate',
   })
   ca.manner = careless(() => ca.url, { chain: 'nothing' })
   expect((await tried(box))['problem']).toMatch(/there is no certificate in PEM form$/)

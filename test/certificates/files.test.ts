@@ -10,7 +10,7 @@ import { certificate } from '../support/receiver.ts'
 import { listening, plainly, secure, shownAt, shownBySmtp, startTls, told } from './shown.ts'
 
 const timeout = { timeout: 15_000 }
-const broken = 'a certificate was replaced by what cannot be used; the former is still shown'
+const broken = 'certificate was replaced by an unusable one; the former is still in use'
 
 let folder: string
 beforeEach(() => {
@@ -110,11 +110,11 @@ test('half a pair is not taken: the old one stays, the log says so once, the API
   const box = await boxWith()
   writeFileSync(join(folder, 'cert.pem'), second.cert)
   await expect.poll(() => told(box, broken).length, timeout).toBe(1)
-  expect(told(box, broken)[0]).toMatchObject({ level: 'warn', problem: 'the private key is not that of the certificate' })
+  expect(told(box, broken)[0]).toMatchObject({ level: 'warn', problem: 'the private key does not belong to the certificate' })
   expect(new Set(await everywhere(box))).toEqual(new Set([serial(first)]))
   const { status, body } = await box.call('POST', plainly(box, '/v1/certificates/renew'))
   expect(status).toBe(200)
-  expect(body.data[0]).toMatchObject({ problem: 'the private key is not that of the certificate' })
+  expect(body.data[0]).toMatchObject({ problem: 'the private key does not belong to the certificate' })
   await box.call('POST', plainly(box, '/v1/certificates/renew'))
   expect(told(box, broken)).toHaveLength(1)
 

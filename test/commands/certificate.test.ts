@@ -42,7 +42,7 @@ test(
     expect((await pillarbox(box, 'certificate', 'list')).output).toBe(listed.output)
     expect(await pillarbox(box, 'certificate', 'renew')).toMatchObject({
       status: 1,
-      errors: 'The box does not run, so no CA could reach it. Start it first.\n',
+      errors: 'The box is not running, so no CA can reach it. Start it first.\n',
     })
   },
 )

@@ -95,7 +95,7 @@ test('config check says what is wrong, and that all is well', async () => {
     await writeFile(join(cwd, 'bad.yaml'), 'hostnam: mx.example.com\n')
     expect(await printed('config', 'check', '--config', join(cwd, 'good.yaml'))).toBe('The configuration is good.\n')
     await expect(printed('config', 'check', '--config', join(cwd, 'bad.yaml'))).rejects.toThrow(
-      `${cwd}/bad.yaml:1:1 hostnam: is no setting, did you mean hostname?`,
+      `${cwd}/bad.yaml:1:1 hostnam: is not a setting, did you mean hostname?`,
     )
   } finally {
     await rm(cwd, { recursive: true, force: true })

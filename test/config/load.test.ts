@@ -56,7 +56,7 @@ describe('defaults', () => {
     expect((await load(undefined, { PILLARBOX_SMS__PROVIDER: 'none' })).sms.provider).toBe('none')
     expect((await load('hostname: mx.example.com')).sms.provider).toBe('none')
     expect(await complaint('sms: { provider: twilio }')).toEqual([
-      expect.stringContaining('is needed when sms.provider is twilio'),
+      expect.stringContaining('is required when sms.provider is twilio'),
     ])
     const empty = await complaint(
       'sms: { provider: twilio, twilio: { account_sid: AC00000000000000000000000000000000, auth_token: "" } }',
@@ -148,10 +148,10 @@ describe('the environment', () => {
     expect(said.toSorted()).toEqual([
       'PILLARBOX_BOOTSTRAP_KEY: must be 20 to 128 printable ASCII characters without spaces',
       'PILLARBOX_DNS__SERVERS: must be an address such as 127.0.0.1:5353 or [::1]:53, not "ns1"',
-      'PILLARBOX_HTTP: is no setting',
-      'PILLARBOX_HTTP_LISTEN: is no setting, did you mean PILLARBOX_HTTP__LISTEN?',
+      'PILLARBOX_HTTP: is not a setting',
+      'PILLARBOX_HTTP_LISTEN: is not a setting, did you mean PILLARBOX_HTTP__LISTEN?',
       'PILLARBOX_HTTP__LISTEN: must be host:port such as 127.0.0.1:8080, [::1]:8080 or :8080, not "127.0.0.1:http"',
-      'PILLARBOX_HTTP__LISTN: is no setting, did you mean PILLARBOX_HTTP__LISTEN?',
+      'PILLARBOX_HTTP__LISTN: is not a setting, did you mean PILLARBOX_HTTP__LISTEN?',
       'PILLARBOX_HTTP__RATE_LIMIT: must be a whole number from 0 to 1000000, not "1e3"',
       `PILLARBOX_HTTP__TLS__CERT: ${cwd}/nowhere.pem does not exist`,
       'PILLARBOX_HTTP__TLS__KEY: is missing, must be the path of a file',
@@ -195,7 +195,9 @@ describe('which file', () => {
     expect(await complaint(undefined, {}, 'nowhere.yaml')).toEqual(['nowhere.yaml: does not exist'])
     expect(await complaint(undefined, { PILLARBOX_CONFIG: 'nowhere.yaml' })).toEqual(['nowhere.yaml: does not exist'])
     expect(await complaint(undefined, {}, 'folder')).toEqual(['folder: is a directory, must be a file'])
-    expect(await complaint(undefined, {}, 'big.yaml')).toEqual(['big.yaml: is larger than 1 MiB, which no configuration is'])
+    expect(await complaint(undefined, {}, 'big.yaml')).toEqual([
+      'big.yaml: is larger than 1 MiB, the limit for a configuration file',
+    ])
   })
 })
 
@@ -236,7 +238,7 @@ describe('secrets', () => {
       `PILLARBOX_METRICS__TOKEN_FILE: ${cwd}/nowhere does not exist`,
     ])
     expect(await complaint('', { PILLARBOX_METRICS__TOKEN_FILE: 'token', PILLARBOX_METRICS__TOKEN: key })).toEqual([
-      'PILLARBOX_METRICS__TOKEN_FILE: is given beside PILLARBOX_METRICS__TOKEN, must be only one of the two',
+      'PILLARBOX_METRICS__TOKEN_FILE: is set together with PILLARBOX_METRICS__TOKEN, set only one of the two',
     ])
   })
 })
@@ -257,7 +259,7 @@ describe('certificates', () => {
     await certificate(join(cwd, 'one'), 'mx.example.com')
     await certificate(join(cwd, 'two'), 'mx.example.com')
     expect(await complaint('smtp:\n  tls: { cert: one/cert.pem, key: two/key.pem }\n')).toEqual([
-      'pillarbox.yaml:2:35 smtp.tls.key: must be the key of the certificate beside it',
+      'pillarbox.yaml:2:35 smtp.tls.key: must be the private key of the certificate',
     ])
   })
 })

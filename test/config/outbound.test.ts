@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { ConfigError, loadConfig } from '../../src/config.ts'
 
 test.each([
-  [{ USER: 'box' }, 'PILLARBOX_OUTBOUND__RELAY__PASSWORD', 'is needed with a user'],
-  [{ PASSWORD: 'secret-word' }, 'PILLARBOX_OUTBOUND__RELAY__USER', 'is needed with a password'],
+  [{ USER: 'box' }, 'PILLARBOX_OUTBOUND__RELAY__PASSWORD', 'is required with a user'],
+  [{ PASSWORD: 'secret-word' }, 'PILLARBOX_OUTBOUND__RELAY__USER', 'is required with a password'],
 ])('a relay with %j could not log in, and the start says so', async (fields, name, why) => {
   const relay = Object.entries({ HOST: 'smtp.example.net', ...fields }).map(([key, value]) => [
     `PILLARBOX_OUTBOUND__RELAY__${key}`,

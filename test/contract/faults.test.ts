@@ -86,7 +86,7 @@ describe('with the store broken under it', async () => {
       expect(told.json.error).toMatchObject({
         type: 'internal_error',
         code: 'internal_error',
-        message: 'Something went wrong on our side. If it happens again, report the request_id.',
+        message: 'Internal error. If it happens again, report the request_id.',
       })
       expect(told.text).not.toMatch(/sqlite|no such|table|column|SELECT|INSERT|lost_|\/src\/|node:|\.ts\b|stack/i)
       for (const value of told.headers.values()) expect(value).not.toMatch(/sqlite|lost_|\.ts\b/i)

@@ -41,7 +41,7 @@ test('what the doctor says mends a line can be done: its commands and units are 
   const texts = [...files, 'src/unopened.ts', 'src/commands/doctor.ts'].flatMap((file) =>
     [...read(file).matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/g)].map(([, plain, template]) => plain ?? template!),
   )
-  const page = codeOf(pages.get('docs/doctor.md')!)
+  const page = codeOf(pages.get('docs/troubleshooting.md')!)
   const calls = [...texts, ...page].flatMap(loose)
   expect(calls.length).toBeGreaterThan(8)
   expect(calls.flatMap((call) => wrongWith(call) ?? [])).toEqual([])

@@ -96,8 +96,8 @@ test('an address is given out once: as an identityâ€™s own, also a deleted oneâ€
   await alias(box, aliases, 'sales', ada)
   const refused: Record<string, string> = {
     sales: 'sales@shop.example is taken; it is an alias.',
-    carol: 'carol@shop.example is taken; an address is never given twice.',
-    gone: 'gone@shop.example is taken; an address is never given twice.',
+    carol: 'carol@shop.example is taken; an address is never reused.',
+    gone: 'gone@shop.example is taken; an address is never reused.',
     postmaster: 'postmaster@shop.example is reserved for the operator.',
     abuse: 'abuse@shop.example is reserved for the operator.',
     bounce: 'bounce@shop.example is reserved for the operator.',

@@ -123,8 +123,8 @@ test.each([
   ['a key twice', String.raw`{"a":"x\"\\","b":{"\u0061":1,"a":2}}`, 'The field "a" is there twice.'],
   ['__proto__', String.raw`{"a":["\"{,:"],"__prot\u006f__":1}`, 'A field cannot be named __proto__.'],
   ['NUL in a list', String.raw`{"a":[{"b":["x\u0000"]}]}`, String.raw`A text holds the character NUL (\u0000).`],
-  ['half a pair', String.raw`{"a":"\ud83d\ud83d\ude00"}`, 'A text holds half a surrogate pair.'],
-  ['half a pair in a key', String.raw`{"\ude00":1}`, 'A text holds half a surrogate pair.'],
+  ['half a pair', String.raw`{"a":"\ud83d\ud83d\ude00"}`, 'A string contains an unpaired surrogate.'],
+  ['half a pair in a key', String.raw`{"\ude00":1}`, 'A string contains an unpaired surrogate.'],
   ['a number', String.raw`{"ü😀":"ü\"","b":12345678901234567890}`, 'The number 12345678901234567890 cannot be kept exactly.'],
 ])('what JSON.parse would pass is found behind strings of any kind: %s', (_what, text, why) => {
   expect(() => parseJson(Buffer.from(text))).toThrow(why)
@@ -244,9 +244,9 @@ test.each([
 const lots = 'a'.repeat(2 * 1024 * 1024)
 
 test.each([
-  ['half a surrogate pair', `{"a":"${lots}\\ud83d"}`, 'A text holds half a surrogate pair.'],
-  ['half a pair that no other follows', `{"a":"\\ud83d${lots}"}`, 'A text holds half a surrogate pair.'],
-  ['NUL', `{"a":"${lots}\\u0000${lots}"}`, 'A text holds the character NUL (\\u0000).'],
+  ['half a surrogate pair', `{"a":"${lots}\\ud83d"}`, 'A string contains an unpaired surrogate.'],
+  ['half a pair that no other follows', `{"a":"\\ud83d${lots}"}`, 'A string contains an unpaired surrogate.'],
+  ['NUL', `{"a":"${lots}\\u0000${lots}"}`, 'A string contains the character NUL (\\u0000).'],
   ['an escape that is none', `{"a":"${lots}\\x${lots}"}`, 'The body is not valid JSON.'],
   ['a line end in a string', `{"a":"${lots}\n${lots}"}`, 'The body is not valid JSON.'],
   ['a string without end', `{"a":"${lots}`, 'The body is not valid JSON.'],

@@ -77,9 +77,7 @@ test('a key of more than 1,024 octets is too_long_key, while it arrives, and one
   for (const key of ['k'.repeat(1025), 'é'.repeat(513), String.raw`\u0041`.repeat(171)]) {
     const error = await errorOf(await make(keyed(key)))
     expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_long_key' })
-    expect(error.message).toBe(
-      'The body has a key of more than 1024 octets, the quotes not counted. Send what is so long as a value.',
-    )
+    expect(error.message).toBe('The body has a key of more than 1024 bytes, not counting quotes. Send long text as a value.')
   }
   expect(await answerTo('/v1/large', 40_000_000, `{"${'k'.repeat(100_000)}`, 'free')).toContain('"code":"too_long_key"')
 })
@@ -157,7 +155,7 @@ test('strings of nothing but escapes are too_many_escapes, and those of a text a
     const error = await errorOf(await sendText(escape.repeat(6_291_457)))
     expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_many_escapes' })
     expect(error.message).toBe(
-      String.raw`The body has more than 6291456 escapes (\n, \u20ac and the like) in its strings. Send less at a time, in UTF-8 as it is.`,
+      String.raw`The body has more than 6291456 escapes (\n, \u20ac and the like) in its strings. Send less at a time, in plain UTF-8.`,
     )
   }
   const begun = `{"text":"${String.raw`\\`.repeat(7_000_000)}`

@@ -132,7 +132,7 @@ const complain = () => ({ body: '{"error":{}}', requestId: 'req_1' })
 
 test('headers that trickle in are cut off with an answer', async () => {
   const listener = new Listener((_, response) => response.end(), complain, { timeout: { headers: 100, request: 200 } })
-  const { port } = await listener.start('127.0.0.1:0', 10)
+  const { port } = await listener.start({ host: '127.0.0.1', port: 0 }, 10)
   expect(await exchange(port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow:')).toContain('HTTP/1.1 400 Bad Request')
   await listener.close()
 })
@@ -145,7 +145,7 @@ test('who sends on without reading the answers is cut off; who sends a few reque
     asked.push(response)
     if (request.url === '/few') response.end('ok')
   }, complain)
-  const { port } = await listener.start('127.0.0.1:0', 10)
+  const { port } = await listener.start({ host: '127.0.0.1', port: 0 }, 10)
   const answers = await exchange(port, `${ask('/few').repeat(15)}${ask('/few', 'Connection: close\r\n')}`)
   expect(answers.match(/^ok/gm)).toHaveLength(16)
   asked.length = 0
@@ -159,7 +159,7 @@ test('connections over the limit are turned away', async () => {
     (_, response) => response.end('ok'),
     () => ({ body: '', requestId: '' }),
   )
-  const { port } = await listener.start('127.0.0.1:0', 1)
+  const { port } = await listener.start({ host: '127.0.0.1', port: 0 }, 1)
   const first = connect(port, '127.0.0.1')
   await new Promise((resolve) => first.once('connect', resolve))
   expect(await exchange(port, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toBe('')
@@ -171,6 +171,6 @@ test('a port that is taken is said at start', async () => {
   const holder = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => holder.once('listening', resolve))
   const { port } = holder.address() as { port: number }
-  await expect(openToybox({ listen: `127.0.0.1:${port}` })).rejects.toThrow('EADDRINUSE')
+  await expect(openToybox({ listen: { host: '127.0.0.1', port } })).rejects.toThrow('EADDRINUSE')
   holder.close()
 })

@@ -59,7 +59,7 @@ test('a client that goes away is told to the handler', async () => {
 
 test('limits and origins can be changed while it runs', async () => {
   const settings = {
-    listen: '127.0.0.1:0',
+    listen: { host: '127.0.0.1', port: 0 },
     public_url: 'http://box.test',
     trusted_proxies: [],
     cors_origins: [],
@@ -87,11 +87,11 @@ test('limits and origins can be changed while it runs', async () => {
 
 const certify = async (name: string) => {
   const pair = await generate([{ name: 'commonName', value: name }], { keySize: 2048 })
-  return { certificate: () => ({ cert: pair.cert, key: pair.private }), listen: '127.0.0.1:0' }
+  return { certificate: () => ({ cert: pair.cert, key: pair.private }), listen: { host: '127.0.0.1', port: 0 } }
 }
 
 test('TLS is served, and a new certificate is taken without a restart', async () => {
-  const settings = { listen: undefined, tls: await certify('old.test'), metrics: { listen: '127.0.0.1:0' } }
+  const settings = { listen: undefined, tls: await certify('old.test'), metrics: { listen: { host: '127.0.0.1', port: 0 } } }
   box = await openToybox(settings)
   const port = box.server.addresses.tls!.port
   const subject = () =>
@@ -181,7 +181,7 @@ describe('metrics', () => {
     const metrics = new Metrics()
     metrics.gauge('queue_depth', 'Deliveries due', (gauge) => gauge.set(7))
     metrics.collectProcess()
-    box = await openToybox({ metrics: { listen: '127.0.0.1:0' } }, { metrics })
+    box = await openToybox({ metrics: { listen: { host: '127.0.0.1', port: 0 } } }, { metrics })
     const base = `http://127.0.0.1:${box.server.addresses.metrics!.port}`
     const text = await (await fetch(`${base}/metrics`)).text()
     expect(text).toContain('queue_depth 7')

@@ -219,7 +219,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
   const database = parts.database ?? openDatabase()
   const server = new HttpServer({
     settings: {
-      listen: '127.0.0.1:0',
+      listen: { host: '127.0.0.1', port: 0 },
       public_url: 'http://box.test',
       trusted_proxies: [],
       cors_origins: [],

@@ -105,7 +105,7 @@ test('a body must come in time, but an upload may take longer', async () => {
     () => ({ body: '{"error":{}}', requestId: 'req_1' }),
     { timeout: { headers: 200, request: 200 } },
   )
-  const { port } = await listener.start('127.0.0.1:0', 10)
+  const { port } = await listener.start({ host: '127.0.0.1', port: 0 }, 10)
   onTestFinished(() => listener.close())
   const slowly = (path: string): Promise<string> =>
     new Promise((resolve) => {

@@ -82,7 +82,7 @@ test('the settings say what was chosen and why, are good, and neither they nor t
   )
   const text = readFileSync(config, 'utf8')
   expect(text).toContain(
-    '# The domain of new addresses.\n  # Default: pillarbox.test. A change needs a restart.\n  domain: agents.test\n',
+    '# Domain of new addresses.\n  # Default: pillarbox.test. A change needs a restart.\n  domain: agents.test\n',
   )
   expect(text).toContain('public_url: "https://mx.agents.test"')
   expect(text).toContain('trusted_proxies: ["127.0.0.1/32", "::1/128"]')

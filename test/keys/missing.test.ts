@@ -40,7 +40,7 @@ test('a key that lies open is refused at the start, and so is one that is somebo
   await box.app.stop()
   const file = join(keysOf(box), 'master.key')
   chmodSync(file, 0o640)
-  await expect(box.restart()).rejects.toThrow(`${file} can be read by others than its owner (mode 640); set it to 0600.`)
+  await expect(box.restart()).rejects.toThrow(`${file} can be read by users other than its owner (mode 640); set it to 0600.`)
   chmodSync(file, 0o600)
 
   // root can give a file away, anybody else can only be taken for another

@@ -167,7 +167,7 @@ test('a start with another key than the database is sealed under is refused, and
   const right = readFileSync(join(keys, 'master.key'))
   writeFileSync(join(keys, 'master.key'), `${Buffer.alloc(32, 7).toString('base64')}\n`)
   await expect(box.restart()).rejects.toThrow(
-    `${join(keys, 'master.key')} is not the master key that this database is sealed under. Restore the one that belongs to it`,
+    `${join(keys, 'master.key')} is not the master key that encrypts this database. Restore the one that belongs to it`,
   )
   writeFileSync(join(keys, 'master.key.former'), right, { mode: 0o600 })
   await expect(box.restart()).rejects.toThrow(`${join(keys, 'master.key.former')} is: put it in its place`)

@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { Outside } from '../../src/net/outside.ts'
+import { fetchLimits, Outside } from '../../src/net/outside.ts'
 import { attachmentsOf } from '../../src/outbound/compose/attachments.ts'
-import { FetchLimiter } from '../../src/net/fetch-limiter.ts'
+import { WorkLimiter } from '../../src/net/work-limiter.ts'
 import { openPair, pair, send } from './outgoing.ts'
 
 describe('base64', async () => {
@@ -126,7 +126,7 @@ describe('a URL', () => {
     onTestFinished(() => outside.close())
     const fetching = attachmentsOf([{ filename: 'x', url }], {
       outside,
-      share: new FetchLimiter().share('a'),
+      share: new WorkLimiter(fetchLimits).share('a'),
       signal: new AbortController().signal,
     })
     await expect(fetching).rejects.toMatchObject({ type: 'invalid_request', param: 'attachments[0].url' })

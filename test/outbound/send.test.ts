@@ -163,8 +163,8 @@ describe('whom mail may go to', () => {
     })
     expect([status, body.error]).toMatchObject([400, { param: 'cc', code: 'invalid_recipient' }])
     expect(body.error['message']).toBe(
-      'cc: "nobody" is not an e-mail address such as ada@example.com; cc: "a@b.test, c@d.test" holds several addresses; give a list; ' +
-        'bcc: "x@[127.0.0.1]" has no domain that mail can be sent to.',
+      'cc: "nobody" is not an e-mail address such as ada@example.com; cc: "a@b.test, c@d.test" contains several addresses; send a list; ' +
+        'bcc: "x@[127.0.0.1]" has no domain that can receive mail.',
     )
   })
 

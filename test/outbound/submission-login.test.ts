@@ -15,7 +15,7 @@ import {
 
 const ada = 'ada@pillarbox.test'
 const hello = 'From: ada@pillarbox.test\r\nSubject: Hello\r\n\r\nHi.\r\n'
-const wrong = '535 5.7.8 Name or password is wrong'
+const wrong = '535 5.7.8 User name or password is wrong'
 
 describe('a login', () => {
   const clock = new HeldClock()

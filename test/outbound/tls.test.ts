@@ -159,6 +159,7 @@ test.each([
   ['redirects', (one: PolicyHost) => (one.status = 302)],
   ['is no text', (one: PolicyHost) => (one.type = 'text/html')],
   ['is too large', (one: PolicyHost) => (one.policy += 'x'.repeat(70_000))],
+  ['names more servers than any domain has', (one: PolicyHost) => (one.policy += 'mx: a.test\r\n'.repeat(1000))],
   ['says nothing of a version', (one: PolicyHost) => (one.policy = 'mode: enforce\nmx: mx.far.test\nmax_age: 100\n')],
 ])('a policy that %s is none', async (_what, spoil) => {
   const policyHost = await start('enforce', 'nobody.test')

@@ -233,7 +233,7 @@ test('without systemd it comes to the same, by setpriv and useradd', async () =>
 async function expectUpgrade(machine: Machine, { upgrade }: Way, key: string): Promise<void> {
   const process = (): Promise<string> => machine.must('systemctl show --property=MainPID --value pillarbox.service')
   const before = await process()
-  const printed = printedWith('docs/upgrade.md', upgrade.section, upgrade.stops === true ? 'dpkg' : 'systemctl')
+  const printed = printedWith('docs/install.md', upgrade.section, upgrade.stops === true ? 'dpkg' : 'systemctl')
   const commands = printed.map((line) => line.replaceAll('<version>', '0.1.1'))
   await machine.must(upgrade.publish)
   const failed = await machine.run(commands, { env: { npm_config_cache: '/var/empty' } })

@@ -7,7 +7,7 @@ import { appliance, deliver, message } from '../support/appliance.ts'
 import { identity } from '../support/live.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const examples = [...readFileSync(`${root}/docs/realtime.md`, 'utf8').matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code!)
+const examples = [...readFileSync(`${root}/docs/events.md`, 'utf8').matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code!)
 
 test.each([
   ['Node', examples[0]!],

@@ -181,5 +181,5 @@ test('what strangers choose cannot break out of the XML, nor make it none', () =
   })
   expectValid(xml)
   expect(xml).toContain(`<header_from>&lt;/header_from&gt;&lt;x a=&apos;&quot;&apos;&gt;&amp;]]&gt;</header_from>`)
-  expect(xml).toContain('<error>7 more messages were received than this report has room for</error>')
+  expect(xml).toContain('<error>7 more messages were received than fit into this report</error>')
 })

@@ -309,7 +309,7 @@ test('while its own domain is not verified the box sends no reports, and says wh
   await box.nextDay()
   await box.job('send-reports')
   expect(box.sink.messages).toEqual([])
-  const said = box.box.logged.filter((line) => line.includes('Reports are on and cannot be sent'))
+  const said = box.box.logged.filter((line) => line.includes('reports are enabled but cannot be sent'))
   expect(said.map((line) => JSON.parse(line))).toEqual([
     expect.objectContaining({ level: 'warn', why: 'They come from pillarbox.test, which is not verified.' }),
   ])

@@ -126,7 +126,7 @@ test('a bridge hands messages in, once; what it did not sign, or signed long ago
     })
   }
   expect(await inbox()).toEqual([])
-  expect(opened.logged.filter((line) => line.includes('a callback was refused'))).toHaveLength(bad.length)
+  expect(opened.logged.filter((line) => line.includes('callback rejected'))).toHaveLength(bad.length)
   expect(opened.logged.join('')).not.toContain(secret)
   expect((await post('/sms/http/inbound', text, standard('a', text, now))).body).toEqual({ effect: true })
   expect((await post('/sms/http/inbound', text, standard('b', text, now))).body).toEqual({ effect: false })
@@ -328,7 +328,7 @@ test('a phone hands messages in, with their codes; a repeat, a forgery and an ol
       body: { error: { code: 'bad_signature' } },
     })
   }
-  expect(opened.logged.filter((line) => line.includes('a callback was refused'))).toHaveLength(5)
+  expect(opened.logged.filter((line) => line.includes('callback rejected'))).toHaveLength(5)
   expect((await post('/sms/android/events', text, signed(text, now))).body).toEqual({ effect: true })
   expect((await post('/sms/android/events', text, signed(text, now + 1000))).body).toEqual({ effect: false })
   // the app gives the same text the same id: a code that comes again is another message all the same

@@ -370,7 +370,7 @@ test('what Twilio did not sign for this URL and account is 403, logged, and has 
     const { status, text } = await told(one, '/sms/twilio/inbound', { signature })
     expect([status, JSON.parse(text).error.code]).toEqual([403, 'bad_signature'])
   }
-  expect(opened.logged.filter((line) => line.includes('a callback was refused'))).toHaveLength(attempts.length)
+  expect(opened.logged.filter((line) => line.includes('callback rejected'))).toHaveLength(attempts.length)
   expect(await inbox(opened, ada.id)).toEqual([])
   const large = await fetch(`${opened.url}/sms/twilio/inbound`, {
     method: 'POST',

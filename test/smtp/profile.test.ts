@@ -18,7 +18,7 @@ test.each([
   [invalid('to', 'Too many.', 'too_many_recipients'), '452 4.5.3 Too many.'],
   [invalid('raw', 'Malformed.'), '554 5.6.0 Malformed.'],
   [invalid('raw', 'Too large.', 'message_too_large'), '552 5.3.4 Too large.'],
-  [storageFull(), '452 4.3.1 No room left, try again later'],
+  [storageFull(), '452 4.3.1 Insufficient system storage, try again later'],
   [new Fault('internal_error', 'A secret.'), '451 4.3.0 Local error, try again later'],
   [new Error('A secret.'), '451 4.3.0 Local error, try again later'],
   [new Refusal(550, '5.1.1', 'As it is'), '550 5.1.1 As it is'],

@@ -364,7 +364,9 @@ describe('when the mailroom fails', () => {
     expect(reply.startsWith(expected)).toBe(true)
     expect(reply).not.toMatch(/secret|ENOENT|EMFILE|\r\n/)
     expect(await client.say('NOOP')).toMatch(/^250/)
-    expect(box.logged.filter((line) => line.includes('Mail could not be taken')).length).toBe(expected.startsWith('451') ? 1 : 0)
+    expect(box.logged.filter((line) => line.includes('message could not be stored')).length).toBe(
+      expected.startsWith('451') ? 1 : 0,
+    )
     client.destroy()
   })
 

@@ -115,7 +115,7 @@ test('a stranger cannot fill the log: what is alike is counted, and lines are bo
   client.destroy()
   await box.receiver.stop()
   const logged = lines(box)
-  const [more] = logged.filter(({ msg }) => msg === 'More of the same were refused')
+  const [more] = logged.filter(({ msg }) => msg === 'Further rejections of this kind')
   const refused = logged.filter(({ msg }) => msg === 'Recipient refused')
   expect(refused).toHaveLength(30)
   expect(more).toMatchObject({ ip: '127.0.0.1', more: 70 })

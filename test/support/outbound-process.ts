@@ -40,16 +40,16 @@ export class OutboundProcess {
     onTestFinished(() => dns.close())
     for (const number of everyone.keys()) dns.mx(`far${number}.test`, 'mx.far.test')
     dns.a('mx.far.test', '127.0.0.1')
-    const desk = new OutboundProcess(await MailSink.start(), dns)
-    onTestFinished(() => rmSync(desk.#home, { recursive: true, force: true }))
-    await desk.start()
-    const { data } = await desk.#call<{ data: Domain[] }>('GET', '/v1/domains')
+    const process = new OutboundProcess(await MailSink.start(), dns)
+    onTestFinished(() => rmSync(process.#home, { recursive: true, force: true }))
+    await process.start()
+    const { data } = await process.#call<{ data: Domain[] }>('GET', '/v1/domains')
     publish(dns, data[0]!)
-    const { status } = await desk.post(`/v1/domains/${data[0]!.id}/verify`, {})
+    const { status } = await process.post(`/v1/domains/${data[0]!.id}/verify`, {})
     if (status !== 'verified') throw new Error(`The domain is ${status}.`)
-    desk.ada = await desk.post('/v1/identities', { name: 'Ada' })
-    desk.bob = await desk.post('/v1/identities', { name: 'Bob' })
-    return desk
+    process.ada = await process.post('/v1/identities', { name: 'Ada' })
+    process.bob = await process.post('/v1/identities', { name: 'Bob' })
+    return process
   }
 
   async start(): Promise<void> {

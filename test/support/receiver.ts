@@ -56,7 +56,7 @@ export async function startReceiver(
   shared ??= certificate()
   const settings: ReceiverSettings = {
     hostname: 'box.test',
-    listen: ['127.0.0.1:0'],
+    listen: [{ host: '127.0.0.1', port: 0 }],
     tls: await shared,
     size: 1_048_576,
     max_memory: 134_217_728,

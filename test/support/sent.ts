@@ -10,6 +10,7 @@ import { EventLog } from '../../src/events/log.ts'
 import type { IdentityRow } from '../../src/identities/identities.ts'
 import { parse } from '../../src/message/parse.ts'
 import type { RecipientRow } from '../../src/mail/deliveries.ts'
+import { EmailStore } from '../../src/mail/email-store.ts'
 import { OutgoingEmails } from '../../src/mail/outgoing.ts'
 import { uncheckedVerdict } from '../../src/mailauth/unchecked.ts'
 import { ReturnPaths } from '../../src/outbound/return-path.ts'
@@ -105,12 +106,8 @@ async function withStore<Result>(
   await box.app.stop()
   const file = join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db')
   const database = await SqliteDatabase.open(file, createLog('silent', { write: () => undefined }))
-  const outgoing = new OutgoingEmails({
-    database,
-    events: new EventLog(database, clock),
-    clock,
-    plan: limitless(database, clock),
-  })
+  const store = new EmailStore({ events: new EventLog(database, clock), plan: limitless(database, clock) })
+  const outgoing = new OutgoingEmails({ database, clock, store })
   const result = await database.transaction((tx) => work(tx, outgoing))
   await database.close()
   await box.restart()

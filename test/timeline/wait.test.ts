@@ -11,7 +11,7 @@ import { EventLog } from '../../src/events/log.ts'
 import { Identities } from '../../src/identities/identities.ts'
 import { type Email, emailReceived } from '../../src/mail/model.ts'
 import { Emails } from '../../src/mail/emails.ts'
-import { Stores } from '../../src/ops/retention/storage.ts'
+import { Quota } from '../../src/mail/quota.ts'
 import { Trash } from '../../src/ops/retention/trash.ts'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
@@ -151,7 +151,7 @@ async function log(disk: { slow: Promise<void> }) {
   const trash = new Trash({ ...parts, time: 0 })
   const identities = new Identities({
     ...parts,
-    storageOf: new Stores(trash, { quota: 0, operator: '' }).of,
+    storageOf: new Quota({ ...parts, trash }, { quota: 0, operator: '' }).storageOf,
     domains: { mayUse: () => false, stillUsable: async () => true },
     domain: 'box.test',
     account: '',

@@ -12,7 +12,7 @@ import { claimsOf, encoded, newKey, stolenKey, tokenOf } from '../support/tokens
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = readFileSync(join(root, 'docs/tokens.md'), 'utf8')
+const page = readFileSync(join(root, 'docs/agents.md'), 'utf8')
 const shop = 'https://shop.example.com'
 
 /** What each language needs around its example: the program then says of every token in `tokens.json` its subject, or `refused`. */
@@ -103,12 +103,15 @@ async function python(): Promise<string | undefined> {
   return has ? path : absent('PyJWT', 'PyJWT is not installed (apt-get install python3-jwt python3-cryptography)')
 }
 
-/** The fenced blocks of the page, by what stands after the fence. */
+/** The page's fenced blocks in these languages, by the text after the fence. */
 function examples(): Map<string, string[]> {
   const blocks = [...page.matchAll(/^```([^\n]+)\n(.*?)^```$/gms)].map(([, language, code]) => ({
     language: language!,
     code: code!,
   }))
-  const grouped = Map.groupBy(blocks, ({ language }) => language)
+  const grouped = Map.groupBy(
+    blocks.filter(({ language }) => language in around),
+    ({ language }) => language,
+  )
   return new Map([...grouped].map(([language, list]) => [language, list.map(({ code }) => code)]))
 }

@@ -7,7 +7,7 @@ import { Cursors } from '../../src/store/page.ts'
 import type { EventHeader } from '../../src/events/model.ts'
 import { EventLog } from '../../src/events/log.ts'
 import { Identities } from '../../src/identities/identities.ts'
-import { Stores } from '../../src/ops/retention/storage.ts'
+import { Quota } from '../../src/mail/quota.ts'
 import { Trash } from '../../src/ops/retention/trash.ts'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
@@ -215,7 +215,8 @@ class Desk {
     const domains = { mayUse: () => true, stillUsable: async () => true }
     const plan = limitless(this.database, clock)
     const common = { database: this.database, events: this.events, clock, cursors: new Cursors(Buffer.alloc(32)), plan }
-    const storageOf = new Stores(new Trash({ ...common, time: 0 }), { quota: 0, operator: '' }).of
+    const trash = new Trash({ ...common, time: 0 })
+    const { storageOf } = new Quota({ ...common, trash }, { quota: 0, operator: '' })
     const identities = new Identities({ ...common, domains, domain: 'box.test', account: '', storageOf })
     const agents = new Agents({ ...common, identities, publicUrl: () => 'https://box.test', transliterate: (name) => name })
     const reputations = new Reputations({ ...common, identities, agents })

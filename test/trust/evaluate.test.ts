@@ -15,7 +15,7 @@ import type { Evaluation } from '../../src/trust/model.ts'
 import { type Appliance, type Call, deliver, message, openAppliance } from '../support/appliance.ts'
 import { anotherAccount, somebody, type Somebody } from './accounts.ts'
 
-const guide = readFileSync(new URL('../../docs/trust.md', import.meta.url), 'utf8')
+const guide = readFileSync(new URL('../../docs/agents.md', import.meta.url), 'utf8')
 let box: Appliance
 let close: () => Promise<void>
 let other: Call
@@ -43,7 +43,7 @@ describe('a decision', () => {
     expect([decide(1, 0.1, 'review'), decide(1, 0.1, 'deny'), decide(0, 0.9, 'review')]).toEqual(['review', 'deny', 'deny'])
   })
 
-  test('asks what docs/trust.md says', () => {
+  test('asks what docs/agents.md says', () => {
     for (const [action, min] of Object.entries(asked)) expect(guide).toContain(`| ${action} | ${min} |`)
     expect(guide).toContain(`| none given | ${askedOtherwise} |`)
     expect(guide).toContain(`up to ${margin} less is \`review\``)

@@ -22,7 +22,7 @@ test('killed while it counts: nothing was counted, and the next start counts eac
 
   const box = await start()
   for (let turn = 0; turn < 5; turn += 1) await post(box, `/v1/identities/${id}/token`, {})
-  await box.said('a follower of the log failed; it tries again')
+  await box.said('follower of the event log failed, retrying')
   await box.end('SIGKILL')
   expect(over((database) => database.prepare('SELECT * FROM reputations').all())).toEqual([])
   over((database) => database.exec('DROP TRIGGER held'))

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { type Counters, gains, losses, nothing, scoreOf, start, tierOf, tiers } from '../../src/trust/score.ts'
 
 const fresh = { age_days: 0, verified_domain: false }
-const guide = readFileSync(new URL('../../docs/trust.md', import.meta.url), 'utf8')
+const guide = readFileSync(new URL('../../docs/agents.md', import.meta.url), 'utf8')
 const whole = fc.nat({ max: 1_000_000 })
 const anything = fc.record({
   deliveries: whole,
@@ -80,7 +80,7 @@ describe('a score', () => {
   })
 })
 
-describe('docs/trust.md', () => {
+describe('docs/agents.md', () => {
   test('has the constants', () => {
     for (const [name, { most, half }] of Object.entries(gains)) expect(row(name)).toEqual([`+${most}`, `${half}`])
     expect(row('bounces')).toEqual([`−${losses.bounces.most}`, `${losses.bounces.at}`, `${losses.bounces.spare}`])

@@ -102,7 +102,7 @@ test('one message is followed from the call that sent it to the bounce that came
   const [queued, attempt, back, taken, told] = [
     'Message queued',
     'Delivery attempt',
-    'Mail came back for a message sent',
+    'Bounce or report received',
     'Message taken',
     'Webhook attempt',
   ].map((msg) => json.find((line) => line.msg === msg))

@@ -12,7 +12,7 @@ type Answer = ReturnType<typeof JSON.parse>
 /** Identities made in each test, and so events. */
 const count = 5
 
-const followerFailed = 'a follower of the log failed; it tries again'
+const followerFailed = 'follower of the event log failed, retrying'
 
 test('killed between commit and fan-out: no delivery was written; then every event is heard, once', async () => {
   const { sink, start, rows, hold, release } = await desk()
@@ -109,7 +109,7 @@ test('killed after the endpoint has answered and before that is on disk: heard a
   hold('BEFORE UPDATE OF outcome ON delivery_attempts')
   const box = await start()
   const made = await identities(box)
-  await box.said('the result of an attempt could not be stored')
+  await box.said('result of an attempt could not be stored')
   await box.end('SIGKILL')
   const answered = sink.received.length
   expect(answered).toBeGreaterThanOrEqual(1)

@@ -47,7 +47,7 @@ function endOfText(source: string, from: number): number {
 
 const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
 const lines = files.flatMap((file) => linesIn(readFileSync(join(root, 'src', file), 'utf8')))
-const page = readFileSync(join(root, 'docs/logs.md'), 'utf8')
+const page = readFileSync(join(root, 'docs/observe.md'), 'utf8')
 const written = [...page.matchAll(/^\| (\w+) \| `(.+?)` \| (.*)\|$/gm)].map(([, level, text, told]) => ({
   level: level!,
   text: text!,
@@ -55,7 +55,7 @@ const written = [...page.matchAll(/^\| (\w+) \| `(.+?)` \| (.*)\|$/gm)].map(([, 
 }))
 const spelled = ({ level, text }: Line): string => `${level} ${text}`
 
-test('docs/logs.md names every line at warn and above, and says what to do', () => {
+test('docs/observe.md names every line at warn and above, and says what to do', () => {
   const loud = lines.filter(({ level }) => ['warn', 'error', 'fatal'].includes(level))
   expect(loud.length).toBeGreaterThan(50)
   const known = new Set(written.map(spelled))
@@ -64,7 +64,7 @@ test('docs/logs.md names every line at warn and above, and says what to do', () 
   expect(silent.map(spelled)).toEqual([])
 })
 
-test('docs/logs.md names no line that the box does not write, and none twice', () => {
+test('docs/observe.md names no line that the box does not write, and none twice', () => {
   const real = new Set(lines.map(spelled))
   expect(written.map(spelled).filter((line) => !real.has(line))).toEqual([])
   expect(new Set(written.map(spelled)).size).toBe(written.length)

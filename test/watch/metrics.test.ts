@@ -95,10 +95,10 @@ test('a figure that cannot be read is left out, and keeps nobody from the others
   expect(sampleOf(text, 'pillarbox_webhooks', { state: 'off' })).toBe(0)
 })
 
-test('docs/metrics.md has every metric with its type, its labels and what it tells, and no other', async () => {
+test('docs/observe.md has every metric with its type, its labels and what it tells, and no other', async () => {
   const declared = new Map(box.app.metrics.declared.map(({ name, labels }) => [name, labels]))
   const told = [...familiesIn(await scrape()).values()].filter(({ name }) => !name.startsWith('zz_'))
-  const page = readFileSync(join(root, 'docs/metrics.md'), 'utf8')
+  const page = readFileSync(join(root, 'docs/observe.md'), 'utf8')
   const written = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) \| (.*) \|$/gm)].map(([, name, type, labels, help]) => {
     return { name, type, help, labels: [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label) }
   })

@@ -11,7 +11,7 @@ import { WebhookSink } from '../support/webhook-sink.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const page = readFileSync(join(root, 'docs/webhooks.md'), 'utf8')
+const page = readFileSync(join(root, 'docs/events.md'), 'utf8')
 
 /** What each language needs around its example: the program then says `true` or `false` of `body` and `delivery.json` beside it. */
 const around: Record<
@@ -118,13 +118,16 @@ test('every example knows a true delivery from a tampered one', { timeout: 180_0
   }
 })
 
-/** The fenced blocks of the page, by what stands after the fence. */
+/** The page's fenced blocks in these languages, by the text after the fence. */
 function examples(): Map<string, string[]> {
   const blocks = [...page.matchAll(/^```([^\n]+)\n(.*?)^```$/gms)].map(([, language, code]) => ({
     language: language!,
     code: code!,
   }))
-  const grouped = Map.groupBy(blocks, ({ language }) => language)
+  const grouped = Map.groupBy(
+    blocks.filter(({ language }) => language in around),
+    ({ language }) => language,
+  )
   return new Map([...grouped].map(([language, list]) => [language, list.map(({ code }) => code)]))
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, day, hour, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
+import { setNewest } from '../../core/memory.ts'
 import { networksOf } from '../../net/networks.ts'
 
 /** The target of a guess. */
@@ -79,7 +80,7 @@ export class Guesses {
     if (rest > 0) throw tooMany(rest)
     if (!target.known) takeOne(tallies, now)
     for (const [index, place] of places.entries()) {
-      remember(tallies.networks, place, { wrong: before[index]!.wrong + 1, at: now }, remembered.networks)
+      setNewest(tallies.networks, place, { wrong: before[index]!.wrong + 1, at: now }, remembered.networks)
     }
     const undone = (): void => {
       if (!target.known) tallies.left = Math.min(fromAnywhere, tallies.left + 1)
@@ -121,7 +122,7 @@ export class Guesses {
     const who = digest(name)
     const now = this.#clock.now()
     const tallies = names.get(who) ?? { left: fromAnywhere, filled: now, networks: new Map(), codes: { wrong: 0, at: now } }
-    remember(names, who, tallies, exists ? remembered.names : remembered.nobodies)
+    setNewest(names, who, tallies, exists ? remembered.names : remembered.nobodies)
     return tallies
   }
 }
@@ -146,13 +147,6 @@ function digest(text: string): string {
 
 function recent(tally: Tally | undefined, since: number): Tally {
   return tally && tally.at > since ? tally : { wrong: 0, at: 0 }
-}
-
-/** Deleting first makes the key the most recently used. */
-function remember<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
-  map.delete(key)
-  map.set(key, value)
-  if (map.size > max) map.delete(map.keys().next().value!)
 }
 
 function nothing(): void {}

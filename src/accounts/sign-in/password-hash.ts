@@ -75,7 +75,7 @@ export class PasswordHashes {
       return
     }
     if (this.#queue.length >= this.#longestQueue) {
-      throw new Fault('rate_limited', 'Too many are signing in at this moment. Try again shortly.', {
+      throw new Fault('rate_limited', 'Too many sign-ins are in progress. Try again shortly.', {
         code: 'busy',
         retryAfter: 2,
       })
@@ -95,7 +95,8 @@ function read(text: string): Kept {
   const nonce = Buffer.from(parts?.[4] ?? '', 'base64')
   const tag = Buffer.from(parts?.[5] ?? '', 'base64')
   const bearable = memory <= ceiling.memory && passes <= ceiling.passes && parallelism <= ceiling.parallelism
-  if (!parts || !bearable || nonce.length < 8 || tag.length !== length) throw new Error('A password is not kept as argon2id')
+  if (!parts || !bearable || nonce.length < 8 || tag.length !== length)
+    throw new Error('A stored password is not an argon2id hash')
   return { cost: { memory, passes, parallelism }, nonce, tag }
 }
 

@@ -24,7 +24,7 @@ export function requirePassword(password: string, email: string): void {
     throw invalid('password', 'password must not be the e-mail address.', 'invalid_password')
   }
   if (commonPasswords.has(folded) || new Set(folded).size === 1) {
-    throw invalid('password', 'password must not be one of those that everybody tries first.', 'common_password')
+    throw invalid('password', 'password must not be one of the most common passwords.', 'common_password')
   }
 }
 

@@ -35,7 +35,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
       rate: 'sign-in',
       summary: 'Sign in',
       description:
-        'Sets the cookie of a new session. Needs the header Origin, as every change by cookie does (forbidden, code csrf). A wrong address or ' +
+        'Sets the cookie of a new session. Requires the header Origin, like every change by cookie (forbidden, code csrf). A wrong address or ' +
         'password is 401, code invalid_credentials; totp_required says that the account has a second factor, invalid_totp that its code was wrong.',
       body: SignInInput,
       reply: Session,
@@ -51,8 +51,8 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     }),
     route('GET', '/session', {
       scope: 'account:read',
-      summary: 'Who is signed in',
-      description: 'Only with a session: a key is forbidden, code session_required.',
+      summary: 'Get the signed-in account',
+      description: 'Requires a session: a key is forbidden, code session_required.',
       reply: Session,
       handle: async ({ caller }) => {
         const row = await sessions.row(sessionOf(caller))
@@ -63,7 +63,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     route('DELETE', '/session', {
       scope: 'account:write',
       summary: 'Sign out',
-      description: 'Ends the session, what it opened, and its cookie.',
+      description: 'Ends the session and its WebSockets, and deletes the cookie.',
       reply: Deleted,
       cookie: () => ({ value: '', seconds: 0 }),
       handle: ({ caller }) => sessions.signOut(sessionOf(caller)),
@@ -71,7 +71,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     route('GET', '/account/sessions', {
       scope: 'account:read',
       summary: 'List sessions',
-      description: 'Newest first: where the account is signed in.',
+      description: 'The active sessions of the account, newest first.',
       query: Paging,
       reply: Page(SessionEntry),
       handle: ({ caller, query }) => sessions.list(whole(caller), query),
@@ -80,7 +80,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
       scope: 'account:write',
       receipt: ['count'],
       summary: 'Sign out everywhere',
-      description: 'Ends every session of the account, but the one that asks.',
+      description: 'Ends every session of the account except the one of this call.',
       reply: SessionsEnded,
       handle: ({ caller }) => sessions.signOutElsewhere(whole(caller)),
     }),
@@ -88,7 +88,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
 }
 
 function sessionOf(caller: Caller): string {
-  return requireSession(caller, 'This is about a session, and was asked with a key.')
+  return requireSession(caller, 'This call requires a session, not a key.')
 }
 
 /** Requires a key that is not bound to one identity. */

@@ -12,7 +12,7 @@ export function setupRoutes(setup: AccountSetup): AnyRoute[] {
       rate: 'sign-in',
       summary: 'Set the first password',
       description:
-        'With the token of a one-time link, which the first start prints and pillarbox account setup-link makes. Needs the header Origin, as ' +
+        'Requires the token of a one-time link, which the first start prints and pillarbox account setup-link creates. Requires the header Origin, as ' +
         'signing in does. A link that was used or replaced, or is older than a day, is forbidden, code setup_link_invalid.',
       body: SetupInput,
       reply: Account,
@@ -24,10 +24,10 @@ export function setupRoutes(setup: AccountSetup): AnyRoute[] {
       operator: true,
       local: true,
       receipt: 'all',
-      summary: 'Make a link to set the first password',
+      summary: 'Create a link to set the first password',
       description:
-        'Good once, for 24 hours; it replaces any before it. Of an account that has a password: conflict, code password_set. Only on the ' +
-        'machine of the box, by its own socket (pillarbox account setup-link).',
+        'It can be used once, within 24 hours, and replaces any earlier link. If the account has a password: conflict, code password_set. Only on the ' +
+        'machine of the box, through its local socket (pillarbox account setup-link).',
       reply: SetupLink,
       secret: true,
       handle: ({ params }) => setup.invite(params.id),

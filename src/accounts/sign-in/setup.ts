@@ -29,7 +29,7 @@ export class AccountSetup {
     const expires_at = iso(clock.now() + lifetime)
     await database.transaction(async (tx) => {
       if (await logins.of(accountId, tx)) {
-        throw conflict(`${name} has a password already. Whoever forgot it needs another: pillarbox account password.`, {
+        throw conflict(`${name} has a password already. To reset a forgotten one, use pillarbox account password.`, {
           code: 'password_set',
         })
       }
@@ -55,7 +55,7 @@ export class AccountSetup {
       await tx.run(sql`DELETE FROM setup_links WHERE account_id = ${account_id}`)
       return account_id
     })
-    log.info({ account_id: accountId, address: from.ip }, 'First password set by a link')
+    log.info({ account_id: accountId, address: from.ip }, 'First password set by link')
     return accounts.of(accountId)
   }
 
@@ -72,7 +72,7 @@ export class AccountSetup {
 function invalidLink(): Fault {
   return new Fault(
     'forbidden',
-    'This link is no longer valid: it was used or replaced, or a day is over. The operator makes another: pillarbox account setup-link.',
+    'This link is no longer valid: it was used or replaced, or is older than a day. The operator can create another: pillarbox account setup-link.',
     { code: 'setup_link_invalid', param: 'token' },
   )
 }

@@ -33,7 +33,7 @@ export class SignIn {
     this.#deps = deps
     this.#counted = deps.metrics.counter(
       'pillarbox_sign_ins_total',
-      'Sign-ins of people by what came of them: right, or the code of the error, such as invalid_credentials and too_many_attempts',
+      'Sign-in attempts by result: right, or the error code, such as invalid_credentials and too_many_attempts',
       ['result'],
     )
   }
@@ -124,7 +124,7 @@ export class SignIn {
     const { factor, clock } = this.#deps
     if (login.confirmed_at === null) return
     if (code === undefined) {
-      throw new Fault('unauthorized', 'A second factor is needed: send totp, the code of your app, or a recovery code.', {
+      throw new Fault('unauthorized', 'A second factor is required: send totp, the code of your app, or a recovery code.', {
         code: 'totp_required',
         param: 'totp',
       })

@@ -55,7 +55,7 @@ function steps({ domain, config, units, zone, data, keys, setup_link }: InitOutc
       ? []
       : [`3. Set your password, once the box runs (this link is good once, for 24 hours):\n\n     ${setup_link}`]),
     `${setup_link === null ? 3 : 4}. Keep a copy of ${join(keys, 'master.key')} on another machine: what is sealed under it is lost without it.\n` +
-      `   Backups of ${data} (pillarbox backup, ${program}/docs/backup.md) hold it only where backup.passphrase_file is set.`,
+      `   Backups of ${data} (pillarbox backup, ${program}/docs/data.md) hold it only where backup.passphrase_file is set.`,
   ]
 }
 

@@ -54,8 +54,8 @@ export class MasterKey {
     if (this.#given !== undefined) {
       const file = join(this.#directory, 'master.key')
       throw new Error(
-        `The master key is handed over in ${this.#given}, which is not ours to change. With the box stopped, copy it to ${file} ` +
-          `(mode 0600), rotate with neither master_key_file nor the credential set, and hand over ${file} from then on.`,
+        `The master key is read from ${this.#given}, which the box cannot change. With the box stopped, copy it to ${file} ` +
+          `(mode 0600), rotate with neither master_key_file nor the credential set, and use ${file} from then on.`,
       )
     }
     this.#drop()
@@ -113,7 +113,7 @@ export class MasterKey {
     const remedy =
       right === undefined
         ? 'Restore the one that belongs to it from a backup'
-        : `${right} is: ${this.#given === undefined ? 'put it in its place' : 'hand that one over'}`
-    return new Error(`${file} is not the master key that this database is sealed under. ${remedy}; nothing was changed.`)
+        : `${right} is: ${this.#given === undefined ? 'put it in its place' : 'provide that key'}`
+    return new Error(`${file} is not the master key that encrypts this database. ${remedy}; nothing was changed.`)
   }
 }

@@ -51,7 +51,7 @@ export class Seal {
   /** Throws when the bytes were changed, belong to another context or were sealed under another master key. */
   open(sealed: Uint8Array, context: string): Buffer {
     const bytes = Buffer.from(sealed)
-    if (bytes.length < 28) throw new Error('A sealed value is cut off.')
+    if (bytes.length < 28) throw new Error('A sealed value is truncated.')
     const decipher = createDecipheriv('aes-256-gcm', this.#sealing, bytes.subarray(0, 12), { authTagLength: 16 })
     decipher.setAAD(Buffer.from(context))
     decipher.setAuthTag(bytes.subarray(-16))
@@ -121,7 +121,7 @@ function isThere(file: string): boolean {
 }
 
 const restore =
-  'Restore it from a backup, or hand it over (master_key_file, or the systemd credential master.key): without it what is sealed cannot be read.'
+  'Restore it from a backup, or provide it (master_key_file, or the systemd credential master.key): without it the encrypted values cannot be read.'
 
 /**
  * The key in a file of ours, that nobody else can read or change; one that is `given` may be anybody's, and read by its group. Throws a
@@ -134,15 +134,17 @@ export function readKey(file: string, given = false): Buffer {
     // systemd lets the service read its credentials by an access list, which shows as bits of the group
     if (stat.mode & (given ? 0o007 : 0o077)) {
       const mode = (stat.mode & 0o777).toString(8)
-      throw new Error(`${file} can be read by others than its owner (mode ${mode}); set it to 0600.`)
+      throw new Error(`${file} can be read by users other than its owner (mode ${mode}); set it to 0600.`)
     }
     if (!given && stat.uid !== 0 && stat.uid !== process.geteuid?.()) {
-      throw new Error(`${file} belongs to another user (${stat.uid}), who can read and replace it; make it this one's (chown).`)
+      throw new Error(
+        `${file} belongs to another user (${stat.uid}), who can read and replace it; change its owner to this user (chown).`,
+      )
     }
     const text = stat.isFile() && stat.size < 1000 ? readFileSync(handle, 'utf8').trim() : ''
     const key = Buffer.from(text, 'base64')
     if (key.length !== 32 || key.toString('base64') !== text)
-      throw new Error(`${file} is not a master key: it must hold 32 bytes in base64. ${restore}`)
+      throw new Error(`${file} is not a master key: it must contain 32 bytes in base64. ${restore}`)
     return key
   } finally {
     closeSync(handle)

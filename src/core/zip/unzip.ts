@@ -50,7 +50,7 @@ export class ZipFile {
       return new ZipFile(file, await directoryOf(file))
     } catch (error) {
       await file.close()
-      throw error instanceof RangeError ? damaged('its directory is cut off') : error
+      throw error instanceof RangeError ? damaged('its directory is truncated') : error
     }
   }
 
@@ -75,7 +75,7 @@ export class ZipFile {
         ? damaged(`${entryName(entry)} cannot be unpacked`)
         : error
     }
-    if (crc !== entry.crc || size !== entry.size) throw damaged(`${entryName(entry)} is not what was packed`)
+    if (crc !== entry.crc || size !== entry.size) throw damaged(`${entryName(entry)} does not match its checksum`)
   }
 
   close(): Promise<void> {
@@ -113,15 +113,15 @@ async function directoryOf(file: FileHandle): Promise<ZipEntry[]> {
   const { count, length, start } = await endOf(file)
   if (count > maxEntries || length > maxDirectory) throw damaged(`it names more than ${maxEntries} files`)
   const list = await at(file, start, length)
-  if (list.length < length) throw damaged('its directory is cut off')
+  if (list.length < length) throw damaged('its directory is truncated')
   const entries: ZipEntry[] = []
   const turns = new Turns()
   let place = 0
   for (let number = 0; number < count; number += 1) {
-    if (list.readUInt32LE(place) !== 0x02014b50) throw damaged('its directory is no list of files')
+    if (list.readUInt32LE(place) !== 0x02014b50) throw damaged('its directory is not a list of files')
     const [name, extra, comment] = [28, 30, 32].map((field) => list.readUInt16LE(place + field)) as [number, number, number]
     const end = place + 46 + name + extra + comment
-    if (end > list.length) throw damaged('its directory is cut off')
+    if (end > list.length) throw damaged('its directory is truncated')
     entries.push(entryOf(list.subarray(place, end), name, extra))
     place = end
     if (turns.due) await turns.yield()
@@ -232,11 +232,11 @@ function entryName({ name }: ZipEntry): string {
 }
 
 function tooLarge(entry: ZipEntry, most: number): Fault {
-  return new Fault('invalid_request', `The file ${entryName(entry)} in the archive has more than ${most} octets.`, {
+  return new Fault('invalid_request', `The file ${entryName(entry)} in the archive has more than ${most} bytes.`, {
     code: 'too_large',
   })
 }
 
 function damaged(why: string): Fault {
-  return new Fault('invalid_request', `The archive is no ZIP that can be read: ${why}.`, { code: 'bad_archive' })
+  return new Fault('invalid_request', `The archive is not a readable ZIP file: ${why}.`, { code: 'bad_archive' })
 }

@@ -30,7 +30,7 @@ const html = `<!doctype html>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 </head>
 <body>
-<noscript>This page needs JavaScript. The same is at <a href="/v1/openapi.json">/v1/openapi.json</a>.</noscript>
+<noscript>This page needs JavaScript. The same description is at <a href="/v1/openapi.json">/v1/openapi.json</a>.</noscript>
 <div id="api"></div>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/start.js"></script>

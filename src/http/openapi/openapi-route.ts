@@ -7,8 +7,8 @@ export function openapiRoute(routes: readonly AnyRoute[], about: { version: stri
   const described: AnyRoute = routeOf('Reference')('GET', '/openapi.json', {
     scope: 'public',
     rate: 'document',
-    summary: 'Read this description',
-    description: 'Every call, in OpenAPI 3.1. The same is readable at `/docs`.',
+    summary: 'Get the OpenAPI description',
+    description: 'Every call, in OpenAPI 3.1; also as a page at `/docs`.',
     download: 'application/json',
     handle: async () => {
       document ??= Buffer.from(JSON.stringify(openapi([...routes, described], about)))

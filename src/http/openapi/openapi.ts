@@ -18,25 +18,25 @@ const ErrorBody = z
     error: z.object({
       type: z.enum(['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict', 'rate_limited', 'internal_error']),
       message: z.string(),
-      param: z.string().optional().meta({ description: 'the offending parameter, dotted: `metadata.colour`' }),
+      param: z.string().optional().meta({ description: 'path of the invalid parameter: `metadata.colour`' }),
       status: z.int(),
-      code: z.string().meta({ description: 'a stable machine word' }),
+      code: z.string().meta({ description: 'a stable machine-readable code' }),
       request_id: z.string().meta({ description: 'also in X-Request-Id' }),
     }),
   })
-  .meta({ id: 'Error', description: 'Every error has this shape.' })
+  .meta({ id: 'Error', description: 'The shape of every error.' })
 
 const failures: Record<number, ZodOpenApiResponseObject> = {
   400: failure(
     'BadRequest',
-    'invalid_request: a parameter is missing or wrong; `param` names it, the message says what is allowed.',
+    'invalid_request: a parameter is missing or invalid; `param` names it, the message states what is allowed.',
   ),
-  401: failure('Unauthorized', 'unauthorized: no API key or session, or one that is not valid.'),
-  403: failure('Forbidden', 'forbidden: the key lacks the scope, or a rule or a plan refuses.'),
-  404: failure('NotFound', 'not_found: no such thing, or not yours.'),
-  409: failure('Conflict', 'conflict: it exists already, or its state does not allow the call.'),
-  429: failure('RateLimited', 'rate_limited: too many requests; `Retry-After` says when to try again.'),
-  500: failure('InternalError', 'internal_error: a fault on our side.'),
+  401: failure('Unauthorized', 'unauthorized: missing or invalid API key or session.'),
+  403: failure('Forbidden', 'forbidden: the key lacks the scope, or a rule or plan limit does not allow the call.'),
+  404: failure('NotFound', 'not_found: no such object, or it belongs to another account.'),
+  409: failure('Conflict', 'conflict: the object exists already, or its state does not allow the call.'),
+  429: failure('RateLimited', 'rate_limited: too many requests; `Retry-After` states when to try again.'),
+  500: failure('InternalError', 'internal_error: an error of the server.'),
 }
 
 /** Describes every spelling of every route. Throws when two routes would have one operation name: the summary must be unique. */
@@ -55,7 +55,7 @@ export function openapi(routes: readonly AnyRoute[], about: { version: string; p
     info: {
       title: 'Pillarbox API',
       version: about.version,
-      description: 'Identities with real mail for software agents, on a box of your own.',
+      description: 'Identities with real mail for software agents, on your own server.',
     },
     servers: [{ url: trimEnd(about.publicUrl, '/') || '/' }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
@@ -67,7 +67,7 @@ export function openapi(routes: readonly AnyRoute[], about: { version: string; p
           type: 'apiKey',
           in: 'cookie',
           name: cookieName(about.publicUrl),
-          description: 'What `POST /v1/session` sets. Calls that change something also need the header `Origin`.',
+          description: 'The cookie set by `POST /v1/session`. Calls that change something also require the header `Origin`.',
         },
       },
     },
@@ -114,7 +114,9 @@ function success(route: AnyRoute): ZodOpenApiResponseObject {
   }
   return {
     description: route.summary,
-    ...(route.location ? { headers: z.object({ Location: z.string().meta({ description: 'the path of what was made' }) }) } : {}),
+    ...(route.location
+      ? { headers: z.object({ Location: z.string().meta({ description: 'the path of the created object' }) }) }
+      : {}),
     content: { 'application/json': { schema: route.reply ?? z.object({}) } },
   }
 }
@@ -134,13 +136,13 @@ function pathParams(path: string): z.ZodObject | undefined {
 }
 
 function scopeText(route: AnyRoute): string {
-  if (route.scope === 'public') return 'Needs no key.'
+  if (route.scope === 'public') return 'Requires no key.'
   const readers = readersOf(route)
   const shape = route.reply instanceof z.ZodObject ? route.reply.shape : {}
   const fields = readers?.fields.filter((field) => field in shape)
   return [
     `Scope: ${anyOf([route.scope].flat())}${route.reads ? `, and ${anyOf(route.reads)}` : ''}.`,
-    ...(readers ? [`A key without ${anyOf(readers.scopes)} is answered no more than ${fields!.map(quoted).join(', ')}.`] : []),
+    ...(readers ? [`A key without ${anyOf(readers.scopes)} gets only ${fields!.map(quoted).join(', ')}.`] : []),
   ].join(' ')
 }
 
@@ -169,5 +171,5 @@ function failure(id: string, description: string): ZodOpenApiResponseObject {
 }
 
 const idempotencyKey = z.string().min(1).max(255).meta({
-  description: 'A repeated call with the same key and body gets the first answer again, for 24 hours.',
+  description: 'A repeated call with the same key and body gets the first response again, for 24 hours.',
 })

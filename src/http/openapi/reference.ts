@@ -30,7 +30,7 @@ const conventions = `Every call but the public ones carries \`Authorization: Bea
 is \`{}\`. A body has at most 1 MiB (64 KiB on calls without a key, 40 MiB where it is an e-mail; else \`body_too_large\`), 32 levels (\`too_deep\`) and
 10,000 tokens, which are the braces and brackets that open, the commas and the colons outside of strings (\`too_many_tokens\`); keys of 1,024 octets (\`too_long_key\`);
 1,000,000 octets outside of strings, such as white space (\`too_much_padding\`); and 6,291,456 escapes in them (\`too_many_escapes\`).
-Bodies that are read at once have 48 MiB in each account and 96 MiB together: above it stands \`rate_limited\`, \`too_much_at_once\`.
+Bodies that are read at once have 48 MiB in each account and 96 MiB together: above it stands \`rate_limited\`, \`too_much_at_once\`. An account that has taken less than 1 MiB is not refused for what others have taken.
 Answers of one account that are not read yet have 48 MiB: above it the next is \`rate_limited\`, \`too_much_unread\`. Those of all callers have 144 MiB: above it connections of whoever has left most unread are closed.
 Calls take turns by account, or by network without a key: of one account 1,000 wait at most, and the next is \`rate_limited\`, \`too_many_waiting\`.
 Fields and parameters that are not listed are refused, with the nearest one named. Times are ISO 8601 in UTC, ids are opaque.
@@ -62,7 +62,7 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
   const tags = [...new Set(routes.map(({ tag }) => tag))]
   return [
     '# API reference',
-    'Made from the declarations that serve the calls. A running box has the same at `/docs`, and in OpenAPI 3.1 at `/v1/openapi.json`.',
+    'Generated from the route declarations. A running box serves the same at `/docs`, and in OpenAPI 3.1 at `/v1/openapi.json`.',
     conventions,
     ...tags.flatMap((tag) => [
       `## ${tag}`,
@@ -113,7 +113,7 @@ function call({ method, path, route }: RoutePath, document: Document): string {
           ]),
         ),
     taken ? `Takes ${shape(taken)}` : '',
-    route.upload === undefined ? '' : `Takes octets (\`${route.upload}\` or any other type), as long as they come`,
+    route.upload === undefined ? '' : `Takes raw bytes (\`${route.upload}\` or any other type) of any length`,
     route.example?.query ? `Example: \`?${new URLSearchParams(route.example.query).toString()}\`` : '',
     route.example?.body === undefined || route.upload !== undefined
       ? ''

@@ -30,7 +30,7 @@ export class AccessLog {
     // these lines hold no secrets, and redaction would cost more than the line
     this.#log = log.child({}, { redact: [] })
     this.#requests = metrics.counter('http_requests_total', 'Requests answered, by route.', ['route', 'method', 'status'])
-    this.#durations = metrics.histogram('http_request_duration_seconds', 'Seconds from request to answer, by route.', [
+    this.#durations = metrics.histogram('http_request_duration_seconds', 'Seconds from request to response, by route.', [
       'route',
       'method',
     ])

@@ -47,5 +47,5 @@ export function toClientError(error: unknown, abort: CallAbort): unknown {
 }
 
 function reason(cut: Cut): DOMException {
-  return new DOMException(`The call was cut short: ${cut}`, 'AbortError')
+  return new DOMException(`The call was aborted: ${cut}`, 'AbortError')
 }

@@ -52,20 +52,16 @@ export class CallTurns {
   take(account: string, abort: CallAbort): Promise<void> | undefined {
     if (this.#waiting.size === 0 && this.#hasTime()) return undefined
     if (this.#waiting.sizeOf(account) >= maxWaiting) {
-      throw new Fault(
-        'rate_limited',
-        `${maxWaiting} calls of yours wait already. Send this one again when some have been answered.`,
-        {
-          code: 'too_many_waiting',
-          retryAfter: 1,
-        },
-      )
+      throw new Fault('rate_limited', `${maxWaiting} calls of this account are already waiting. Retry when some have finished.`, {
+        code: 'too_many_waiting',
+        retryAfter: 1,
+      })
     }
     return new Promise((resolve, reject) => {
       const waiting = { account, begin: resolve }
       this.#waiting.push(account, waiting)
       abort.onCut(() => {
-        if (this.#waiting.remove(account, waiting)) reject(new Error('The call was cut off before its turn'))
+        if (this.#waiting.remove(account, waiting)) reject(new Error('The call was aborted while it waited'))
       })
       if (!this.#serving) void this.#serve()
     })

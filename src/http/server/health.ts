@@ -1,12 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Metrics } from '../../core/metrics.ts'
+import type { Endpoint } from '../../net/listen.ts'
 import { jsonAnswer } from '../answer.ts'
 import type { Answer } from '../response.ts'
 
 /** Where `/metrics` is served: on a listener of its own, or on the port of the API with a token; not at all without either. */
 export interface MetricsSettings {
-  listen?: string | undefined
+  listen?: Endpoint | undefined
   token?: string | undefined
 }
 

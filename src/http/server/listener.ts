@@ -11,7 +11,8 @@ import { createServer as createSecure, type Server as SecureServer } from 'node:
 import type { AddressInfo, Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import type { Duplex } from 'node:stream'
-import type { AddressLimiter } from './address-limiter.ts'
+import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
+import type { Endpoint } from '../../net/listen.ts'
 
 /** PEM texts. */
 export interface TlsPair {
@@ -78,7 +79,8 @@ export class Listener {
       tls?: ServedCertificate | undefined
       timeout?: Partial<Timeouts>
       upgrader?: Upgrader
-      limiter?: AddressLimiter
+      limiter?: ConnectionLimiter
+      connectionRefused?: () => void
       tlsFailed?: () => void
     } = {},
   ) {
@@ -111,9 +113,17 @@ export class Listener {
       socket.once('close', () => this.#open--)
     })
     if (options.tlsFailed) this.#server.on('tlsClientError', options.tlsFailed)
-    const { limiter } = options
+    const { limiter, connectionRefused } = options
     // before the TLS handshake, which is the expensive part of a connection
-    if (limiter) this.#server.prependListener('connection', (socket: Socket) => limiter.enter(socket))
+    this.#server.prependListener('connection', (socket: Socket) => {
+      const address = socket.remoteAddress
+      // a peer that has disconnected has no address
+      const admission = address === undefined ? undefined : limiter?.admit(address)
+      if (typeof admission === 'function') socket.once('close', admission)
+      if (typeof admission !== 'string') return
+      connectionRefused?.()
+      socket.destroy()
+    })
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
     // Node would answer 417, which the API does not use; an unknown expectation is ignored
     this.#server.on('checkExpectation', serve)
@@ -126,9 +136,8 @@ export class Listener {
     }
   }
 
-  /** `listen` is `host:port`, `[v6]:port` or `:port`; returns the bound address (port 0 picks a free port). */
-  async start(listen: string, maxConnections: number): Promise<AddressInfo> {
-    const { host, port } = readListen(listen)
+  /** Returns the bound address. */
+  async start({ host, port }: Endpoint, maxConnections: number): Promise<AddressInfo> {
     this.limit(maxConnections)
     this.#server.listen({ host, port, backlog })
     await once(this.#server, 'listening')
@@ -246,10 +255,4 @@ const rejections: Record<string, [code: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The header fields are larger than 16 KiB.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['malformed_request', 'The chunk extensions are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
-}
-
-function readListen(text: string): { host: string | undefined; port: number } {
-  const [, host, port] = /^(.*):(\d{1,5})$/.exec(text) ?? []
-  if (host === undefined || Number(port) > 65_535) throw new Error(`${JSON.stringify(text)} is no host:port to listen on`)
-  return { host: host === '' || host === '*' ? undefined : host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
 }

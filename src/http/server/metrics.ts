@@ -17,20 +17,16 @@ export class CallMetrics {
   constructor({ metrics, underWay, waiting }: Deps) {
     this.#errors = metrics.counter(
       'http_errors_total',
-      'Errors answered, by their code: missing_key, invalid_key, insufficient_scope, rate_limited, storage_full, …',
+      'Error responses, by code: missing_key, invalid_key, insufficient_scope, rate_limited, storage_full, …',
       ['code'],
     )
     this.#limited = metrics.counter(
       'http_rate_limited_total',
-      'Calls that were too many, by what they were counted by: key, session, account, address, document, sign-in, callback',
+      'Rate-limited calls, by limit: key, session, account, address, document, sign-in, callback',
       ['policy'],
     )
-    metrics.gauge('http_requests_under_way', 'Requests that are being answered now, calls of wait among them', (gauge) =>
-      gauge.set(underWay()),
-    )
-    metrics.gauge('http_requests_waiting', 'Calls that wait now until it is the turn of their account', (gauge) =>
-      gauge.set(waiting()),
-    )
+    metrics.gauge('http_requests_under_way', 'Requests in progress, including calls of wait', (gauge) => gauge.set(underWay()))
+    metrics.gauge('http_requests_waiting', "Calls queued until their account's turn", (gauge) => gauge.set(waiting()))
   }
 
   /** Counts an error by its code, and by the rate limit if that refused the call. */
@@ -47,18 +43,16 @@ export class PortMetrics {
   readonly #crowded: Counter
 
   constructor(metrics: Metrics, connections: () => number, limit: () => number) {
-    this.#malformed = metrics.counter('http_malformed_total', 'What came and was no HTTP, by the code of the error', ['code'])
-    this.#handshakes = metrics.counter('http_tls_failures_total', 'TLS handshakes of the API that failed')
+    this.#malformed = metrics.counter('http_malformed_total', 'Invalid HTTP requests, by error code', ['code'])
+    this.#handshakes = metrics.counter('http_tls_failures_total', 'Failed TLS handshakes of the API')
     this.#crowded = metrics.counter(
       'http_crowded_total',
-      'Connections that were closed as one address had too many (http.max_connections_per_address)',
+      'Connections closed because one address had too many (http.max_connections_per_address)',
     )
-    metrics.gauge('http_connections', 'Connections of the API that are open now, sockets among them', (gauge) =>
-      gauge.set(connections()),
-    )
+    metrics.gauge('http_connections', 'Open connections of the API, including WebSockets', (gauge) => gauge.set(connections()))
     metrics.gauge(
       'http_connections_limit',
-      'Connections that each listener of the API takes at most, sockets not counted (http.max_connections)',
+      'Maximum number of connections of each listener of the API, not counting WebSockets (http.max_connections)',
       (gauge) => gauge.set(limit()),
     )
   }
@@ -67,7 +61,7 @@ export class PortMetrics {
     this.#malformed.labels(code).inc()
   }
 
-  readonly addressLimited = (): void => this.#crowded.inc()
+  readonly connectionRefused = (): void => this.#crowded.inc()
 
   readonly tlsFailed = (): void => this.#handshakes.inc()
 }

@@ -3,11 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
 import { newId } from '../../core/ids.ts'
+import { ConnectionLimiter } from '../../net/connection-limiter.ts'
+import type { Endpoint } from '../../net/listen.ts'
 import { canonicalAddress, Networks } from '../../net/networks.ts'
 import { Api } from '../api.ts'
 import type { ApiDeps, ApiSettings } from '../types.ts'
 import type { RateLimits } from '../admission.ts'
-import { type AddressLimit, AddressLimiter } from './address-limiter.ts'
 import { PortMetrics } from './metrics.ts'
 import { metricsHandler, type MetricsSettings } from './health.ts'
 import { type RejectRequest, Listener, type ServedCertificate, type Upgrader } from './listener.ts'
@@ -16,9 +17,9 @@ import { rateLimitHeaders } from '../rate.ts'
 import { securityHeaders } from './security-headers.ts'
 
 export interface HttpSettings extends RateLimits {
-  /** `host:port` of plain HTTP; left out: none. */
-  listen?: string | undefined
-  tls?: (ServedCertificate & { listen: string }) | undefined
+  /** Where plain HTTP is served; left out: nowhere. */
+  listen?: Endpoint | undefined
+  tls?: (ServedCertificate & { listen: Endpoint }) | undefined
   public_url: string
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
   trusted_proxies: readonly string[]
@@ -58,22 +59,29 @@ export class HttpServer {
   readonly #deps: HttpDeps
   readonly #api: Api
   readonly #listeners: Listener[] = []
-  readonly #limiter: AddressLimiter
+  readonly #limiter: ConnectionLimiter
   readonly #metrics: PortMetrics
   #addresses: Addresses = {}
   #settings: HttpSettings
+  #uncounted: Networks
   #secure: Listener | undefined
 
   constructor(deps: HttpDeps) {
     const { settings, clock = systemClock, hasSpace = () => true, origin = () => settings.public_url } = deps
     this.#deps = deps
     this.#settings = settings
+    this.#uncounted = new Networks(settings.uncounted)
     this.#metrics = new PortMetrics(
       deps.metrics,
       () => this.#listeners.reduce((sum, listener) => sum + listener.connections, 0),
       () => this.#settings.max_connections,
     )
-    this.#limiter = new AddressLimiter(addressLimit(settings), this.#metrics.addressLimited)
+    this.#limiter = new ConnectionLimiter(() => ({
+      // of all addresses together, each listener counts its own
+      max_connections: Infinity,
+      max_connections_per_address: this.#settings.max_connections_per_address,
+      uncounted: this.#uncounted,
+    }))
     this.#api = new Api({ ...deps, clock, hasSpace, origin, public_url: settings.public_url }, apiSettings(settings))
   }
 
@@ -94,7 +102,7 @@ export class HttpServer {
   /** Opens only the control socket, for a box that is open and not started. Throws when it cannot be created. */
   async startControlSocket(): Promise<void> {
     const { control } = this.#settings
-    if (control === undefined) throw new Error('There is no socket to answer on.')
+    if (control === undefined) throw new Error('The connection has no socket.')
     const listener = this.#listener(this.#api.operatorHandler, {})
     await listener.startAt(control)
     this.#listeners.push(listener)
@@ -116,7 +124,7 @@ export class HttpServer {
   async reload(settings: HttpSettings): Promise<void> {
     this.#api.reload(apiSettings(settings))
     this.#settings = settings
-    this.#limiter.setLimit(addressLimit(settings))
+    this.#uncounted = new Networks(settings.uncounted)
     this.renew()
     for (const listener of this.#listeners) listener.limit(settings.max_connections)
   }
@@ -153,22 +161,19 @@ export class HttpServer {
       const peer = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''
       const rateLimit = this.#api.count(canonicalAddress(peer) ?? '')
       this.#metrics.malformed(code)
-      this.#deps.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
+      this.#deps.log.info({ request_id: requestId, status: 400, code }, 'invalid HTTP request')
       const body = errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId)
       return { body, requestId, headers: rateLimit ? rateLimitHeaders(rateLimit) : {} }
     }
-    return new Listener(handler, reject, { ...options, limiter: this.#limiter, tlsFailed: this.#metrics.tlsFailed })
+    const { tlsFailed, connectionRefused } = this.#metrics
+    return new Listener(handler, reject, { ...options, limiter: this.#limiter, tlsFailed, connectionRefused })
   }
 
-  async #listen(listener: Listener, address: string, maxConnections: number): Promise<AddressInfo> {
-    const bound = await listener.start(address, maxConnections)
+  async #listen(listener: Listener, endpoint: Endpoint, maxConnections: number): Promise<AddressInfo> {
+    const bound = await listener.start(endpoint, maxConnections)
     this.#listeners.push(listener)
     return bound
   }
-}
-
-function addressLimit(settings: HttpSettings): AddressLimit {
-  return { perAddress: settings.max_connections_per_address, trusted: new Networks(settings.uncounted) }
 }
 
 function apiSettings(settings: HttpSettings): ApiSettings {

@@ -107,9 +107,13 @@ export class Upgrades {
     checkRequest(request)
     const { origin } = request.headers
     if (origin !== undefined && !this.#deps.origins().includes(origin)) {
-      throw new Fault('forbidden', 'Pages of this origin may not open sockets here; http.cors_origins lists those that may.', {
-        code: 'origin_not_allowed',
-      })
+      throw new Fault(
+        'forbidden',
+        'Pages of this origin may not open WebSockets here; http.cors_origins lists the allowed origins.',
+        {
+          code: 'origin_not_allowed',
+        },
+      )
     }
     const query = readQuery(readTarget(request.url ?? '').search)
     const user_agent = request.headers['user-agent'] ?? ''
@@ -121,7 +125,10 @@ export class Upgrades {
     const error = rateLimit && rateLimit.retryAfter > 0 ? tooMany(rateLimit) : thrown
     const problem = problemOf(error)
     if (!(thrown instanceof Fault)) {
-      this.#deps.log.error({ request_id: call.requestId, route: call.route, err: thrown }, 'a request failed on our side')
+      this.#deps.log.error(
+        { request_id: call.requestId, route: call.route, err: thrown },
+        'request failed with an internal error',
+      )
     }
     const body = errorBody(problem, call.requestId)
     const headers = {

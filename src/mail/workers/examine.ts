@@ -186,7 +186,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     const isRefused = suspect && (await judged).action === 'reject'
     const mark: { stalled?: true } = {}
     const read = isRefused
-      ? Promise.resolve(headerOnly(raw, 'refused unread'))
+      ? Promise.resolve(headerOnly(raw, 'rejected without reading'))
       : withStallCheck(readers.parse(raw)).catch((error: unknown) => {
           Object.assign(mark, stalledFlag(error))
           return headerOnly(raw, reasonOf(error))

@@ -142,7 +142,7 @@ export class Examiner {
     clearInterval(this.#watch)
     const inSlots = [...this.#slots, ...this.#quarantine].flatMap(({ jobs }) => jobs)
     const left = [...this.#queue.clear(), ...this.#suspects.clear(), ...inSlots]
-    if (left.length > 0) this.#log?.warn({ messages: left.length }, 'The workers stop before all messages were read')
+    if (left.length > 0) this.#log?.warn({ messages: left.length }, 'The workers stopped before all messages were examined')
     for (const job of left) job.abandoned()
     await Promise.all([...this.#slots, ...this.#quarantine].map((slot) => slot.dismiss()))
   }
@@ -190,7 +190,7 @@ export class Examiner {
 
   #stalled({ envelope, raw }: ExamineJob) {
     this.counters.killed += 1
-    this.#log?.warn({ session: envelope?.session, octets: raw.length }, 'A message was given up: reading it never ended')
+    this.#log?.warn({ session: envelope?.session, octets: raw.length }, 'message not parsed: the parser did not finish')
   }
 
   /** Starts the workers with the first message, to save memory and startup time. */
@@ -295,7 +295,7 @@ export class Examiner {
     for (const job of suspects.toSorted((one, other) => one.raw.length - other.raw.length)) {
       this.#log?.warn(
         { why, session: job.envelope?.session, octets: job.raw.length, alone: job.suspect },
-        'A worker ended over a message',
+        'worker crashed on a message',
       )
       if (job.suspect || isSettled(job, why, begun.length) || this.#suspects.sizeOf(suspectKey(job)) >= this.#maxPerWorker) {
         this.counters.killed += 1
@@ -321,7 +321,7 @@ export class Examiner {
 
   /** When no worker starts, mail is still accepted, unparsed and marked as such. */
   #failAll(why: EndReason) {
-    this.#log?.error({ why, messages: this.waiting }, 'No worker starts; messages are kept unread')
+    this.#log?.error({ why, messages: this.waiting }, 'no worker could be started; messages are stored unparsed')
     for (const job of [...this.#queue.clear(), ...this.#suspects.clear()]) job.killed(why)
   }
 

@@ -6,7 +6,7 @@ import type { Examiner } from './examiner.ts'
 export function examinerMetrics(metrics: Metrics, examiner: Examiner, queries: Record<string, DnsTally>): void {
   metrics.counted(
     'pillarbox_dns_queries_total',
-    'DNS queries: of the checks of incoming mail, of block lists (mail.dnsbl), and of outbound delivery',
+    'DNS queries of the checks of incoming mail, of block lists (mail.dnsbl), and of outbound delivery',
     () =>
       Object.entries(queries).flatMap(([use, tally]) =>
         [...tally.counts()].map(([result, count]): [{ use: string; result: string }, number] => [{ use, result }, count]),

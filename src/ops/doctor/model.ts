@@ -16,7 +16,7 @@ export interface Line {
 }
 
 const shape = {
-  name: z.string().meta({ description: 'which check: config, disk, mx, … (docs/doctor.md)' }),
+  name: z.string().meta({ description: 'which check: config, disk, mx, … (docs/troubleshooting.md)' }),
   subject: z.string().meta({ description: 'of what: a path, a domain, an address' }),
   status: Status,
   message: z.string().meta({ description: 'what was found' }),

@@ -1,33 +1,38 @@
+import type { Plan } from '../../accounts/plan.ts'
 import type { Config } from '../../config.ts'
 import { iso } from '../../core/clock.ts'
 import { type CronJob, sweep } from '../../core/cron.ts'
 import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
+import { Quota, type QuotaSettings } from '../../mail/quota.ts'
 import type { Module, ModuleBasis } from '../../module.ts'
 import { type Clearing, Remains } from './remains.ts'
-import { type StorageSettings, Stores } from './storage.ts'
 import { Trash } from './trash.ts'
 import * as z from 'zod'
 import { Id } from '../../core/shapes.ts'
+
+interface Deps extends ModuleBasis {
+  plan: Plan
+}
 
 /** Retention: the trash, data of deleted identities, the log, and the disk space these release. */
 export class RetentionModule implements Module {
   readonly name = 'retention'
   readonly routes: AnyRoute[] = []
   readonly trash: Trash
-  readonly stores: Stores
-  readonly #deps: ModuleBasis
+  readonly quota: Quota
+  readonly #deps: Deps
   readonly #remains: Remains
   readonly #stopping = new AbortController()
   #reclaiming: Promise<void> | undefined
   #times: Config['retention']
 
-  constructor(deps: ModuleBasis) {
+  constructor(deps: Deps) {
     const { config } = deps
     this.#deps = deps
     this.#times = config.retention
     this.trash = new Trash({ ...deps, time: config.retention.trash })
-    this.stores = new Stores(this.trash, storageSettings(config))
+    this.quota = new Quota({ ...deps, trash: this.trash }, quotaSettings(config))
     this.#remains = new Remains({ ...deps, trash: this.trash })
   }
 
@@ -68,7 +73,7 @@ export class RetentionModule implements Module {
   reload(config: Config): void {
     this.#times = config.retention
     this.trash.reload(config.retention.trash)
-    this.stores.reload(storageSettings(config))
+    this.quota.reload(quotaSettings(config))
   }
 
   async #reclaim(): Promise<void> {
@@ -91,7 +96,7 @@ export class RetentionModule implements Module {
   }
 }
 
-function storageSettings({ mail }: Config): StorageSettings {
+function quotaSettings({ mail }: Config): QuotaSettings {
   return { quota: mail.quota, operator: `postmaster@${mail.domain}` }
 }
 

@@ -2,7 +2,7 @@ import { invalid } from '../../core/fault.ts'
 import { Turns } from '../../core/paced-work.ts'
 import { type Outside, Unreachable } from '../../net/outside.ts'
 import type { OutgoingAttachment } from './compose.ts'
-import type { FetchShare } from '../../net/fetch-limiter.ts'
+import type { WorkShare } from '../../net/work-limiter.ts'
 import { largestMessage, type NewAttachment } from '../model.ts'
 
 /** Timeout in milliseconds for all URLs of one message together. */
@@ -14,7 +14,7 @@ const maxBytes = Math.floor((largestMessage * 3 * 76) / (4 * 78))
 /** How URLs are fetched. */
 interface FetchOptions {
   outside: Outside
-  share: FetchShare
+  share: WorkShare
   signal: AbortSignal
 }
 
@@ -57,13 +57,10 @@ async function fetchEach(files: readonly RequestedFile[], max: number, options: 
 
 async function declared(input: NewAttachment, place: string, turns: Turns): Promise<OutgoingAttachment> {
   const { filename, content_type: type, content, url, content_id } = input
-  if ((content === undefined) === (url === undefined)) throw invalid(place, `${place} must have content or url, one of them.`)
-  if (unwritable.test(filename)) throw invalid(`${place}.filename`, `${place}.filename holds a control character.`)
+  if ((content === undefined) === (url === undefined)) throw invalid(place, `${place} must have either content or url.`)
+  if (unwritable.test(filename)) throw invalid(`${place}.filename`, `${place}.filename contains a control character.`)
   if (type !== undefined && !mediaType.test(type)) {
-    throw invalid(
-      `${place}.content_type`,
-      `${place}.content_type must be a media type such as application/pdf, and no multipart.`,
-    )
+    throw invalid(`${place}.content_type`, `${place}.content_type must be a media type such as application/pdf, not multipart.`)
   }
   const id = content_id?.replace(/^<(.*)>$/, '$1')
   if (id !== undefined && !/^[!-;=?-~]+$/.test(id)) {
@@ -81,7 +78,7 @@ async function declared(input: NewAttachment, place: string, turns: Turns): Prom
 async function decoded(text: string, param: string, turns: Turns): Promise<Buffer> {
   const bytes = Buffer.from(text, 'base64')
   if (await isEncoding(text, bytes, turns)) return bytes
-  const hint = text.startsWith('data:') ? 'without the data: before it' : 'padded, in one line, in the alphabet with + and /'
+  const hint = text.startsWith('data:') ? 'without a data: prefix' : 'padded, on one line, in the alphabet with + and /'
   throw invalid(param, `${param} is not base64 (RFC 4648), ${hint}.`, 'invalid_base64')
 }
 
@@ -103,14 +100,15 @@ async function fetched(
   param: string,
   { outside, share, signal, available, deadline }: FetchOptions & { available: number; deadline: number },
 ): Promise<{ type: string | undefined; body: Buffer }> {
-  if (deadline <= 0) throw invalid(param, `${param} was not fetched: all together took more than ${timeout / 1000} s.`)
+  if (deadline <= 0)
+    throw invalid(param, `${param} was not fetched: all attachments together took more than ${timeout / 1000} s.`)
   try {
     const { status, headers, body } = await outside.get(url, { signal, limit: available, deadline, take: share.reserve })
     if (status !== 200) throw new Unreachable(`it answered ${status}`)
     const [encoding = 'identity'] = [headers['content-encoding']].flat()
     // decompressed it could be a thousand times as large
     if (encoding.toLowerCase() !== 'identity')
-      throw new Unreachable(`it is packed (${encoding.slice(0, 40)}), which was not asked for`)
+      throw new Unreachable(`it is compressed (${encoding.slice(0, 40)}), which was not requested`)
     return { type: [headers['content-type']].flat()[0], body }
   } catch (error) {
     if (error instanceof Unreachable) throw invalid(param, `${param} could not be fetched: ${error.message}.`, 'url_unreachable')

@@ -6,7 +6,7 @@ import { compose, type Composed, type Draft, type Origin } from './compose.ts'
 import type { ComposeResult, ComposeJob } from './compose-worker.ts'
 
 /** Characters of texts and bytes of enclosed messages from which a message is composed in a thread: some milliseconds of work. */
-const large = 256 * 1024
+const large = 64 * 1024
 
 /** The worker thread of a composer. */
 export interface ComposeThread {
@@ -115,7 +115,7 @@ export class Composer {
   /** The thread has ended or must end: its message is refused. */
   #fail(why: string): void {
     this.#end()
-    if (this.#current) this.#log.warn({ why, octets: sizeOf(this.#current.draft) }, 'The composer ended over a message')
+    if (this.#current) this.#log.warn({ why, octets: sizeOf(this.#current.draft) }, 'composer crashed on a message')
     this.#finish({ failure: composeFailed() })
   }
 
@@ -153,7 +153,7 @@ function transferable(octets: Buffer): Uint8Array<ArrayBuffer> {
 }
 
 function composeFailed(): Fault {
-  return new Fault('internal_error', 'The message could not be composed. Send its text in a simpler form, or as an attachment.', {
+  return new Fault('internal_error', 'The message could not be composed. Simplify its text, or send it as an attachment.', {
     code: 'not_composed',
   })
 }

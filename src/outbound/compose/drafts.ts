@@ -3,7 +3,7 @@ import { type Clock, day } from '../../core/clock.ts'
 import type { Outside } from '../../net/outside.ts'
 import type { Draft, MessageContent } from './compose.ts'
 import { attachmentsOf } from './attachments.ts'
-import type { FetchShare } from '../../net/fetch-limiter.ts'
+import type { WorkShare } from '../../net/work-limiter.ts'
 import { headerFields, messageIds, requireWritable } from './header-fields.ts'
 import type { NewEmail, NewForward, NewReply } from '../model.ts'
 import { recipientAddress } from './recipients.ts'
@@ -38,14 +38,14 @@ export class Drafts {
   }
 
   /** Reads the content of a request, without recipients, time and the message it answers. Throws Fault invalid_request. */
-  async read(input: SendRequest, share: FetchShare, signal: AbortSignal): Promise<MessageContent> {
+  async read(input: SendRequest, share: WorkShare, signal: AbortSignal): Promise<MessageContent> {
     const { fields, known } = headerFields(input.headers)
     const subject = one(input.subject, known.subject, 'subject') ?? ''
     requireWritable(subject, 'subject')
     const replyTo = one(input.reply_to, known['reply-to'], 'reply_to')
     const inReplyTo = known['in-reply-to']
     const ids = inReplyTo === undefined ? [] : messageIds(inReplyTo, 'headers.In-Reply-To')
-    if (ids.length > 1) throw invalid('headers.In-Reply-To', 'A message answers one other; name one.')
+    if (ids.length > 1) throw invalid('headers.In-Reply-To', 'A message can reply to only one other.')
     return {
       subject,
       text: textOf(input),
@@ -73,14 +73,14 @@ export class Drafts {
 
 function textOf({ body, body_text }: SendRequest): string | null {
   if (body !== undefined && body_text !== undefined && body !== body_text) {
-    throw invalid('body', 'body and body_text mean the same; give one of them.')
+    throw invalid('body', 'body and body_text mean the same; send only one of them.')
   }
   return body_text ?? body ?? null
 }
 
 function one<Value>(parameter: Value | undefined, field: string | undefined, name: string): Value | string | undefined {
   if (parameter === undefined || field === undefined) return parameter ?? field
-  throw invalid(name, `${name} is given twice, as a parameter and in headers.`)
+  throw invalid(name, `${name} is set twice, as a parameter and in headers.`)
 }
 
 function automatic(value: string | undefined): Draft['auto_submitted'] {

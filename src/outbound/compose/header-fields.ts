@@ -22,8 +22,8 @@ export function headerFields(given: Record<string, string> = {}): { fields: { na
   for (const [name, value] of Object.entries(given)) {
     const param = placeOf(['headers', name])
     if (!/^[!-9;-~]{1,76}$/.test(name))
-      throw invalid(param, `${JSON.stringify(name.slice(0, 128))} is no name of a header field.`)
-    if (own.test(name)) throw invalid(param, `${name} is written by the box itself; leave it out.`, 'header_refused')
+      throw invalid(param, `${JSON.stringify(name.slice(0, 128))} is not a valid header field name.`)
+    if (own.test(name)) throw invalid(param, `${name} is set by the box; leave it out.`, 'header_refused')
     requireWritable(value, param)
     // words of encoded text are short, others stay as they are
     if (
@@ -32,11 +32,11 @@ export function headerFields(given: Record<string, string> = {}): { fields: { na
         .split(/[\t ]/)
         .some((word) => word.length >= 900)
     )
-      throw invalid(param, `${param} has a word of 900 characters or more; a line cannot hold it.`)
+      throw invalid(param, `${param} contains a word of 900 characters or more, too long for a line.`)
     const special = known.find((one) => one === name.toLowerCase())
     if (special === undefined) fields.push({ name, value: value.replaceAll(/[ \t]+/g, ' ').trim() })
     else if (found[special] === undefined) found[special] = value
-    else throw invalid(param, `${name} is given twice.`)
+    else throw invalid(param, `${name} appears twice.`)
   }
   return { fields, known: found }
 }
@@ -45,7 +45,7 @@ function requireWithinLimits(given: Record<string, string>): void {
   const entries = Object.entries(given)
   const octets = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0)
   if (entries.length <= limits.fields && octets <= limits.octets) return
-  const message = `headers can hold at most ${limits.fields} fields and ${limits.octets} octets together; here are ${entries.length} and ${octets}.`
+  const message = `headers can have at most ${limits.fields} fields and ${limits.octets} bytes in total; this has ${entries.length} and ${octets}.`
   throw invalid('headers', message, 'headers_too_large')
 }
 
@@ -55,7 +55,7 @@ export function requireWritable(value: string, param: string): void {
   if (!/[\0-\x08\x0a-\x1f\x7f]/.test(value)) return
   throw invalid(
     param,
-    `${param} holds a line break or another control character; a header field is one line.`,
+    `${param} contains a line break or another control character; a header field is one line.`,
     'header_injection',
   )
 }

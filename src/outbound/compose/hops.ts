@@ -10,7 +10,7 @@ export function requireFewHops(raw: Buffer, param: string): void {
   if (hops <= maxHops) return
   throw invalid(
     param,
-    `The message has passed ${hops} servers, more than ${maxHops}: it goes in a circle and is not sent on.`,
+    `The message has passed ${hops} servers, more than ${maxHops}: this is a mail loop, and it is not relayed.`,
     'too_many_hops',
   )
 }

@@ -97,7 +97,7 @@ export class SendLimits {
     const first = full.times.map((row) => row.first).toSorted()[0]
     throw new Fault(
       'rate_limited',
-      `${subjectName} has had ${max} automatic replies in this conversation within a day; two programs may be answering each other.`,
+      `${subjectName} has had ${max} automatic replies in this conversation within a day; this may be a mail loop between two programs.`,
       { code: 'automatic_replies', retryAfter: seconds(first === undefined ? day : Date.parse(first) + day - this.#clock.now()) },
     )
   }
@@ -125,7 +125,7 @@ export class SendLimits {
   ): Promise<void> {
     if (max === 0) return
     if (added > max)
-      throw invalid('to', `${subjectName} may send to ${max} recipients an hour (${setting}), and here are ${added}.`)
+      throw invalid('to', `${subjectName} may send to ${max} recipients an hour (${setting}), and this message has ${added}.`)
     const sent = await sentIn(reader, subject, hourOf(at), hourOf(at + hour))
     if (sent + added <= max) return
     throw new Fault('rate_limited', `${subjectName} may send to ${max} recipients an hour (${setting}).`, {

@@ -13,7 +13,7 @@ import type { Examiner } from '../../mail/workers/examiner.ts'
 import type { Examination } from '../../mail/types.ts'
 import type { Email, Envelope } from '../../mail/model.ts'
 import type { StoredMessage, OutgoingEmails } from '../../mail/outgoing.ts'
-import type { Trash } from '../../ops/retention/trash.ts'
+import type { Quota } from '../../mail/quota.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 import type { Draft, MessageContent } from './compose.ts'
 import type { Composer } from './composer.ts'
@@ -30,10 +30,6 @@ import type { Suppressions } from '../suppressions.ts'
 export interface OutboxSettings {
   mode: 'direct' | 'relay' | 'none'
   relays: readonly { domains: readonly string[] }[]
-  /** Bytes of mail that one identity may store, and the operator ten times as many; 0 is no limit. */
-  quota: number
-  /** The operator's own address. */
-  operator: string
 }
 
 interface Deps {
@@ -49,7 +45,7 @@ interface Deps {
   suppressions: Suppressions
   limits: SendLimits
   plan: Plan
-  trash: Trash
+  quota: Quota
   signer: DkimSigner
   settings: OutboxSettings
 }
@@ -124,7 +120,7 @@ export class Outbox {
     const { raw, head, whole } = await composer.compose(owner.account_id, draft, { name: owner.name, at })
     if (raw.length + head.length > largestMessage) {
       const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'
-      throw invalid(param, `The message has ${raw.length} octets; ${largestMessage} (25 MiB) can be sent.`, 'message_too_large')
+      throw invalid(param, `The message has ${raw.length} bytes; the limit is ${largestMessage} (25 MiB).`, 'message_too_large')
     }
     const email = await this.#post({ ...draft, caller, owner, raw, head, whole })
     release(whole)
@@ -137,8 +133,8 @@ export class Outbox {
     const { clock, examiner } = this.#deps
     requireFewHops(raw, 'raw')
     const octets = await prepareRaw(raw, { now: clock.now(), domain: domainOf(from) })
-    if (octets.length > largestMessage) throw invalid('raw', 'The message has more than 25 MiB.', 'message_too_large')
-    if (addresses.length > maxRecipients) throw invalid('to', `A message can go to ${maxRecipients} recipients.`)
+    if (octets.length > largestMessage) throw invalid('raw', 'The message is larger than 25 MiB.', 'message_too_large')
+    if (addresses.length > maxRecipients) throw invalid('to', `A message can have at most ${maxRecipients} recipients.`)
     const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
     const addressees = addresseesOf(addresses, examined)
     await this.#require(owner, from, addressees, null)
@@ -159,7 +155,7 @@ export class Outbox {
     const outside = addressees.filter(({ address }) => !domains.receives(domainOf(address.address)))
     const unreachable = outside.find(({ address }) => !this.#leaves(domainOf(address.address)))
     if (unreachable) {
-      const why = 'this box sends no mail to others (outbound.mode is none).'
+      const why = 'outgoing mail is disabled (outbound.mode is none).'
       throw invalid(unreachable.field, `${unreachable.address.address} is not on this box, and ${why}`, 'outbound_off')
     }
     if (outside.length > 0) domains.requireSending(domainOf(from))
@@ -168,7 +164,7 @@ export class Outbox {
     if (suppressed.length > 0) {
       const field = addressees.find(({ address }) => suppressed.includes(address.address))?.field ?? 'to'
       const which = `${suppressed.join(', ')} ${suppressed.length === 1 ? 'is' : 'are'} suppressed`
-      throw invalid(field, `${which}: they bounced, complained, or asked for it (GET /v1/suppressions).`, 'recipient_suppressed')
+      throw invalid(field, `${which}: they bounced, complained, or unsubscribed (GET /v1/suppressions).`, 'recipient_suppressed')
     }
     const at = sendAt === null ? clock.now() : Date.parse(sendAt)
     await plan.require(database, owner.account_id, 'emails_sent', 1, at)
@@ -180,12 +176,13 @@ export class Outbox {
   }
 
   async #post(composed: ComposedEmail, known?: Examination): Promise<Email> {
-    const { database, clock, examiner, signer } = this.#deps
+    const { database, clock, examiner, signer, quota } = this.#deps
     const { caller, owner, from, raw, head, whole, addressees, send_at } = composed
     const examined = known ?? (await examiner.examine(raw, envelopeOf(from), owner.account_id))
     // a scheduled message is signed when it is sent, with the keys published then
     const signatures = send_at === null ? await signer.sign(domainOf(from), whole) : ''
-    await this.#freeQuota(owner, raw.length)
+    // whether that suffices is checked in the transaction
+    await quota.freeSpace(owner, raw.length, 'sent')
     return database.transaction(async (tx) => {
       const { keys, outgoing, limits, plan } = this.#deps
       // fetching attachments may have taken long
@@ -194,7 +191,7 @@ export class Outbox {
       const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)
-      requireQuota(row, raw.length, this.#settings)
+      quota.requireSent(row, raw.length)
       await plan.require(tx, owner.account_id, 'storage_bytes', raw.length)
       const addresses = addressees.map(({ address }) => address.address)
       const at = send_at === null ? clock.now() : Date.parse(send_at)
@@ -222,15 +219,6 @@ export class Outbox {
   #log({ id, message_id, from, size, send_at }: Email, addresses: string[]): void {
     const to = addresses.map((address) => loggable(address, 320))
     this.#deps.log.info({ email_id: id, message_id, from, to, size, send_at }, 'Message queued')
-  }
-
-  /** Purges the trash when the quota is short. Whether that suffices is checked in the transaction. */
-  async #freeQuota({ id, account_id, email, stored_bytes }: IdentityRow, octets: number): Promise<void> {
-    const { trash, plan, database } = this.#deps
-    const beyond = stored_bytes + octets - maxOf(email, this.#settings)
-    if (beyond > 0) await trash.freeBytes({ identity_id: id }, beyond)
-    const missing = octets - (await plan.available(database, account_id))
-    if (missing > 0) await trash.freeBytes({ account_id }, missing)
   }
 
   async #enqueue(
@@ -281,7 +269,7 @@ function envelopeOf(from: string): Envelope {
 
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {
   if (status === 'active') return
-  throw conflict(`${email} is suspended and sends nothing; PATCH its status to active first.`, { code: 'identity_suspended' })
+  throw conflict(`${email} is suspended and cannot send; PATCH its status to active first.`, { code: 'identity_suspended' })
 }
 
 /** Checked before encoding, which takes much longer than reading. Throws Fault invalid_request `message_too_large`. */
@@ -289,8 +277,8 @@ function requireBodySize({ text, html }: Draft): void {
   const [plain, rich] = [bytesOf(text ?? ''), bytesOf(html ?? '')]
   if (plain + rich <= largestBodies) return
   const param = plain > rich ? 'body_text' : 'body_html'
-  const why = `The text and HTML of the message are too long: with two octets for each line end they may have ${largestBodies} (10 MiB).`
-  throw invalid(param, `${why} Attach what is longer.`, 'message_too_large')
+  const why = `The text and HTML of the message are too long: the limit is ${largestBodies} bytes (10 MiB), with two bytes for each line end.`
+  throw invalid(param, `${why} Send longer text as an attachment.`, 'message_too_large')
 }
 
 /** Bytes of a text with CRLF for each line end; counting stops above the limit. */
@@ -301,18 +289,6 @@ function bytesOf(text: string): number {
     if (text.charCodeAt(at) === 0x0a && text.charCodeAt(at - 1) !== 0x0d) octets += 1
   }
   return octets
-}
-
-/** Bytes of mail that the identity of an address may store. */
-function maxOf(email: string, { quota, operator }: OutboxSettings): number {
-  return quota === 0 ? Infinity : email === operator ? 10 * quota : quota
-}
-
-function requireQuota({ email, stored_bytes }: IdentityRow, size: number, settings: OutboxSettings): void {
-  const max = maxOf(email, settings)
-  if (stored_bytes + size <= max) return
-  const why = `keeps ${stored_bytes} octets of mail, and this message would overrun ${max} (mail.quota)`
-  throw conflict(`${email} ${why}; delete some of its e-mails first.`, { code: 'mailbox_full' })
 }
 
 /** Each address of the envelope once, in the field of the header that names it. */

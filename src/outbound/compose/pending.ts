@@ -63,7 +63,7 @@ export class Pending implements Dispatcher {
       const rows = await this.#recipients(tx, emailId)
       const count = await this.#cancel(tx, email, rows)
       if (rows.length > 0 && count === rows.length) return
-      throw conflict(`This e-mail is ${email.status}; only one that no delivery was tried of can be cancelled.`, {
+      throw conflict(`This e-mail is ${email.status}; an e-mail can be cancelled only before the first delivery attempt.`, {
         code: 'not_cancellable',
       })
     })
@@ -143,7 +143,7 @@ export class Pending implements Dispatcher {
       sql`SELECT count(*) AS n FROM emails WHERE status = 'scheduled' AND ${createdBy} IN (${keys})`,
     )
     const failed = (error: unknown): void =>
-      this.#deps.log.error({ err: error }, 'what revoked keys scheduled could not be cancelled')
+      this.#deps.log.error({ err: error }, 'scheduled e-mails of revoked keys could not be cancelled')
     if (row!.n > 0) tx.afterCommit(() => void this.withdrawEnded().catch(failed))
     return row!.n
   }

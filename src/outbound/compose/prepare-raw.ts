@@ -14,8 +14,8 @@ const lf = 0x0a
  */
 export async function prepareRaw(raw: Buffer, { now, domain }: { now: number; domain: string }): Promise<Buffer> {
   const octets = await withLineEnds(raw)
-  if (octets.includes(0)) throw invalid('raw', 'The message holds a NUL.')
-  if (hasLongLine(octets)) throw invalid('raw', `The message has a line of more than ${longestLine} octets.`, 'line_too_long')
+  if (octets.includes(0)) throw invalid('raw', 'The message contains a NUL.')
+  if (hasLongLine(octets)) throw invalid('raw', `The message has a line of more than ${longestLine} bytes.`, 'line_too_long')
   const end = octets.indexOf('\r\n\r\n')
   const header = (end < 0 ? octets : octets.subarray(0, end + 2)).toString('latin1')
   const fields = header.split(/(?<=\r\n)(?![ \t])/)

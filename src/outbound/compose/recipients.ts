@@ -47,7 +47,7 @@ export function addresseesOf(input: Partial<Record<Field, string | (string | Add
   const [first] = wrong
   if (first) throw invalid(first.field, `${wrong.map(({ why }) => why).join('; ')}.`, 'invalid_recipient')
   if (count > maxRecipients) {
-    throw invalid('to', `A message can go to ${maxRecipients} recipients, and here are ${count}.`, 'too_many_recipients')
+    throw invalid('to', `A message can have at most ${maxRecipients} recipients; this one has ${count}.`, 'too_many_recipients')
   }
   return [...found.values()]
 }
@@ -69,20 +69,20 @@ function comparable(address: string): string {
 
 /** The address, or what is wrong with it. */
 function readAddress(text: string): Address | string {
-  if (/\p{Cc}/u.test(text)) return 'holds a control character'
+  if (/\p{Cc}/u.test(text)) return 'contains a control character'
   const named = splitName(text)
   const name = unquoted(named?.name ?? '')
   const bare = named?.address ?? text.trim()
   if (name === undefined || (!named && /[<>]/.test(text))) return 'is not written as Name <address>'
-  if (/[,;]/.test(bare)) return 'holds several addresses; give a list'
+  if (/[,;]/.test(bare)) return 'contains several addresses; send a list'
   const at = bare.lastIndexOf('@')
   if (at < 1) return 'is not an e-mail address such as ada@example.com'
   const local = bare.slice(0, at).normalize('NFC')
-  if (!atoms.test(local) || invisible.test(local)) return 'has a local part with characters that no address can have'
-  if (Buffer.byteLength(local) > 64) return 'has a local part of more than 64 octets'
+  if (!atoms.test(local) || invisible.test(local)) return 'has a local part with invalid characters'
+  if (Buffer.byteLength(local) > 64) return 'has a local part of more than 64 bytes'
   const domain = hostNameOf(bare.slice(at + 1))
-  if (domain === undefined || !domain.includes('.')) return 'has no domain that mail can be sent to'
-  if (Buffer.byteLength(local) + domain.length > 253) return 'is longer than the 254 octets of an address'
+  if (domain === undefined || !domain.includes('.')) return 'has no domain that can receive mail'
+  if (Buffer.byteLength(local) + domain.length > 253) return 'is longer than 254 bytes'
   return { address: `${local}@${domain}`, name }
 }
 

@@ -20,7 +20,7 @@ interface Deps {
   signer: DkimSigner
 }
 
-const gone = 'it is not scheduled any more'
+const gone = 'it is no longer scheduled'
 
 /**
  * Releases scheduled messages when they are due: signs them with the current keys (those of the day they were written may have left the DNS), and
@@ -42,7 +42,7 @@ export class Release implements Courier<ReleaseLoad> {
     const email = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id} AND status = 'scheduled'`)
     if (!email) return gone
     const octets = await outgoing.rawMessage(email)
-    if (!octets) throw new Error(`The octets of ${email_id} are gone.`)
+    if (!octets) throw new Error(`The raw bytes of ${email_id} are missing.`)
     const trace = `${await signer.sign(domainOf(email.from_address), octets)}${email.trace}`
     return database.transaction(async (tx) => {
       const row = await tx.get<{ account_id: string }>(
@@ -58,7 +58,7 @@ export class Release implements Courier<ReleaseLoad> {
   }
 
   async settle(tx: Transaction, { email_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
-    if (outcome === 'failed') await this.cancel(tx, { email_id }, 'it could not be signed; the log of the box says why')
+    if (outcome === 'failed') await this.cancel(tx, { email_id }, 'it could not be signed; see the log for the reason')
   }
 
   async cancel(tx: Transaction, { email_id }: Pick<ReleaseLoad, 'email_id'>, response: string): Promise<void> {

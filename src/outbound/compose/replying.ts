@@ -26,10 +26,7 @@ export function referencesTo({ email }: Original): Pick<Draft, 'in_reply_to' | '
 export function automaticAnswer({ email }: Original, input: Draft['auto_submitted']): Draft['auto_submitted'] {
   if (email.direction === 'outbound' || !email.automated) return input
   if (input !== 'no') return 'auto-replied'
-  throw invalid(
-    'auto_submitted',
-    'A program made the message this answers, so the answer is auto-replied; leave auto_submitted out.',
-  )
+  throw invalid('auto_submitted', 'A reply to an automatic message is auto-replied; leave auto_submitted out.')
 }
 
 /**
@@ -49,7 +46,7 @@ export function replyRecipients(
   if (email.direction === 'outbound') return { to: reachables(email.recipients.to), cc: reachables(others.cc) }
   const { mail_from } = JSON.parse(row.detail) as EmailDetail
   if (mail_from === '') {
-    throw conflict('This message has no sender: it is a bounce or a notice, and nobody reads an answer (RFC 3834 2).', {
+    throw conflict('This message has a null sender: it is a bounce or notification, and must not be replied to (RFC 3834 2).', {
       code: 'null_sender',
     })
   }
@@ -57,7 +54,7 @@ export function replyRecipients(
   const replyTo = unsigned || email.reply_to_verified !== false ? email.reply_to : null
   const name = replyTo === null || sameMailbox(replyTo, email.from) ? email.from_name : ''
   const author = reachable({ address: replyTo ?? email.from, name })
-  if (!author) throw conflict('This message names no address that an answer could go to.', { code: 'no_reply_address' })
+  if (!author) throw conflict('This message has no address to reply to.', { code: 'no_reply_address' })
   const isAuthor = ({ address }: Address): boolean => sameMailbox(address, author.address)
   const rest = (list: Address[]): Address[] => reachables(list).filter((one) => !isAuthor(one))
   return { to: [author, ...rest(others.to)], cc: rest(others.cc) }
@@ -69,7 +66,7 @@ function requireSigned({ authentication, verified_domain }: Email, others: { to:
     if (others[field].length === 0 || isVouchedFor(authentication, field)) continue
     const title = field === 'to' ? 'To' : 'Cc'
     throw conflict(
-      `The ${title} of this message is not signed by ${verified_domain}: whoever passed it on may have added addresses. Reply without reply_all and name them in cc, or set allow_unsigned.`,
+      `The ${title} of this message is not signed by ${verified_domain}: a forwarder may have added addresses. Reply without reply_all and name them in cc, or set allow_unsigned.`,
       { code: 'unsigned_recipients' },
     )
   }

@@ -1,6 +1,6 @@
 import { conflict, Fault, invalid } from '../../core/fault.ts'
 import { type Caller, insufficientScope, may } from '../../core/scopes.ts'
-import type { FetchLimiter } from '../../net/fetch-limiter.ts'
+import type { WorkLimiter } from '../../net/work-limiter.ts'
 import type { Identities, IdentityRow } from '../../identities/identities.ts'
 import type { Emails } from '../../mail/emails.ts'
 import type { Examiner } from '../../mail/workers/examiner.ts'
@@ -21,7 +21,7 @@ interface Deps {
   examiner: Examiner
   drafts: Drafts
   outbox: Outbox
-  fetches: FetchLimiter
+  fetches: WorkLimiter
 }
 
 const none: { to: Address[]; cc: Address[] } = { to: [], cc: [] }
@@ -146,7 +146,7 @@ export class SendService {
   async #attachments(accountId: string, { email, row }: Original): Promise<OutgoingAttachment[]> {
     const size = email.attachments.reduce((sum, one) => sum + one.size, 0)
     if (size > largestMessage)
-      throw invalid('as_attachment', 'The attachments of the message do not fit into 25 MiB.', 'message_too_large')
+      throw invalid('as_attachment', 'The attachments of the message exceed 25 MiB.', 'message_too_large')
     if (size === 0 && email.attachments.length === 0) return []
     const raw = await this.#deps.emails.rawMessage(row)
     const found: OutgoingAttachment[] = []
@@ -173,7 +173,7 @@ export class SendService {
       return await this.#original(caller, identityId, emailId)
     } catch (error) {
       if (error instanceof Fault && error.type === 'not_found') {
-        throw invalid('in_reply_to', `${emailId} is no e-mail of this identity.`)
+        throw invalid('in_reply_to', `${emailId} is not an e-mail of this identity.`)
       }
       throw error
     }
@@ -182,12 +182,12 @@ export class SendService {
 
 /** The fault of a reply without recipients, such as to an own message with blind copies only. */
 function noRecipients(): Fault {
-  const hint = 'The message names nobody that an answer could go to; give cc or bcc, or send a new one with in_reply_to.'
+  const hint = 'The message has no address to reply to; set cc or bcc, or send a new message with in_reply_to.'
   return conflict(hint, { code: 'no_reply_address' })
 }
 
 /** In-Reply-To and References must not be given twice. */
 function requireNoReferences({ references }: { references: string[] }, param: string): void {
   if (references.length === 0) return
-  throw invalid(param, 'In-Reply-To and References follow from the e-mail this refers to; leave them out of headers.')
+  throw invalid(param, 'In-Reply-To and References are set from the e-mail replied to; leave them out of headers.')
 }

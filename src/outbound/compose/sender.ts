@@ -38,8 +38,8 @@ export async function senderOf(
   if (input !== undefined) {
     const address = canonical(recipientAddress(input, 'from').address)
     if (await maySendFrom(identities, owner, address)) return address
-    const who = `${owner.email}, its aliases, and what it receives as the catch-all of a domain`
-    throw invalid('from', `${address} is not an address of this identity. It sends from ${who}.`, 'sender_not_allowed')
+    const who = `${owner.email}, its aliases, and the addresses of a domain whose catch-all it is`
+    throw invalid('from', `${address} is not an address of this identity. It can send from ${who}.`, 'sender_not_allowed')
   }
   if (!answered) return owner.email
   const address = mailboxOf(answered.direction === 'inbound' ? answered.to : answered.from)

@@ -39,7 +39,7 @@ export class AttemptBounds {
     const reserve = (): void => {
       if (this.#memory > 0 && this.#memory + size > maxMemory) {
         throw new Undelivered(
-          { outcome: 'deferred', response: 'too much mail is on its way; this one waits' },
+          { outcome: 'deferred', response: 'too much mail is being sent; this message waits' },
           { maxDelay: minute },
         )
       }
@@ -50,7 +50,7 @@ export class AttemptBounds {
       return await work(AbortSignal.any([signal, overdue.signal]), reserve)
     } catch (error) {
       if (overdue.signal.aborted && !signal.aborted && !(error instanceof Undelivered)) {
-        throw later(`no end within ${time / 1000} s`, '4.4.2')
+        throw later(`not finished within ${time / 1000} s`, '4.4.2')
       }
       throw error
     } finally {

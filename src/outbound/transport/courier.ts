@@ -87,7 +87,7 @@ export class MailCourier implements Courier<EmailLoad> {
     this.#bounds = new AttemptBounds(deps.timeout)
     this.#deliveries = deps.metrics.counter(
       'pillarbox_mail_deliveries_total',
-      'Attempts to deliver mail, by result and by how the way was encrypted: checked, unchecked, none (in the clear, or no server was spoken to)',
+      'Delivery attempts of mail, by result and encryption: checked (verified TLS), unchecked, none (no TLS, or no connection)',
       ['result', 'tls'],
     )
   }
@@ -143,7 +143,7 @@ export class MailCourier implements Courier<EmailLoad> {
     const recipient = await this.#deps.outgoing.recipient(recipient_seq, tx)
     if (recipient?.status !== 'failed') {
       const why = recipient ? `The delivery was ${recipient.status}` : 'The message was deleted'
-      throw conflict(`${why}: it is not tried again.`, { code: 'not_repeatable' })
+      throw conflict(`${why}: it is not retried.`, { code: 'not_repeatable' })
     }
     await this.#deps.outgoing.updateDelivery(tx, recipient, { status: 'queued' })
   }
@@ -192,7 +192,7 @@ export class MailCourier implements Courier<EmailLoad> {
 
   async #raw({ email }: QueuedEmail): Promise<Buffer> {
     const found = await this.#deps.outgoing.rawMessage(email)
-    if (!found) throw refused('the message is no longer there')
+    if (!found) throw refused('the message no longer exists')
     return found
   }
 
@@ -201,8 +201,8 @@ export class MailCourier implements Courier<EmailLoad> {
     const { recipient, account_id, identity_status } = queuedEmail
     const { suppressions, database } = this.#deps
     // the server accepted the message although we did not get its reply
-    if (recipient.status === 'bounced') throw refused('a bounce came for it meanwhile')
-    if (identity_status === 'deleted') throw refused('the identity that wrote it was deleted', { cancelled: true })
+    if (recipient.status === 'bounced') throw refused('a bounce was received in the meantime')
+    if (identity_status === 'deleted') throw refused('the identity that sent it was deleted', { cancelled: true })
     if (identity_status === 'suspended') throw later(suspended)
     if ((await suppressions.among(database, account_id, [recipient.address])).length > 0) {
       throw refused(`${recipient.address} is suppressed`, { enhanced_code: '5.7.1' })
@@ -212,9 +212,9 @@ export class MailCourier implements Courier<EmailLoad> {
     const ended = (await this.#attemptsOf(queuedEmail)).filter(({ number }) => number < attempt)
     const crashes = ended.map(({ outcome, answer }) => outcome === 'interrupted' && answer === null)
     const all = crashes.filter(Boolean).length
-    if (all >= maxCrashes.all) throw refused(`the box went down ${all} times over this message; it is set aside`)
+    if (all >= maxCrashes.all) throw refused(`the box crashed ${all} times while sending this message; it is not retried`)
     if (crashes.slice(-maxCrashes.running).every(Boolean)) {
-      throw later('the box went down time and again with this message on its way; it is tried apart from others')
+      throw later('the box crashed repeatedly while sending this message; it is retried alone')
     }
   }
 
@@ -256,7 +256,7 @@ export class MailCourier implements Courier<EmailLoad> {
         security: null,
       })
     }
-    return { ...accepted('taken by this box'), outcome: 'delivered', mx: transport().hostname, ip: null, tls: null }
+    return { ...accepted('accepted by this box'), outcome: 'delivered', mx: transport().hostname, ip: null, tls: null }
   }
 
   #count({ outcome, tls }: TransportAnswer): void {

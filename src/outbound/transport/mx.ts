@@ -239,7 +239,7 @@ export class MailExchangers {
     const usable = found.filter(({ exchange }) => exchange !== '' && exchange !== '.')
     if (usable.length === 0) return found
     const named = usable.filter(({ exchange }) => isIP(exchange.replace(/\.$/, '')) === 0)
-    if (named.length === 0) throw (view.failure = never(`the MX of ${domain} is an address, and must be a name`, '5.4.4'))
+    if (named.length === 0) throw (view.failure = never(`the MX of ${domain} is an address but must be a host name`, '5.4.4'))
     const own = named.find(({ exchange }) => normalized(exchange) === this.#settings.hostname)
     // RFC 5321 5.1: servers of the same or lower preference than this box would send it back
     const before = own ? named.filter(({ priority }) => priority < own.priority) : named
@@ -269,9 +269,9 @@ const exhausted = new Error('every server was tried')
 /** Converts an error of the library. An address that was left out explains why no server is left, unless the DNS itself failed. */
 function toUndelivered(error: unknown, domain: string, left: Undelivered | undefined): Undelivered {
   const { code, temporary } = error as { code?: unknown; temporary?: unknown }
-  if (code === 'ENULLMX') return never(`${domain} takes no mail (null MX, RFC 7505)`, '5.1.10')
+  if (code === 'ENULLMX') return never(`${domain} accepts no mail (null MX, RFC 7505)`, '5.1.10')
   if (temporary === true)
-    return later(`the DNS gave no answer about ${domain} (${typeof code === 'string' ? code : 'no code'})`, '4.4.3')
+    return later(`the DNS lookup of ${domain} failed (${typeof code === 'string' ? code : 'no code'})`, '4.4.3')
   if (left) return left
   if (isAbsent(error)) return never(`${domain} has no mail server and no address in the DNS`, '5.1.2')
   return later(error instanceof Error ? error.message.slice(0, 300) : 'no server was found', '4.4.4')
@@ -286,7 +286,7 @@ function forbidden(why: string): Undelivered {
 }
 
 function notAdmitted(domain: string): Undelivered {
-  return later(`no mail server of ${domain} is one that its MTA-STS policy names (RFC 8461)`, '4.7.0', 'policy')
+  return later(`no mail server of ${domain} matches its MTA-STS policy (RFC 8461)`, '4.7.0', 'policy')
 }
 
 /** A name for comparison: lower case, without a dot at the end. */

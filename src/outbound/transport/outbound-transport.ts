@@ -119,7 +119,7 @@ export class OutboundTransport {
         socket.destroy()
       }
     }
-    throw new Error(`no server of ${domain} took a connection`)
+    throw new Error(`no server of ${domain} accepted a connection`)
   }
 
   /** Sets the listener for the results of TLS sessions. */
@@ -142,7 +142,7 @@ export class OutboundTransport {
         return { outcome: error.permanent ? 'refused' : 'deferred', response: response ?? error.message, mx }
       }
       if (overdue.aborted && !signal.aborted) {
-        return { outcome: 'deferred', response: `no end within ${systemMailTimeout / 1000} s`, mx: null }
+        return { outcome: 'deferred', response: `not finished within ${systemMailTimeout / 1000} s`, mx: null }
       }
       throw error
     }
@@ -185,11 +185,11 @@ function outsideSettings({ allow_networks, dns }: OutboundSettings): OutsideSett
 /** Waits for the greeting of a server. Throws when its code is not 220 (RFC 5321 3.1). */
 async function greeted(socket: Socket, who: string, signal: AbortSignal): Promise<void> {
   const closed = once(socket, 'close', { signal }).then(() => {
-    throw new Error(`${who} hangs up without a word`)
+    throw new Error(`${who} closes the connection without a greeting`)
   })
   closed.catch(() => undefined)
   const [chunk] = (await Promise.race([once(socket, 'data', { signal }), closed])) as [Buffer]
   const said = chunk.toString('latin1').split(/\r?\n/, 1)[0]!
-  if (!said.startsWith('220')) throw new Error(`${who} says “${said.slice(0, 100)}”`)
+  if (!said.startsWith('220')) throw new Error(`${who} replies “${said.slice(0, 100)}”`)
   socket.write('QUIT\r\n')
 }

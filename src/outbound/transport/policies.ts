@@ -1,5 +1,5 @@
+import { parsePolicy, resolvePolicy, validateMx } from 'mailauth/lib/mta-sts.js'
 import { type Clock, day, iso, minute } from '../../core/clock.ts'
-import { trimBothEnds } from '../../core/text.ts'
 import type { Log } from '../../core/log.ts'
 import type { Outside } from '../../net/outside.ts'
 import { isAbsent, type Records } from '../../net/resolve.ts'
@@ -33,6 +33,7 @@ const maxCached = 10_000
 /** RFC 8461 3.3: at most 64 KiB, within a minute. */
 const largest = 64 * 1024
 const timeout = minute
+const maxLines = 1000
 
 /**
  * The MTA-STS policies of other domains. A policy stays in force until it expires, even when the DNS or the policy host do not answer: an attacker
@@ -90,12 +91,10 @@ export class Policies {
   async #id(domain: string): Promise<string | typeof unknown | undefined> {
     const { records, log } = this.#deps
     try {
-      const texts = (await records(`_mta-sts.${domain}`, 'TXT')).map((strings) => strings.join(''))
-      const [only, ...more] = texts.filter((text) => /^v=STSv1\s*(?:;|$)/.test(text))
-      return more.length === 0 ? /;\s*id=([a-zA-Z0-9]{1,32})\s*(?:;|$)/.exec(only ?? '')?.[1] : undefined
+      return (await resolvePolicy(domain, { resolver: (name) => records(name, 'TXT') })) || undefined
     } catch (error) {
-      if (isAbsent(error)) return undefined
-      log.info({ domain, err: error }, 'the DNS did not say whether there is an MTA-STS policy')
+      if (isAbsent(error) || (error as { code?: unknown }).code === 'multi_sts_records') return undefined
+      log.info({ domain, err: error }, 'the DNS lookup of the MTA-STS policy failed')
       return unknown
     }
   }
@@ -122,7 +121,7 @@ export class Policies {
       )
       return policy
     } catch (error) {
-      log.info({ domain, err: error }, 'an MTA-STS policy could not be fetched')
+      log.info({ domain, err: error }, 'MTA-STS policy could not be fetched')
       this.#failures.set(domain, fetchFailure(error))
       return undefined
     }
@@ -140,27 +139,18 @@ function fetchFailure(error: unknown): TlsFailure {
 }
 
 /** Reads a policy (RFC 8461 3.2); throws InvalidPolicy. */
-export function readPolicy(text: string): MtaStsPolicy {
-  const fields = text
-    .split(/\r?\n/)
-    .map((line) => /^([a-zA-Z0-9][\w.-]{0,31})[ \t]*:(.*)$/.exec(line))
-    .filter((field) => field !== null)
-    .map(([, name, value]) => [name!, trimBothEnds(value!, ' \t')] as const)
-  const first = (name: string): string | undefined => fields.find(([one]) => one === name)?.[1]
-  if (first('version') !== 'STSv1') throw new InvalidPolicy('the policy is of no version that is known')
-  const mode = first('mode')
-  if (mode !== 'enforce' && mode !== 'testing' && mode !== 'none') throw new InvalidPolicy('the policy has no mode')
-  const age = first('max_age') ?? ''
-  if (!/^\d{1,10}$/.test(age)) throw new InvalidPolicy('the policy has no max_age')
-  const mx = fields.filter(([name]) => name === 'mx').map(([, value]) => value.toLowerCase().replace(/\.$/, ''))
-  if (mode !== 'none' && mx.length === 0) throw new InvalidPolicy('the policy names no server')
-  return { mode, mx: mx.slice(0, 1000), max_age: Math.min(Number(age), 31_557_600) }
+function readPolicy(text: string): MtaStsPolicy {
+  // the parser compares each mx with all before it
+  if (text.split('\n', maxLines + 1).length > maxLines) throw new InvalidPolicy(`the policy has more than ${maxLines} lines`)
+  try {
+    const { mode, mx = [], maxAge } = parsePolicy(text)
+    return { mode, mx: mx.map((one) => one.replace(/\.$/, '')), max_age: maxAge! }
+  } catch (error) {
+    throw new InvalidPolicy((error as Error).message)
+  }
 }
 
-/** Whether a policy names the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
+/** Whether the patterns of a policy name the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
 export function policyNames({ mx }: Pick<MtaStsPolicy, 'mx'>, hostname: string): boolean {
-  const rest = hostname.slice(hostname.indexOf('.') + 1)
-  return mx.some(
-    (pattern) => pattern === hostname || (pattern.startsWith('*.') && pattern.slice(2) === rest && rest !== hostname),
-  )
+  return validateMx(hostname, { mode: 'enforce', mx }).valid
 }

@@ -25,13 +25,13 @@ export class Routing {
    */
   async to(domain: string, requireTls: boolean, despiteTls = false): Promise<Route> {
     if (isIP(domain) > 0 || !/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(domain))
-      throw never('the address has no domain but a literal', '5.1.3')
+      throw never('the address has an address literal instead of a domain', '5.1.3')
     const { mode, relay, relays } = this.#settings
     const special = relays.find(({ domains }) => domains.includes(domain))
     if (special) return this.#relayed(special, requireTls)
-    if (mode === 'none') throw later('no mail leaves this box (outbound.mode is none)')
+    if (mode === 'none') throw later('outgoing mail is disabled (outbound.mode is none)')
     if (mode === 'direct') return despiteTls ? this.#directWithoutPolicies(domain) : this.#direct(domain, requireTls)
-    if (!relay) throw later('there is no relay (outbound.relay), though outbound.mode is relay')
+    if (!relay) throw later('outbound.mode is relay, but outbound.relay is not set')
     return this.#relayed(relay, requireTls)
   }
 
@@ -39,12 +39,12 @@ export class Routing {
     const { port, hostname, mta_sts, dane } = this.#settings
     const found = mta_sts ? await this.#policies.of(domain) : undefined
     if (requireTls && found === 'unknown' && !dane)
-      throw later(`whether ${domain} has an MTA-STS policy is not known now`, '4.7.5')
+      throw later(`the MTA-STS policy of ${domain} could not be determined`, '4.7.5')
     const policy = found === 'unknown' ? undefined : found
     const enforced = policy?.mode === 'enforce' ? policy : undefined
     // RFC 8689 4.2.1: a certificate for an insecure MX name proves nothing
     if (requireTls && !enforced && !dane) {
-      throw never(`${domain} publishes no MTA-STS policy in force, so nothing vouches for its server (RFC 8689)`, '5.7.30')
+      throw never(`${domain} has no enforced MTA-STS policy, so its server cannot be authenticated (RFC 8689)`, '5.7.30')
     }
     const level: TlsLevel = enforced || requireTls ? 'checked' : 'opportunistic'
     return {
@@ -69,7 +69,7 @@ export class Routing {
   }
 
   #relayed({ host, port, tls, user, password }: Relay, requireTls: boolean): Route {
-    if (requireTls && tls === 'none') throw never(`the way out is ${host} without TLS`, '5.7.30')
+    if (requireTls && tls === 'none') throw never(`the relay ${host} is used without TLS`, '5.7.30')
     const login = user !== undefined && tls !== 'none' ? { user, password: password ?? '' } : undefined
     return {
       target: { domain: host, host, port },

@@ -131,11 +131,11 @@ export class SmtpClientSession implements Server {
     const head = octets.subarray(0, headLength(octets))
     const international = !isPlain(from) || !isPlain(to) || !isAscii(head)
     if (international && !can.includes('SMTPUTF8')) {
-      throw never(`${this.hostname} takes no addresses beyond ASCII (SMTPUTF8, RFC 6531)`, '5.6.7')
+      throw never(`${this.hostname} does not accept non-ASCII addresses (SMTPUTF8, RFC 6531)`, '5.6.7')
     }
     // RFC 6152 3: such octets never go where they were not offered, and what is signed is not converted
     if (!isAscii(octets) && !can.includes('8BITMIME')) {
-      throw never(`${this.hostname} takes no octets beyond ASCII (8BITMIME, RFC 6152)`, '5.6.3')
+      throw never(`${this.hostname} does not accept 8-bit data (8BITMIME, RFC 6152)`, '5.6.3')
     }
     const envelope = {
       from,
@@ -184,7 +184,7 @@ export class SmtpClientSession implements Server {
   }
 
   async #login({ user, password }: { user: string; password: string }, signal: AbortSignal): Promise<void> {
-    if (this.tls === null) throw later(`${this.hostname} offers no TLS, and without it nobody logs in`, '4.7.11')
+    if (this.tls === null) throw later(`${this.hostname} offers no TLS, which authentication requires`, '4.7.11')
     const method = { user, pass: password }
     await wait<boolean>(this.#connection, signal, (done) => this.#connection.login(method, done)).catch((error: unknown) => {
       if (signal.aborted) throw error
@@ -238,7 +238,7 @@ function openingFailure(error: unknown, connection: SMTPConnection, level: TlsLe
     const answer = refusal(response, 'greeting')
     return answer.answer.smtp_code === null ? later(answer.message, '4.4.2', 'connect') : ofThisServer(answer)
   }
-  return later(`it did not greet as a mail server does: ${message.slice(0, 200)}`, '4.4.2', 'connect')
+  return later(`it did not send a valid SMTP greeting: ${message.slice(0, 200)}`, '4.4.2', 'connect')
 }
 
 /** A refusal in the greeting concerns only this server: another one of the domain may accept. */
@@ -249,10 +249,10 @@ function ofThisServer({ answer, maxDelay }: Undelivered): Undelivered {
 function sendingFailure(error: unknown, hostname: string): Undelivered {
   const { code, response, command, message } = error as Failure
   if (code === 'EMESSAGE' && response === undefined && message.startsWith('Message size')) {
-    return never(`the message is larger than ${hostname} takes`, '5.3.4')
+    return never(`the message is larger than ${hostname} accepts`, '5.3.4')
   }
   if (response !== undefined) return refusal(response, stages[command ?? ''] ?? 'data')
-  return later(`the connection was lost before there was an answer: ${message.slice(0, 200)}`, '4.4.2')
+  return later(`the connection was lost before a reply: ${message.slice(0, 200)}`, '4.4.2')
 }
 
 const stages: Record<string, Stage> = { 'MAIL FROM': 'mail', 'RCPT TO': 'rcpt', DATA: 'data' }
@@ -266,7 +266,7 @@ function requireDane(socket: TLSSocket, prove: ServerConnection['verify']): void
   const chain: { raw: Buffer }[] = []
   for (let one = socket.getPeerX509Certificate(); one && chain.length < 10; one = one.issuerCertificate) chain.push(one)
   const [leaf, ...issuers] = chain
-  const wrong = leaf && prove ? prove(leaf, issuers) : new Error('it showed no certificate')
+  const wrong = leaf && prove ? prove(leaf, issuers) : new Error('it presented no certificate')
   if (!wrong) return
   const why = wrong.message.slice(0, 300)
   throw tlsFailed(why, { type: 'validation-failure', reason: why })

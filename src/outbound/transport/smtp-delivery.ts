@@ -102,7 +102,7 @@ export class SmtpDelivery {
         try {
           if (copy.require_tls && !isAuthenticated(target, opened)) {
             opened.socket.destroy()
-            throw never(`neither a policy nor the DNS vouches for ${opened.hostname} (RFC 8689)`, '5.7.30')
+            throw never(`${opened.hostname} is authenticated neither by a policy nor by the DNS (RFC 8689)`, '5.7.30')
           }
           return await this.#requireKnownTls(target, await this.#openSession(opened, destination, signal))
         } catch (error) {
@@ -133,7 +133,7 @@ export class SmtpDelivery {
     }
     session.leave()
     throw later(
-      `${session.hostname} had TLS with a good certificate before and has none now; mail waits for a day`,
+      `${session.hostname} had TLS with a valid certificate before and has none now; mail is deferred for a day`,
       '4.7.5',
       'tls',
     )

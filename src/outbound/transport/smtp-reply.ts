@@ -28,7 +28,7 @@ export function readReply(text: string): { code: number; enhanced: string | null
 /** The failure that a 4xx or 5xx reply means. */
 export function refusal(reply: string, stage: Stage): Undelivered {
   const { code, enhanced, text } = readReply(reply)
-  if (code < 400) return new Undelivered({ outcome: 'deferred', response: `it answered nonsense: ${text.slice(0, 200)}` })
+  if (code < 400) return new Undelivered({ outcome: 'deferred', response: `it sent an invalid reply: ${text.slice(0, 200)}` })
   const answer = { smtp_code: code, enhanced_code: enhanced, response: text }
   if (code < 500)
     return new Undelivered({ outcome: 'deferred', ...answer }, isGreylisting(answer) ? { maxDelay: greylistDelay } : {})

@@ -63,7 +63,7 @@ export class TlsMemory {
       await database.transaction((tx) => tx.run(sql`DELETE FROM tls_servers WHERE hostname = ${hostname}`))
       log.warn(
         { hostname, checked_at: row.checked_at },
-        'A mail server has had no TLS for a day, and gets mail in the clear again',
+        'mail server without TLS for a day; mail to it is sent without TLS again',
       )
       return true
     }

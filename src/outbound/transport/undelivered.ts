@@ -81,7 +81,7 @@ export function later(why: string, enhanced: string | null = null, step?: Step):
 }
 
 /** The answer of a message whose identity is suspended; it is found by this text when the identity is resumed. */
-export const suspended = 'the identity that wrote it is suspended'
+export const suspended = 'the identity that sent it is suspended'
 
 /** A permanent failure of the destination. */
 export function never(why: string, enhanced: string, step?: Step): Undelivered {

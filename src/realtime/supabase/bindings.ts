@@ -48,7 +48,7 @@ export async function readBindings(
       const binding = await readBinding(asked, grant, filters, nextId)
       bindings.push(binding)
       steps += binding.filter?.steps ?? 0
-      if (steps > maxSteps) throw tooMany(`patterns of ${maxSteps} steps together; write simpler ones`)
+      if (steps > maxSteps) throw tooMany(`patterns of ${maxSteps} steps together; use simpler ones`)
     }
   } catch (error) {
     releaseBindings(bindings, grant, filters)
@@ -79,18 +79,18 @@ async function readBinding(asked: Binding['asked'], grant: Grant, filters: Filte
 }
 
 function tooMany(what: string): Fault {
-  return new Fault('rate_limited', `A socket holds at most ${what}.`, { code: 'too_many_subscriptions' })
+  return new Fault('rate_limited', `A WebSocket can have at most ${what}.`, { code: 'too_many_subscriptions' })
 }
 
 function tablesOf(table: string | undefined, grant: Grant): ChannelName[] {
   if (table === undefined || table === '*') {
     if (grant.channels.size > 0) return []
-    throw new Fault('forbidden', 'The token opens no table.', { code: 'not_permitted' })
+    throw new Fault('forbidden', 'The token allows no table.', { code: 'not_permitted' })
   }
   const known = Channel.safeParse(table)
-  if (!known.success) throw invalid('table', `There is no table ${table}; there are ${channelNames.join(', ')}.`)
+  if (!known.success) throw invalid('table', `There is no table ${table}; the tables are ${channelNames.join(', ')}.`)
   if (grant.channels.has(known.data)) return [known.data]
-  throw new Fault('forbidden', `The token does not open the table ${table}.`, { code: 'not_permitted' })
+  throw new Fault('forbidden', `The token does not allow the table ${table}.`, { code: 'not_permitted' })
 }
 
 /** A mistyped column would be a filter that never matches. */

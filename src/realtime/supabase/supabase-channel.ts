@@ -63,7 +63,7 @@ export class SupabaseChannel implements Watcher, Matcher {
   /** Continues with a new token. Throws Fault forbidden when that does not grant a table that was requested by name. */
   renew(token: string, grant: Grant): void {
     const lost = this.bindings.flatMap(({ tables }) => tables).find((table) => !grant.channels.has(table))
-    if (lost !== undefined) throw new Fault('forbidden', `The fresh token does not open the table ${lost}.`)
+    if (lost !== undefined) throw new Fault('forbidden', `The new token does not allow the table ${lost}.`)
     this.token = token
     this.grant = grant
     this.#unwatch()

@@ -49,7 +49,7 @@ export class SupabaseSession implements ManagedSession {
 
   async receive(text: string): Promise<void> {
     const frame = readFrame(this.#version, text)
-    if (!frame) return this.#malformed('The frame is not one of the protocol, in the version of vsn.')
+    if (!frame) return this.#malformed('The frame is not valid in the protocol version of vsn.')
     const { topic, event } = frame
     if (topic === 'phoenix') this.#reply(frame, event === 'heartbeat' ? {} : unsupported(event))
     else if (!topic.startsWith('realtime:')) this.#reply(frame, new Fault('not_found', 'unmatched topic'))
@@ -61,11 +61,11 @@ export class SupabaseSession implements ManagedSession {
 
   /** Version 2.0.0 sends broadcasts as binary frames, which are not supported. */
   binary(): void {
-    if (this.#version === '1.0.0') this.#malformed('A binary frame means nothing here.')
+    if (this.#version === '1.0.0') this.#malformed('Frames must be JSON text, not binary.')
   }
 
   hurried(): void {
-    this.#system('phoenix', 'error', 'system', 'Too many frames: 20 a second are taken, and 200 at once.')
+    this.#system('phoenix', 'error', 'system', 'Too many frames: the limit is 20 a second, with bursts of 200.')
     this.socket.close(4429, 'too_many_frames')
   }
 
@@ -85,7 +85,7 @@ export class SupabaseSession implements ManagedSession {
       const opening = await this.#parts.access.open(token)
       if (!this.socket.open) return
       this.#close(topic)
-      if (this.#channels.size >= maxSubscriptions) throw new Fault('rate_limited', 'A socket holds at most 100 channels.')
+      if (this.#channels.size >= maxSubscriptions) throw new Fault('rate_limited', 'A WebSocket can have at most 100 channels.')
       const nextId = (): number => (this.#lastId += 1)
       const { filters, access } = this.#parts
       const bindings = await readBindings(payload, { grant: opening, held: this.#held(), filters, nextId })
@@ -187,7 +187,7 @@ export class SupabaseSession implements ManagedSession {
 }
 
 const overrun =
-  'ChannelRateLimitReached: More events came than the patterns of this account’s filters could look at, and some were not told. Read the list of events, write simpler patterns, and join again.'
+  'ChannelRateLimitReached: There were more events than the filter patterns of this account could process, and some were not sent. Read the list of events, use simpler patterns, and join again.'
 
 const reasons: Partial<Record<Fault['type'], string>> = {
   unauthorized: 'InvalidJWTToken',

@@ -76,7 +76,7 @@ export function android({ settings, clock, log, country, publicUrl }: Deps): Sms
       const { messageId = '', message = '', phoneNumber = '', simNumber, receivedAt = '' } = payload
       const to = numbers[(simNumber ?? 1) - 1]
       if (to === undefined) {
-        log.warn({ slot: simNumber }, 'a message came to a SIM card that sms.android.numbers does not name; it is not kept')
+        log.warn({ slot: simNumber }, 'message received by a SIM card that is not in sms.android.numbers; discarded')
         return null
       }
       // the app derives its message id from the text, so a code sent twice would look like a repeat
@@ -124,10 +124,10 @@ function outcome(
 /** Verifies the app's signature, over the body followed by the time. */
 function requireSigned({ headers, bytes }: RawRequest, key: string, clock: Clock): void {
   const [signature, time] = ['x-signature', 'x-timestamp'].map((name) => [headers[name]].flat()[0])
-  if (signature === undefined) throw refused('it bears no signature')
+  if (signature === undefined) throw refused('it has no signature')
   const timestamp = requireRecent(time, clock.now())
   const expected = mac(Buffer.from(key), bytes.toString('utf8') + timestamp)
   if (!/^[0-9a-f]{64}$/i.test(signature) || !sameBytes(Buffer.from(signature, 'hex'), expected)) {
-    throw refused('its signature does not fit sms.android.signing_key')
+    throw refused('its signature does not match sms.android.signing_key')
   }
 }

@@ -36,7 +36,7 @@ const InboundBody = z.object({
 })
 
 const StatusBody = z.object({
-  id: z.string().regex(/^sms_[0-9a-z]{26}$/, { error: 'must be the id that the message went out with' }),
+  id: z.string().regex(/^sms_[0-9a-z]{26}$/, { error: 'must be the id with which the message was sent' }),
   status: z.enum(['sent', 'delivered', 'failed']),
   error: Failure.optional(),
 })
@@ -109,12 +109,12 @@ function requireSigned(
   clock: Clock,
 ): void {
   const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => [headers[name]].flat()[0])
-  if (id === undefined || signatures === undefined) throw refused('it bears no signature')
+  if (id === undefined || signatures === undefined) throw refused('it has no signature')
   const timestamp = requireRecent(time, clock.now())
   const expected = sign(id, timestamp, bytes.toString('utf8'))
   const matches = signatures
     .slice(0, 2000)
     .split(' ')
     .some((one) => one.startsWith('v1,') && sameBytes(Buffer.from(one.slice(3), 'base64'), expected))
-  if (!matches) throw refused('its signature does not fit sms.http.secret')
+  if (!matches) throw refused('its signature does not match sms.http.secret')
 }

@@ -35,7 +35,7 @@ export async function ask(
     const message = error instanceof Error ? error.message : 'it failed'
     throw error instanceof Unreachable
       ? new Busy(`${who} cannot be reached: ${message}`)
-      : new Lost(`${who}’s answer was lost: ${message}`)
+      : new Lost(`${who}’s response was lost: ${message}`)
   })
   const { status } = answer
   const text = redact(answer.text, secrets)

@@ -28,7 +28,7 @@ export function loopback({ inbound, isTaken }: Deps): SmsProvider {
     async send({ id, from, to, body }) {
       const kept = await inbound().receive('loopback', { provider_id: id, from, to, body, media: [] })
       if (kept === 'nobody')
-        throw new Rejected('unknown_number', `The loopback reaches numbers of this box only, and ${to} is none.`)
+        throw new Rejected('unknown_number', `The loopback provider reaches only numbers of this box, and ${to} is not one.`)
       return { provider_id: id, status: 'delivered' }
     },
     async provision(country) {

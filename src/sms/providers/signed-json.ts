@@ -7,8 +7,9 @@ const drift = 300
 
 /** Throws Fault forbidden for a missing time (in seconds), or one too far from now (in milliseconds), which may be a replay. */
 export function requireRecent(timestamp: string | undefined, now: number): string {
-  if (timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) throw refused('it bears no time')
-  if (Math.abs(Number(timestamp) - now / 1000) > drift) throw refused('its time is more than 5 minutes from ours')
+  if (timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) throw refused('it has no timestamp')
+  if (Math.abs(Number(timestamp) - now / 1000) > drift)
+    throw refused('its timestamp differs from the clock by more than 5 minutes')
   return timestamp
 }
 

@@ -24,17 +24,17 @@ type Verify = (signature: string, url: string, form: Record<string, string>) => 
 export function signedForm(request: RawRequest, url: string, accountSid: string, verify: Verify): Record<string, string> {
   const form: Record<string, string> = {}
   for (const [name, value] of new URLSearchParams(request.bytes.toString('utf8'))) {
-    if (Object.hasOwn(form, name)) throw refused(`the field ${name.slice(0, 40)} is there twice`)
+    if (Object.hasOwn(form, name)) throw refused(`the field ${name.slice(0, 40)} appears twice`)
     form[name] = value
   }
   const signature = request.headers['x-twilio-signature']
-  if (typeof signature !== 'string') throw refused('it bears no signature')
+  if (typeof signature !== 'string') throw refused('it has no signature')
   if (!verify(signature, request.search === '' ? url : `${url}?${request.search}`, form)) {
-    throw refused('its signature is not one of ours: sms.twilio.auth_token and public_url must be those that Twilio has')
+    throw refused('its signature is invalid: sms.twilio.auth_token and public_url must match those at Twilio')
   }
   const unknown = Object.keys(form).find((name) => !known.test(name))
   if (unknown !== undefined) throw refused(`the field ${unknown.slice(0, 40)} is unknown`)
-  if (form['AccountSid'] !== accountSid) throw refused('it is of another account')
+  if (form['AccountSid'] !== accountSid) throw refused('it belongs to another account')
   if (!form['MessageSid']) throw refused('it names no message')
   return form
 }
@@ -81,10 +81,10 @@ export function statusOf(form: Record<string, string>, smsId: string | null): Ca
 const explanations: Record<string, string> = {
   '21211': 'This number cannot be sent to.',
   '21610': 'The recipient has told Twilio to stop.',
-  '30003': 'The phone is off or out of reach.',
-  '30005': 'Nobody has this number.',
-  '30006': 'It is a landline, or its network cannot be reached.',
-  '30007': 'The network took it for spam.',
+  '30003': 'The phone is off or unreachable.',
+  '30005': 'The number does not exist.',
+  '30006': 'The number is a landline, or its network is unreachable.',
+  '30007': 'The carrier rejected it as spam.',
   '30038': 'Twilio redacts one-time codes: numbers of Twilio are not allowed to receive them.',
 }
 

@@ -79,7 +79,7 @@ export class TwilioTransport {
     } catch (error) {
       const message = error instanceof Error ? error.message : 'it failed'
       if (error instanceof Unreachable) throw new Busy(`Twilio cannot be reached: ${message}`)
-      throw new Lost(`Twilio’s answer was lost: ${message}`)
+      throw new Lost(`Twilio’s response was lost: ${message}`)
     }
   }
 }

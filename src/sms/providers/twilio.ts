@@ -49,7 +49,7 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Deps
       const client = clientOf(library, settings, clock, signal)
       const statusCallback = `${callback('status')}?sms_id=${id}`
       const message = await heard(client.messages.create({ from, to, body, statusCallback }))
-      if (!message.sid) throw new Lost('Twilio’s answer names no message')
+      if (!message.sid) throw new Lost('Twilio’s response names no message')
       return { provider_id: message.sid, ...(Number(message.numSegments) > 0 ? { segments: Number(message.numSegments) } : {}) }
     },
 
@@ -118,12 +118,12 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Deps
         const location = [answer.headers['location']].flat()[0]
         if (answer.status >= 300 && answer.status < 400 && location) url = new URL(location, url).href
         else if (answer.status === 404 || answer.status === 410)
-          throw new Rejected(String(answer.status), 'Twilio has it no more')
+          throw new Rejected(String(answer.status), 'Twilio no longer has it')
         else if (answer.status !== 200) throw new Busy(`Twilio answered ${answer.status}`)
         else if (answer.body.length > mediaLimit()) throw tooLarge()
         else return answer.body
       }
-      throw new Rejected('too_many_redirects', 'it redirects without end')
+      throw new Rejected('too_many_redirects', 'too many redirects')
     },
 
     async check() {

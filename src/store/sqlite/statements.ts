@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
+import { setNewest } from '../../core/memory.ts'
 
 /** A prepared statement; `writes` is false only for a plain SELECT. */
 export interface Prepared {
@@ -19,11 +20,10 @@ export class Statements {
   prepare(text: string): Prepared {
     let prepared = this.#kept.get(text)
     if (prepared) return prepared
-    if (this.#kept.size >= 500) this.#kept.delete(this.#kept.keys().next().value!)
     // SQLite uses the value of a bare LIMIT parameter for planning and prepares the statement again for each value
     const statement = this.#database.prepare(text.replaceAll('LIMIT ?', 'LIMIT (0 + ?)'))
     prepared = { statement, writes: !/^\s*SELECT\b/i.test(text) }
-    this.#kept.set(text, prepared)
+    setNewest(this.#kept, text, prepared, 500)
     return prepared
   }
 }

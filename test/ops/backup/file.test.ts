@@ -10,7 +10,7 @@ import { folder } from '../../support/folder.ts'
 import { succeed } from '../../support/program.ts'
 import { passphraseFile, pillarbox } from './command.ts'
 
-test('a backup is read without the program, as docs/backup.md says', async () => {
+test('a backup is read without the program, as docs/data.md says', async () => {
   const box = await appliance()
   await box.call('POST', '/v1/identities', { name: 'Ada' })
   const file = join(box.directory, 'box.tar')
@@ -58,7 +58,7 @@ test('all that a box has on its disk is in its backup, or known not to be', asyn
   const data = join(box.directory, 'data')
   const inBackup = ['pillarbox.db', 'pillarbox.db-shm', 'pillarbox.db-wal', 'state.json', 'state.json.previous']
   const passing = ['control.sock', 'lock', 'lock-journal', 'lock.pid']
-  // docs/backup.md says of each why not
+  // docs/data.md says of each why not
   const leftOut = ['tls', 'exports', 'imports']
   const known = [...inBackup, ...passing, ...leftOut]
   expect(readdirSync(data).filter((name) => !known.includes(name))).toEqual([])

@@ -41,7 +41,7 @@ const faults: Fault[] = [
     harm: () => `chmod 644 ${box.keys}/master.key`,
     name: 'data',
     subject: () => box.data,
-    message: /can be read by others than its owner/,
+    message: /can be read by users other than its owner/,
   },
   {
     what: 'a keys directory of root',

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { DnsRecord } from '../../../src/domains/model.ts'
 import { doctor } from '../../../src/config/operation.ts'
 
-const page = readFileSync(new URL('../../../docs/doctor.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../../docs/troubleshooting.md', import.meta.url), 'utf8')
 
 test('every name that a line can have is explained, and no other', () => {
   const root = new URL('../../../src/', import.meta.url)

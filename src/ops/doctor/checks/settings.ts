@@ -19,7 +19,7 @@ const pretended = /(?:^|\.)(?:test|example|invalid|localhost|local)$/
 export function settings(deps: Deps): Check {
   return newCheck('config', 'usual', async () => {
     const lines = [named(deps), reached(deps), inTheClear(deps), received(deps)].flat()
-    return lines.length > 0 ? lines : [about('config', 'settings').pass('They can be used as they are.')]
+    return lines.length > 0 ? lines : [about('config', 'settings').pass('The settings are usable.')]
   })
 }
 
@@ -27,15 +27,12 @@ function named({ domain, hostname }: Deps): Line[] {
   if (pretended.test(domain)) {
     const line = about('config', 'mail.domain')
     return [
-      line.warn(
-        `${domain} is a name for testing: other servers cannot send mail to it.`,
-        'Set mail.domain to a domain of yours.',
-      ),
+      line.warn(`${domain} is reserved for testing: other servers cannot send mail to it.`, 'Set mail.domain to your domain.'),
     ]
   }
   if (hostname.includes('.') && !pretended.test(hostname)) return []
   const fix = 'Set hostname to a name of this machine in the DNS, such as mx.example.com.'
-  return [about('config', 'hostname').warn(`${hostname} is no name that other mail servers can look up.`, fix)]
+  return [about('config', 'hostname').warn(`${hostname} is not a name that other mail servers can look up.`, fix)]
 }
 
 function reached({ publicUrl, wanted, proxies }: Deps): Line[] {
@@ -45,13 +42,13 @@ function reached({ publicUrl, wanted, proxies }: Deps): Line[] {
   if (url.protocol === 'http:') {
     return [
       line.warn(
-        `By ${url.origin} API keys travel in the clear.`,
-        'Set http.tls or put a proxy with TLS in front, and public_url to https.',
+        `At ${url.origin} API keys are transmitted without encryption.`,
+        'Set http.tls or put a reverse proxy with TLS in front, and public_url to https.',
       ),
     ]
   }
   if (wanted.some(({ speech }) => speech === 'https') || proxies > 0) return []
-  const message = `${url.origin} is https, but the box serves none and trusts no proxy: all callers count as one client.`
+  const message = `${url.origin} is https, but the box has no TLS listener and trusts no reverse proxy: all callers count as one client.`
   return [line.warn(message, "Set http.trusted_proxies to the proxy's address, such as [127.0.0.1/32], or set http.tls.")]
 }
 
@@ -61,8 +58,8 @@ function inTheClear({ wanted, proxies }: Deps): Line[] {
   if (proxies > 0) return []
   return open.map(({ host, port }) =>
     about('config', 'http.listen').warn(
-      `The API is served in the clear at ${host}:${port}, which is not only for this machine.`,
-      `Set http.listen to 127.0.0.1:${port}, and serve others by http.tls or a proxy (http.trusted_proxies).`,
+      `The API is served without TLS at ${host}:${port}, which other machines can reach.`,
+      `Set http.listen to 127.0.0.1:${port}, and serve other machines through http.tls or a reverse proxy (http.trusted_proxies).`,
     ),
   )
 }
@@ -70,11 +67,11 @@ function inTheClear({ wanted, proxies }: Deps): Line[] {
 function received({ domain, wanted }: Deps): Line[] {
   const listeners = wanted.filter(({ speech }) => speech === 'smtp')
   if (pretended.test(domain) || listeners.some(({ host }) => !isLoopback(host))) return []
-  const message = 'Mail is received from this machine only.'
+  const message = 'Mail is received only from this machine.'
   return [
     about('config', 'smtp.listen').warn(
       message,
-      'Set smtp.listen to 0.0.0.0:25 (and [::]:25), unless something on this machine passes mail on.',
+      'Set smtp.listen to 0.0.0.0:25 (and [::]:25), unless another mail server on this machine forwards mail to the box.',
     ),
   ]
 }

@@ -6,7 +6,7 @@ const safeNode: Record<string, string> = { 24: '24.22.1' }
 
 /** Node.js comes with the packages, each version of Pillarbox with its own. */
 const upgrade =
-  'Upgrade Pillarbox to its newest version, which brings its own Node.js (docs/upgrade.md), and start it by bin/pillarbox.'
+  'Upgrade Pillarbox to its newest version, which brings its own Node.js (docs/install.md), and start it by bin/pillarbox.'
 
 /** Earlier versions could damage a database when the WAL restarts. */
 const soundSqlite = '3.51.3'

@@ -5,7 +5,7 @@ import { EmailStatus } from '../../src/mail/model.ts'
 import { QueueEntry, QueueEntryWithHistory } from '../../src/ops/status/model.ts'
 import { pages, root } from './pages.ts'
 
-const page = pages.get('docs/flow.md')!
+const page = pages.get('docs/architecture.md')!
 const named = new Set([...page.matchAll(/`([a-z-]+(?:\/[a-z0-9-]+)*\.ts)`/g)].map(([, file]) => file!))
 
 test('every file that the page names is there', () => {

@@ -1,0 +1,147 @@
+import { FairQueue } from '../core/fair-queue.ts'
+import { Fault } from '../core/fault.ts'
+
+export interface WorkLimits {
+  /** Bytes in memory at once, of all accounts and of one. */
+  bytes: { all: number; one: number; /** Bytes that an account has whatever others have taken. */ own?: number }
+  /** Items being worked on at once, of all accounts and of one. */
+  concurrent: { all: number; one: number }
+  /** Items of fewer bytes begin at once, and do not count among these. */
+  large?: number
+  /** Milliseconds after which one that is still being worked on no longer counts among these: it waits for others, such as a slow server. */
+  longest?: number
+  /** What a caller is told at the limit of bytes. */
+  message: string
+}
+
+/** The share of one item. */
+export interface WorkShare {
+  /** Reserves memory for received bytes. Throws Fault rate_limited, code `too_much_at_once`, when a limit is reached. */
+  reserve(this: void, bytes: number): void
+  /** Releases all memory of this share. */
+  release(): void
+  /** Resolves when it is the account's turn. Rejects when the signal aborts before. */
+  begin(signal?: AbortSignal): Promise<void>
+  /** Ends what has begun, so that others may begin. May be called again. */
+  end(this: void): void
+  /** Runs the work from `begin` to `end`. */
+  run<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result>
+}
+
+/** Limits the memory of items and how many are worked on at once, of all accounts and of each. Accounts take turns. */
+export class WorkLimiter {
+  readonly #limits: WorkLimits
+  readonly #memory: MemoryShares
+  readonly #waiting = new FairQueue<() => void>()
+  readonly #running = new Map<string, number>()
+  #total = 0
+
+  constructor(limits: WorkLimits) {
+    this.#limits = limits
+    this.#memory = new MemoryShares(limits.bytes)
+  }
+
+  /** For an item of this account, or of this network when it has none. */
+  share(account: string): WorkShare {
+    const { large = 0, longest, message } = this.#limits
+    let taken = 0
+    let working = false
+    let timer: NodeJS.Timeout | undefined
+    const share: WorkShare = {
+      reserve: (bytes) => {
+        if (!this.#memory.take(account, bytes)) {
+          throw new Fault('rate_limited', message, { code: 'too_much_at_once', retryAfter: 1 })
+        }
+        taken += bytes
+      },
+      release: () => {
+        this.#memory.release(account, taken)
+        taken = 0
+      },
+      begin: async (signal) => {
+        if (taken < large) return
+        await this.#waitForTurn(account, signal)
+        working = true
+        if (longest !== undefined) timer = setTimeout(share.end, longest).unref()
+      },
+      end: () => {
+        clearTimeout(timer)
+        if (!working) return
+        working = false
+        this.#count(account, -1)
+        this.#next()
+      },
+      run: async (signal, work) => {
+        await share.begin(signal)
+        try {
+          return await work()
+        } finally {
+          share.end()
+        }
+      },
+    }
+    return share
+  }
+
+  async #waitForTurn(account: string, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const begin = (): void => {
+      signal?.removeEventListener('abort', leave)
+      this.#count(account, 1)
+      resolve()
+    }
+    const leave = (): void => {
+      if (this.#waiting.remove(account, begin)) reject(signal?.reason as Error)
+    }
+    signal?.addEventListener('abort', leave, { once: true })
+    this.#waiting.push(account, begin)
+    this.#next()
+    await promise
+  }
+
+  #count(account: string, more: number): void {
+    this.#total += more
+    const count = (this.#running.get(account) ?? 0) + more
+    if (count > 0) this.#running.set(account, count)
+    else this.#running.delete(account)
+  }
+
+  /** Begins waiting items within the limits. */
+  #next(): void {
+    const { all, one } = this.#limits.concurrent
+    while (this.#total < all) {
+      const begin = this.#waiting.shift((account) => (this.#running.get(account) ?? 0) < one)
+      if (!begin) return
+      begin()
+    }
+  }
+}
+
+/** Memory in bytes that accounts share, with a limit for all of them and one for each. */
+class MemoryShares {
+  readonly #limits: WorkLimits['bytes']
+  readonly #taken = new Map<string, number>()
+  #all = 0
+
+  constructor(limits: WorkLimits['bytes']) {
+    this.#limits = limits
+  }
+
+  /** Returns false, and takes nothing, when a limit would be exceeded. */
+  take(account: string, bytes: number): boolean {
+    const taken = (this.#taken.get(account) ?? 0) + bytes
+    const { all, one, own = 0 } = this.#limits
+    if (taken > one || (this.#all + bytes > all && taken > own)) return false
+    this.#taken.set(account, taken)
+    this.#all += bytes
+    return true
+  }
+
+  release(account: string, bytes: number): void {
+    this.#all -= bytes
+    const taken = (this.#taken.get(account) ?? 0) - bytes
+    if (taken > 0) this.#taken.set(account, taken)
+    else this.#taken.delete(account)
+  }
+}

@@ -1,0 +1,81 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { bodyLimits } from '../../src/http/body.ts'
+import { WorkLimiter } from '../../src/net/work-limiter.ts'
+import { fetchLimits } from '../../src/net/outside.ts'
+
+const mebibyte = 1024 * 1024
+const { signal } = new AbortController()
+
+/** Something under way until it is ended. */
+function held(limiter: WorkLimiter, account: string, begun: string[]): { end: () => void; done: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const work = (): Promise<void> => {
+    begun.push(account)
+    return promise
+  }
+  return { end: resolve, done: limiter.share(account).run(signal, work) }
+}
+
+test('an account fetches for four messages at once, all together for sixteen, by turn', async () => {
+  const limiter = new WorkLimiter(fetchLimits)
+  const begun: string[] = []
+  const all = ['a', 'b', 'c', 'd', 'e'].flatMap((account) => Array.from({ length: 6 }, () => held(limiter, account, begun)))
+  await new Promise(setImmediate)
+  expect(begun.toSorted().join('')).toBe('aaaabbbbccccdddd')
+  all[0]!.end()
+  await all[0]!.done
+  await new Promise(setImmediate)
+  expect(begun.toSorted().join('')).toMatch(/e$|^aaaaa/)
+  for (const { end } of all) end()
+  await Promise.all(all.map(({ done }) => done))
+  expect(begun).toHaveLength(30)
+})
+
+test('what hangs up while it waits is not fetched, and leaves its place', async () => {
+  const limiter = new WorkLimiter(fetchLimits)
+  const begun: string[] = []
+  const four = Array.from({ length: 4 }, () => held(limiter, 'a', begun))
+  const gone = new AbortController()
+  const waiting = limiter.share('a').run(gone.signal, async () => void begun.push('gone'))
+  gone.abort()
+  await expect(waiting).rejects.toThrow('aborted')
+  for (const { end } of four) end()
+  await Promise.all(four.map(({ done }) => done))
+  expect(begun).toEqual(['a', 'a', 'a', 'a'])
+})
+
+test('octets count until they are given back: 48 MiB of one account, 96 MiB of all', () => {
+  const limiter = new WorkLimiter(fetchLimits)
+  const [one, other, third] = [limiter.share('a'), limiter.share('b'), limiter.share('c')]
+  one.reserve(48 * mebibyte)
+  expect(() => limiter.share('a').reserve(1)).toThrow(expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }))
+  other.reserve(48 * mebibyte)
+  expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
+  one.release()
+  third.reserve(48 * mebibyte)
+})
+
+test('whatever others have taken, the body of a small call is read', () => {
+  const limiter = new WorkLimiter(bodyLimits)
+  for (const account of ['a', 'b']) limiter.share(account).reserve(48 * mebibyte)
+  const third = limiter.share('c')
+  third.reserve(mebibyte)
+  expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
+})
+
+test('large bodies whose calls wait for a server of theirs do not hold up those of others', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const limiter = new WorkLimiter(bodyLimits)
+  const begun: string[] = []
+  const all = ['a', 'b', 'c', 'd'].map((account) => {
+    const share = limiter.share(account)
+    share.reserve(2 * mebibyte)
+    return share.begin().then(() => begun.push(account))
+  })
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(begun).toEqual(['a', 'b', 'c'])
+  await vi.advanceTimersByTimeAsync(1000)
+  await Promise.all(all)
+  expect(begun).toEqual(['a', 'b', 'c', 'd'])
+})
