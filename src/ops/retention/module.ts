@@ -2,6 +2,7 @@ import type { Plan } from '../../accounts/plan.ts'
 import type { Config } from '../../config.ts'
 import { iso } from '../../core/clock.ts'
 import { type CronJob, sweep } from '../../core/cron.ts'
+import { Id } from '../../core/shapes.ts'
 import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
 import { Quota, type QuotaSettings } from '../../mail/quota.ts'
@@ -9,7 +10,6 @@ import type { Module, ModuleBasis } from '../../module.ts'
 import { type Clearing, Remains } from './remains.ts'
 import { Trash } from './trash.ts'
 import * as z from 'zod'
-import { Id } from '../../core/shapes.ts'
 
 interface Deps extends ModuleBasis {
   plan: Plan
