@@ -61,7 +61,7 @@ test('the filters of a key, and of an account, are bounded together, and what is
   expect(await joined(second[0], large(4))).toBe('ok')
   expect(await joined(second[1], large(5))).toBe('ok')
   const third = await opened(box, others[1]!.key)
-  expect(await joined(third, large(6))).toMatch(/^ChannelRateLimitReached: The filters of one account .* 2000 is the most/)
+  expect(await joined(third, large(6))).toMatch(/^ChannelRateLimitReached: The filters of one account .* the limit is 2000/)
   expect(await joined(await opened(box, accountKey(box)), large(6))).toBe('ok')
   first[0]!.webSocket.close()
   await first[0]!.closed
