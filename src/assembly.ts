@@ -126,7 +126,7 @@ export function assemble(basis: Deps): {
     submissionLog: logOf('submission'),
     urls,
   })
-  mail.addSystemAddressHandler(new ReportHandler({ clock, log: logOf('domains') }))
+  mail.addSystemAddressHandler(new ReportHandler({ reports: ours.reports, log: logOf('domains') }))
   const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({
     ...common,
