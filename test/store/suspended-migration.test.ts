@@ -12,7 +12,7 @@ test('what waited for a suspended identity, by whatever words, is known to wait 
   const home = folder()
   const before = join(home, 'before')
   mkdirSync(before)
-  for (const name of readdirSync(own)) if (name < '0030') copyFileSync(join(own, name), join(before, name))
+  for (const name of readdirSync(own)) if (name < '0031') copyFileSync(join(own, name), join(before, name))
   const file = join(home, 'pillarbox.db')
   prepare(file, false, before)
   const old = new DatabaseSync(file)
