@@ -18,7 +18,8 @@ function held() {
     on: (event, listener) => {
       if (event === 'message') setImmediate(() => (listener as (report: { alive: true }) => void)({ alive: true }))
     },
-    postMessage: (order: ExamineOrder) => void ('tasks' in order && given.push(...order.tasks.map(({ end, start }) => end - start))),
+    postMessage: (order: ExamineOrder) =>
+      void ('tasks' in order && given.push(...order.tasks.map(({ end, start }) => end - start))),
     terminate: async () => undefined,
   }
   const settings = {
