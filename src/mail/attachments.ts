@@ -53,7 +53,7 @@ export class Attachments {
     return { ...record, ...this.#urls.sign(caller, emailId, record.index) }
   }
 
-  /** Downloads an attachment by its signed URL. */
+  /** Downloads an attachment by its signed URL. Throws Fault 429 `too_much_at_once` when too many large messages of the account are being read. */
   async open(emailId: string, index: string, query: SignedQuery, signal: AbortSignal): Promise<Download> {
     await this.#urls.verify(emailId, parseIndex(index), query)
     const row = await this.#emails.signedRow(emailId)
