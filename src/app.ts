@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Accounts } from './accounts/accounts.ts'
 import type { AccountsModule } from './accounts/module.ts'
 import { assemble, type Testing } from './assembly.ts'
-import { changed, type Config, ConfigError } from './config.ts'
+import { changed, type Config, ConfigError, controlSocket } from './config.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import { type CronJob, Schedule } from './core/cron.ts'
 import { conflict, Fault } from './core/fault.ts'
@@ -14,11 +14,10 @@ import type { Queue } from './queue/queue.ts'
 import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
 import { type DataDirectory, openDirectory } from './data-directory.ts'
-import { httpSettings } from './http-settings.ts'
 import type { ServedCertificate } from './http/server/listener.ts'
 import { Idempotency, sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
-import { HttpServer } from './http/server/server.ts'
+import { HttpServer, type HttpSettings } from './http/server/server.ts'
 import type { MailModule } from './mail/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
 import type { Module } from './module.ts'
@@ -307,5 +306,28 @@ export class App {
     if (this.#directory.space.low() || store === 'full') failing.push('space')
     if (store === 'failing') failing.push('store')
     return failing
+  }
+}
+
+/** The settings of the HTTP server, with its certificates. */
+function httpSettings(config: Config, certificates: ServedCertificate): HttpSettings {
+  const { http, metrics } = config
+  return {
+    listen: http.listen,
+    tls: http.tls && { ...certificates, listen: http.tls.listen },
+    public_url: config.public_url,
+    trusted_proxies: http.trusted_proxies,
+    cors_origins: http.cors_origins,
+    account_rate_limit: http.account_rate_limit ?? http.rate_limit * 100,
+    public_rate_limit: http.public_rate_limit,
+    document_rate_limit: http.document_rate_limit,
+    sign_in_rate_limit: http.sign_in_rate_limit,
+    session_same_site: http.session_same_site,
+    max_connections: http.max_connections,
+    // a local proxy, and programs beside the box, may hold as many as they like
+    uncounted: [...http.trusted_proxies, '127.0.0.0/8', '::1/128'],
+    max_connections_per_address: http.max_connections_per_address,
+    control: controlSocket(config),
+    metrics: { listen: metrics.listen, token: metrics.token },
   }
 }

@@ -8,15 +8,11 @@ import { backupModule } from './ops/backup/module.ts'
 import { BackupDirectory } from './ops/backup/backup-directory.ts'
 import { cardsModule } from './cards/module.ts'
 import { CertificatesModule } from './certificates/module.ts'
-import type { Config } from './config.ts'
-import type { Clock } from './core/clock.ts'
 import type { ScheduleTest } from './core/cron.ts'
 import { Cursors } from './store/page.ts'
 import type { Log, LogModule } from './core/log.ts'
-import type { Metrics } from './core/metrics.ts'
 import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
-import type { Seal } from './core/seal/seal.ts'
 import { WorkLimiter } from './net/work-limiter.ts'
 import { fetchLimits } from './net/outside.ts'
 import { Queue } from './queue/queue.ts'
@@ -26,7 +22,6 @@ import { DoctorModule } from './ops/doctor/module.ts'
 import type { RsaPair } from './domains/keys.ts'
 import { DomainsModule } from './domains/module.ts'
 import { ReportHandler } from './domains/report-handler.ts'
-import type { EventTypes } from './events/catalogue.ts'
 import { eventMetrics } from './events/metrics.ts'
 import { EventLog } from './events/log.ts'
 import { MetricsModule } from './ops/metrics/module.ts'
@@ -45,16 +40,14 @@ import { SignedUrls } from './mail/attachments.ts'
 import { statusModule } from './ops/status/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
 import { pageModule } from './web/module.ts'
-import type { Module } from './module.ts'
+import type { Module, ModuleBasis } from './module.ts'
 import { RealtimeModule } from './realtime/module.ts'
 import { ReportingModule } from './reporting/module.ts'
 import { RetentionModule } from './ops/retention/module.ts'
 import type { TransportTest } from './outbound/transport/outbound-transport.ts'
 import { OutboundModule } from './outbound/module.ts'
 import { SmsModule } from './sms/module.ts'
-import type { Database } from './store/database.ts'
 import type { MigrationTest } from './store/migrate.ts'
-import type { Space } from './store/space.ts'
 import type { StateFile } from './store/state.ts'
 import { timelineModule } from './timeline/module.ts'
 import { Timeline } from './timeline/timeline.ts'
@@ -75,21 +68,9 @@ export interface Testing extends TransportTest, MigrationTest {
   schedule?: ScheduleTest
 }
 
-/** The base that all modules are created from. */
-export interface Basis {
-  config: Config
-  log: Log
-  clock: Clock
-  seal: Seal
-  database: Database
-  space: Space
-  metrics: Metrics
-  types: EventTypes
-  /** The account of the operator. */
-  account: string
+/** What the modules are made from, and what joins them to the box. */
+interface Deps extends Omit<ModuleBasis, 'events' | 'cursors'> {
   state: StateFile
-  publicUrl: () => string
-  version: string
   /** Where the API is served. */
   httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }
   /** The names of components that do not work now. */
@@ -100,7 +81,7 @@ export interface Basis {
 }
 
 /** Creates all modules with their dependencies, in the order of their start. Only this file wires modules. */
-export function assemble(basis: Basis): {
+export function assemble(basis: Deps): {
   parts: Module[]
   people: AccountsModule
   queue: Queue

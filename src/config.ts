@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
+import { formatEndpoint } from './core/domain-names.ts'
 import { day, minute } from './core/clock.ts'
 import { load, type Sources } from './config/load.ts'
 import { read, sections, settingsOf } from './config/settings.ts'
@@ -292,5 +293,5 @@ export function controlSocket({ data_dir }: Pick<Config, 'data_dir'>): string | 
 function reachable(endpoint: Endpoint, hostname: string | undefined): string {
   const everywhere = endpoint.host === undefined || endpoint.host === '0.0.0.0' || endpoint.host === '::'
   const host = everywhere ? (hostname ?? 'localhost') : (endpoint.host ?? '')
-  return `${host.includes(':') ? `[${host}]` : host}:${endpoint.port}`
+  return formatEndpoint({ host, port: endpoint.port })
 }

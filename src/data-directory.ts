@@ -1,11 +1,10 @@
 import { existsSync, mkdirSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { Basis } from './basis.ts'
 import type { Config } from './config.ts'
 import { type Clock, iso } from './core/clock.ts'
 import { Fault, storageFull } from './core/fault.ts'
-import type { Log } from './core/log.ts'
 import { MasterKey } from './core/seal/master-key.ts'
-import type { Metrics } from './core/metrics.ts'
 import { commitMetrics, spaceMetrics } from './store/metrics.ts'
 import { Keyring } from './store/keyring.ts'
 import { DirectoryLock } from './store/lock.ts'
@@ -26,11 +25,8 @@ export interface DataDirectory {
   close(): Promise<void>
 }
 
-interface DirectoryDeps {
+interface DirectoryDeps extends Pick<Basis, 'log' | 'clock' | 'metrics'> {
   config: Config
-  log: Log
-  clock: Clock
-  metrics: Metrics
   testing?: MigrationTest | undefined
 }
 

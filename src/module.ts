@@ -1,3 +1,4 @@
+import type { Basis } from './basis.ts'
 import type { Config } from './config.ts'
 import type { CronJob } from './core/cron.ts'
 import type { SealedColumn } from './core/seal/seal.ts'
@@ -6,6 +7,11 @@ import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
 import type { Site } from './http/types.ts'
 import type { Upgrade } from './http/server/upgrades.ts'
+
+/** What all modules are made from. */
+export interface ModuleBasis extends Basis {
+  config: Config
+}
 
 /** A module of the app. Modules are started in order and stopped in reverse order. */
 export interface Module {

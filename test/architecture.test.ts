@@ -25,13 +25,13 @@ const texts = new Map(all.map((file) => [file, readFileSync(join(root, 'src', fi
 const imports = files.flatMap(importsOf)
 const pageImports = browser.flatMap(importsOf)
 
-/** What every capability stands on, from below; `module` is what a capability gives the app. */
-const foundation = 'version runtime core config store events net queue http module'.split(' ')
+/** What every capability stands on, from below; `basis` is what it is made from, `module` what it gives the app. */
+const foundation = 'version runtime core config store events basis net queue http module'.split(' ')
 const capabilities = (
   'message smtp mailauth domains identities accounts mail outbound certificates reporting ' +
   'sms totp cards agents tokens trust timeline webhooks realtime jobs ops web'
 ).split(' ')
-const program = 'http-settings data-directory unopened assembly app install release commands main'.split(' ')
+const program = 'data-directory unopened assembly app install release commands main'.split(' ')
 /** Folders and single files of src, from below: a value is imported from what stands further to the left. */
 const order = [...foundation, ...capabilities, ...program]
 

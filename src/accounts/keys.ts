@@ -5,6 +5,7 @@ import { newId } from '../core/ids.ts'
 import { type Caller, makerOf, type Scope, scopes as allScopes } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
+import { requireIdentity } from '../identities/row.ts'
 import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import { KeyLimits, makesOthers } from './key-limits.ts'
@@ -111,7 +112,7 @@ export class Keys {
     if (input.expires_at !== undefined && Date.parse(input.expires_at) <= this.#clock.now()) {
       throw invalid('expires_at', 'expires_at must be in the future.')
     }
-    if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
+    if (identityId !== null) await requireIdentity(this.#database, caller.account_id, identityId)
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
       const bounds = await this.#limits.bounds(tx, caller)
@@ -160,12 +161,10 @@ export class Keys {
     const own = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
     return page<KeyRow, ApiKey>(this.#database, this.#cursors, paging, {
       name: `api-keys ${caller.account_id} ${created_by ?? ''}`,
-      columns: sql`*`,
       from: sql`api_keys`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
       filters: [sql`revoked_at IS NULL`, ...own, ...by],
-      order: 'seq',
       present: this.#toApiKey,
     })
   }
@@ -286,13 +285,6 @@ export class Keys {
     )
     if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('API key')
     return row
-  }
-
-  async #requireIdentity(accountId: string, id: string): Promise<void> {
-    const row = await this.#database.get(
-      sql`SELECT 1 FROM identities WHERE id = ${id} AND account_id = ${accountId} AND status <> 'deleted'`,
-    )
-    if (!row) throw notFound('identity')
   }
 }
 

@@ -1,13 +1,6 @@
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../store/page.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
-import type { Seal } from '../core/seal/seal.ts'
-import type { EventLog } from '../events/log.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Module } from '../module.ts'
-import type { Database } from '../store/database.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { StateFile } from '../store/state.ts'
 import { accountRoutes } from './account-routes.ts'
 import { Accounts } from './accounts.ts'
@@ -29,19 +22,10 @@ import { AccountSetup } from './sign-in/setup.ts'
 import { setupRoutes } from './sign-in/setup-routes.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
-  log: Log
-  metrics: Metrics
-  seal: Seal
+interface Deps extends ModuleBasis {
   state: StateFile
   codeAt: CodeAt
   plan: Plan
-  publicUrl: () => string
 }
 
 /** Accounts: their API keys, and their logins. */

@@ -1,31 +1,16 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
 import { type Caller, requireLasting } from '../core/scopes.ts'
-import type { Database } from '../store/database.ts'
-import type { Accounts } from './accounts.ts'
 import { requireSession } from './granting.ts'
-import type { Guess, Guesses, GuessTarget } from './sign-in/guesses.ts'
+import type { Guess, GuessTarget } from './sign-in/guesses.ts'
 import type { Keys } from './keys.ts'
-import type { KnownNetworks } from './sign-in/known-networks.ts'
 import type { LoginRow, Logins } from './sign-in/logins.ts'
 import type { Account, FactorProof, PasswordInput, SecondFactorSetup } from './model.ts'
-import type { PasswordHashes } from './sign-in/password-hash.ts'
 import { requirePassword } from './sign-in/password-rules.ts'
-import { isAppCode, keyUri, type SecondFactor } from './sign-in/second-factor.ts'
-import type { Sessions } from './sign-in/sessions.ts'
+import { isAppCode, keyUri } from './sign-in/second-factor.ts'
+import type { SignInDeps } from './sign-in/sign-in.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-  accounts: Accounts
-  logins: Logins
-  hashes: PasswordHashes
-  factor: SecondFactor
-  guesses: Guesses
-  networks: KnownNetworks
-  sessions: Sessions
+interface Deps extends Omit<SignInDeps, 'metrics'> {
   keys: Pick<Keys, 'origins'>
 }
 

@@ -1,15 +1,15 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { mergePatch } from '../core/json.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import { Metadata } from '../identities/model.ts'
-import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { change as changeHandle, claim, claimLike } from './handles.ts'
 import {
   type Agent,
@@ -24,14 +24,9 @@ import {
 } from './model.ts'
 import { agentColumns, type AgentRow, gone, toAgent } from './row.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors' | 'publicUrl'> {
   identities: Identities
   plan: Plan
-  publicUrl: () => string
   /** Transliterates a name to lower-case ASCII; empty when nothing is left. */
   transliterate: (name: string) => string
 }
@@ -91,7 +86,6 @@ export class Agents implements AgentDirectory {
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}${named}`,
       filters: [...bound, ...whose],
-      order: 'seq',
       present: (row) => this.#toAgent(row),
     })
   }

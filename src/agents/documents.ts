@@ -1,14 +1,12 @@
+import type { Basis } from '../basis.ts'
 import { trimEnd } from '../core/text.ts'
-import type { EventLog } from '../events/log.ts'
 import { identityDeleted, identityUpdated } from '../identities/model.ts'
-import type { TokenSigner } from '../tokens/model.ts'
-import { agentCard, boxCard } from './agent-card.ts'
+import type { PublishedKey, TokenSigner } from '../tokens/model.ts'
 import type { Agents } from './agents.ts'
-import { didDocument } from './did-document.ts'
 import type { AgentCard, DidDocument, DomainRegistrations, RegistrationFile } from './document-shapes.ts'
 import type { Erc8004Links } from './erc8004.ts'
-import { agentCreated, agentDeleted, agentDid, agentUpdated, boxDid } from './model.ts'
-import { registrationFile, registrationsOf } from './registration.ts'
+import { type Agent, agentCreated, agentDeleted, agentDid, agentUpdated, boxDid } from './model.ts'
+import { describe, registrationFile, registrationsOf } from './registration.ts'
 import { toAgent } from './row.ts'
 
 /** The most registrations in the document of the whole domain. */
@@ -19,13 +17,10 @@ const changing: ReadonlySet<string> = new Set(
   [agentCreated, agentUpdated, agentDeleted, identityUpdated, identityDeleted].map(({ name }) => name),
 )
 
-interface Deps {
-  events: EventLog
+interface Deps extends Pick<Basis, 'events' | 'publicUrl' | 'version'> {
   agents: Agents
   links: Erc8004Links
   signer: Pick<TokenSigner, 'published'>
-  publicUrl: () => string
-  version: string
 }
 
 /** Public documents of the box and its agents; throws Fault not_found for an unknown or deleted agent. */
@@ -103,4 +98,108 @@ export class Documents {
   get #url(): string {
     return trimEnd(this.#deps.publicUrl(), '/')
   }
+}
+
+/** The subject of a DID document, without its keys. */
+interface Subject {
+  did: string
+  alsoKnownAs: string[]
+  services: { name: string; type: string; endpoint: string }[]
+  /** Whether signatures in this name are to be trusted. */
+  trusted: boolean
+}
+
+const context = [
+  'https://www.w3.org/ns/did/v1',
+  'https://w3id.org/security/suites/jws-2020/v1',
+  'https://w3id.org/security/multikey/v1',
+]
+
+/**
+ * The DID document of the box or of one of its agents. It lists each key of the box twice, as JsonWebKey2020 named by its `kid` and as
+ * Multikey. An untrusted subject gets no assertion method, so that its tokens fail elsewhere too.
+ */
+function didDocument({ did, alsoKnownAs, services, trusted }: Subject, keys: readonly PublishedKey[]): DidDocument {
+  const verificationMethod = keys.flatMap((key) => methods(did, key))
+  const believed = trusted ? verificationMethod.map(({ id }) => id) : []
+  return {
+    '@context': context,
+    id: did,
+    alsoKnownAs,
+    verificationMethod,
+    authentication: believed,
+    assertionMethod: believed,
+    service: services.map(({ name, type, endpoint }) => ({ id: `${did}#${name}`, type, serviceEndpoint: endpoint })),
+  }
+}
+
+function methods(did: string, { kid, jwk, multibase }: PublishedKey): DidDocument['verificationMethod'] {
+  const { kty, crv, x, alg } = jwk
+  return [
+    { id: `${did}#${kid}`, type: 'JsonWebKey2020', controller: did, publicKeyJwk: { kty, crv, x, kid, alg } },
+    { id: `${did}#${multibase}`, type: 'Multikey', controller: did, publicKeyMultibase: multibase },
+  ]
+}
+
+/** The box in cards. */
+interface Box {
+  publicUrl: string
+  version: string
+}
+
+const text = ['text/plain', 'text/html']
+const unable = { streaming: false, pushNotifications: false, extendedAgentCard: false }
+
+/**
+ * The card of an agent (A2A 1.0, 4.4.1). The box implements none of the bindings of A2A and claims none: the one interface is mail, under a
+ * binding named by its own standard.
+ */
+function agentCard(agent: Agent, email: string, box: Box): AgentCard {
+  return {
+    name: agent.display_name,
+    description: describe(agent, email),
+    version: agent.updated_at,
+    supportedInterfaces: [
+      { url: `mailto:${email}`, protocolBinding: 'https://www.rfc-editor.org/rfc/rfc5321', protocolVersion: '1.0' },
+    ],
+    provider: provider(box),
+    ...(agent.avatar_url === null ? {} : { iconUrl: agent.avatar_url }),
+    capabilities: unable,
+    defaultInputModes: text,
+    defaultOutputModes: text,
+    skills: agent.capabilities.map((name) => ({ id: name, name, description: name, tags: [name] })),
+  }
+}
+
+/** The card of the box itself: its API, for holders of a key. */
+function boxCard(box: Box): AgentCard {
+  const { publicUrl, version } = box
+  return {
+    name: `Pillarbox at ${new URL(publicUrl).host}`,
+    description:
+      'Gives software agents their own identities: mail, text messages, one-time passwords, cards and public profiles.',
+    version,
+    supportedInterfaces: [{ url: `${publicUrl}/v1`, protocolBinding: `${publicUrl}/v1/openapi.json`, protocolVersion: '1.0' }],
+    provider: provider(box),
+    documentationUrl: `${publicUrl}/docs`,
+    capabilities: unable,
+    securitySchemes: {
+      key: { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'An API key of this box.' } },
+    },
+    securityRequirements: [{ schemes: { key: { list: [] } } }],
+    defaultInputModes: ['application/json'],
+    defaultOutputModes: ['application/json'],
+    skills: [
+      {
+        id: 'identities',
+        name: 'Identities',
+        description: 'Creates identities with addresses that receive and send mail, and agents with public profiles.',
+        tags: ['identity', 'email', 'sms', 'did'],
+      },
+    ],
+  }
+}
+
+function provider({ publicUrl }: Box): AgentCard['provider'] {
+  return { organization: new URL(publicUrl).host, url: publicUrl }
 }

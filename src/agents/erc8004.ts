@@ -1,25 +1,21 @@
-import { type Clock, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
-import { type Database, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import type { Agents } from './agents.ts'
 import type { Erc8004Link, NewErc8004Link } from './erc8004-shapes.ts'
 import { keccak_256 } from '@noble/hashes/sha3'
 
 /** A row of `erc8004_links`. */
-interface LinkRow {
+interface LinkRow extends Omit<Erc8004Link, 'owner_address' | 'tx_hash' | 'status'> {
   seq: number
-  id: string
   agent_id: string
-  chain_id: number
-  registry: string
-  token_id: string
   owner_address: string | null
   tx_hash: string | null
-  created_at: string
 }
 
 /** A registration of an agent in public documents. */
@@ -28,10 +24,7 @@ export type Registered = Pick<LinkRow, 'chain_id' | 'registry' | 'token_id'>
 /** The most links of one agent. */
 const maxLinks = 50
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   agents: Agents
 }
 
@@ -71,11 +64,9 @@ export class Erc8004Links {
     await agents.row(caller, agentId)
     return page<LinkRow, Erc8004Link>(database, cursors, paging, {
       name: `erc8004 ${agentId}`,
-      columns: sql`*`,
       from: sql`erc8004_links`,
       account: caller.account_id,
       where: sql`agent_id = ${agentId}`,
-      order: 'seq',
       present: toErc8004Link,
     })
   }

@@ -1,27 +1,16 @@
-import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../store/page.ts'
-import type { EventLog } from '../events/log.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Module } from '../module.ts'
-import type { Database } from '../store/database.ts'
+import type { Module, ModuleBasis } from '../module.ts'
 import type { TokenSigner } from '../tokens/model.ts'
 import type { Agents } from './agents.ts'
 import { documentRoutes } from './document-routes.ts'
 import { Documents } from './documents.ts'
-import { erc8004Routes } from './erc8004-routes.ts'
+import { erc8004Routes, routes } from './routes.ts'
 import { Erc8004Links } from './erc8004.ts'
 import { agentCreated, agentDeleted, agentUpdated } from './model.ts'
-import { routes } from './routes.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends ModuleBasis {
   agents: Agents
   signer: Pick<TokenSigner, 'published'>
-  publicUrl: () => string
-  version: string
 }
 
 /** Agents: the public profiles of identities, and their public documents. */

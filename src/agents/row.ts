@@ -3,20 +3,12 @@ import { type Agent, agentDid, type AgentGone } from './model.ts'
 import type * as z from 'zod'
 
 /** A row of `agents` with fields of its identity. */
-export interface AgentRow {
+export interface AgentRow extends Omit<Agent, 'capabilities' | 'links' | 'metadata' | 'did' | 'status'> {
   seq: number
-  id: string
   account_id: string
-  identity_id: string
-  handle: string
-  display_name: string
-  description: string | null
-  avatar_url: string | null
   capabilities: string
   links: string
   metadata: string
-  created_at: string
-  updated_at: string
   identity_status: 'active' | 'suspended' | 'deleted'
   email: string
 }

@@ -1,14 +1,14 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, hour, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { hour, iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { Identities } from '../identities/identities.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { bytesOf } from './encrypted.ts'
 import type { Ledger } from './ledger.ts'
 import {
@@ -21,16 +21,12 @@ import {
   cardUnfrozen,
   type LimitsChange,
   type NewCard,
+  type Period,
 } from './model.ts'
 import { periodEnd } from './periods.ts'
 import { budgetState, type CardRow, limitsOf, livingRowOf, rowOf, toCard } from './row.ts'
-import { budgetOf, nameOf, resetOf } from './spellings.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   identities: Identities
   ledger: Ledger
   plan: Plan
@@ -97,11 +93,9 @@ export class Cards {
     await identities.row(caller, identityId)
     return page<CardRow, Card>(database, cursors, paging, {
       name: `cards ${identityId}`,
-      columns: sql`*`,
       from: sql`cards`,
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
-      order: 'seq',
       present: (row) => toCard(row, clock.now()),
     })
   }
@@ -208,4 +202,39 @@ function requireNotPast({ exp_month, exp_year }: NewCard, now: number): void {
   if (exp_year === year && exp_month < month) {
     throw invalid('exp_month', `exp_month must be ${month} or later in ${year}: the card has expired.`, 'card_expired')
   }
+}
+
+/** The given fields of a card's budget. */
+interface BudgetInput {
+  budget_cents: number | undefined
+  currency: string | undefined
+  period: Period | undefined
+}
+
+/** The budget of a call in either field naming. Throws Fault when both are given and differ. */
+function budgetOf({ budget_cents, currency, period, budget }: LimitsChange | NewCard): BudgetInput {
+  return {
+    budget_cents: one('budget.amount', 'budget_cents', budget?.amount, budget_cents),
+    currency: one('budget.currency', 'currency', budget?.currency, currency),
+    period: one('budget.period', 'period', budget?.period, period),
+  }
+}
+
+/** The name of a card in either field. Throws Fault when there is none, or two different ones. */
+function nameOf({ card_name, label }: NewCard): string {
+  const name = one('label', 'card_name', label, card_name)
+  if (name === undefined) throw invalid('card_name', 'card_name (or label) is required.', 'missing')
+  return name
+}
+
+/** Whether a call resets the amount spent to 0. */
+function resetOf({ reset_spent, reset_spend }: LimitsChange): boolean {
+  return one('reset_spend', 'reset_spent', reset_spend, reset_spent) ?? false
+}
+
+function one<Value>(param: string, other: string, value: Value | undefined, otherValue: Value | undefined): Value | undefined {
+  if (value !== undefined && otherValue !== undefined && value !== otherValue) {
+    throw invalid(param, `Send ${param} or ${other}, not two different values.`)
+  }
+  return value ?? otherValue
 }

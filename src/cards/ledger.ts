@@ -42,12 +42,10 @@ export class Ledger {
     const { type } = filter
     return page<TransactionRow, CardTransaction>(this.#deps.database, this.#deps.cursors, filter, {
       name: `card transactions ${cardId} ${type ?? ''}`,
-      columns: sql`*`,
       from: sql`card_transactions`,
       account: caller.account_id,
       where: sql`card_id = ${cardId}`,
       filters: type === undefined ? [] : [sql`type = ${type}`],
-      order: 'seq',
       present: toCardTransaction,
     })
   }

@@ -1,22 +1,14 @@
 import type { Plan } from '../accounts/plan.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../store/page.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { RetentionModule } from '../ops/retention/module.ts'
-import type { Database } from '../store/database.ts'
 import { Cards } from './cards.ts'
 import { Ledger } from './ledger.ts'
 import { cardCancelled, cardCreated, cardFrozen, cardLimitsUpdated, cardRevealed, cardUnfrozen } from './model.ts'
 import { Reveals } from './reveals.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends ModuleBasis {
   identities: Identities
   plan: Plan
   keeping: Pick<RetentionModule, 'clears'>

@@ -1,17 +1,14 @@
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { type Ledger, type TransactionRow, toCardTransaction } from './ledger.ts'
 import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
 import { type CardRow, rowOf, toCard } from './row.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   ledger: Ledger
 }
 

@@ -20,11 +20,13 @@ import type { Reveals } from './reveals.ts'
 
 const route = routeOf('Cards')
 
-export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute[] {
-  return [...cardRoutes(cards), ...revealRoutes(reveals), ...statusRoutes(cards), ...spendingRoutes(cards, ledger)]
-}
+const whatRevealDoes =
+  'With amount_cents, that amount of the budget is checked and reserved atomically: concurrent reveals never reserve more than ' +
+  'is left. Rejected if the card is frozen or cancelled, or the budget is too small (forbidden, codes card_frozen, card_cancelled, ' +
+  'budget_exceeded). Every attempt is recorded as a transaction. A repetition with the same Idempotency-Key reads the card again and charges ' +
+  'nothing; the encrypted data is never stored with the key.'
 
-function cardRoutes(cards: Cards): AnyRoute[] {
+export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute[] {
   return [
     route('POST', '/identities/:id/cards', {
       scope: 'cards:write',
@@ -63,17 +65,6 @@ function cardRoutes(cards: Cards): AnyRoute[] {
       reply: Card,
       handle: ({ caller, params }) => cards.get(caller, params.id),
     }),
-  ]
-}
-
-const whatRevealDoes =
-  'With amount_cents, that amount of the budget is checked and reserved atomically: concurrent reveals never reserve more than ' +
-  'is left. Rejected if the card is frozen or cancelled, or the budget is too small (forbidden, codes card_frozen, card_cancelled, ' +
-  'budget_exceeded). Every attempt is recorded as a transaction. A repetition with the same Idempotency-Key reads the card again and charges ' +
-  'nothing; the encrypted data is never stored with the key.'
-
-function revealRoutes(reveals: Reveals): AnyRoute[] {
-  return [
     route('POST', '/cards/:id/reveal', {
       scope: 'cards:read',
       summary: 'Reveal a card',
@@ -104,19 +95,6 @@ function revealRoutes(reveals: Reveals): AnyRoute[] {
         return reveals.again(caller, params.id, memo)
       },
     }),
-  ]
-}
-
-/** Browsers send a session's cookie with any followed link, which must not charge a card. */
-function requireKey({ key_id }: Caller): void {
-  if (key_id !== null) return
-  throw new Fault('forbidden', 'A card can be revealed by GET only with an API key; with a session, use POST.', {
-    code: 'key_required',
-  })
-}
-
-function statusRoutes(cards: Cards): AnyRoute[] {
-  return [
     route('POST', '/cards/:id/freeze', {
       stores: false,
       scope: 'cards:write',
@@ -140,11 +118,6 @@ function statusRoutes(cards: Cards): AnyRoute[] {
       reply: Card,
       handle: ({ caller, params }) => cards.cancel(caller, params.id),
     }),
-  ]
-}
-
-function spendingRoutes(cards: Cards, ledger: Ledger): AnyRoute[] {
-  return [
     route('GET', '/cards/:id/limits', {
       scope: 'cards:read',
       summary: "Get a card's limits",
@@ -184,4 +157,12 @@ function spendingRoutes(cards: Cards, ledger: Ledger): AnyRoute[] {
       handle: ({ caller, params, body }) => ledger.report(caller, params.id, body),
     }),
   ]
+}
+
+/** Browsers send a session's cookie with any followed link, which must not charge a card. */
+function requireKey({ key_id }: Caller): void {
+  if (key_id !== null) return
+  throw new Fault('forbidden', 'A card can be revealed by GET only with an API key; with a session, use POST.', {
+    code: 'key_required',
+  })
 }

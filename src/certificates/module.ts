@@ -2,16 +2,11 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
 import { conflict } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Module } from '../module.ts'
-import type { Database } from '../store/database.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import { type Acme, openAcme } from './acme.ts'
 import { type AcmeSettings, Certificates, type CertificateSettings } from './certificates.ts'
 import { ChallengePort } from './challenge-port.ts'
@@ -20,17 +15,7 @@ import { inventory } from './inventory.ts'
 import { type Certificate, certificateFailed, certificateRenewed } from './model.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  config: Config
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  database: Database
-  events: EventLog
-  /** The operator's account. */
-  account: string
-  version: string
-  publicUrl: () => string
+interface Deps extends ModuleBasis {
   policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>
 }
 

@@ -1,79 +1,60 @@
 import type { Command } from 'commander'
-import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import type { Account, SetupLink } from '../accounts/model.ts'
+import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { everyOne } from './support/found.ts'
 import { askPassword } from './support/prompt.ts'
-import { say, table, withJson } from './support/say.ts'
-
-type Options = BoxOptions & { json?: boolean }
-
-interface Account {
-  id: string
-  name: string
-  email: string | null
-  totp_enabled: boolean
-}
+import { table } from './support/say.ts'
 
 /** `pillarbox account list|add|password|setup-link`. */
 export function addAccountCommand(program: Command): void {
   const account = program.command('account').description('accounts of the box')
-  const add = (name: string, words: string): Command => withJson(ofBox(account.command(name).description(words)))
-  add('list', 'every account, and what its person signs in with').action(list)
+  const add = (name: string, words: string): Command => ofBox(account.command(name).description(words))
+  add('list', 'every account, and what its person signs in with').action(onBox(list))
   add('add', 'one more account; its password is asked for, or read from standard input')
     .requiredOption('--name <name>', 'what the account is called')
     .requiredOption('--email <address>', 'what its person signs in with')
-    .action(addOne)
+    .action(onBox(addOne))
   add('password', 'another password, which ends all sessions; it is asked for, or read from standard input')
     .argument('<account>', 'its id, name or e-mail address')
     .option('--email <address>', 'the new address for signing in')
     .option('--remove-second-factor', 'for a person who lost the app and the recovery codes', false)
-    .action(setPassword)
+    .action(onBox(setPassword))
   add('setup-link', 'a link, valid once and for 24 hours, for setting the first password')
     .argument('[account]', "its id or name; the operator's own unless said")
-    .action(makeLink)
+    .action(onBox(makeLink))
 }
 
-async function list(options: Options): Promise<void> {
-  await withBox(options, async (box) => {
-    const accounts = await everyOne<Account>(box, '/v1/accounts')
-    const rows = accounts.map(({ id, name, email, totp_enabled }) => [
-      id,
-      name,
-      email ?? 'no password yet',
-      totp_enabled ? 'second factor' : '',
-    ])
-    say(options, accounts, table(['ID', 'NAME', 'SIGNS IN WITH', ''], rows))
+async function list(box: Box): Promise<Printed> {
+  const accounts = await everyOne<Account>(box, '/v1/accounts')
+  const rows = accounts.map(({ id, name, email, totp_enabled }) => {
+    return [id, name, email ?? 'no password yet', totp_enabled ? 'second factor' : '']
   })
+  return [accounts, table(['ID', 'NAME', 'SIGNS IN WITH', ''], rows)]
 }
 
-async function addOne({ name, email, ...options }: Options & { name: string; email: string }): Promise<void> {
-  await withBox(options, async (box) => {
-    const made = await box.call<Account>('POST', '/v1/accounts', { name, email, password: await askPassword() })
-    say(options, made, `${made.name} was added: ${made.id}. Its person signs in with ${made.email}.`)
-  })
+async function addOne(box: Box, { name, email }: { name: string; email: string }): Promise<Printed> {
+  const made = await box.call<Account>('POST', '/v1/accounts', { name, email, password: await askPassword() })
+  return [made, `${made.name} was added: ${made.id}. Its person signs in with ${made.email}.`]
 }
 
-interface NewPassword extends Options {
+interface NewPassword {
   email?: string
   removeSecondFactor: boolean
 }
 
-async function setPassword(who: string, { email, removeSecondFactor, ...options }: NewPassword): Promise<void> {
-  await withBox(options, async (box) => {
-    const { id } = await named(box, who)
-    const password = await askPassword()
-    const input = { password, remove_second_factor: removeSecondFactor, ...(email === undefined ? {} : { email }) }
-    const account = await box.call<Account>('POST', `/v1/accounts/${id}/password`, input)
-    say(options, account, `The password of ${account.name} (${account.email}) was changed, and all its sessions ended.`)
-  })
+async function setPassword(box: Box, who: string, { email, removeSecondFactor }: NewPassword): Promise<Printed> {
+  const { id } = await named(box, who)
+  const password = await askPassword()
+  const input = { password, email, remove_second_factor: removeSecondFactor }
+  const account = await box.call<Account>('POST', `/v1/accounts/${id}/password`, input)
+  return [account, `The password of ${account.name} (${account.email}) was changed, and all its sessions ended.`]
 }
 
-async function makeLink(who: string | undefined, options: Options): Promise<void> {
-  await withBox(options, async (box) => {
-    const { id } = who === undefined ? (await everyOne<Account>(box, '/v1/accounts'))[0]! : await named(box, who)
-    const made = await box.call<{ url: string; expires_at: string }>('POST', `/v1/accounts/${id}/setup-link`, {})
-    say(options, made, `${made.url}\n\nIt is good once, until ${made.expires_at}.`)
-  })
+async function makeLink(box: Box, who: string | undefined): Promise<Printed> {
+  const { id } = who === undefined ? (await everyOne<Account>(box, '/v1/accounts'))[0]! : await named(box, who)
+  const made = await box.call<SetupLink>('POST', `/v1/accounts/${id}/setup-link`, {})
+  return [made, `${made.url}\n\nIt is good once, until ${made.expires_at}.`]
 }
 
 async function named(box: Box, who: string): Promise<Account> {

@@ -1,39 +1,26 @@
 import type { Command } from 'commander'
-import { type BoxOptions, ofBox, withBox } from './support/box.ts'
-import { say, table, withJson } from './support/say.ts'
-
-type Options = BoxOptions & { json?: boolean }
-
-interface Certificate {
-  uses: string[]
-  source: string
-  names: string[]
-  not_after: string | null
-  problem: string | null
-}
+import type { Certificate } from '../certificates/model.ts'
+import { ofBox, onBox } from './support/box.ts'
+import { table } from './support/say.ts'
 
 /** `pillarbox certificate list|renew`. */
 export function addCertificateCommand(program: Command): void {
   const certificate = program.command('certificate').description('certificates of SMTP and the API')
-  withJson(ofBox(certificate.command('list').description('every certificate, with its source and expiry'))).action(
-    (options: Options) =>
-      withBox(options, async (box) => {
-        const { data } = await box.call<{ data: Certificate[] }>('GET', '/v1/certificates')
-        say(options, data, formatCertificates(data))
-      }),
+  const list = certificate.command('list').description('every certificate, with its source and expiry')
+  ofBox(list).action(
+    onBox(async (box) => {
+      const { data } = await box.call<{ data: Certificate[] }>('GET', '/v1/certificates')
+      return [data, formatCertificates(data)]
+    }),
   )
   const renew = certificate
     .command('renew [name]')
     .description('reload the files, and request missing or due certificates from the CA now, or the one for this name')
-  withJson(ofBox(renew)).action((name: string | undefined, options: Options) =>
-    withBox(options, async (box) => {
-      const { data } = await box.call<{ data: Certificate[] }>(
-        'POST',
-        '/v1/certificates/renew',
-        name === undefined ? {} : { name },
-      )
-      say(options, data, formatCertificates(data))
+  ofBox(renew).action(
+    onBox(async (box, name: string | undefined) => {
+      const { data } = await box.call<{ data: Certificate[] }>('POST', '/v1/certificates/renew', { name })
       if (data.some(({ problem }) => problem !== null)) process.exitCode = 1
+      return [data, formatCertificates(data)]
     }),
   )
 }

@@ -9,9 +9,7 @@ import { asRoot } from '../ops/doctor/remedies.ts'
 import { answers, type BoxOptions, holdsBox, ofBox, settingsOf, withBox } from './support/box.ts'
 import { actAsBoxUser, mustBeOpen } from './support/owner.ts'
 import { exits } from './support/refuse.ts'
-import { say, withJson } from './support/say.ts'
-
-type Options = BoxOptions & { json?: boolean }
+import { say } from './support/say.ts'
 
 /** The results; `looked` is false where this user could not open the box. */
 interface Findings {
@@ -26,7 +24,7 @@ export function addDoctorCommand(program: Command): void {
     .description(
       'run all checks now, and print problems with their fixes; exit status 0: nothing failed, 1: something failed, 2: this user may not check the box',
     )
-  withJson(ofBox(command)).action(async (options: Options) => {
+  ofBox(command).action(async (options: BoxOptions) => {
     const { lines, looked } = await examined(options)
     const seen = summary(lines)
     say(options, { ...seen, lines }, formatLines(lines))
@@ -35,7 +33,7 @@ export function addDoctorCommand(program: Command): void {
   })
 }
 
-async function examined(options: Options): Promise<Findings> {
+async function examined(options: BoxOptions): Promise<Findings> {
   let config: Config
   try {
     config = await settingsOf(options)
@@ -75,7 +73,7 @@ async function examined(options: Options): Promise<Findings> {
  * Switches to the user of a stopped box, as root would see no missing permissions, and would create files that the box cannot write.
  * Returns why that user cannot read the settings.
  */
-async function asItsUser(options: Options, config: Config): Promise<Line | undefined> {
+async function asItsUser(options: BoxOptions, config: Config): Promise<Line | undefined> {
   const user = actAsBoxUser(config.data_dir)
   const owner = statSync(config.data_dir).uid
   const me = process.geteuid?.() ?? owner

@@ -1,147 +1,114 @@
 import type { Command } from 'commander'
-import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import type { Domain } from '../domains/model.ts'
+import type { Alias } from '../identities/model.ts'
+import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { everyOne, type Found, identityNamed } from './support/found.ts'
-import { say, table, withJson } from './support/say.ts'
+import { table } from './support/say.ts'
 
-type Options = BoxOptions & { json?: boolean }
-
-interface DnsRecord {
-  required: boolean
-  type: string
-  name: string
-  value: string
-  priority?: number
-  status: string
-  reason: string | null
-  unanswered: boolean
-  seen_at: string | null
-}
-
-interface Domain {
-  id: string
-  name: string
-  status: string
-  default: boolean
-  catch_all: string | null
-  dns_records: DnsRecord[]
-}
-
-interface Alias {
-  id: string
-  address: string
-  local_part: string
-  identity_id: string
-}
+const whichIdentity = 'its id, name or e-mail address'
 
 /** `pillarbox domain add|list|check|zone|rotate-dkim|alias|catch-all|remove`. */
 export function addDomainCommand(program: Command): void {
   const domain = program.command('domain').description('hosted domains')
-  const add = (name: string, words: string, act: (box: Box, name: string, options: Options) => Promise<void>): void => {
-    withJson(ofBox(domain.command(`${name} <name>`).description(words))).action((given: string, options: Options) =>
-      withBox(options, (box) => act(box, given, options)),
-    )
-  }
-  withJson(ofBox(domain.command('list').description('every domain with its status'))).action((options: Options) =>
-    withBox(options, async (box) => {
-      const domains = await every(box)
-      const rows = domains.map(({ name, status, default: usual }) => [name, status, usual ? 'default' : ''])
-      say(options, domains, table(['DOMAIN', 'STATUS', ''], rows))
-    }),
-  )
-  add('add', 'take a domain on, and print the records to publish', async (box, name, options) => {
-    const made = await box.call<Domain>('POST', '/v1/domains', { name })
-    say(
-      options,
-      made,
-      `${made.name} was added. Publish these records, then run: pillarbox domain check ${made.name}\n\n${formatRecords(made)}`,
-    )
-  })
-  add('check', 'look its records up now', async (box, name, options) => {
-    const { id } = await named(box, name)
-    const checked = await box.call<Domain>('POST', `/v1/domains/${id}/verify`)
-    const { silent, words } = outcome(checked)
-    say(options, checked, `${words}\n\n${formatRecords(checked)}`)
-    if (silent || checked.status !== 'verified') process.exitCode = 1
-  })
-  add('zone', 'print its records as the text of a zone file', async (box, name, options) => {
-    const { id } = await named(box, name)
-    const zone = (await box.read(`/v1/domains/${id}/zone`)).toString()
-    say(options, { zone }, zone)
-  })
-  add('rotate-dkim', 'sign with the spare keys that are published, and make new spares', async (box, name, options) => {
-    const { id } = await named(box, name)
-    const turned = await box.call<Domain>('POST', `/v1/domains/${id}/dkim/rotate`)
-    say(options, turned, `The keys of ${turned.name} were changed. Publish the new spares:\n\n${formatRecords(turned)}`)
-  })
+  const add = (name: string, words: string): Command => ofBox(domain.command(name).description(words))
+  add('list', 'every domain with its status').action(onBox(list))
+  add('add <name>', 'take a domain on, and print the records to publish').action(onBox(addOne))
+  add('check <name>', 'look its records up now').action(onBox(check))
+  add('zone <name>', 'print its records as the text of a zone file').action(onBox(zone))
+  add('rotate-dkim <name>', 'sign with the spare keys that are published, and make new spares').action(onBox(rotate))
   addAliasCommands(domain)
-  withJson(ofBox(domain.command('catch-all').description('the recipient of mail to unknown addresses of a domain')))
+  add('catch-all', 'the recipient of mail to unknown addresses of a domain')
     .argument('<name>', 'the domain')
     .argument('[identity]', whichIdentity)
     .option('--none', 'refuse such mail', false)
-    .action(catchAll)
-  add('remove', 'give a domain up: mail to it is refused from now on', async (box, name, options) => {
-    const { id } = await named(box, name)
-    say(options, await box.call('DELETE', `/v1/domains/${id}`), `${name} was removed.`)
-  })
+    .action(onBox(catchAll))
+  add('remove <name>', 'give a domain up: mail to it is refused from now on').action(onBox(remove))
 }
-
-const whichIdentity = 'its id, name or e-mail address'
 
 function addAliasCommands(domain: Command): void {
   const alias = domain.command('alias').description('further addresses of the domains')
-  withJson(ofBox(alias.command('add').description('add an address of a domain, delivered to an identity')))
+  const add = (name: string, words: string): Command => ofBox(alias.command(name).description(words))
+  add('add', 'add an address of a domain, delivered to an identity')
     .argument('<address>', 'the new address')
     .argument('<identity>', whichIdentity)
-    .action((address: string, who: string, options: Options) =>
-      withBox(options, async (box) => {
-        const { local, id: domainId } = await placeOf(box, address)
-        const { id, name, email } = await identityNamed(box, who)
-        const made = await box.call<Alias>('POST', `/v1/domains/${domainId}/aliases`, { local_part: local, identity_id: id })
-        say(options, made, `Mail to ${made.address} goes to ${name} (${email}).`)
-      }),
-    )
-  withJson(ofBox(alias.command('list').description('the aliases of a domain, and its catch-all')))
-    .argument('<name>', 'the domain')
-    .action((name: string, options: Options) =>
-      withBox(options, async (box) => {
-        const { id, name: called, catch_all } = await named(box, name)
-        const aliases = await everyOne<Alias>(box, `/v1/domains/${id}/aliases`)
-        const identities = new Map((await everyOne<Found>(box, '/v1/identities')).map((one) => [one.id, one.email]))
-        const caught = catch_all === null ? [] : [{ address: `*@${called}`, identity_id: catch_all }]
-        const rows = [...caught, ...aliases].map(({ address, identity_id }) => [
-          address,
-          identities.get(identity_id) ?? identity_id,
-        ])
-        say(options, aliases, table(['ADDRESS', 'GOES TO'], rows))
-      }),
-    )
-  withJson(ofBox(alias.command('remove').description('delete an alias')))
-    .argument('<address>', 'the alias')
-    .action((address: string, options: Options) =>
-      withBox(options, async (box) => {
-        const { local, id: domainId, name } = await placeOf(box, address)
-        const aliases = await everyOne<Alias>(box, `/v1/domains/${domainId}/aliases`)
-        const found = aliases.find((one) => one.local_part === local)
-        if (!found) {
-          const hint = `Those it has: pillarbox domain alias list ${name}`
-          throw new Failure(`${name} has no alias ${local}@${name}. ${hint}`, 'not_found', 'address')
-        }
-        const gone = await box.call('DELETE', `/v1/domains/${domainId}/aliases/${found.id}`)
-        say(options, gone, `${found.address} was removed.`)
-      }),
-    )
+    .action(onBox(addAlias))
+  add('list', 'the aliases of a domain, and its catch-all').argument('<name>', 'the domain').action(onBox(listAliases))
+  add('remove', 'delete an alias').argument('<address>', 'the alias').action(onBox(removeAlias))
 }
 
-async function catchAll(name: string, who: string | undefined, { none, ...options }: Options & { none: boolean }): Promise<void> {
+async function list(box: Box): Promise<Printed> {
+  const domains = await every(box)
+  const rows = domains.map(({ name, status, default: usual }) => [name, status, usual ? 'default' : ''])
+  return [domains, table(['DOMAIN', 'STATUS', ''], rows)]
+}
+
+async function addOne(box: Box, name: string): Promise<Printed> {
+  const made = await box.call<Domain>('POST', '/v1/domains', { name })
+  const next = `Publish these records, then run: pillarbox domain check ${made.name}`
+  return [made, `${made.name} was added. ${next}\n\n${formatRecords(made)}`]
+}
+
+async function check(box: Box, name: string): Promise<Printed> {
+  const { id } = await named(box, name)
+  const checked = await box.call<Domain>('POST', `/v1/domains/${id}/verify`)
+  const { silent, words } = outcome(checked)
+  if (silent || checked.status !== 'verified') process.exitCode = 1
+  return [checked, `${words}\n\n${formatRecords(checked)}`]
+}
+
+async function zone(box: Box, name: string): Promise<Printed> {
+  const { id } = await named(box, name)
+  const text = (await box.read(`/v1/domains/${id}/zone`)).toString()
+  return [{ zone: text }, text]
+}
+
+async function rotate(box: Box, name: string): Promise<Printed> {
+  const { id } = await named(box, name)
+  const turned = await box.call<Domain>('POST', `/v1/domains/${id}/dkim/rotate`)
+  return [turned, `The keys of ${turned.name} were changed. Publish the new spares:\n\n${formatRecords(turned)}`]
+}
+
+async function remove(box: Box, name: string): Promise<Printed> {
+  const { id } = await named(box, name)
+  return [await box.call('DELETE', `/v1/domains/${id}`), `${name} was removed.`]
+}
+
+async function addAlias(box: Box, address: string, who: string): Promise<Printed> {
+  const { local, id: domainId } = await placeOf(box, address)
+  const { id, name, email } = await identityNamed(box, who)
+  const made = await box.call<Alias>('POST', `/v1/domains/${domainId}/aliases`, { local_part: local, identity_id: id })
+  return [made, `Mail to ${made.address} goes to ${name} (${email}).`]
+}
+
+async function listAliases(box: Box, name: string): Promise<Printed> {
+  const { id, name: called, catch_all } = await named(box, name)
+  const aliases = await everyOne<Alias>(box, `/v1/domains/${id}/aliases`)
+  const identities = new Map((await everyOne<Found>(box, '/v1/identities')).map((one) => [one.id, one.email]))
+  const caught = catch_all === null ? [] : [{ address: `*@${called}`, identity_id: catch_all }]
+  const rows = [...caught, ...aliases].map(({ address, identity_id }) => [address, identities.get(identity_id) ?? identity_id])
+  return [aliases, table(['ADDRESS', 'GOES TO'], rows)]
+}
+
+async function removeAlias(box: Box, address: string): Promise<Printed> {
+  const { local, id: domainId, name } = await placeOf(box, address)
+  const aliases = await everyOne<Alias>(box, `/v1/domains/${domainId}/aliases`)
+  const found = aliases.find((one) => one.local_part === local)
+  if (!found) {
+    const hint = `Those it has: pillarbox domain alias list ${name}`
+    throw new Failure(`${name} has no alias ${local}@${name}. ${hint}`, 'not_found', 'address')
+  }
+  const gone = await box.call('DELETE', `/v1/domains/${domainId}/aliases/${found.id}`)
+  return [gone, `${found.address} was removed.`]
+}
+
+async function catchAll(box: Box, name: string, who: string | undefined, { none }: { none: boolean }): Promise<Printed> {
   if (none === (who !== undefined)) throw new Failure('Give an identity, or --none.', 'invalid_request', 'identity')
-  await withBox(options, async (box) => {
-    const domain = await named(box, name)
-    const identity = who === undefined ? undefined : await identityNamed(box, who)
-    const changed = await box.call<Domain>('PATCH', `/v1/domains/${domain.id}`, { catch_all: identity?.id ?? null })
-    const words = identity ? `goes to ${identity.name} (${identity.email})` : 'is refused'
-    say(options, changed, `Mail for unknown addresses of ${changed.name} ${words}.`)
-  })
+  const domain = await named(box, name)
+  const identity = who === undefined ? undefined : await identityNamed(box, who)
+  const changed = await box.call<Domain>('PATCH', `/v1/domains/${domain.id}`, { catch_all: identity?.id ?? null })
+  const words = identity ? `goes to ${identity.name} (${identity.email})` : 'is refused'
+  return [changed, `Mail for unknown addresses of ${changed.name} ${words}.`]
 }
 
 /** The local part of an address, and its domain. */

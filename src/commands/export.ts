@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import type { Command } from 'commander'
+import type { Job } from '../jobs/model.ts'
 import { type BoxOptions, ofBox, withBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
-import { identityNamed } from './support/identity-named.ts'
-import { type JobAnswer, resultOf } from './support/job.ts'
-import { say, withJson } from './support/say.ts'
-import { untilSignal } from './support/signals.ts'
+import { identityNamed } from './support/found.ts'
+import { resultOf, untilSignal } from './support/job.ts'
+import { say } from './support/say.ts'
 
 interface Options extends BoxOptions {
-  json?: boolean
   force?: boolean
   format: string
 }
@@ -22,7 +21,7 @@ export function addExportCommand(program: Command): void {
     .description('export an identity (by id, address or name) into a ZIP, without secrets')
     .addOption(format)
     .option('--force', 'write over a file that is there')
-  withJson(ofBox(command)).action(write)
+  ofBox(command).action(write)
 }
 
 async function write(words: string, file: string, options: Options): Promise<void> {
@@ -31,7 +30,7 @@ async function write(words: string, file: string, options: Options): Promise<voi
   await withBox(options, (box) =>
     untilSignal(async (signal) => {
       const { id, email } = await identityNamed(box, words)
-      const job = await box.call<JobAnswer>('POST', `/v1/identities/${id}/export`, { format: options.format })
+      const job = await box.call<Job>('POST', `/v1/identities/${id}/export`, { format: options.format })
       const { url, ...result } = await resultOf(box, job, signal)
       const { pathname, search } = new URL(String(url))
       const part = `${file}.part`

@@ -1,97 +1,86 @@
 import type { Command } from 'commander'
-import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import type { Identity, Storage } from '../identities/model.ts'
+import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
 import { everyOne, type Found, identityNamed } from './support/found.ts'
 import { confirmed } from './support/prompt.ts'
-import { bytes, say, table, withJson } from './support/say.ts'
+import { bytes, table } from './support/say.ts'
 
-type Options = BoxOptions & { json?: boolean }
-
-interface Whole extends Found {
-  date_of_birth: string
-  metadata: Record<string, unknown>
-  storage: { used: number; limit: number | null; media: number; trash: number }
-  updated_at: string
-}
+type Whole = Identity & { storage: Storage }
 
 const which = 'its id, name or e-mail address'
 
 /** `pillarbox identity list|show|create|suspend|activate|delete`. */
 export function addIdentityCommand(program: Command): void {
   const identity = program.command('identity').description('the identities of an account')
-  const add = (name: string, words: string): Command => withJson(ofBox(identity.command(name).description(words)))
-  add('list', 'every identity, newest first').action(list)
-  add('show', 'one identity, and how much it keeps').argument('<identity>', which).action(show)
+  const add = (name: string, words: string): Command => ofBox(identity.command(name).description(words))
+  add('list', 'every identity, newest first').action(onBox(list))
+  add('show', 'one identity, and how much it keeps').argument('<identity>', which).action(onBox(show))
   add('create', 'make an identity with an address of its own')
     .argument('[name]', 'what it is called (default: a pleasant name)')
     .option('--username <local part>', 'local part of its address (default: made from the name)')
     .option('--domain <domain>', "a verified domain of the account (default: the box's own)")
     .option('--phone [country]', 'assign a phone number, of this country')
-    .action(create)
-  add('suspend', 'let it neither receive nor send for now').argument('<identity>', which).action(turn('suspended'))
-  add('activate', 'let a suspended one go on').argument('<identity>', which).action(turn('active'))
+    .action(onBox(create))
+  add('suspend', 'let it neither receive nor send for now')
+    .argument('<identity>', which)
+    .action(onBox(turn('suspended')))
+  add('activate', 'let a suspended one go on')
+    .argument('<identity>', which)
+    .action(onBox(turn('active')))
   add('delete', 'delete it and what it has')
     .argument('<identity>', which)
     .option('--yes', 'without being asked', false)
-    .action(remove)
+    .action(onBox(remove))
 }
 
-async function list(options: Options): Promise<void> {
-  await withBox(options, async (box) => {
-    const all = await everyOne<Found>(box, '/v1/identities')
-    const rows = all.map(({ id, name, email, phone_number = '', status }) => [id, name, email, phone_number, status])
-    say(options, all, table(['ID', 'NAME', 'ADDRESS', 'PHONE', 'STATUS'], rows))
-  })
+async function list(box: Box): Promise<Printed> {
+  const all = await everyOne<Found>(box, '/v1/identities')
+  const rows = all.map(({ id, name, email, phone_number = '', status }) => [id, name, email, phone_number, status])
+  return [all, table(['ID', 'NAME', 'ADDRESS', 'PHONE', 'STATUS'], rows)]
 }
 
-async function show(who: string, options: Options): Promise<void> {
-  await withBox(options, async (box) => {
-    const whole = await wholeOf(box, who)
-    const { storage, metadata, ...rest } = whole
-    const { used, limit, media, trash } = storage
-    const kept = `${bytes(used)} of mail${limit === null ? '' : ` of ${bytes(limit)}`}, ${bytes(media)} of pictures, ${bytes(trash)} in the trash`
-    const rows = [...Object.entries(rest).map(([name, value]) => [name, value]), ['storage', kept]]
-    if (Object.keys(metadata).length > 0) rows.push(['metadata', JSON.stringify(metadata)])
-    say(options, whole, rows.map(([name, value]) => `${name!.padEnd(14)}${value}`).join('\n'))
-  })
+async function show(box: Box, who: string): Promise<Printed> {
+  const whole = await wholeOf(box, who)
+  const { storage, metadata, ...rest } = whole
+  const { used, limit, media, trash } = storage
+  const kept = `${bytes(used)} of mail${limit === null ? '' : ` of ${bytes(limit)}`}, ${bytes(media)} of pictures, ${bytes(trash)} in the trash`
+  const rows = [...Object.entries(rest).map(([name, value]) => [name, value]), ['storage', kept]]
+  if (Object.keys(metadata).length > 0) rows.push(['metadata', JSON.stringify(metadata)])
+  return [whole, rows.map(([name, value]) => `${name!.padEnd(14)}${value}`).join('\n')]
 }
 
-interface NewIdentity extends Options {
+interface NewIdentity {
   username?: string
   domain?: string
   phone?: string | true
 }
 
-async function create(name: string | undefined, { username, domain, phone, ...options }: NewIdentity): Promise<void> {
-  await withBox(options, async (box) => {
-    const made = await box.call<Whole>('POST', '/v1/identities', {
-      ...(name === undefined ? {} : { name }),
-      ...(username === undefined ? {} : { email_username: username }),
-      ...(domain === undefined ? {} : { email_domain: domain }),
-      ...(phone === undefined ? {} : { provision_phone: true }),
-      ...(typeof phone === 'string' ? { phone_country: phone } : {}),
-    })
-    const number = made.phone_number === undefined ? '' : `, and the number ${made.phone_number}`
-    say(options, made, `${made.name} was made: ${made.id}, with the address ${made.email}${number}.`)
+async function create(box: Box, name: string | undefined, { username, domain, phone }: NewIdentity): Promise<Printed> {
+  const made = await box.call<Whole>('POST', '/v1/identities', {
+    name,
+    email_username: username,
+    email_domain: domain,
+    ...(phone === undefined ? {} : { provision_phone: true }),
+    ...(typeof phone === 'string' ? { phone_country: phone } : {}),
   })
+  const number = made.phone_number === undefined ? '' : `, and the number ${made.phone_number}`
+  return [made, `${made.name} was made: ${made.id}, with the address ${made.email}${number}.`]
 }
 
-function turn(status: 'active' | 'suspended'): (who: string, options: Options) => Promise<void> {
+function turn(status: 'active' | 'suspended'): (box: Box, who: string) => Promise<Printed> {
   const words = status === 'active' ? 'is active.' : 'is suspended: mail to it is put off, and it sends nothing.'
-  return (who, options) =>
-    withBox(options, async (box) => {
-      const { id } = await identityNamed(box, who)
-      const changed = await box.call<Whole>('PATCH', `/v1/identities/${id}`, { status })
-      say(options, changed, `${changed.name} (${changed.email}) ${words}`)
-    })
+  return async (box, who) => {
+    const { id } = await identityNamed(box, who)
+    const changed = await box.call<Identity>('PATCH', `/v1/identities/${id}`, { status })
+    return [changed, `${changed.name} (${changed.email}) ${words}`]
+  }
 }
 
-async function remove(who: string, { yes, ...options }: Options & { yes: boolean }): Promise<void> {
-  await withBox(options, async (box) => {
-    const { id, name, email } = await identityNamed(box, who)
-    if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await deletedData(box, id)}.`)
-    const gone = await box.call('DELETE', `/v1/identities/${id}`)
-    say(options, gone, `${name} (${email}) was deleted. Its address stays reserved; mail to it is rejected.`)
-  })
+async function remove(box: Box, who: string, { yes }: { yes: boolean }): Promise<Printed> {
+  const { id, name, email } = await identityNamed(box, who)
+  if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await deletedData(box, id)}.`)
+  const gone = await box.call('DELETE', `/v1/identities/${id}`)
+  return [gone, `${name} (${email}) was deleted. Its address stays reserved; mail to it is rejected.`]
 }
 
 /** What is deleted with an identity, in words. */

@@ -2,15 +2,13 @@ import { createReadStream } from 'node:fs'
 import { constants, lstat, open, readdir } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import type { Command } from 'commander'
+import type { Job } from '../jobs/model.ts'
 import { type Packable, zip } from '../core/zip/zip.ts'
 import { type BoxOptions, ofBox, withBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
-import { identityNamed } from './support/identity-named.ts'
-import { type JobAnswer, resultOf } from './support/job.ts'
-import { say, withJson } from './support/say.ts'
-import { untilSignal } from './support/signals.ts'
-
-type Options = BoxOptions & { json?: boolean }
+import { identityNamed } from './support/found.ts'
+import { resultOf, untilSignal } from './support/job.ts'
+import { say } from './support/say.ts'
 
 /** `pillarbox import IDENTITY PATH`. */
 export function addImportCommand(program: Command): void {
@@ -19,10 +17,10 @@ export function addImportCommand(program: Command): void {
     .description(
       'import mail into an identity: an mbox, a maildir, a message (.eml), a directory of these, or an export; may be repeated',
     )
-  withJson(ofBox(command)).action(read)
+  ofBox(command).action(read)
 }
 
-async function read(words: string, path: string, options: Options): Promise<void> {
+async function read(words: string, path: string, options: BoxOptions): Promise<void> {
   const found = await lstat(path).catch(() => undefined)
   if (!found?.isFile() && !found?.isDirectory()) {
     throw new Failure(found ? `${path} is neither a file nor a directory.` : `There is no ${path}.`, 'no_file', 'path')
@@ -31,7 +29,7 @@ async function read(words: string, path: string, options: Options): Promise<void
   await withBox(options, (box) =>
     untilSignal(async (signal) => {
       const { id, email } = await identityNamed(box, words)
-      const job = await box.send<JobAnswer>(`/v1/identities/${id}/import`, octets)
+      const job = await box.send<Job>(`/v1/identities/${id}/import`, octets)
       const result = await resultOf(box, job, signal)
       say(options, { identity_id: id, ...result }, `${email}: ${formatImport(result)}.`)
     }),

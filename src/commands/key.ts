@@ -1,73 +1,57 @@
 import type { Command } from 'commander'
-import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import type { ApiKey, KeyRevoked } from '../accounts/model.ts'
+import { type Box, type BoxOptions, ofBox, onBox, opened, type Printed } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { everyOne, identityNamed } from './support/found.ts'
-import { say, table, withJson } from './support/say.ts'
-import { ofStoppedBox, opened } from './support/stopped-box.ts'
-
-type Signing = BoxOptions & { json?: boolean; now?: boolean }
-
-type Options = BoxOptions & { json?: boolean }
-
-interface ApiKey {
-  id: string
-  label: string
-  scopes: string[]
-  key_prefix: string
-  identity_id: string | null
-  last_used_at: string | null
-  expires_at: string | null
-}
+import { say, table } from './support/say.ts'
 
 const which = 'its id or label'
 
 /** `pillarbox key …`. Throws a sentence when there is no box, or its key cannot be changed (for `rotate-master` also while it runs). */
 export function addKeyCommand(program: Command): void {
   const key = program.command('key').description('API keys, and the keys of the box itself')
-  const add = (name: string, words: string): Command => withJson(ofBox(key.command(name).description(words)))
-  add('list', 'every API key of an account, masked').action(list)
+  const add = (name: string, words: string): Command => ofBox(key.command(name).description(words))
+  add('list', 'every API key of an account, masked').action(onBox(list))
   add('create', 'make an API key, and print it this once')
     .option('--label <label>', 'what it is for', 'unnamed')
     .option('--scope <scope...>', 'what it may do (default: everything)')
     .option('--identity <identity>', 'the one identity it is bound to: its id, name or e-mail address')
     .option('--expires <time>', 'when it ends: an ISO 8601 time such as 2027-01-31T00:00:00Z')
     .option('--rate-limit <calls>', 'calls a minute; 0 is no limit (default: as the settings say)')
-    .action(create)
+    .action(onBox(create))
   add('rotate', 'give an API key a new secret, and print it this once')
     .argument('<key>', which)
     .option('--grace <seconds>', 'how long the old secret stays valid', '0')
-    .action(rotate)
+    .action(onBox(rotate))
   add('revoke', 'let an API key open nothing any more, and end what was made with it')
     .argument('<key>', which)
     .option('--keep', 'what was made with it stays: keys, webhooks, jobs, scheduled e-mails')
-    .action(revoke)
+    .action(onBox(revoke))
   const master = key
     .command('rotate-master')
     .description('replace the master key, and re-encrypt all secrets with it; the box must be stopped')
-  ofStoppedBox(master).action(rotateMaster)
+  ofBox(master, { account: false }).action(rotateMaster)
   const signing = key
     .command('rotate-signing')
     .description('rotate the key that signs identity tokens and credentials; the box may run')
     .option('--now', 'replace all keys at once: others may have them. What they signed is void')
-  withJson(ofBox(signing)).action(rotateSigning)
+  ofBox(signing).action(onBox(rotateSigning))
 }
 
-async function list(options: Options): Promise<void> {
-  await withBox(options, async (box) => {
-    const keys = await everyOne<ApiKey>(box, '/v1/api-keys')
-    const rows = keys.map(({ id, label, key_prefix, scopes, identity_id, last_used_at }) => [
-      id,
-      label,
-      `${key_prefix}…`,
-      identity_id ?? '',
-      last_used_at ?? 'never',
-      scopes.join(' '),
-    ])
-    say(options, keys, table(['ID', 'LABEL', 'KEY', 'IDENTITY', 'LAST USED', 'SCOPES'], rows))
-  })
+async function list(box: Box): Promise<Printed> {
+  const keys = await everyOne<ApiKey>(box, '/v1/api-keys')
+  const rows = keys.map(({ id, label, key_prefix, scopes, identity_id, last_used_at }) => [
+    id,
+    label,
+    `${key_prefix}…`,
+    identity_id ?? '',
+    last_used_at ?? 'never',
+    scopes.join(' '),
+  ])
+  return [keys, table(['ID', 'LABEL', 'KEY', 'IDENTITY', 'LAST USED', 'SCOPES'], rows)]
 }
 
-interface NewKey extends Options {
+interface NewKey {
   label: string
   scope?: string[]
   identity?: string
@@ -75,41 +59,32 @@ interface NewKey extends Options {
   rateLimit?: string
 }
 
-async function create({ label, scope, identity, expires, rateLimit, ...options }: NewKey): Promise<void> {
-  await withBox(options, async (box) => {
-    const made = await box.call<ApiKey & { key: string }>('POST', '/v1/api-keys', {
-      label,
-      ...(scope === undefined ? {} : { scopes: scope }),
-      ...(identity === undefined ? {} : { identity_id: (await identityNamed(box, identity)).id }),
-      ...(expires === undefined ? {} : { expires_at: expires }),
-      ...(rateLimit === undefined ? {} : { rate_limit: Number(rateLimit) }),
-    })
-    say(options, made, `${made.key}\n\nThis is the key ${made.id} (${made.label}), shown this once.`)
+async function create(box: Box, { label, scope, identity, expires, rateLimit }: NewKey): Promise<Printed> {
+  const made = await box.call<ApiKey & { key: string }>('POST', '/v1/api-keys', {
+    label,
+    scopes: scope,
+    identity_id: identity === undefined ? undefined : (await identityNamed(box, identity)).id,
+    expires_at: expires,
+    rate_limit: rateLimit === undefined ? undefined : Number(rateLimit),
   })
+  return [made, `${made.key}\n\nThis is the key ${made.id} (${made.label}), shown this once.`]
 }
 
-async function rotate(who: string, { grace, ...options }: Options & { grace: string }): Promise<void> {
-  await withBox(options, async (box) => {
-    const { id } = await named(box, who)
-    const turned = await box.call<ApiKey & { key: string }>('POST', `/v1/api-keys/${id}/rotate`, { grace_seconds: Number(grace) })
-    const former = Number(grace) === 0 ? 'The one before opens nothing any more.' : `The one before works for ${grace} s more.`
-    say(options, turned, `${turned.key}\n\nThis is the key ${turned.id} (${turned.label}), shown this once. ${former}`)
-  })
+async function rotate(box: Box, who: string, { grace }: { grace: string }): Promise<Printed> {
+  const { id } = await named(box, who)
+  const turned = await box.call<ApiKey & { key: string }>('POST', `/v1/api-keys/${id}/rotate`, { grace_seconds: Number(grace) })
+  const former = Number(grace) === 0 ? 'The one before opens nothing any more.' : `The one before works for ${grace} s more.`
+  return [turned, `${turned.key}\n\nThis is the key ${turned.id} (${turned.label}), shown this once. ${former}`]
 }
 
-async function revoke(who: string, options: Options & { keep?: boolean }): Promise<void> {
-  await withBox(options, async (box) => {
-    const { id, label } = await named(box, who)
-    const revoked = await box.call<{ ended: Record<string, number> }>(
-      'DELETE',
-      `/v1/api-keys/${id}${options.keep ? '?keep=true' : ''}`,
-    )
-    const ended = Object.entries(revoked.ended)
-      .filter(([, count]) => count > 0)
-      .map(([what, count]) => `${what.replace('api_keys', 'API keys').replace('_', ' ')}: ${count}`)
-    const words = `The key ${id} (${label}) opens nothing any more.`
-    say(options, revoked, ended.length === 0 ? words : `${words} With it ended ${ended.join(', ')}.`)
-  })
+async function revoke(box: Box, who: string, { keep }: { keep?: boolean }): Promise<Printed> {
+  const { id, label } = await named(box, who)
+  const revoked = await box.call<KeyRevoked>('DELETE', `/v1/api-keys/${id}${keep ? '?keep=true' : ''}`)
+  const ended = Object.entries(revoked.ended)
+    .filter(([, count]) => count > 0)
+    .map(([what, count]) => `${what.replace('api_keys', 'API keys').replace('_', ' ')}: ${count}`)
+  const words = `The key ${id} (${label}) opens nothing any more.`
+  return [revoked, ended.length === 0 ? words : `${words} With it ended ${ended.join(', ')}.`]
 }
 
 /** Throws Failure when there is none, or several have this label. */
@@ -122,7 +97,7 @@ async function named(box: Box, who: string): Promise<ApiKey> {
     : new Failure(`${found.length} keys are labelled ${who}; name one by its id: pillarbox key list`, 'ambiguous', 'key')
 }
 
-async function rotateMaster(options: Options): Promise<void> {
+async function rotateMaster(options: BoxOptions): Promise<void> {
   const rotated = await opened(options, (app) => app.rotateMasterKey())
   const words = `The master key was changed, and what it seals (${rotated.values} values) was sealed anew.
 The key before is kept in ${rotated.former}: backups from before open with it only.
@@ -130,12 +105,10 @@ Remove it once there are none.`
   say(options, rotated, words)
 }
 
-async function rotateSigning({ now = false, ...options }: Signing): Promise<void> {
-  await withBox(options, async (box) => {
-    const rotated = await box.call<{ kid: string }>('POST', '/v1/signing-keys/rotate', { now })
-    const rest = now
-      ? 'All keys were replaced: what they signed verifies no more, elsewhere within five minutes.'
-      : 'What the key before has signed verifies until it expires.'
-    say(options, rotated, `The key ${rotated.kid} signs from now on. ${rest}`)
-  })
+async function rotateSigning(box: Box, { now = false }: { now?: boolean }): Promise<Printed> {
+  const rotated = await box.call<{ kid: string }>('POST', '/v1/signing-keys/rotate', { now })
+  const rest = now
+    ? 'All keys were replaced: what they signed verifies no more, elsewhere within five minutes.'
+    : 'What the key before has signed verifies until it expires.'
+  return [rotated, `The key ${rotated.kid} signs from now on. ${rest}`]
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import type { BoxOptions } from './support/box.ts'
+import { type BoxOptions, ofBox, opened } from './support/box.ts'
 import { say } from './support/say.ts'
-import { ofStoppedBox, opened } from './support/stopped-box.ts'
 
 /** `pillarbox reputation recount`. Throws a sentence when there is no box, it is running, or the beginning of its log was pruned. */
 export function addReputationCommand(program: Command): void {
@@ -10,10 +9,10 @@ export function addReputationCommand(program: Command): void {
     .description('reputation of identities')
     .command('recount')
     .description('recount from the event log, and correct differences; the box must be stopped')
-  ofStoppedBox(recounting).action(recount)
+  ofBox(recounting, { account: false }).action(recount)
 }
 
-async function recount(options: BoxOptions & { json?: boolean }): Promise<void> {
+async function recount(options: BoxOptions): Promise<void> {
   const counted = await opened(options, (app) => app.recountReputations())
   const { identities, corrected } = counted
   const outcome =

@@ -1,35 +1,18 @@
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
+import type { Delivery, Email } from '../mail/model.ts'
 import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { identityNamed } from './support/found.ts'
-import { say, withJson } from './support/say.ts'
+import { say } from './support/say.ts'
 
 interface Options extends BoxOptions {
-  json?: boolean
   from: string
   to: string[]
   subject: string
   text?: string
   wait: boolean | string
-}
-
-interface Delivery {
-  recipient: string
-  status: string
-  response: string | null
-  mx: string | null
-  tls: string | null
-  attempts: number
-  next_attempt_at: string | null
-}
-
-interface Email {
-  id: string
-  status: string
-  from: string
-  deliveries: Delivery[]
 }
 
 /** The polling interval in milliseconds, and the default timeout in seconds. */
@@ -48,7 +31,7 @@ export function addSendCommand(program: Command): void {
     .option('--subject <subject>', 'its subject', 'A test of Pillarbox')
     .option('--text <text>', 'what it says (default: standard input)')
     .option('--wait [seconds]', `show each step until it is delivered or failed, for ${timeout} s at most unless said`, false)
-  withJson(ofBox(send)).action(deliver)
+  ofBox(send).action(deliver)
 }
 
 async function deliver(options: Options): Promise<void> {

@@ -3,9 +3,11 @@ import type { App } from '../app.ts'
 import { type Config, controlSocket, loadConfig } from '../config.ts'
 import { createLog, isReadByJournal, type Log, standardOutput } from '../core/log.ts'
 import { foreignOwner } from './support/owner.ts'
-import { refuse } from './support/refuse.ts'
-import { inTurn } from './support/turn.ts'
-import { welcome } from './support/welcome.ts'
+import { Failure, refuse } from './support/refuse.ts'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import { InUse } from '../core/fault.ts'
 
 export function addServeCommand(program: Command): void {
   program
@@ -76,4 +78,84 @@ function say(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
   })
+}
+
+/** How long the start of a box waits for a command that has locked its files, and the retry interval; in milliseconds. */
+const timeout = 60_000
+const retryInterval = 250
+
+/**
+ * Opens a box whose files may be locked for a moment: by a command on a stopped box, or by a box that is stopping. A start at that time
+ * waits. Throws at once when a box runs there, and Failure after the timeout.
+ */
+async function inTurn<T>(socket: string | undefined, open: () => Promise<T>, waiting: () => void): Promise<T> {
+  const until = performance.now() + timeout
+  for (let warned = false; ; warned = true) {
+    try {
+      return await open()
+    } catch (error) {
+      if (!(error instanceof InUse) || (socket !== undefined && (await runs(socket)))) throw error
+      if (performance.now() >= until) throw new Failure(error.message, 'in_use')
+    }
+    if (!warned) waiting()
+    await pause(retryInterval)
+  }
+}
+
+/** Whether a started box, not only one opened for a command, answers there. */
+function runs(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const call = request(
+      { socketPath, path: '/readyz', headers: { Host: 'localhost' }, agent: false, timeout: 2000 },
+      (answer) => {
+        text(answer).then(
+          (body) => resolve(answer.statusCode === 200 || !body.includes('"http"')),
+          () => resolve(false),
+        )
+      },
+    )
+    call.on('timeout', () => call.destroy())
+    call.on('error', () => resolve(false))
+    call.end()
+  })
+}
+
+/**
+ * The output of the first start: the key, once, a link to the page, and three commands to paste. A key that the operator provided is not
+ * printed, as the output may be logged.
+ */
+export function welcome(app: App, config: Config, key: string, setupLink: string | null): string {
+  const { address: ip, port: apiPort } = app.httpAddresses.plain!
+  // the plain port on this machine needs no trusted certificate
+  const url = `http://${ip === '::' || ip === '0.0.0.0' ? '127.0.0.1' : ip.includes(':') ? `[${ip}]` : ip}:${apiPort}`
+  const { host, port } = app.smtpAddresses[0]!
+  const smtp = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const address = `ada@${config.mail.domain}`
+  const mail = `From: You <you@sender.test>\\r\\nTo: ${address}\\r\\nSubject: Hello Ada\\r\\n\\r\\nYour sign-in code is 493817.\\r\\n`
+  const { protocol, hostname } = new URL(app.publicUrl)
+  // the URL for browsers
+  const secure = protocol === 'https:' || /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)
+  const page = `To look at it in a browser, set your password here (this link is good once, for 24 hours):\n\n${setupLink}\n\n${secure ? '' : 'The page needs https, or localhost, and public_url is neither: set http.tls or put a proxy with TLS in front, and public_url to https.\n\n'}`
+  return `
+Pillarbox is running.
+
+  API   ${app.publicUrl}  (reference at ${app.publicUrl}/docs)
+  SMTP  ${smtp}  for ${config.mail.domain}
+
+${config.bootstrap_key === undefined ? 'Your API key, shown this once. Keep it:' : 'Your API key is the bootstrap key you set:'}
+
+export KEY=${config.bootstrap_key === undefined ? `'${key}'` : '"$PILLARBOX_BOOTSTRAP_KEY"'}
+
+${setupLink === null ? '' : page}Then try these three:
+
+# 1. create an identity
+ID=$(curl -sS ${url}/v1/identities -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '{"name":"Ada"}' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/'); echo "$ID"
+
+# 2. send it a message
+printf '${mail}' | curl -sS smtp://${smtp} --mail-from you@sender.test --mail-rcpt ${address} -T - && echo sent
+
+# 3. read it
+curl -sS "${url}/v1/identities/$ID/emails" -H "Authorization: Bearer $KEY"; echo
+
+`
 }

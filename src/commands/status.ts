@@ -1,28 +1,18 @@
 import type { Command } from 'commander'
-import { type BoxOptions, ofBox, withBox } from './support/box.ts'
-import { bytes, say, span, withJson } from './support/say.ts'
-
-interface Status {
-  version: string
-  started_at: string
-  uptime: number
-  failing: string[]
-  identities: number
-  queue: { kind: string; waiting: number; running: number; age: number }[]
-  last_24_hours: Record<string, number>
-  disk: { free: number | null; database: number; low: boolean; min_free: number }
-}
+import type { Status } from '../ops/status/model.ts'
+import { ofBox, onBox } from './support/box.ts'
+import { bytes, span } from './support/say.ts'
 
 /** `pillarbox status`: exit status 1 when a component fails, or the box does not run. */
 export function addStatusCommand(program: Command): void {
   const status = program.command('status').description('status of the box')
-  withJson(ofBox(status)).action((options: BoxOptions & { json?: boolean }) =>
-    withBox(options, async (box) => {
+  ofBox(status).action(
+    onBox(async (box) => {
       const now = await box.call<Status>('GET', '/v1/status')
       // a box opened for this command has no ports, and no uptime
       const failing = box.running ? now.failing : []
-      say(options, { running: box.running, ...now, failing }, formatStatus(now, failing, box.running))
       if (!box.running || failing.length > 0) process.exitCode = 1
+      return [{ running: box.running, ...now, failing }, formatStatus(now, failing, box.running)]
     }),
   )
 }
@@ -43,9 +33,9 @@ function formatStatus(
     ['identities', String(identities)],
     [
       'mail, 24 h',
-      `${day['emails_received']} received; ${day['emails_delivered']} copies delivered, ${day['emails_bounced']} bounced, ${day['emails_failed']} failed`,
+      `${day.emails_received} received; ${day.emails_delivered} copies delivered, ${day.emails_bounced} bounced, ${day.emails_failed} failed`,
     ],
-    ['SMS, 24 h', `${day['sms_received']} received; ${day['sms_sent']} sent, ${day['sms_failed']} failed`],
+    ['SMS, 24 h', `${day.sms_received} received; ${day.sms_sent} sent, ${day.sms_failed} failed`],
     ['queue', heaps.length === 0 ? 'empty' : heaps.join('\n            ')],
     [
       'disk',

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { formatEndpoint } from '../core/domain-names.ts'
 import { spelled } from './problems.ts'
 import type { SettingFlaw } from './sending.ts'
 import type { Endpoint } from '../net/listen.ts'
@@ -21,7 +22,7 @@ export function listenerFlaws(settings: Listening): SettingFlaw[] {
   return all.flatMap((listener, index) => {
     const other = all.slice(0, index).find((one) => clash(one, listener))
     if (!other) return []
-    const why = `must use a different port than ${spelled(other.path)} (${written(other)})`
+    const why = `must use a different port than ${spelled(other.path)} (${formatEndpoint(other)})`
     return [{ path: listener.path, why }]
   })
 }
@@ -64,8 +65,4 @@ function addressesOf({ host = '::' }: Endpoint): string[] {
 function overlap(one: string, other: string): boolean {
   if (one === other || one === '::') return true
   return one === '0.0.0.0' && isIP(other) === 4
-}
-
-function written({ host = '', port }: Endpoint): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

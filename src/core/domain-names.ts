@@ -38,3 +38,8 @@ export function isLiteral(domain: string): boolean {
   const inside = /^\[(?:IPv6:)?([^\]]+)\]$/i.exec(domain)?.[1]
   return inside !== undefined && isIP(inside) !== 0
 }
+
+/** `127.0.0.1:25`, `[::1]:25`, `:25`. */
+export function formatEndpoint({ host = '', port }: { host?: string | undefined; port: number }): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

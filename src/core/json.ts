@@ -219,8 +219,8 @@ export function parseForeign(text: string, what: string, bounds: JsonBounds = us
 
 /** RFC 7396: objects merge, null removes, anything else replaces. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
-  if (!isObject(patch)) return patch
-  const result: Record<string, unknown> = isObject(target) ? { ...target } : {}
+  if (!isRecord(patch)) return patch
+  const result: Record<string, unknown> = isRecord(target) ? { ...target } : {}
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete result[key]
     else result[key] = mergePatch(result[key], value)
@@ -228,6 +228,6 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return result
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

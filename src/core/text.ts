@@ -62,3 +62,12 @@ export function trimBothEnds(text: string, characters: string): string {
   while (start < text.length && characters.includes(text[start]!)) start += 1
   return trimEnd(text.slice(start), characters)
 }
+
+/** A percent-encoded text (RFC 3986 2.1); undefined when it is not UTF-8. */
+export function percentDecoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,11 +1,12 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { NextCheck } from './next-check.ts'
 import { type RecordFindings, toDnsRecord } from './check.ts'
 import type { DkimKeys } from './keys.ts'
@@ -19,10 +20,7 @@ export type { DkimKey } from './types.ts'
 /** The cached fields of the domains that receive mail. */
 type Known = Pick<DomainRow, 'id' | 'name' | 'account_id' | 'is_default' | 'status'>
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   keys: DkimKeys
   nextCheck: NextCheck
   plan: Plan
@@ -116,7 +114,7 @@ export class Domains {
     })
   }
 
-  async create(caller: Caller, input: NewDomain): Promise<Domain> {
+  async create(caller: Caller, input: NewDomain, signal?: AbortSignal): Promise<Domain> {
     requireWhole(caller)
     const { database, clock, keys, nextCheck, plan } = this.#deps
     const { param, name } = wishedName(input)
@@ -125,7 +123,7 @@ export class Domains {
     // key generation is slow: checks first
     if (await database.get(before)) throw taken
     await plan.require(database, caller.account_id, 'domains')
-    const [active, spare] = [await keys.make(), await keys.make()]
+    const [active, spare] = [await keys.make(caller.account_id, signal), await keys.make(caller.account_id, signal)]
     const made = await database.transaction(async (tx) => {
       if (await tx.get(before)) throw taken
       await plan.require(tx, caller.account_id, 'domains')
@@ -147,11 +145,9 @@ export class Domains {
     const { database, cursors, keys } = this.#deps
     const rows = await page<DomainRow, DomainRow>(database, cursors, paging, {
       name: `domains ${caller.account_id}`,
-      columns: sql`*`,
       from: sql`domains`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
-      order: 'seq',
       present: (row) => row,
     })
     const ids = rows.data.map(({ id }) => id)

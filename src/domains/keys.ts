@@ -2,6 +2,7 @@ import { createPrivateKey, generateKeyPair, type KeyPairKeyObjectResult, randomI
 import { promisify } from 'node:util'
 import { type Clock, day, iso } from '../core/clock.ts'
 import type { Seal, SealedColumn } from '../core/seal/seal.ts'
+import { WorkLimiter } from '../net/work-limiter.ts'
 import { type Database, join, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { NextCheck } from './next-check.ts'
 import type { DkimKey, PublicKey } from './types.ts'
@@ -30,7 +31,13 @@ export class DkimKeys {
   readonly #signing = new Map<string, Promise<DkimKey[]>>()
   readonly #making = new Map<string, Promise<void>>()
   readonly #rsaPair: RsaPair
-  #turn: Promise<unknown> = Promise.resolve()
+  /** One pair is generated at a time: the thread pool that does it also runs fsync. Accounts take turns. */
+  readonly #turns = new WorkLimiter({
+    concurrent: { all: 1, one: 1 },
+    // nothing is reserved
+    bytes: { all: 0, one: 0 },
+    message: '',
+  })
 
   /** `rsaPair` is replaced in tests, which rarely need a new key. */
   constructor(parts: { database: Database; clock: Clock; seal: Seal; nextCheck: NextCheck; rsaPair?: RsaPair | undefined }) {
@@ -66,9 +73,11 @@ export class DkimKeys {
     await making
   }
 
-  /** Generates a pair for each algorithm. */
-  async make(): Promise<FreshKey[]> {
-    return [await this.#next('rsa-sha256'), await this.#next('ed25519-sha256')]
+  /** Generates a pair for each algorithm, when it is the turn of the account ('' for the box). Rejects when the signal aborts before. */
+  async make(account: string, signal?: AbortSignal): Promise<FreshKey[]> {
+    const pair = (algorithm: DkimKey['algorithm']): Promise<FreshKey> =>
+      this.#turns.share(account).run(signal, () => generate(algorithm, this.#clock.now(), this.#rsaPair))
+    return [await pair('rsa-sha256'), await pair('ed25519-sha256')]
   }
 
   async insert(tx: Transaction, domain: Owner, keys: FreshKey[], state: 'active' | 'spare'): Promise<void> {
@@ -134,7 +143,7 @@ export class DkimKeys {
   }
 
   async #endow(domain: Owner): Promise<void> {
-    const [active, spare] = [await this.make(), await this.make()]
+    const [active, spare] = [await this.make(''), await this.make('')]
     const now = iso(this.#clock.now())
     await this.#database.transaction(async (tx) => {
       const { changes } = await tx.run(
@@ -147,13 +156,6 @@ export class DkimKeys {
       await this.insert(tx, domain, spare, 'spare')
     })
     this.#nextCheck.by(this.#clock.now())
-  }
-
-  /** Generates one at a time: the thread pool that does it also runs fsync. */
-  #next(algorithm: DkimKey['algorithm']): Promise<FreshKey> {
-    const made = this.#turn.then(() => generate(algorithm, this.#clock.now(), this.#rsaPair))
-    this.#turn = made.catch(() => undefined)
-    return made
   }
 }
 

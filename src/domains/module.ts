@@ -1,17 +1,11 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Cursors } from '../store/page.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
-import type { Seal } from '../core/seal/seal.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
-import type { Module } from '../module.ts'
-import { type Database, sql } from '../store/database.ts'
+import type { ModuleBasis, Module } from '../module.ts'
+import { sql } from '../store/database.ts'
 import { NextCheck } from './next-check.ts'
 import { Domains } from './domains.ts'
 import { DkimKeys, type RsaPair, sealedKeys } from './keys.ts'
@@ -23,16 +17,8 @@ import type { DomainSettings } from './records.ts'
 import { type DomainStatusReport, statusOf } from './status.ts'
 import { Verification } from './verification.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
-  seal: Seal
+interface Deps extends ModuleBasis {
   plan: Plan
-  config: Config
-  log: Log
-  metrics: Metrics
   operatorAccount: string
   /** Creates DNS lookups without cache. */
   inquire: (settings: DomainSettings) => FreshInquiry

@@ -23,12 +23,10 @@ export class DomainReports {
     await this.#domains.row(caller, id)
     return page<ReportRow, DomainReport>(this.#database, this.#cursors, paging, {
       name: `domain reports ${id} ${kind ?? ''}`,
-      columns: sql`*`,
       from: sql`domain_reports`,
       account: caller.account_id,
       where: sql`domain_id = ${id}`,
       filters: kind === undefined ? [] : [sql`kind = ${kind}`],
-      order: 'seq',
       present: ({ reporter, report_id, begins_at, ends_at, received_at, data, kind: of }) => ({
         kind: of,
         reporter,

@@ -27,7 +27,7 @@ export function routes({
       status: 201,
       location: (domain) => `/v1/domains/${domain.id}`,
       example: { body: { name: 'example.com' } },
-      handle: ({ caller, body }) => domains.create(caller, body),
+      handle: ({ caller, body, signal }) => domains.create(caller, body, signal),
     }),
     route('GET', '/domains', {
       scope: 'account:read',
@@ -66,7 +66,7 @@ export function routes({
       description:
         'The spare keys sign from now on, and new spares are listed for publication; the old selectors stay listed for 7 days. A conflict, code spares_not_published, while the spares are not in the DNS.',
       reply: Domain,
-      handle: ({ caller, params }) => verification.rotate(caller, params.id),
+      handle: ({ caller, params, signal }) => verification.rotate(caller, params.id, signal),
     }),
     route('GET', '/domains/:id/zone', {
       scope: 'account:read',

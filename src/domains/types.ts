@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import type { Domain } from './model.ts'
 
 /** An active signing key of a domain. */
 export interface DkimKey {
@@ -8,23 +9,15 @@ export interface DkimKey {
 }
 
 /** A row of `domains`. */
-export interface DomainRow {
+export interface DomainRow extends Omit<Domain, 'default' | 'dns_records'> {
   seq: number
-  id: string
   account_id: string
-  name: string
   is_default: number
-  status: 'pending' | 'verified'
   receives: number
   findings: string
   checks: number
   failing_since: string | null
-  verified_at: string | null
-  last_checked_at: string | null
   next_check_at: string | null
-  /** The identity that receives mail to unknown addresses. */
-  catch_all: string | null
-  created_at: string
 }
 
 /** The public part of a key; `public_text` is the value of `p=`. */

@@ -1,13 +1,12 @@
 import { performance } from 'node:perf_hooks'
-import { type Clock, hour, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { hour, iso } from '../core/clock.ts'
 import { conflict, Fault } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
 import type { Counter } from '../core/metrics.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { type NextCheck, recheckDelay } from './next-check.ts'
 import { checkRecords, type CheckResult, type RecordFindings, weigh } from './check.ts'
 import type { Domains } from './domains.ts'
@@ -17,11 +16,7 @@ import { type Domain, domainFailed, domainVerified } from './model.ts'
 import { type DomainSettings, keyOf, recordsOf } from './records.ts'
 import type { Judged, Unanswered } from './verdict.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log'> {
   domains: Domains
   keys: DkimKeys
   nextCheck: NextCheck
@@ -73,10 +68,10 @@ export class Verification {
    * Activates the spare keys after a check that they are published. Throws Fault conflict, `spares_not_published`, when one is not:
    * signatures could not be verified.
    */
-  async rotate(caller: Caller, id: string): Promise<Domain> {
+  async rotate(caller: Caller, id: string, signal?: AbortSignal): Promise<Domain> {
     const { database, domains, keys, settings } = this.#deps
     await this.#check(await domains.row(caller, id), true)
-    const fresh = await keys.make()
+    const fresh = await keys.make(caller.account_id, signal)
     const rotated = await database.transaction(async (tx) => {
       const row = await domains.row(caller, id, tx)
       const findings = JSON.parse(row.findings) as RecordFindings

@@ -1,6 +1,7 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames } from './role-names.ts'
@@ -8,24 +9,16 @@ import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { Domain } from '../domains/model.ts'
-import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { claim, notForYou, notFree } from './claims.ts'
 import type { Identities } from './identities.ts'
 import type { Alias, AliasChange, DomainChange, NewAlias } from './model.ts'
 
-interface AliasRow {
+interface AliasRow extends Omit<Alias, 'local_part'> {
   seq: number
-  id: string
-  domain_id: string
-  address: string
-  identity_id: string
-  created_at: string
 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   plan: Plan
   domains: Domains
   identities: Identities
@@ -88,7 +81,6 @@ export class Aliases {
       from,
       account: caller.account_id,
       where: sql`domain_id = ${domainId}`,
-      order: 'seq',
       present: toAlias,
     })
   }

@@ -1,16 +1,16 @@
+import type { Basis } from '../basis.ts'
 import { hostNameOf } from '../core/domain-names.ts'
 import { trimEnd } from '../core/text.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, type Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames, isRoleName } from './role-names.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { claim, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
 import {
   type Acquired,
@@ -42,19 +42,16 @@ type StorageOf = (row: Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'medi
 /** A hook that runs in the transaction in which an identity is deleted or resumed. */
 type IdentityHook = (tx: Transaction, identityId: string) => Promise<void>
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors' | 'account'> {
   domains: Pick<Domains, 'mayUse' | 'stillUsable'>
   /** The box's own domain. */
   domain: string
-  /** The operator's account. */
-  account: string
   plan: Plan
   storageOf: StorageOf
 }
+
+/** What decides which identities a caller sees. */
+type Visibility = Pick<Caller, 'account_id' | 'identity_id'>
 
 /** The identities of every account, and their addresses, which are reserved for ever. */
 export class Identities {
@@ -115,7 +112,6 @@ export class Identities {
       from: sql`identities`,
       account: caller.account_id,
       ...selection(caller, filter),
-      order: 'seq',
       present: reduced,
     })
   }
@@ -126,7 +122,7 @@ export class Identities {
   }
 
   /** The row of a non-deleted identity that the caller may see; throws Fault not_found. */
-  async row(caller: Caller, id: string, reader: Reader = this.#deps.database): Promise<IdentityRow> {
+  async row(caller: Visibility, id: string, reader: Reader = this.#deps.database): Promise<IdentityRow> {
     const row = mayName(caller, id) ? await reader.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${id}`) : undefined
     if (!row || row.account_id !== caller.account_id || row.status === 'deleted') throw notFound('identity')
     return row
@@ -326,6 +322,6 @@ export class Identities {
 }
 
 /** Whether a key may access this identity; one bound to another identity answers 404. */
-export function mayName(caller: Caller, id: string): boolean {
+export function mayName(caller: Visibility, id: string): boolean {
   return caller.identity_id === null || caller.identity_id === id
 }

@@ -1,27 +1,21 @@
 import { type Identity, type IdentityFilter, Metadata } from './model.ts'
-import { invalid } from '../core/fault.ts'
+import { invalid, notFound } from '../core/fault.ts'
 import { mergePatch } from '../core/json.ts'
 import type { Caller } from '../core/scopes.ts'
-import { join, sql, type Sql, type Transaction } from '../store/database.ts'
+import { join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Rows } from '../store/rows.ts'
 import { nameKey } from './names.ts'
 
 /** A row of `identities`. */
-export interface IdentityRow {
+export interface IdentityRow extends Omit<Identity, 'phone_number' | 'status' | 'metadata' | 'storage'> {
   seq: number
-  id: string
   account_id: string
-  name: string
-  email: string
   phone_number: string | null
-  date_of_birth: string
   status: 'active' | 'suspended' | 'deleted'
   metadata: string
   /** Bytes of stored e-mail, and of text messages with their media. */
   stored_bytes: number
   media_bytes: number
-  created_at: string
-  updated_at: string
 }
 
 /** The fields of an identity in lists. */
@@ -88,4 +82,12 @@ export interface Acquired {
 /** The source of phone numbers. */
 export interface PhoneNumbers {
   acquire(accountId: string, country: string | undefined): Promise<Acquired>
+}
+
+/** Throws Fault not_found unless the account has this identity. */
+export async function requireIdentity(reader: Reader, accountId: string, id: string): Promise<void> {
+  const row = await reader.get(
+    sql`SELECT 1 FROM identities WHERE id = ${id} AND account_id = ${accountId} AND status <> 'deleted'`,
+  )
+  if (!row) throw notFound('identity')
 }

@@ -151,12 +151,10 @@ export class Jobs {
     const { kind } = filter
     return page<JobRow, Job>(this.#database, this.#cursors, filter, {
       name: `jobs ${caller.account_id} ${caller.identity_id} ${filter.kind}`,
-      columns: sql`*`,
       from: sql`jobs`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
       filters: [visible(caller), ...(kind === undefined ? [] : [sql`kind = ${kind}`])],
-      order: 'seq',
       present: (row) => toJob(row, this.#running.get(row.id)?.progress),
     })
   }

@@ -1,7 +1,7 @@
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Download } from '../http/route.ts'
-import type { AttachmentReader, Decode } from './attachment-reader.ts'
+import type { AttachmentReader, Decode } from './workers/attachment-reader.ts'
 import type { EmailDetail, StoredEmail } from './email-rows.ts'
 import type { Emails } from './emails.ts'
 import { sanitize } from '../message/sanitize.ts'

@@ -1,5 +1,5 @@
-import { compile, type DomNode, type FormatCallback, type HtmlToTextOptions } from 'html-to-text'
-import { hiddenElements, hiddenStyles, isHiddenStyle } from './markup.ts'
+import { compile, type DomNode, type FormatCallback, type FormatOptions, type HtmlToTextOptions } from 'html-to-text'
+import { hiddenElements, isHiddenStyle } from './markup.ts'
 
 /** Characters of HTML that are converted to Markdown; the rest is left out. */
 export const htmlLimit = 1024 * 1024
@@ -114,12 +114,26 @@ const rule: FormatCallback = (_element, _walk, builder) => {
   builder.closeBlock({ trailingLineBreaks: 2 })
 }
 
+/** Skips an element that its style hides; any other is formatted as if it had no style. */
+const styled: FormatCallback = (element, walk, builder) => {
+  if (isHiddenStyle(element.attribs['style'] ?? '')) return
+  delete element.attribs['style']
+  const { format, options: chosen } = (builder as unknown as Picking).picker.pick1(element)
+  builder.options.formatters?.[format]?.(element, walk, builder, chosen ?? {})
+}
+
+/** How html-to-text chooses the format of an element. */
+interface Picking {
+  picker: { pick1(element: DomNode): { format: string; options?: FormatOptions } }
+}
+
 const single = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
 
 const options: HtmlToTextOptions = {
   wordwrap: false,
   limits: { maxInputLength: htmlLimit, maxDepth: 100, maxChildNodes: 20_000, ellipsis: '' },
   formatters: {
+    markdownStyled: styled,
     markdownHeading: heading,
     markdownAnchor: anchor,
     markdownRow: row,
@@ -135,7 +149,8 @@ const options: HtmlToTextOptions = {
       format: 'block',
       options: single,
     })),
-    ...['img', 'head', '[hidden]', ...hiddenElements, ...hiddenStyles].map((selector) => ({ selector, format: 'skip' })),
+    { selector: '[style]', format: 'markdownStyled' },
+    ...['img', 'head', '[hidden]', ...hiddenElements].map((selector) => ({ selector, format: 'skip' })),
     { selector: 'a', format: 'markdownAnchor' },
     { selector: 'table', format: 'block', options: single },
     { selector: 'tr', format: 'markdownRow' },

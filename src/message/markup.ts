@@ -47,20 +47,35 @@ export const hiddenElements: ReadonlySet<string> = new Set(
   'style script title svg select object template noscript textarea'.split(' '),
 )
 
-/**
- * Inline styles that hide an element, as selectors. Colours, sizes, positions and classes are ignored: mail builders set a size of 0 on columns
- * with visible text. `visibility` counts, `backface-visibility` does not.
- */
-export const hiddenStyles: readonly string[] = [
-  ...['display:none', 'display: none', 'display :none', 'display : none'].map((style) => `[style*="${style}" i]`),
-  ...['visibility:hidden', 'visibility: hidden'].flatMap((style) => [
-    `[style^="${style}" i]`,
-    `[style*=" ${style}" i]`,
-    `[style*=";${style}" i]`,
-  ]),
-]
+/** Declarations that hide an element. */
+const hiding: Readonly<Record<string, ReadonlySet<string>>> = {
+  display: new Set(['none']),
+  visibility: new Set(['hidden', 'collapse']),
+  'content-visibility': new Set(['hidden']),
+}
 
-/** Whether an inline style hides its element, by the same rules. */
+/**
+ * Whether an inline style (CSS Syntax 3: comments, escapes, any white space) has a declaration that hides its element. Colours, sizes and
+ * positions are ignored: mail builders set a size of 0 on columns with visible text.
+ */
 export function isHiddenStyle(style: string): boolean {
-  return /display ?: ?none|(?:^|[ ;])visibility: ?hidden/i.test(style)
+  return withoutComments(style)
+    .replace(/\\(?:([\da-f]{1,6})[ \t\n\r\f]?|([^\n\r\f]))/gi, (_, hex?: string, character?: string) =>
+      hex === undefined ? character! : unescaped(Number.parseInt(hex, 16)),
+    )
+    .toLowerCase()
+    .split(';')
+    .some((declaration) => {
+      const [property = '', value = ''] = declaration.split(':', 2)
+      return hiding[property.trim()]?.has(value.split('!', 1)[0]!.trim())
+    })
+}
+
+function unescaped(code: number): string {
+  return code <= 0x10ffff ? String.fromCodePoint(code) : ''
+}
+
+function withoutComments(css: string): string {
+  const [first = '', ...rest] = css.split('/*')
+  return [first, ...rest.map((part) => (part.includes('*/') ? part.slice(part.indexOf('*/') + 2) : ''))].join(' ')
 }

@@ -3,11 +3,13 @@ import { Fault } from '../core/fault.ts'
 
 export interface WorkLimits {
   /** Bytes in memory at once, of all accounts and of one. */
-  bytes: { all: number; one: number }
+  bytes: { all: number; one: number; /** Bytes that an account has whatever others have taken. */ own?: number }
   /** Items being worked on at once, of all accounts and of one. */
   concurrent: { all: number; one: number }
   /** Items of fewer bytes begin at once, and do not count among these. */
   large?: number
+  /** Milliseconds after which one that is still being worked on no longer counts among these: it waits for others, such as a slow server. */
+  longest?: number
   /** What a caller is told at the limit of bytes. */
   message: string
 }
@@ -21,9 +23,9 @@ export interface WorkShare {
   /** Resolves when it is the account's turn. Rejects when the signal aborts before. */
   begin(signal?: AbortSignal): Promise<void>
   /** Ends what has begun, so that others may begin. May be called again. */
-  end(): void
+  end(this: void): void
   /** Runs the work from `begin` to `end`. */
-  run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
+  run<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result>
 }
 
 /** Limits the memory of items and how many are worked on at once, of all accounts and of each. Accounts take turns. */
@@ -41,9 +43,10 @@ export class WorkLimiter {
 
   /** For an item of this account, or of this network when it has none. */
   share(account: string): WorkShare {
-    const { large = 0, message } = this.#limits
+    const { large = 0, longest, message } = this.#limits
     let taken = 0
     let working = false
+    let timer: NodeJS.Timeout | undefined
     const share: WorkShare = {
       reserve: (bytes) => {
         if (!this.#memory.take(account, bytes)) {
@@ -59,8 +62,10 @@ export class WorkLimiter {
         if (taken < large) return
         await this.#waitForTurn(account, signal)
         working = true
+        if (longest !== undefined) timer = setTimeout(share.end, longest).unref()
       },
       end: () => {
+        clearTimeout(timer)
         if (!working) return
         working = false
         this.#count(account, -1)
@@ -115,18 +120,19 @@ export class WorkLimiter {
 
 /** Memory in bytes that accounts share, with a limit for all of them and one for each. */
 class MemoryShares {
-  readonly #limits: { all: number; one: number }
+  readonly #limits: WorkLimits['bytes']
   readonly #taken = new Map<string, number>()
   #all = 0
 
-  constructor(limits: { all: number; one: number }) {
+  constructor(limits: WorkLimits['bytes']) {
     this.#limits = limits
   }
 
   /** Returns false, and takes nothing, when a limit would be exceeded. */
   take(account: string, bytes: number): boolean {
     const taken = (this.#taken.get(account) ?? 0) + bytes
-    if (taken > this.#limits.one || this.#all + bytes > this.#limits.all) return false
+    const { all, one, own = 0 } = this.#limits
+    if (taken > one || (this.#all + bytes > all && taken > own)) return false
     this.#taken.set(account, taken)
     this.#all += bytes
     return true

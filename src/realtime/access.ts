@@ -1,8 +1,8 @@
+import type { Basis } from '../basis.ts'
 import type { Holders } from '../accounts/holders.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import { Fault, notFound } from '../core/fault.ts'
+import { iso } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
 import { type Caller, may } from '../core/scopes.ts'
-import type { EventTypes } from '../events/catalogue.ts'
 import type { Identities } from '../identities/identities.ts'
 import { channels } from './channels.ts'
 import { type ChannelName, channelNames, type RealtimeToken, type TokenInput } from './model.ts'
@@ -25,13 +25,10 @@ export interface Grant {
   until: number
 }
 
-interface Deps {
-  clock: Clock
+interface Deps extends Pick<Basis, 'clock' | 'types' | 'publicUrl'> {
   holders: Holders
   identities: Identities
-  types: EventTypes
   tokenKey: Buffer
-  publicUrl: () => string
 }
 
 /** Creates tokens and verifies them: a token never has more rights than its key or session has now. */
@@ -96,19 +93,7 @@ export class Access {
 
   /** Throws Fault not_found unless the identity exists and belongs to the account of the grant. */
   async requireIdentity(grant: Grant, id: string): Promise<void> {
-    const { account_id, identity_id } = grant
-    if (identity_id !== null && identity_id !== id) throw notFound('identity')
-    const nobody = {
-      key_id: null,
-      session_id: null,
-      secret: 0,
-      rate_limit: 0,
-      until: 0,
-      ip: '',
-      user_agent: '',
-      scopes: new Set<never>(),
-    }
-    await this.#deps.identities.row({ account_id, identity_id, ...nobody }, id)
+    await this.#deps.identities.row(grant, id)
   }
 }
 

@@ -1,39 +1,27 @@
 import type { Holders } from '../accounts/holders.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import { networkOf } from '../net/networks.ts'
 import { PacedWork } from '../core/paced-work.ts'
-import type { EventLog } from '../events/log.ts'
-import type { EventTypes } from '../events/catalogue.ts'
-import type { AnyRoute } from '../http/route.ts'
-import type { UpgradeRequest, Upgrade } from '../http/server/upgrades.ts'
+import { type AnyRoute, routeOf } from '../http/route.ts'
+import type { Upgrade, UpgradeRequest } from '../http/server/upgrades.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Module } from '../module.ts'
+import type { Module, ModuleBasis } from '../module.ts'
 import { Access } from './access.ts'
 import { Filters } from './filters.ts'
 import { Hub } from './hub.ts'
 import { PatternQueue } from './pattern-queue.ts'
 import { type PlainDeps, PlainSession } from './plain.ts'
-import { routes } from './routes.ts'
 import { asAddress, holdersOf, Sockets } from './sockets.ts'
 import type { Version } from './supabase/phoenix.ts'
 import { type SupabaseDeps, SupabaseSession } from './supabase/supabase.ts'
 import { isToken } from './tokens.ts'
+import { RealtimeToken, TokenInput } from './model.ts'
 
-interface Deps {
-  events: EventLog
-  clock: Clock
+interface Deps extends ModuleBasis {
   holders: Holders
   identities: Identities
-  types: EventTypes
-  config: Config
-  log: Log
-  metrics: Metrics
   tokenKey: Buffer
-  publicUrl: () => string
 }
 
 /** Live events over WebSocket: tokens, and the two protocols that accept them. */
@@ -109,4 +97,21 @@ function isVersion(text: string): text is Version {
 /** A client reconnects with its original URL, whose token may have expired: the join decides. */
 function absent(error: unknown): undefined {
   if (!(error instanceof Fault)) throw error
+}
+
+function routes(access: Access): AnyRoute[] {
+  return [
+    routeOf('Realtime')('POST', '/realtime/token', {
+      // additional events of a channel require their own scopes
+      scope: ['messages:read', 'emails:read', 'sms:read'],
+      summary: 'Get a token for a WebSocket',
+      description:
+        'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',
+      body: TokenInput,
+      reply: RealtimeToken,
+      secret: true,
+      example: { body: { channels: ['email_messages'], expires_in: 60 } },
+      handle: ({ caller, body }) => access.token(caller, body),
+    }),
+  ]
 }

@@ -1,7 +1,6 @@
+import type { Basis } from '../basis.ts'
 import { type Clock, day } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import type { UpgradeRequest } from '../http/server/upgrades.ts'
 import type { Access, Grant } from './access.ts'
 import { Socket, type SocketEvents, type SocketSession } from './socket.ts'
@@ -23,18 +22,13 @@ export interface SocketLimits {
   max_sockets_per_account: number
 }
 
-interface Deps {
+interface Deps extends Pick<Basis, 'clock' | 'log' | 'metrics'> {
   access: Access
-  clock: Clock
-  log: Log
-  metrics: Metrics
   limits: SocketLimits
 }
 
 /** Milliseconds of silence before a ping, and before the socket is closed. */
 const heartbeat = { ask: 25_000, timeout: 35_000 }
-
-/** The longest lifetime of a subscription without a new token. */
 
 /** Sockets without a valid token: their timeout, the most of one address, and their share of all sockets. */
 const unauthenticated = { timeout: 30_000, most: 20, share: 0.2 }

@@ -1,8 +1,9 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { createHash } from 'node:crypto'
 import { chmodSync, createReadStream, lstatSync, lutimesSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { execute } from './execute.ts'
 
 /** A regular file, a symbolic link or a directory of a tree. */
 export interface Entry {
@@ -57,4 +58,19 @@ export async function checksums(
     lines.push(`${hash.digest('hex')}  ${file}\n`)
   }
   return lines.join('')
+}
+
+/** Runs a program and returns its standard output. Throws an Error with its standard error when it fails or cannot be started. */
+export async function execute(
+  program: string,
+  parameters: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)(program, parameters, { ...options, maxBuffer: 64 * 1024 * 1024 })
+    return stdout
+  } catch (error) {
+    const { code, stdout = '', stderr = '' } = error as { code: number | string; stdout?: string; stderr?: string }
+    throw new Error(`${program} ${parameters.join(' ')} failed (${code}):\n${stderr}${stdout}`, { cause: error })
+  }
 }

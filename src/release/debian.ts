@@ -2,8 +2,7 @@ import { cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync
 import { dirname, join, relative } from 'node:path'
 import { placesOf } from '../install/places.ts'
 import { commandText, packaged, unitFiles } from '../install/units.ts'
-import { checksums, entriesOf, normalize } from './archive.ts'
-import { execute } from './execute.ts'
+import { checksums, entriesOf, execute, normalize } from './archive.ts'
 import type { Processor } from './packages.ts'
 
 /** The path of the program in the package. */

@@ -1,7 +1,6 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, rmdirSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
-import { entriesOf } from './archive.ts'
-import { execute } from './execute.ts'
+import { entriesOf, execute } from './archive.ts'
 
 /** The architectures of releases, as Node.js names them. */
 export const processors = ['x64', 'arm64'] as const

@@ -2,11 +2,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { checksums, entriesOf, packTarball } from './archive.ts'
+import { checksums, entriesOf, execute, packTarball } from './archive.ts'
 import { architectures, buildPackage } from './debian.ts'
-import { execute } from './execute.ts'
-import { processors } from './packages.ts'
 import { buildPage, makeTree, trackedFiles } from './tree.ts'
+import { processors } from './packages.ts'
 
 // npm run release: tarballs and Debian packages of this checkout, in dist/release (src/README.md)
 

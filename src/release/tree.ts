@@ -10,8 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { checksums, entriesOf, normalize } from './archive.ts'
-import { execute } from './execute.ts'
+import { checksums, entriesOf, execute, normalize } from './archive.ts'
 import { installPackages, type Processor } from './packages.ts'
 import { bill, closure, type LockFile } from './sbom.ts'
 

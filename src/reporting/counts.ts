@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type Clock, iso } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { dayOf, dueTime, type Kind, type ReportSubject } from './days.ts'
 
 /** One result to count. */
@@ -26,10 +26,7 @@ export interface Bounds {
 
 export const usualBounds: Bounds = { domains: 2000, rows: 20_000, rows_of_domain: 1000, pending: 5000 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'log'> {
   /** Gets the number of counted or dropped results. */
   tally: (kind: Kind, what: 'counted' | 'dropped', count: number) => void
   bounds?: Bounds

@@ -1,10 +1,10 @@
-import { type Clock, day, iso, minute } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
-import type { Counter, Metrics } from '../core/metrics.ts'
+import type { Basis } from '../basis.ts'
+import { day, iso, minute } from '../core/clock.ts'
+import type { Counter } from '../core/metrics.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
 import type { Outside } from '../net/outside.ts'
 import type { SystemMailResult, SystemMail } from '../outbound/transport/outbound-transport.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { ReportSubject } from './days.ts'
 
 /** The payload of a report in the queue. */
@@ -15,11 +15,7 @@ export interface ReportLoad extends ReportSubject {
   to: string
 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
   outside: Outside
   transmit: (mail: SystemMail, signal: AbortSignal) => Promise<SystemMailResult>
 }

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { percentDecoded } from '../core/text.ts'
 import { isAbsent } from '../net/resolve.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { Kind } from './days.ts'
@@ -88,7 +89,7 @@ const units: Record<string, number> = { '': 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 3
 function mailtoOf(text: string): ReportDestination | undefined {
   const [, encoded, number, unit = ''] = /^mailto:([^!?\s]{3,320})(?:\?[^!]*)?(?:!(\d{1,12})([kmgt])?)?$/i.exec(text) ?? []
   if (encoded === undefined) return undefined
-  const address = decoded(encoded)
+  const address = percentDecoded(encoded) ?? ''
   if (!/^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i.test(address)) return undefined
   const at = address.lastIndexOf('@')
   const to = `${address.slice(0, at)}@${address.slice(at + 1).toLowerCase()}`
@@ -99,14 +100,6 @@ function mailtoOf(text: string): ReportDestination | undefined {
 function urlOf(text: string): ReportDestination | undefined {
   const url = text.length <= 2000 && /^https:\/\/[^\s!]+$/i.test(text) ? URL.parse(text) : null
   return url && url.username === '' && url.password === '' ? { to: url.href, limit: largest, agreed: false } : undefined
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return ''
-  }
 }
 
 /** The domain of an address, the host of a URL. */

@@ -1,34 +1,22 @@
 import { randomInt } from 'node:crypto'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideDial, type OutsideSettings } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { Envelope, Verdict } from '../mail/model.ts'
-import type { Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { OutboundModule } from '../outbound/module.ts'
 import type { TlsResult } from '../outbound/transport/tls-result.ts'
-import type { Database } from '../store/database.ts'
-import type { Space } from '../store/space.ts'
 import { ReportCourier } from './courier.ts'
 import { ReportCounts } from './counts.ts'
 import { dmarcResult } from './dmarc-result.ts'
 import { ReportSender, type ReportSettings } from './reports.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends ModuleBasis {
   queue: Queue
-  space: Space
-  version: string
   sending: OutboundModule
   domains: {
     receives: (domain: string) => boolean

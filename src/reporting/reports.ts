@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { type Clock, day, hour, iso } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
+import type { Basis } from '../basis.ts'
+import { day, hour, iso } from '../core/clock.ts'
 import { sweep } from '../core/cron.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { PublishedPolicy } from '../mail/model.ts'
-import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
+import { sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import type { ReportLoad } from './courier.ts'
 import { dayOf, type Kind, type ReportSubject, uniqueId } from './days.ts'
@@ -26,13 +26,9 @@ export interface ReportSettings {
   domain: string
 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'version'> {
   queue: Queue
   space: Pick<Space, 'low'>
-  version: string
   settings: () => ReportSettings
   /** Why nothing can be sent, as a sentence; undefined when it can. */
   obstacle: () => string | undefined

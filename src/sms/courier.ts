@@ -1,8 +1,8 @@
-import { type Clock, hour, iso, minute } from '../core/clock.ts'
-import { type Log, loggable } from '../core/log.ts'
+import type { Basis } from '../basis.ts'
+import { hour, iso, minute } from '../core/clock.ts'
+import { loggable } from '../core/log.ts'
 import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { smsDelivered, type SmsError, smsFailed, smsSent } from './model.ts'
 import { hasOptedOut, noteInput } from './opt-outs.ts'
 import { Busy, Lost, Rejected, type SmsProvider, type Taken } from './provider.ts'
@@ -15,11 +15,7 @@ export interface SmsLoad {
   sms_id: string
 }
 
-interface Deps {
-  log: Log
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'log' | 'database' | 'events' | 'clock'> {
   provider: SmsProvider | undefined
 }
 

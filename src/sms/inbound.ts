@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, day, iso } from '../core/clock.ts'
+import { day, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import type { Log } from '../core/log.ts'
-import type { Counter, Metrics } from '../core/metrics.ts'
+import type { Counter } from '../core/metrics.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { insertBlob } from '../store/blobs.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { mediaKind, type MediaLoad } from './media.ts'
 import { countTexts, bytesOfTexts, takeStorage } from './media-quota.ts'
 import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
@@ -18,12 +17,7 @@ import { noteInput, inputOf } from './opt-outs.ts'
 import type { IncomingSms, ProviderName, StatusUpdate } from './provider.ts'
 import { segmentsOf } from './segments.ts'
 
-interface Deps {
-  metrics: Metrics
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'metrics' | 'database' | 'events' | 'clock' | 'log'> {
   queue: Queue
   plan: Plan
   trash: Trash

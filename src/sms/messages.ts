@@ -1,15 +1,15 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, hour, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { hour, iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
-import { type Database, join, sql, type Sql, type Transaction } from '../store/database.ts'
+import { join, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Rows } from '../store/rows.ts'
 import { smsKind, type SmsLoad } from './courier.ts'
 import type { NewSms, Sms, SmsChange, SmsError, SmsFilter } from './model.ts'
@@ -29,15 +29,11 @@ export interface SendingRules {
   allow_countries: readonly string[]
 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'events'> {
   identities: Identities
   queue: Queue
   plan: Plan
   trash: Trash
-  events: EventLog
   numbers: Numbers
   provider: SmsProvider | undefined
   rules: () => SendingRules
@@ -102,10 +98,8 @@ export class Messages {
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
     const listed = await page<SmsRow, SmsRow>(database, cursors, filter, {
       name: `sms ${identityId} ${JSON.stringify(named)}`,
-      columns: sql`*`,
       account: caller.account_id,
       ...selection(identityId, filter),
-      order: 'seq',
       present: (row) => row,
     })
     return { ...listed, data: await whole(database, listed.data) }

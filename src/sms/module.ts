@@ -1,23 +1,18 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Cursors } from '../store/page.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideSettings } from '../net/outside.ts'
 import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
-import type { EventLog } from '../events/log.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
 import { identityDeleted } from '../identities/model.ts'
 import type { SignedUrls } from '../mail/attachments.ts'
-import type { Module } from '../module.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { Trash } from '../ops/retention/trash.ts'
-import { type Database, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import { SmsArchive } from './archive.ts'
 import { MissedMessages } from './missed-messages.ts'
 import { callbacks } from './callbacks.ts'
@@ -32,22 +27,14 @@ import { chosen } from './providers/create-provider.ts'
 import { ReleaseCourier } from './release.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends ModuleBasis {
   queue: Queue
   plan: Plan
   trash: Trash
   identities: Identities
-  config: Config
-  log: Log
-  metrics: Metrics
   urls: SignedUrls
   fetches: WorkLimiter
   codesIn: (subject: string, text: string) => string[]
-  publicUrl: () => string
 }
 
 /** Text messages: numbers, sending and receiving, and the provider. */

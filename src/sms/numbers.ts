@@ -1,25 +1,20 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Identity } from '../identities/model.ts'
 import type { Acquired } from '../identities/row.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { phoneProvisioned } from './model.ts'
 import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './rows.ts'
 import { isOf } from './phone-codes.ts'
 import type { ProviderNumber, SmsProvider } from './provider.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log'> {
   queue: Queue
   plan: Plan
   identities: Identities

@@ -1,17 +1,14 @@
-import { type Clock, hour, iso, minute } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { hour, iso, minute } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { type Courier, Deferred, type Outcome } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { phoneReleased } from './model.ts'
 import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './rows.ts'
 import { Busy, type SmsProvider } from './provider.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   queue: Queue
   provider: SmsProvider | undefined
 }

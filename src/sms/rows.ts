@@ -4,29 +4,17 @@ import type { EventLog } from '../events/log.ts'
 import { join, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { PhoneNumber, Sms, SmsError, SmsMedia } from './model.ts'
 
-export interface SmsRow {
+export interface SmsRow extends Omit<Sms, 'from' | 'to' | 'read' | 'error' | 'media' | 'codes' | 'deleted_at'> {
   seq: number
-  id: string
   account_id: string
-  identity_id: string
-  direction: Sms['direction']
-  status: Sms['status']
   sender: string
   recipient: string
-  body: string
   read: number
-  provider: string
-  provider_id: string | null
-  segments: number
   error: string | null
   codes: string
   attempting: number
   lost: number
   delivery_id: string | null
-  received_at: string
-  sent_at: string | null
-  delivered_at: string | null
-  created_at: string
   /** Bytes of quota it uses besides its media. */
   octets: number
   /** Only in the trash. */
@@ -34,31 +22,10 @@ export interface SmsRow {
 }
 
 /** Every column. */
-export const storedColumns: readonly string[] = [
-  'seq',
-  'id',
-  'account_id',
-  'identity_id',
-  'direction',
-  'status',
-  'sender',
-  'recipient',
-  'body',
-  'read',
-  'provider',
-  'provider_id',
-  'segments',
-  'error',
-  'codes',
-  'attempting',
-  'lost',
-  'delivery_id',
-  'received_at',
-  'sent_at',
-  'delivered_at',
-  'created_at',
-  'octets',
-]
+export const storedColumns: readonly string[] = (
+  'seq id account_id identity_id direction status sender recipient body read provider provider_id segments error codes ' +
+  'attempting lost delivery_id received_at sent_at delivered_at created_at octets'
+).split(' ')
 
 interface MediaRow {
   sms_id: string

@@ -75,6 +75,6 @@ export async function page<Row, Item>(
   return {
     data: rows.map((row) => list.present(row)),
     has_more,
-    next_cursor: has_more ? cursors.write(list.name, last![list.order]!) : null,
+    next_cursor: has_more ? cursors.write(list.name, last![list.order ?? 'seq']!) : null,
   }
 }

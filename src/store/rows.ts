@@ -2,7 +2,8 @@ import { type Database, empty, join, raw, sql, type Sql } from './database.ts'
 
 /** The query of a list. */
 export interface Rows {
-  columns: Sql
+  /** All columns unless given. */
+  columns?: Sql
   from: Sql
   /** A condition served in order by an index, so that no row is read and skipped. */
   where: Sql
@@ -10,8 +11,8 @@ export interface Rows {
   filters?: readonly Sql[]
   /** The filters search texts of any size: even a few rows may take long. */
   costly?: boolean
-  /** The integer column that orders the list. */
-  order: 'seq' | 'last_seq'
+  /** The integer column that orders the list: `seq` unless given. */
+  order?: 'seq' | 'last_seq'
   ascending?: boolean
   /** The position after which it begins, in its order. */
   after?: number | undefined
@@ -36,8 +37,8 @@ export async function readRows<Row>(
   limit: number,
   offset = 0,
 ): Promise<Row[]> {
-  const { columns, from, where, filters = [], costly = false, ascending = false, account } = rows
-  const order = raw(rows.order)
+  const { columns = sql`*`, from, where, filters = [], costly = false, ascending = false, account } = rows
+  const order = raw(rows.order ?? 'seq')
   const [onward, back] = ascending ? [sql`>`, sql`<`] : [sql`<`, sql`>`]
   const begun = rows.after === undefined ? where : sql`${where} AND ${order} ${onward} ${rows.after}`
   const ordered = sql`ORDER BY ${order}${ascending ? empty : sql` DESC`}`

@@ -1,10 +1,9 @@
-import { type Cursors, fitting } from '../store/page.ts'
+import type { Basis } from '../basis.ts'
+import { fitting } from '../store/page.ts'
 import { invalid } from '../core/fault.ts'
 import { nearest } from '../core/text.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
-import type { EventLog } from '../events/log.ts'
-import type { EventTypes } from '../events/catalogue.ts'
 import { positionOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
@@ -13,11 +12,8 @@ import { type Database, sql, type Sql } from '../store/database.ts'
 import { timeout } from '../store/rows.ts'
 import { envelopeOf, type EventEnvelope, type EventFilter, type Message } from './model.ts'
 
-interface Deps {
+interface Deps extends Pick<Basis, 'cursors' | 'events' | 'types'> {
   database: Pick<Database, 'slow'>
-  cursors: Cursors
-  events: EventLog
-  types: EventTypes
   identities: Identities
   emails: Emails
   sms: Pick<Messages, 'heads' | 'at' | 'rowsQuery'>

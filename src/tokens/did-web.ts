@@ -1,3 +1,5 @@
+import { percentDecoded } from '../core/text.ts'
+
 /** Where a did:web is resolved. */
 export interface DidWebLocation {
   did: string
@@ -14,7 +16,7 @@ export function placeOf(did: string): DidWebLocation | undefined {
   const [scheme, method, encoded, ...path] = did.split(':')
   if (scheme !== 'did' || method !== 'web' || encoded === undefined || !/^(?:[a-z0-9.-]|%[0-9A-F]{2})+$/.test(encoded))
     return undefined
-  const host = decoded(encoded)
+  const host = percentDecoded(encoded)
   if (host === undefined || !path.every((one) => step.test(one) && !/%(?:2[EF]|5C|00)/.test(one))) return undefined
   const where = path.length === 0 ? '/.well-known/did.json' : `/${path.join('/')}/did.json`
   const url = URL.parse(`https://${host}${where}`)
@@ -24,12 +26,4 @@ export function placeOf(did: string): DidWebLocation | undefined {
 /** The DID that is resolved at `/.well-known/did.json` of a host. */
 export function didOfHost(host: string): string {
   return `did:web:${encodeURIComponent(host)}`
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
 }

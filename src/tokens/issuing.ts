@@ -1,11 +1,10 @@
+import type { Basis } from '../basis.ts'
 import type { AgentDirectory } from '../agents/model.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { type Caller, makerOf } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Database } from '../store/database.ts'
 import type { ReputationSource } from '../trust/model.ts'
 import type { Bearers } from './bearers.ts'
 import {
@@ -18,16 +17,12 @@ import {
   type TokensRevoked,
 } from './model.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'publicUrl'> {
   identities: Pick<Identities, 'row'>
   bearers: Bearers
   signer: TokenSigner
   agents: AgentDirectory
   reputations: () => ReputationSource
-  publicUrl: () => string
 }
 
 /** Issues identity tokens, and revokes them. */

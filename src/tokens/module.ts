@@ -1,17 +1,12 @@
 import type { AgentDirectory } from '../agents/model.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Log } from '../core/log.ts'
-import type { Seal } from '../core/seal/seal.ts'
 import { Outside, type OutsideDial, type OutsideSettings } from '../net/outside.ts'
 import { resolver } from '../net/resolve.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Module } from '../module.ts'
-import type { Database } from '../store/database.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { ReputationSource } from '../trust/model.ts'
 import { Bearers } from './bearers.ts'
 import { Issuers } from './issuers.ts'
@@ -23,16 +18,9 @@ import { routes } from './routes.ts'
 import { sealedKeys, SigningKeys } from './signing-keys.ts'
 import { Verifying } from './verifying.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  seal: Seal
-  log: Log
-  config: Config
+interface Deps extends ModuleBasis {
   identities: Identities
   agents: AgentDirectory
-  publicUrl: () => string
   testing?: { outsideDial?: OutsideDial | undefined } | undefined
 }
 

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
-import type { Seal, SealedColumn } from '../core/seal/seal.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import type { SealedColumn } from '../core/seal/seal.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import { asPublished, freshKey, type FreshKey, privateKeyOf, sign } from './jose.ts'
 import { leeway, longestSignature, publicationAge, type PublishedKey, type TokenSigner } from './model.ts'
 
@@ -15,11 +15,7 @@ interface Row {
   activated_at: string | null
 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  seal: Seal
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'seal' | 'log'> {
   /** Milliseconds that a key signs for. */
   rotateEvery: () => number
 }

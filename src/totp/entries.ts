@@ -1,22 +1,18 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { type NewTotpEntry, totpCreated, totpDeleted, type TotpEntry } from './model.ts'
 import { type Secrets, toTotpEntry, type TotpRow } from './secrets.ts'
 import { readSetup } from './setup.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   identities: Identities
   secrets: Secrets
   plan: Plan
@@ -59,11 +55,9 @@ export class Entries {
     await identities.row(caller, identityId)
     return page<TotpRow, TotpEntry>(database, cursors, paging, {
       name: `totp ${identityId}`,
-      columns: sql`*`,
       from: sql`totp_entries`,
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
-      order: 'seq',
       present: toTotpEntry,
     })
   }

@@ -1,25 +1,15 @@
 import type { Plan } from '../accounts/plan.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../store/page.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Seal } from '../core/seal/seal.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Module } from '../module.ts'
-import type { Database } from '../store/database.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import { Entries } from './entries.ts'
 import { totpCreated, totpDeleted, totpRead } from './model.ts'
 import { CodeReader } from './reading.ts'
 import { routes } from './routes.ts'
 import { sealedSecrets, Secrets } from './secrets.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends ModuleBasis {
   identities: Identities
-  seal: Seal
   plan: Plan
   admitted: (caller: Caller) => Promise<boolean>
 }

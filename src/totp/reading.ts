@@ -1,18 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import { invalid } from '../core/fault.ts'
 import { type Caller, noLongerAdmitted } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
-import type { Database } from '../store/database.ts'
 import { codeAt, timeLeft } from './codes.ts'
 import type { Entries } from './entries.ts'
 import { type TotpCode, totpRead } from './model.ts'
 import type { Secrets, TotpRow } from './secrets.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   entries: Entries
   secrets: Secrets
   /** Whether the caller's key or session is still valid: it may end while a call waits. */

@@ -1,4 +1,5 @@
 import type * as z from 'zod'
+import { percentDecoded } from '../core/text.ts'
 import { invalid } from '../core/fault.ts'
 import { longestSecret, readBase32, type Recipe } from './codes.ts'
 import { AccountName, Algorithm, Digits, type NewTotpEntry, Period, ServiceName } from './model.ts'
@@ -79,18 +80,11 @@ function parametersOf(url: URL): Map<string, string> {
 }
 
 function labelOf(url: URL): { issuer?: string; account?: string } {
-  const label = decoded(url.pathname.replace(/^\//, ''))
+  const label = percentDecoded(url.pathname.replace(/^\//, ''))
+  if (label === undefined) throw badUri('must have a label in percent-encoded UTF-8')
   const colon = label.indexOf(':')
   const [issuer, account] = colon === -1 ? ['', label] : [label.slice(0, colon), label.slice(colon + 1)]
   return { ...(issuer.trim() && { issuer }), ...(account.trim() && { account }) }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw badUri('must have a label in percent-encoded UTF-8')
-  }
 }
 
 function number(text: string | undefined): number | undefined {

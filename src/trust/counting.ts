@@ -1,17 +1,13 @@
-import type { Log } from '../core/log.ts'
-import type { EventLog } from '../events/log.ts'
+import type { Basis } from '../basis.ts'
 import type { EventHeader } from '../events/model.ts'
 import { ofTypes } from '../events/catalogue.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { countedTypes, factOf } from './facts.ts'
 import { reputationReported, type Tier } from './model.ts'
 import { countersOf, type Reputations, same, saveReputation } from './reputations.ts'
 import { type Counters, nothing } from './score.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'events' | 'log'> {
   reputations: Reputations
 }
 

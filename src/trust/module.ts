@@ -1,12 +1,8 @@
 import type { AgentDirectory } from '../agents/model.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Module } from '../module.ts'
-import type { Database } from '../store/database.ts'
+import type { ModuleBasis, Module } from '../module.ts'
 import type { DidResolver, TokenSigner, TokenJudge } from '../tokens/model.ts'
 import { Counting } from './counting.ts'
 import { ReputationCredentials } from './credentials.ts'
@@ -17,18 +13,13 @@ import type { Reputations } from './reputations.ts'
 import { routes } from './routes.ts'
 import { Subjects } from './subjects.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
+interface Deps extends ModuleBasis {
   identities: Identities
   agents: AgentDirectory
   reputations: Reputations
   signer: TokenSigner
   judge: TokenJudge
   resolver: DidResolver
-  publicUrl: () => string
 }
 
 /** Reputation: counted from the log and from reports of others, and used to evaluate subjects. */

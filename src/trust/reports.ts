@@ -1,19 +1,16 @@
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import { invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { isCounted, annotationOf } from './facts.ts'
 import { type NewReport, type Report, reputationReported } from './model.ts'
 import type { Counters } from './score.ts'
 import type { Subject, Subjects } from './subjects.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  events: EventLog
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'events'> {
   identities: Identities
   subjects: Subjects
 }
@@ -64,10 +61,13 @@ export class TrustReports {
     const counted = isCounted(input.type) && !own ? await this.#counted(tx, by.account, name, input, now) : 0
     const id = newId('rep')
     const created_at = iso(now)
-    await tx.run(
-      sql`INSERT INTO reputation_reports (id, account_id, identity_id, subject, type, counted, created_at)
-        VALUES (${id}, ${by.account}, ${by.identity}, ${name}, ${input.type}, ${counted}, ${created_at})`,
-    )
+    // a report that counts nothing is in the log only: an account can make as many as it likes, and each score sums the rows
+    if (counted > 0) {
+      await tx.run(
+        sql`INSERT INTO reputation_reports (id, account_id, identity_id, subject, type, counted, created_at)
+          VALUES (${id}, ${by.account}, ${by.identity}, ${name}, ${input.type}, ${counted}, ${created_at})`,
+      )
+    }
     const report: Report = {
       id,
       direction: 'given',
@@ -103,7 +103,7 @@ export class TrustReports {
     const today = iso(now).slice(0, 10)
     const row = await tx.get<{ alike: number; today: number }>(
       sql`SELECT coalesce(sum(type = ${type}), 0) AS alike, coalesce(sum(created_at >= ${today}), 0) AS today FROM reputation_reports
-        WHERE subject = ${subject} AND account_id = ${account} AND counted > 0`,
+        WHERE subject = ${subject} AND account_id = ${account}`,
     )
     return row!.today >= dailyMost ? 0 : Math.round((weight * 1000) / 2 ** row!.alike)
   }

@@ -1,17 +1,14 @@
+import type { Basis } from '../basis.ts'
 import type { AgentDirectory } from '../agents/model.ts'
-import { type Clock, day } from '../core/clock.ts'
+import { day } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { type Reputation, type ReputationSource, reputationUpdated, type Tier } from './model.ts'
 import { type Counters, nothing, scoreOf } from './score.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  events: EventLog
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'events'> {
   identities: Identities
   agents: AgentDirectory
 }

@@ -1,27 +1,21 @@
-import { type Clock, day, hour, iso, minute, second } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { day, hour, iso, minute, second } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
-import { type Log, loggable } from '../core/log.ts'
-import type { Counter, Metrics } from '../core/metrics.ts'
+import { loggable } from '../core/log.ts'
+import type { Counter } from '../core/metrics.ts'
 import { retryAfter } from '../queue/backoff.ts'
 import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
 import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
-import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
 import { SecretCache } from './secret-cache.ts'
 import { disable, kind, listening, type WebhookLoad, type WebhookRow } from './row.ts'
 import { type Sealed, signatureHeaders } from './signature.ts'
 
-interface Deps {
-  log: Log
-  metrics: Metrics
-  database: Database
-  events: EventLog
-  clock: Clock
+interface Deps extends Pick<Basis, 'log' | 'metrics' | 'database' | 'events' | 'clock' | 'version'> {
   outside: Outside
   sealed: Sealed
-  version: string
 }
 
 /** The stored result of an attempt: the queue's answer. */

@@ -1,12 +1,9 @@
-import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../store/page.ts'
+import type { Basis } from '../basis.ts'
 import { conflict } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
 import { type Attempt, findDelivery, listDeliveries, type QueuedDelivery } from '../queue/history.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventTypes } from '../events/catalogue.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
 import { type Database, sql } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
@@ -14,12 +11,7 @@ import { readAnswer } from './courier.ts'
 import { type WebhookDelivery, type WebhookDeliveryWithRequest, webhookTest } from './model.ts'
 import { kind, rowOf, type WebhookLoad, type WebhookRow } from './row.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
-  events: EventLog
-  types: EventTypes
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'events' | 'types'> {
   queue: Queue
 }
 

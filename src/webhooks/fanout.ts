@@ -1,20 +1,14 @@
-import type { Clock } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
+import type { Basis } from '../basis.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventHeader } from '../events/model.ts'
 import { identityDeleted } from '../identities/model.ts'
-import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { type Asked, WantedEvents } from './wanted-events.ts'
 import type { EventNames } from './event-names.ts'
 import { webhookTest } from './model.ts'
 import { disable, kind, listening, type WebhookLoad, type WebhookRow } from './row.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log'> {
   names: EventNames
   queue: Queue
 }

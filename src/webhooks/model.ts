@@ -160,8 +160,6 @@ export const WebhookDeliveryWithRequest = z
   .meta({ id: 'WebhookDeliveryWithRequest' })
 export type WebhookDeliveryWithRequest = z.output<typeof WebhookDeliveryWithRequest>
 
-export const DeliveryFilter = Paging
-
 export const WebhookFilter = Paging.extend(MadeBy.shape)
 export type WebhookFilter = z.output<typeof WebhookFilter>
 

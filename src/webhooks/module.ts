@@ -1,21 +1,14 @@
 import type { Keys } from '../accounts/keys.ts'
 import type { Plan } from '../accounts/plan.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Cursors } from '../store/page.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
-import type { Seal } from '../core/seal/seal.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideSettings } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
-import type { EventLog } from '../events/log.ts'
-import type { EventTypes } from '../events/catalogue.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Module } from '../module.ts'
-import { type Database, sql } from '../store/database.ts'
+import type { ModuleBasis, Module } from '../module.ts'
+import { sql } from '../store/database.ts'
 import { pendingEventIds, WebhookDeliveries } from './deliveries.ts'
 import { WebhookCourier } from './courier.ts'
 import { EventNames } from './event-names.ts'
@@ -26,20 +19,10 @@ import { sealedTexts } from './row.ts'
 import { Sealed } from './signature.ts'
 import { Webhooks } from './webhooks.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  types: EventTypes
-  clock: Clock
-  cursors: Cursors
+interface Deps extends ModuleBasis {
   queue: Queue
-  seal: Seal
   plan: Plan
   keys: Pick<Keys, 'ends' | 'origins'>
-  log: Log
-  metrics: Metrics
-  config: Config
-  version: string
 }
 
 /** Delivers the events of the log to other servers. */

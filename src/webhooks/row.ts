@@ -17,30 +17,17 @@ export interface WebhookLoad {
   event: string
 }
 
-export interface WebhookRow {
+export interface WebhookRow extends Omit<Webhook, 'events' | 'active' | 'headers'> {
   seq: number
-  id: string
   account_id: string
-  identity_id: string | null
-  url: string
   events: string
   scopes: string
   active: number
-  description: string | null
   headers: Uint8Array | null
   secret: Uint8Array
   previous_secret: Uint8Array | null
   previous_expires_at: string | null
-  failing_since: string | null
-  disabled_at: string | null
-  disabled_reason: Webhook['disabled_reason']
-  created_by: string | null
-  updated_by: string | null
-  /** When it ends, with the key that created it. */
-  expires_at: string | null
   after_seq: number
-  created_at: string
-  updated_at: string
 }
 
 /** Each is bound to its webhook. */

@@ -1,15 +1,16 @@
+import type { Basis } from '../basis.ts'
 import type { Keys } from '../accounts/keys.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, day, iso } from '../core/clock.ts'
-import { type Cursors, page } from '../store/page.ts'
+import { day, iso } from '../core/clock.ts'
+import { page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { type Caller, makerOf, requireLasting, type Scope } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import { type Outside, Unreachable } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { EventLog } from '../events/log.ts'
-import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { requireIdentity } from '../identities/row.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { noteWebhookChange } from './wanted-events.ts'
 import type { EventNames } from './event-names.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
@@ -25,11 +26,7 @@ const maxOfAccount = 1000
 /** The most webhooks disabled in one transaction. */
 const batch = 100
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   names: EventNames
   outside: Outside
   queue: Queue
@@ -81,12 +78,10 @@ export class Webhooks {
     const own = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
     return page<WebhookRow, Webhook>(database, cursors, paging, {
       name: `webhooks ${caller.account_id} ${caller.identity_id ?? ''} ${created_by ?? ''}`,
-      columns: sql`*`,
       from: sql`webhooks`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
       filters: [...own, ...by],
-      order: 'seq',
       present: (row) => toWebhook(asOf(row, clock.now()), sealed),
     })
   }
@@ -217,13 +212,8 @@ export class Webhooks {
 
   async #requireIdentity(reader: Reader, caller: Caller, id: string | null): Promise<void> {
     if (id === null) return
-    const row =
-      caller.identity_id === null || caller.identity_id === id
-        ? await reader.get(
-            sql`SELECT 1 FROM identities WHERE id = ${id} AND account_id = ${caller.account_id} AND status <> 'deleted'`,
-          )
-        : undefined
-    if (!row) throw notFound('identity')
+    if (caller.identity_id !== null && caller.identity_id !== id) throw notFound('identity')
+    await requireIdentity(reader, caller.account_id, id)
   }
 
   #now(): string {

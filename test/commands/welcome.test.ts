@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { welcome } from '../../src/commands/support/welcome.ts'
+import { welcome } from '../../src/commands/serve.ts'
 import { loadConfig } from '../../src/config.ts'
 import { appliance } from '../support/appliance.ts'
 

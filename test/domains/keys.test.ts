@@ -1,4 +1,4 @@
-import { createPublicKey, sign, verify } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -9,10 +9,12 @@ import { createLog } from '../../src/core/log.ts'
 import { Metrics } from '../../src/core/metrics.ts'
 import type { Caller } from '../../src/core/scopes.ts'
 import { Seal } from '../../src/core/seal/seal.ts'
+import { DkimKeys } from '../../src/domains/keys.ts'
 import type { Domain } from '../../src/domains/model.ts'
 import { DomainsModule } from '../../src/domains/module.ts'
 import { EventLog } from '../../src/events/log.ts'
 import { inquire } from '../../src/mailauth/inquire.ts'
+import type { ModuleBasis } from '../../src/module.ts'
 import { opened } from '../store/opened.ts'
 import { limitless } from '../support/limitless.ts'
 import { appliance } from '../support/appliance.ts'
@@ -177,6 +179,8 @@ async function scene({ master = Buffer.alloc(32, 1), directory = folder() } = {}
     log: createLog('silent'),
     metrics: new Metrics(),
     operatorAccount: operator.account_id,
+    // it uses nothing of the rest
+    ...({} as Omit<ModuleBasis, 'database' | 'clock' | 'config' | 'seal' | 'events' | 'cursors' | 'log' | 'metrics'>),
   })
   await part.start()
   onTestFinished(async () => {
@@ -238,3 +242,30 @@ function codeOf(work: () => void): string | undefined {
     return error instanceof Fault ? error.code : String(error)
   }
 }
+
+test('keys for one account do not wait behind all those of another, and none are made for a call that has gone', async () => {
+  const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const waiting: (() => void)[] = []
+  const keys = new DkimKeys({
+    ...({} as Pick<ConstructorParameters<typeof DkimKeys>[0], 'database' | 'seal' | 'nextCheck'>),
+    clock: new HeldClock(),
+    rsaPair: () => new Promise((resolve) => waiting.push(() => resolve(pair))),
+  })
+  const made: string[] = []
+  const gone = new AbortController()
+  const many = Array.from({ length: 5 }, () => keys.make('acct_many').then(() => made.push('many')))
+  const left = keys.make('acct_many', gone.signal)
+  const one = keys.make('acct_one').then(() => made.push('one'))
+  gone.abort()
+  await expect(left).rejects.toThrow('aborted')
+  let count = 0
+  while (made.length < 6) {
+    const next = waiting.shift()
+    if (next) count += 1
+    next?.()
+    await new Promise(setImmediate)
+  }
+  await Promise.all([...many, one])
+  expect(made.indexOf('one')).toBeLessThan(2)
+  expect(count).toBe(6)
+})

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { AttachmentReader } from '../../src/mail/attachment-reader.ts'
+import { AttachmentReader } from '../../src/mail/workers/attachment-reader.ts'
 import { Examiner } from '../../src/mail/workers/examiner.ts'
 import type { ExamineOrder } from '../../src/mail/workers/examine.ts'
 import type { WorkerThread } from '../../src/mail/workers/worker-slot.ts'

@@ -47,6 +47,7 @@ test('links in comments, scripts and attributes are none', () => {
 test.each([
   '<a style="display:none" href="https://b.test/login">Sign in</a>',
   '<a hidden href="https://b.test/login">Sign in</a>',
+  '<p style="display:\t/* */none">Sign in: <a href="https://b.test/login">here</a> https://b.test/login</p>',
   '<a href="https://b.test/login" style="x:y; Visibility: hidden">Sign in</a>',
   '<p style="display: none"><i>Sign in <br><a href="https://b.test/login">here</i></a></p>',
   '<p hidden>Sign in: https://b.test/login</p>',

@@ -100,6 +100,15 @@ test.each([
   ['<span style="color:red; DISPLAY : none">hidden</span>shown'],
   ['<p style="color:red;visibility: hidden">hidden</p>shown'],
   ['<div hidden>hidden</div>shown'],
+  ['<div style="display:\tnone">hidden</div>shown'],
+  ['<div style="display:  none">hidden</div>shown'],
+  ['<div style="display\n:none">hidden</div>shown'],
+  ['<div style="display:/**/none">hidden</div>shown'],
+  ['<div style="/* a;b */display:none /* left open">hidden</div>shown'],
+  ['<div style="display:none!important">hidden</div>shown'],
+  ['<div style="color:red;di\\73 play:\\6eone">hidden</div>shown'],
+  ['<td style="visibility:  hidden">hidden</td><p>shown'],
+  ['<h2 style="visibility:collapse">hidden</h2>shown'],
   ['<textarea>hidden</textarea><template>hidden</template><svg><text>hidden</text></svg>shown'],
   ['<a href="https://a.test/hidden"><b hidden>hidden</b></a>shown'],
   ['<style>.hidden{}</style><title>hidden</title><script>hidden</script>shown'],
@@ -110,8 +119,15 @@ test.each([
   expect(markdownOf(html)).toBe('shown')
 })
 
+test('an element with a style is formatted as one without', () => {
+  const html = '<h1>A</h1><table><tr><td>one</td><td>two</td></tr></table><ul><li>x</li></ul><a href="https://a.test/">y</a>'
+  expect(markdownOf(html.replace(/<(\w+)/g, '<$1 style="color: red"'))).toBe(markdownOf(html))
+})
+
 test.each([
   ['<p style="mso-hide:all">shown</p>'],
+  ['<p style="color:red;background:url(display:none)">shown</p>'],
+  ['<p style="display:block;/*display:none*/">shown</p>'],
   ['<p style="-webkit-backface-visibility:hidden">shown</p>'],
   ['<td style="font-size:0"><p style="font-size:13px">shown</p></td>'],
 ])('what only looks hidden is read: %s', (html) => {

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { bodyLimits } from '../../src/http/body.ts'
 import { WorkLimiter } from '../../src/net/work-limiter.ts'
 import { fetchLimits } from '../../src/net/outside.ts'
 
@@ -52,4 +53,29 @@ test('octets count until they are given back: 48 MiB of one account, 96 MiB of a
   expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
   one.release()
   third.reserve(48 * mebibyte)
+})
+
+test('whatever others have taken, the body of a small call is read', () => {
+  const limiter = new WorkLimiter(bodyLimits)
+  for (const account of ['a', 'b']) limiter.share(account).reserve(48 * mebibyte)
+  const third = limiter.share('c')
+  third.reserve(mebibyte)
+  expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
+})
+
+test('large bodies whose calls wait for a server of theirs do not hold up those of others', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const limiter = new WorkLimiter(bodyLimits)
+  const begun: string[] = []
+  const all = ['a', 'b', 'c', 'd'].map((account) => {
+    const share = limiter.share(account)
+    share.reserve(2 * mebibyte)
+    return share.begin().then(() => begun.push(account))
+  })
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(begun).toEqual(['a', 'b', 'c'])
+  await vi.advanceTimersByTimeAsync(1000)
+  await Promise.all(all)
+  expect(begun).toEqual(['a', 'b', 'c', 'd'])
 })

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import type { Report, Reputation } from '../../src/trust/model.ts'
@@ -71,6 +73,20 @@ describe('a report about another account’s agent', () => {
     // what does not count is not told either
     expect(await heard(other, cyd.id, 'reputation.reported')).toHaveLength(dailyMost + 2)
     expect(await heard(other, cyd.id, 'reputation.updated')).toHaveLength(dailyMost + 2)
+  })
+
+  test('is kept for the score only if it counts, however many one account makes', async () => {
+    const cyd = await subject()
+    for (let turn = 0; turn < 20; turn += 1) {
+      await report({ type: 'positive', about: cyd.agent.id })
+      await report({ type: 'of my own', about: cyd.agent.id })
+    }
+    const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
+    const [{ rows }] = database.prepare('SELECT count(*) AS rows FROM reputation_reports WHERE subject = ?').all(cyd.id) as [
+      { rows: number },
+    ]
+    database.close()
+    expect(rows).toBe(dailyMost)
   })
 
   test('counts once when it is repeated with its Idempotency-Key', async () => {

@@ -8,15 +8,10 @@ import { type Database, empty, sql, type Sql, type Transaction } from '../../sto
 import type { Holder } from '../keys.ts'
 import type { SessionEntry } from '../model.ts'
 
-export interface SessionRow {
+export interface SessionRow extends Omit<SessionEntry, 'current' | 'expires_at'> {
   seq: number
-  id: string
   account_id: string
   hash: string
-  ip: string
-  user_agent: string
-  created_at: string
-  last_used_at: string
 }
 
 /** Session settings; durations in milliseconds. */
@@ -150,7 +145,6 @@ export class Sessions {
     const { session_idle, session_lifetime } = this.#settings
     return page<SessionRow, SessionEntry>(this.#database, this.#cursors, paging, {
       name: `sessions ${caller.account_id}`,
-      columns: sql`*`,
       from: sql`sessions`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
@@ -158,7 +152,6 @@ export class Sessions {
         sql`created_at > ${iso(now - session_lifetime)}`,
         sql`(last_used_at > ${iso(now - session_idle)} OR id = ${caller.session_id})`,
       ],
-      order: 'seq',
       present: (row) => {
         const { id, ip, user_agent, created_at, last_used_at } = row
         return {

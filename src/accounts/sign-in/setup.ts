@@ -1,21 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type Clock, day, iso } from '../../core/clock.ts'
+import { day, iso } from '../../core/clock.ts'
 import { conflict, Fault } from '../../core/fault.ts'
-import type { Log } from '../../core/log.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
-import type { Accounts } from '../accounts.ts'
-import type { Logins } from './logins.ts'
 import type { Account, SetupLink, SetupInput } from '../model.ts'
-import type { PasswordHashes } from './password-hash.ts'
 import { requirePassword } from './password-rules.ts'
+import type { SignInDeps } from './sign-in.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-  accounts: Accounts
-  logins: Logins
-  hashes: PasswordHashes
+interface Deps extends Pick<SignInDeps, 'database' | 'clock' | 'log' | 'accounts' | 'logins' | 'hashes'> {
   publicUrl: () => string
 }
 

@@ -1,9 +1,8 @@
-import type { Clock } from '../../core/clock.ts'
+import type { Basis } from '../../basis.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Log } from '../../core/log.ts'
-import type { Counter, Metrics } from '../../core/metrics.ts'
+import type { Counter } from '../../core/metrics.ts'
 import type { Caller } from '../../core/scopes.ts'
-import type { Database, Transaction } from '../../store/database.ts'
+import type { Transaction } from '../../store/database.ts'
 import type { Accounts } from '../accounts.ts'
 import type { Guess, Guesses, GuessTarget } from './guesses.ts'
 import type { KnownNetworks } from './known-networks.ts'
@@ -13,11 +12,7 @@ import type { PasswordHashes } from './password-hash.ts'
 import { isAppCode, type SecondFactor } from './second-factor.ts'
 import type { SessionRow, Sessions } from './sessions.ts'
 
-interface Deps {
-  metrics: Metrics
-  database: Database
-  clock: Clock
-  log: Log
+export interface SignInDeps extends Pick<Basis, 'metrics' | 'database' | 'clock' | 'log'> {
   accounts: Accounts
   logins: Logins
   hashes: PasswordHashes
@@ -31,10 +26,10 @@ type Visitor = Pick<Caller, 'ip' | 'user_agent'>
 
 /** Signing in with a password and a second factor. */
 export class SignIn {
-  readonly #deps: Deps
+  readonly #deps: SignInDeps
   readonly #counted: Counter<'result'>
 
-  constructor(deps: Deps) {
+  constructor(deps: SignInDeps) {
     this.#deps = deps
     this.#counted = deps.metrics.counter(
       'pillarbox_sign_ins_total',

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { version } from '../../version.ts'
 import { backUpInChild } from '../../ops/backup/run-in-child.ts'
@@ -8,14 +7,14 @@ import type { BackupInput, MadeBackup } from '../../ops/backup/make.ts'
 import { passphraseIn } from '../../ops/backup/key-files.ts'
 import { BackupDirectory } from '../../ops/backup/backup-directory.ts'
 import type { Config } from '../../config.ts'
-import { type BoxOptions, ofBox, runningBox, type RunningBox, settingsOf } from '../support/box.ts'
-import { exits, Failure } from '../support/refuse.ts'
+import type { Job } from '../../jobs/model.ts'
+import { type BoxOptions, ofBox, runningBox, settingsOf } from '../support/box.ts'
+import { exits } from '../support/refuse.ts'
+import { resultOf, untilSignal } from '../support/job.ts'
 import { actAsOwner, mustBeOpen } from '../support/owner.ts'
-import { say, withJson } from '../support/say.ts'
-import { untilSignal } from '../support/signals.ts'
+import { say } from '../support/say.ts'
 
 interface Options extends BoxOptions {
-  json?: boolean
   force?: boolean
   auto?: boolean
   passphraseFile?: string
@@ -29,7 +28,7 @@ export function addBackupCommand(program: Command): void {
     .option('--passphrase-file <file>', 'include the keys, encrypted with the passphrase in the first line of this file')
     .option('--force', 'write over a file that is there')
     .option('--auto', 'put it into backup.directory as the settings say, and remove those that are too many: for timers')
-  withJson(ofBox(command)).action(async (file: string | undefined, options: Options) => {
+  ofBox(command).action(async (file: string | undefined, options: Options) => {
     process.umask(0o077)
     if (options.auto) {
       if (file !== undefined) command.error('Give a file or --auto, not both.', { exitCode: exits.usage })
@@ -50,9 +49,10 @@ async function toFile(file: string, options: Options): Promise<void> {
 async function auto(options: Options): Promise<void> {
   const box = await runningBox(options)
   if (box) {
-    const result = await untilSignal((signal) => byTheBox(box, signal))
-    warn(result.warnings)
-    return say(options, result, `The box made ${result.name} (${result.size} bytes).`)
+    const result = await untilSignal(async (signal) => resultOf(box, await box.call<Job>('POST', '/v1/backups', {}), signal))
+    const { name, size, warnings } = result as { name: string; size: number; warnings: string[] }
+    warn(warnings)
+    return say(options, result, `The box made ${name} (${size} bytes).`)
   }
   const config = await settingsOf(options)
   const input = inputOf(config)
@@ -60,32 +60,6 @@ async function auto(options: Options): Promise<void> {
   if (existsSync(config.data_dir)) actAsOwner(config.data_dir)
   const made = await untilSignal((signal) => new BackupDirectory(config.backup).add(input, { signal }))
   return tell(options, made, { ...answerOf(made), removed: made.removed })
-}
-
-interface Result {
-  name: string
-  size: number
-  warnings: string[]
-}
-
-/** Runs the backup in the running box, and waits for its end. */
-async function byTheBox(box: RunningBox, signal: AbortSignal): Promise<Result> {
-  let job = await box.call<Running>('POST', '/v1/backups', {})
-  while (job.status === 'running') {
-    if (signal.aborted) await box.call('POST', `/v1/jobs/${job.id}/cancel`)
-    signal.throwIfAborted()
-    await sleep(300, undefined, { signal }).catch(() => undefined)
-    job = await box.call<Running>('GET', `/v1/jobs/${job.id}`)
-  }
-  if (job.status === 'done') return job.result!
-  throw new Failure(job.error?.message ?? `The backup was ${job.status}.`, 'backup_failed')
-}
-
-interface Running {
-  id: string
-  status: string
-  result: Result | null
-  error: { message: string } | null
 }
 
 function inputOf({ data_dir, keys_dir, master_key_file, mail }: Config): Omit<BackupInput, 'file'> {

@@ -4,10 +4,9 @@ import { type BoxOptions, settingsOf } from '../support/box.ts'
 import { declared } from '../docs/declared.ts'
 import { passphraseIn } from '../../ops/backup/key-files.ts'
 import { say, withJson } from '../support/say.ts'
-import { untilSignal } from '../support/signals.ts'
+import { untilSignal } from '../support/job.ts'
 
 interface Options extends BoxOptions {
-  json?: boolean
   passphraseFile?: string
   masterKey?: string
   withoutKeys?: boolean

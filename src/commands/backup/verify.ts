@@ -3,7 +3,7 @@ import { type VerifiedBackup, verifyBackup } from '../../ops/backup/verify.ts'
 import { declared } from '../docs/declared.ts'
 import { passphraseIn } from '../../ops/backup/key-files.ts'
 import { say, withJson } from '../support/say.ts'
-import { untilSignal } from '../support/signals.ts'
+import { untilSignal } from '../support/job.ts'
 
 interface Options {
   json?: boolean

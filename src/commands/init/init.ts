@@ -16,7 +16,7 @@ import { runningBox } from '../support/box.ts'
 import { Failure } from '../support/refuse.ts'
 import { chosenBy, type InitOptions } from './questions.ts'
 import { withJson } from '../support/say.ts'
-import { untilSignal } from '../support/signals.ts'
+import { untilSignal } from '../support/job.ts'
 
 /** `pillarbox init`: sets up a box that can be started. Never overwrites files, and removes what it wrote when it fails. */
 export function addInitCommand(program: Command): void {

@@ -5,16 +5,19 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
+import type { App } from '../../app.ts'
 import { type Config, controlSocket, loadConfig } from '../../config.ts'
 import { createLog } from '../../core/log.ts'
 import { Failure } from './refuse.ts'
 import { actAsOwner, mustBeOpen } from './owner.ts'
+import { say, withJson } from './say.ts'
 
 /** The options of every command that uses a box. */
 export interface BoxOptions {
   config?: string
   data?: string
   account?: string
+  json?: boolean
 }
 
 /** A running box. */
@@ -36,12 +39,13 @@ export interface Box extends RunningBox {
   running: boolean
 }
 
-/** Adds the options that select a box. */
-export function ofBox(command: Command): Command {
-  return command
+/** Adds the options that select a box, and one of its accounts unless the command is for all, and --json. */
+export function ofBox(command: Command, { account = true } = {}): Command {
+  command
     .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
     .option('--data <directory>', 'data directory (default: $PILLARBOX_DATA_DIR, else as the settings say)')
-    .option('--account <id>', 'the account to act for (default: the first one)')
+  if (account) command.option('--account <id>', 'the account to act for (default: the first one)')
+  return withJson(command)
 }
 
 /** The settings of the selected box. */
@@ -55,24 +59,54 @@ export function settingsOf({ config, data }: BoxOptions): Promise<Config> {
  * or a process that does not answer has locked it.
  */
 export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promise<T>): Promise<T> {
-  process.umask(0o077)
-  const config = await settingsOf(options)
+  const config = await presentBox(options)
   const socket = controlSocket(config)
   if (socket === undefined) {
     throw new Failure(`The path of ${config.data_dir} is too long for a socket in it: use a shorter data_dir.`)
   }
+  if (await answers(socket)) return work({ ...boxAt(socket, options), config, running: true })
+  return inApp(config, async (app) => {
+    await app.attend()
+    return work({ ...boxAt(socket, options), config, running: false })
+  })
+}
+
+/** Opens the selected box without starting it, while `work` runs. Throws a sentence when there is none or it runs. */
+export async function opened<T>(options: BoxOptions, work: (app: App) => Promise<T>): Promise<T> {
+  return inApp(await presentBox(options), work)
+}
+
+/** What a command prints: the value with --json, else the words. */
+export type Printed = [value: unknown, words: string]
+
+/** The action of a command: runs it with the selected box, and prints what it returns. */
+export function onBox<Given extends unknown[]>(run: (box: Box, ...given: Given) => Promise<Printed>) {
+  return async (...given: [...Given, ...unknown[]]): Promise<void> => {
+    // commander gives the arguments, then the options, then the command
+    const options = given.at(-2) as BoxOptions
+    const [value, words] = await withBox(options, (box) => run(box, ...(given as unknown as Given)))
+    say(options, value, words)
+  }
+}
+
+/** The settings of the selected box. Throws Failure when there is none. */
+async function presentBox(options: BoxOptions): Promise<Config> {
+  process.umask(0o077)
+  const config = await settingsOf(options)
   mustBeOpen(config.data_dir)
   // opening creates missing files: a mistyped path must not create a second box
   if (!holdsBox(config.data_dir)) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
-  if (await answers(socket)) return work({ ...boxAt(socket, options), config, running: true })
+  return config
+}
+
+async function inApp<T>(config: Config, work: (app: App) => Promise<T>): Promise<T> {
   actAsOwner(config.data_dir)
   // slow to load, and not needed for a running box
   const { App } = await import('../../app.ts')
   // standard output contains only the command's result
   const app = await App.open(config, createLog('warn', process.stderr))
   try {
-    await app.attend()
-    return await work({ ...boxAt(socket, options), config, running: false })
+    return await work(app)
   } finally {
     await app.stop()
   }

@@ -1,11 +1,7 @@
+import type { Page } from '../../core/shapes.ts'
+import type { Identity } from '../../identities/model.ts'
 import type { Box } from './box.ts'
 import { Failure } from './refuse.ts'
-
-interface Listed<Item> {
-  data: Item[]
-  has_more: boolean
-  next_cursor: string | null
-}
 
 /** The items of a list, up to a limit. */
 export async function everyOne<Item>(box: Box, path: string, max = Infinity): Promise<Item[]> {
@@ -13,7 +9,7 @@ export async function everyOne<Item>(box: Box, path: string, max = Infinity): Pr
   const joint = path.includes('?') ? '&' : '?'
   for (let cursor = ''; ;) {
     const limit = Math.min(200, max - all.length)
-    const { data, has_more, next_cursor } = await box.call<Listed<Item>>('GET', `${path}${joint}limit=${limit}${cursor}`)
+    const { data, has_more, next_cursor } = await box.call<Page<Item>>('GET', `${path}${joint}limit=${limit}${cursor}`)
     all.push(...data)
     if (!has_more || next_cursor === null || all.length >= max) return all
     cursor = `&cursor=${encodeURIComponent(next_cursor)}`
@@ -21,21 +17,14 @@ export async function everyOne<Item>(box: Box, path: string, max = Infinity): Pr
 }
 
 /** An identity in lists. */
-export interface Found {
-  id: string
-  name: string
-  email: string
-  phone_number?: string
-  status: string
-  created_at: string
-}
+export type Found = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
 
 /** The identity of this id, name or address. Throws Failure when there is none. */
 export async function identityNamed(box: Box, who: string): Promise<Found> {
   if (/^ident_[0-9a-z]{26}$/.test(who)) return box.call<Found>('GET', `/v1/identities/${who}`)
   const filters = who.includes('@') ? ['email', 'name'] : ['name']
   for (const filter of filters) {
-    const { data } = await box.call<Listed<Found>>('GET', `/v1/identities?limit=1&${filter}=${encodeURIComponent(who)}`)
+    const { data } = await box.call<Page<Found>>('GET', `/v1/identities?limit=1&${filter}=${encodeURIComponent(who)}`)
     if (data[0]) return data[0]
   }
   throw new Failure(`The account has no identity ${who}. Those it has: pillarbox identity list`, 'not_found', 'identity')

@@ -1,25 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Box } from './box.ts'
+import type { Job } from '../../jobs/model.ts'
+import type { RunningBox } from './box.ts'
 import { Failure } from './refuse.ts'
 
-/** A job in the API. */
-export interface JobAnswer {
-  id: string
-  kind: string
-  status: 'running' | 'done' | 'failed' | 'cancelled'
-  progress: { done: number; total: number | null; unit: string }
-  result: Record<string, unknown> | null
-  error: { message: string } | null
-}
-
 /** Waits for the end of a job and returns its result; cancels it on the signal. Shows progress in a terminal. */
-export async function resultOf(box: Box, begun: JobAnswer, signal: AbortSignal): Promise<Record<string, unknown>> {
+export async function resultOf(box: RunningBox, begun: Job, signal: AbortSignal): Promise<Record<string, unknown>> {
   let job = begun
   while (job.status === 'running') {
     if (signal.aborted) await box.call('POST', `/v1/jobs/${job.id}/cancel`)
     signal.throwIfAborted()
     await sleep(200, undefined, { signal }).catch(() => undefined)
-    job = await box.call<JobAnswer>('GET', `/v1/jobs/${job.id}`)
+    job = await box.call<Job>('GET', `/v1/jobs/${job.id}`)
     tell(job)
   }
   if (process.stderr.isTTY) process.stderr.write('\n')
@@ -27,8 +18,24 @@ export async function resultOf(box: Box, begun: JobAnswer, signal: AbortSignal):
   throw new Failure(job.error?.message ?? `The ${job.kind} was ${job.status}.`, `${job.kind}_failed`)
 }
 
-function tell({ progress: { done, total, unit } }: JobAnswer): void {
+function tell({ progress: { done, total, unit } }: Job): void {
   if (!process.stderr.isTTY) return
   const share = total ? ` (${Math.floor((100 * done) / total)} %)` : ''
   process.stderr.write(`\r${done}${total === null ? '' : ` of ${total}`} ${unit}${share}   `)
+}
+
+/** Runs work that cleans up when interrupted by Ctrl-C, a closed terminal or SIGTERM. */
+export async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController()
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const cut = (): void => stop.abort(new Failure('It was cut short. Nothing was left behind.', 'cut_short'))
+  // not `once`: signal-exit, a dependency of write-file-atomic, ends the process when its listener is the only one left
+  for (const name of names) process.on(name, cut)
+  try {
+    return await work(stop.signal)
+  } catch (error) {
+    throw stop.signal.aborted ? stop.signal.reason : error
+  } finally {
+    for (const name of names) process.removeListener(name, cut)
+  }
 }

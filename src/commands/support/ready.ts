@@ -4,9 +4,9 @@ import type { Command } from 'commander'
 import { controlSocket } from '../../config.ts'
 import { type BoxOptions, ofBox, placeOf } from './box.ts'
 import { exits, Failure, refuse } from './refuse.ts'
-import { say, withJson } from './say.ts'
+import { say } from './say.ts'
 
-type Options = BoxOptions & { json?: boolean; wait: string }
+type Options = BoxOptions & { wait: string }
 
 /** What makes a box not ready, by the names of `/readyz`, and as a sentence. */
 interface NotReady {
@@ -26,7 +26,7 @@ export function addReadyCommand(program: Command): void {
     .description(
       'whether the box runs and accepts mail and calls: exit 0 when it does, also while the disk is nearly full and new data is refused; else 1',
     )
-  withJson(ofBox(ready))
+  ofBox(ready)
     .option('--wait <seconds>', 'how long to wait until it does', '0')
     .action(async (options: Options) => {
       const socket = controlSocket(await placeOf(options))

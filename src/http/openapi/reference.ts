@@ -30,8 +30,7 @@ const conventions = `Every call but the public ones carries \`Authorization: Bea
 is \`{}\`. A body has at most 1 MiB (64 KiB on calls without a key, 40 MiB where it is an e-mail; else \`body_too_large\`), 32 levels (\`too_deep\`) and
 10,000 tokens, which are the braces and brackets that open, the commas and the colons outside of strings (\`too_many_tokens\`); keys of 1,024 octets (\`too_long_key\`);
 1,000,000 octets outside of strings, such as white space (\`too_much_padding\`); and 6,291,456 escapes in them (\`too_many_escapes\`).
-Bodies that are read at once have 48 MiB in each account and 96 MiB together: above it stands \`rate_limited\`, \`too_much_at_once\`.
-The same is the answer when messages being read or waiting to be, for an attachment, an HTML page or to be forwarded, exceed 96 MiB in an account or 192 MiB together.
+Bodies that are read at once have 48 MiB in each account and 96 MiB together; e-mails that are read for an attachment, an HTML page or to be forwarded have 96 MiB and 192 MiB, with those that wait: above it stands \`rate_limited\`, \`too_much_at_once\`. An account that has taken less than 1 MiB is not refused for what others have taken.
 Answers of one account that are not read yet have 48 MiB: above it the next is \`rate_limited\`, \`too_much_unread\`. Those of all callers have 144 MiB: above it connections of whoever has left most unread are closed.
 Calls take turns by account, or by network without a key: of one account 1,000 wait at most, and the next is \`rate_limited\`, \`too_many_waiting\`.
 Fields and parameters that are not listed are refused, with the nearest one named. Times are ISO 8601 in UTC, ids are opaque.

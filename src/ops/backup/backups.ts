@@ -1,7 +1,6 @@
-import { type Clock, iso } from '../../core/clock.ts'
-import type { Cursors } from '../../store/page.ts'
+import type { Basis } from '../../basis.ts'
+import { iso } from '../../core/clock.ts'
 import { invalid } from '../../core/fault.ts'
-import type { Log } from '../../core/log.ts'
 import type { Caller } from '../../core/scopes.ts'
 import type { Page, Paging } from '../../core/shapes.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
@@ -15,15 +14,11 @@ export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
   mail_domain: string
 }
 
-interface Deps {
+interface Deps extends Pick<Basis, 'version' | 'clock' | 'cursors' | 'log'> {
   settings: BackupSettings
   /** The id of this box. */
   box: string
-  version: string
-  clock: Clock
-  cursors: Cursors
   jobs: Jobs
-  log: Log
 }
 
 /** The backups that the operator starts by the API. */

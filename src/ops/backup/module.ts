@@ -1,23 +1,13 @@
 import type { Config } from '../../config.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Cursors } from '../../store/page.ts'
-import type { Log } from '../../core/log.ts'
-import type { Metrics } from '../../core/metrics.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
-import type { Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import { Backups, type BackupSettings } from './backups.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  config: Config
+interface Deps extends ModuleBasis {
   /** The identifier of the box in its backups. */
   state: { readonly data: { box_id: string } }
-  version: string
-  clock: Clock
-  cursors: Cursors
   jobs: Jobs
-  log: Log
-  metrics: Metrics
 }
 
 /** Backups of the whole box in one file. */

@@ -5,13 +5,12 @@ import { makeKey, type SealedColumn } from '../../core/seal/seal.ts'
 import { knownVersion } from '../../store/migrate.ts'
 import { BackupArchive } from './archive/archive.ts'
 import { diskFault, refused } from './faults.ts'
-import { dropUnreadable } from './drop-unreadable.ts'
 import { inspectDatabase, inspectState } from './inspect.ts'
 import { type KeyPlace, masterKeyOf } from './key-files.ts'
 import { entryNames, type Manifest } from './archive/manifest.ts'
 import { type Owner, reserved, RestoreTarget } from './place.ts'
 import { type KeyFiles, keysContext, openKeys } from './sealed-keys.ts'
-import { masterKeyName } from './snapshot.ts'
+import { masterKeyName, value } from './snapshot.ts'
 import { unpack } from './unpack.ts'
 import { bringUp, masterKeyIn, mustOpen } from './verify.ts'
 
@@ -176,4 +175,36 @@ function waitingIn(file: string): Record<string, number> {
   } finally {
     database.close()
   }
+}
+
+/**
+ * Drops the values that are encrypted under a lost master key, so that a box can run with a new one: a nullable value becomes null, and
+ * other rows are deleted. Returns the number of lost values by `table.column`.
+ */
+function dropUnreadable(file: string, columns: readonly SealedColumn[]): Record<string, number> {
+  const database = new DatabaseSync(file)
+  try {
+    database.exec('PRAGMA foreign_keys = ON; BEGIN IMMEDIATE')
+    const lost = columns.map((declared) => {
+      const { table, column, only } = declared
+      const where = `${column} IS NOT NULL AND ${only ?? '1'}`
+      const count = Number(value(database, `SELECT count(*) FROM ${declared.from ?? table} WHERE ${table}.${where}`))
+      const remove = mayBeMissing(database, table, column)
+        ? `UPDATE ${table} SET ${column} = NULL WHERE ${where}`
+        : `DELETE FROM ${table} WHERE ${where}`
+      database.exec(declared.lost ?? remove)
+      return [`${table}.${column}`, count] as const
+    })
+    database.exec('UPDATE box SET master_key_name = NULL; COMMIT')
+    // unreadable data is not kept either
+    database.exec('VACUUM')
+    return Object.fromEntries(lost.filter(([, count]) => count > 0))
+  } finally {
+    database.close()
+  }
+}
+
+function mayBeMissing(database: DatabaseSync, table: string, column: string): boolean {
+  const row = database.prepare('SELECT "notnull" AS needed FROM pragma_table_info(?) WHERE name = ?').get(table, column)
+  return row?.['needed'] === 0
 }

@@ -13,6 +13,10 @@ export interface Check {
   run(asked: boolean): Promise<Line[]>
 }
 
+export function newCheck(name: string, pace: Pace, run: Check['run']): Check {
+  return { name, pace, run }
+}
+
 /** Creates the lines of one check and subject. */
 export interface Say {
   pass(message: string): Line

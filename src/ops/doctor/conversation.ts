@@ -26,11 +26,6 @@ export function within({ host, port }: Endpoint): Endpoint {
   return { host: everywhere[host] ?? host, port }
 }
 
-/** `127.0.0.1:25`, `[::1]:25` */
-export function spelled({ host, port }: Endpoint): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
 /** The first line of a listener's greeting, or of its answer to `question`. Throws when none comes within 8 s. */
 export async function answerOf(place: Endpoint, { question, tls }: { question?: string; tls?: string } = {}): Promise<string> {
   const socket = await opened(place, tls)

@@ -1,22 +1,13 @@
 import { performance } from 'node:perf_hooks'
-import { type Clock, hour, iso, minute } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
-import type { Metrics } from '../../core/metrics.ts'
-import type { EventLog } from '../../events/log.ts'
-import { type Database, sql, type Transaction } from '../../store/database.ts'
+import type { Basis } from '../../basis.ts'
+import { hour, iso, minute } from '../../core/clock.ts'
+import { sql, type Transaction } from '../../store/database.ts'
 import { about, type Check, examine, type Finding, type Pace, reasonOf } from './check.ts'
 import { type DoctorChange, doctorChanged, type DoctorLine, type DoctorReport, type Line, summary } from './model.ts'
 import { writing } from './remedies.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log' | 'metrics' | 'account'> {
   dataDirectory: string
-  /** The operator's account. */
-  account: string
   /** The checks for the current settings; their names are unique. */
   checks: () => readonly Check[]
 }

@@ -1,17 +1,14 @@
 import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
-import { type Clock, day, hour, iso } from '../../core/clock.ts'
+import { day, hour, iso } from '../../core/clock.ts'
 import type { CronJob } from '../../core/cron.ts'
-import type { Log } from '../../core/log.ts'
 import { masterKeySource } from '../../core/service-unit.ts'
-import type { Metrics } from '../../core/metrics.ts'
 import { callConfigured } from '../../net/outside.ts'
-import type { EventLog } from '../../events/log.ts'
 import type { EventType } from '../../events/model.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { FreshInquiry } from '../../mailauth/inquire.ts'
-import type { Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import { type Database, sql } from '../../store/database.ts'
 import type { Check } from './check.ts'
 import { backups, type Newest } from './checks/backups.ts'
@@ -32,19 +29,9 @@ import { type DoctorSettings, type DoctorTest, outerChecks } from './outer-check
 import { ExternalView } from './external-view.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  /** The operator's account. */
-  account: string
+interface Deps extends ModuleBasis {
   /** The existing accounts. */
   state: { readonly data: { created_at: string; accounts: readonly { id: string }[] } }
-  version: string
-  publicUrl: () => string
   /** The current listeners. */
   listening: () => ListenerEndpoint[]
   inquire: (settings: { hostname: string; dns: Config['dns'] }) => FreshInquiry

@@ -1,18 +1,12 @@
-import { type Clock, day, iso, minute } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
+import type { Basis } from '../../basis.ts'
+import { day, iso, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Metrics } from '../../core/metrics.ts'
-import { type Database, sql } from '../../store/database.ts'
-import { databaseSize, type Space } from '../../store/space.ts'
+import { sql } from '../../store/database.ts'
+import { databaseSize } from '../../store/space.ts'
 import { type Counts, countsOf, difference, nothing, type Received } from './counters.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics' | 'space'> {
   received: () => Received | undefined
-  space: Space
   directory: string
 }
 

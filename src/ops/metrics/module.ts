@@ -1,28 +1,15 @@
-import type { Config } from '../../config.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { CronJob } from '../../core/cron.ts'
-import type { Log } from '../../core/log.ts'
-import type { Metrics } from '../../core/metrics.ts'
 import type { EventLog } from '../../events/log.ts'
 import { type AnyRoute, routeOf } from '../../http/route.ts'
-import type { Module } from '../../module.ts'
-import type { Database } from '../../store/database.ts'
-import type { Space } from '../../store/space.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import type { Received } from './counters.ts'
 import { Minutes } from './minutes.ts'
 import { Series } from './series.ts'
 import { Stats, StatsFilter } from './model.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  events: EventLog
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends ModuleBasis {
   /** The counters of the SMTP receiver since the start; undefined before. */
   received: () => Received | undefined
-  space: Space
 }
 
 /** Metrics of the box, minute by minute, for a week. */

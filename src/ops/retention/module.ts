@@ -1,27 +1,18 @@
 import type { Plan } from '../../accounts/plan.ts'
 import type { Config } from '../../config.ts'
-import { type Clock, iso } from '../../core/clock.ts'
+import { iso } from '../../core/clock.ts'
 import { type CronJob, sweep } from '../../core/cron.ts'
-import type { Log } from '../../core/log.ts'
-import type { EventLog } from '../../events/log.ts'
-import type { AnyRoute } from '../../http/route.ts'
+import { Id } from '../../core/shapes.ts'
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
 import { Quota, type QuotaSettings } from '../../mail/quota.ts'
-import type { Module } from '../../module.ts'
-import type { Database } from '../../store/database.ts'
-import type { Space } from '../../store/space.ts'
+import type { Module, ModuleBasis } from '../../module.ts'
 import { type Clearing, Remains } from './remains.ts'
-import { routes } from './routes.ts'
 import { Trash } from './trash.ts'
+import * as z from 'zod'
 
-interface Deps {
-  database: Database
-  space: Space
-  events: EventLog
-  clock: Clock
+interface Deps extends ModuleBasis {
   plan: Plan
-  log: Log
-  config: Config
 }
 
 /** Retention: the trash, data of deleted identities, the log, and the disk space these release. */
@@ -107,4 +98,26 @@ export class RetentionModule implements Module {
 
 function quotaSettings({ mail }: Config): QuotaSettings {
   return { quota: mail.quota, operator: `postmaster@${mail.domain}` }
+}
+
+const Emptied = z
+  .object({ id: Id('ident'), purged: z.int().meta({ description: 'e-mails and text messages that are gone' }) })
+  .meta({ id: 'Emptied' })
+
+function routes({ identities, trash }: { identities: Identities; trash: Trash }): AnyRoute[] {
+  return [
+    routeOf('Identities')('POST', '/identities/:id/trash/empty', {
+      scope: 'messages:write',
+      // frees space
+      stores: false,
+      receipt: ['purged'],
+      summary: 'Empty the trash of an identity',
+      description: 'E-mails and text messages in it go for good, and the room they took is free.',
+      reply: Emptied,
+      handle: async ({ caller, params }) => {
+        const { id } = await identities.row(caller, params.id)
+        return { id, purged: await trash.empty(id) }
+      },
+    }),
+  ]
 }

@@ -1,17 +1,13 @@
-import type { Clock } from '../../core/clock.ts'
-import type { Cursors } from '../../store/page.ts'
+import type { Basis } from '../../basis.ts'
 import { conflict, notFound } from '../../core/fault.ts'
 import type { Page } from '../../core/shapes.ts'
 import { backlogByLane, type BacklogDelivery, findInBacklog, type LaneBacklog, listBacklog } from '../../queue/backlog.ts'
 import type { ServerAnswer } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
-import type { Database, Reader } from '../../store/database.ts'
+import type { Reader } from '../../store/database.ts'
 import type { QueueEntry, QueueEntryWithHistory, QueueFilter, QueueSummary } from './model.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   queue: Queue
 }
 

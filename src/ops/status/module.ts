@@ -1,28 +1,15 @@
-import type { Config } from '../../config.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Cursors } from '../../store/page.ts'
-import type { Metrics } from '../../core/metrics.ts'
 import type { Queue } from '../../queue/queue.ts'
-import type { Module } from '../../module.ts'
-import type { Database } from '../../store/database.ts'
-import type { Space } from '../../store/space.ts'
+import type { Module, ModuleBasis } from '../../module.ts'
 import { Backlog } from './backlog.ts'
-import { statusMetrics } from './metrics.ts'
 import { routes } from './routes.ts'
 import type { Reloaded } from './model.ts'
 import { BoxState } from './state.ts'
+import type { Metrics } from '../../core/metrics.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  clock: Clock
-  cursors: Cursors
+interface Deps extends ModuleBasis {
   queue: Queue
-  space: Space
-  version: string
   failing: () => Promise<string[]>
   reread: () => Promise<Reloaded>
-  metrics: Metrics
 }
 
 /** Status of the whole box, for the operator. */
@@ -31,4 +18,32 @@ export function statusModule(deps: Deps): Module {
   const backlog = new Backlog(deps)
   const state = new BoxState({ ...deps, backlog, directory: deps.config.data_dir })
   return { name: 'operation', routes: routes({ backlog, state, reread: deps.reread }) }
+}
+
+interface Deps {
+  metrics: Metrics
+  version: string
+  /** The components that are failing. */
+  failing: () => Promise<string[]>
+}
+
+const able = ['http', 'smtp', 'space', 'store']
+
+/** Metrics of versions and health. */
+function statusMetrics({ metrics, version, failing }: Deps): void {
+  metrics.gauge(
+    'pillarbox_info',
+    'Always 1; which version of the box runs, and on which of Node',
+    (gauge) => gauge.labels(version, process.version).set(1),
+    ['version', 'node'],
+  )
+  metrics.gauge(
+    'pillarbox_failing',
+    '1 for what of the box does not work now, as /readyz says: http, smtp, space (the disk is short of room: nothing new is taken), store (nothing can be written)',
+    async (gauge) => {
+      const bad = await failing()
+      for (const what of able) gauge.labels(what).set(bad.includes(what) ? 1 : 0)
+    },
+    ['what'],
+  )
 }

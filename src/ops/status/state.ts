@@ -1,15 +1,12 @@
-import { type Clock, day, iso } from '../../core/clock.ts'
-import { type Database, join, sql } from '../../store/database.ts'
-import { databaseSize, type Space } from '../../store/space.ts'
+import type { Basis } from '../../basis.ts'
+import { day, iso } from '../../core/clock.ts'
+import { join, sql } from '../../store/database.ts'
+import { databaseSize } from '../../store/space.ts'
 import type { Backlog } from './backlog.ts'
 import type { Status } from './model.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  space: Space
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'space' | 'version'> {
   backlog: Backlog
-  version: string
   directory: string
   /** The components that are failing. */
   failing: () => Promise<string[]>

@@ -1,26 +1,19 @@
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { CronJob } from '../../core/cron.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import type { MailArchive } from '../../mail/archive.ts'
 import type { SignedUrls } from '../../mail/attachments.ts'
-import type { Module } from '../../module.ts'
+import type { ModuleBasis, Module } from '../../module.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
-import type { Database } from '../../store/database.ts'
-import type { Space } from '../../store/space.ts'
 import { Collections } from './collections.ts'
 import { Exports } from './exports.ts'
 import { Imports } from './imports.ts'
 import { routes } from './routes.ts'
 
-interface Deps {
-  config: Config
-  database: Database
-  clock: Clock
-  space: Space
+interface Deps extends ModuleBasis {
   jobs: Jobs
   identities: Identities
   mail: MailArchive

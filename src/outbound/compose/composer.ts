@@ -6,7 +6,7 @@ import { compose, type Composed, type Draft, type Origin } from './compose.ts'
 import type { ComposeResult, ComposeJob } from './compose-worker.ts'
 
 /** Characters of texts and bytes of enclosed messages from which a message is composed in a thread: some milliseconds of work. */
-const large = 256 * 1024
+const large = 64 * 1024
 
 /** The worker thread of a composer. */
 export interface ComposeThread {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
+import type { Basis } from '../../basis.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
 import { mac, sameBytes } from '../../core/seal/seal.ts'
 import type { RawRequest } from '../../http/route.ts'
 import { normalized } from '../phone-codes.ts'
@@ -18,13 +18,10 @@ export interface AndroidSettings {
   numbers: readonly string[]
 }
 
-interface Deps {
+interface Deps extends Pick<Basis, 'clock' | 'log' | 'publicUrl'> {
   settings: AndroidSettings
-  clock: Clock
-  log: Log
   /** The country of senders without a country code. */
   country: () => string
-  publicUrl: () => string
 }
 
 /** The events to receive, each as a webhook of its own. */

@@ -1,5 +1,4 @@
-import type { Clock } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
+import type { Basis } from '../../basis.ts'
 import type { Outside } from '../../net/outside.ts'
 import type { Inbound } from '../inbound.ts'
 import type { SmsProvider } from '../provider.ts'
@@ -17,14 +16,11 @@ export interface ProviderSettings {
   http?: HttpBridgeSettings | undefined
 }
 
-interface Deps {
+interface Deps extends Pick<Basis, 'clock' | 'log' | 'publicUrl'> {
   settings: () => ProviderSettings
-  clock: Clock
-  log: Log
   outside: Outside
   inbound: () => Inbound
   isTaken: (number: string) => Promise<boolean>
-  publicUrl: () => string
 }
 
 /** Creates the configured provider; undefined for none. */

@@ -6,7 +6,7 @@ import { Link, place } from './router.tsx'
 import { views } from './views.ts'
 import { CopyButton } from './widgets/copy-button.tsx'
 import { WhenLoaded } from './widgets/listing.tsx'
-import { Mark } from './widgets/mark.tsx'
+import { Mark } from './widgets/format.tsx'
 
 const Current = createContext<Loaded<Identity> | undefined>(undefined)
 

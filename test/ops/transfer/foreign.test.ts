@@ -304,7 +304,7 @@ test(
       })
     expect(await pillarbox('export', 'Nobody', file)).toMatchObject({
       code: 1,
-      errors: expect.stringContaining('There is no identity Nobody'),
+      errors: expect.stringContaining('has no identity Nobody'),
     })
     expect(existsSync(file)).toBe(false)
     const told = await pillarbox('export', from.email, file, '--json')

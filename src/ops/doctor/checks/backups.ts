@@ -1,5 +1,5 @@
 import { day } from '../../../core/clock.ts'
-import { about, type Check, reasonOf, spell } from '../check.ts'
+import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
 
 /** An existing backup. */
 export interface Newest {
@@ -23,36 +23,30 @@ interface Deps {
 
 /** Checks that there is a recent backup, and that it can be restored without another file. */
 export function backups({ directory, newest, now, masterKey, created }: Deps): Check {
-  return {
-    name: 'backup',
-    pace: 'usual',
-    async run() {
-      const line = about('backup', directory ?? 'settings')
-      const make = 'pillarbox backup --auto\nEvery night: systemctl enable --now pillarbox-backup.timer'
-      if (directory === undefined) {
-        return [
-          line.warn(
-            'No backup directory is configured.',
-            'Set backup.directory, then: systemctl reload pillarbox && pillarbox backup --auto',
-          ),
-        ]
+  return newCheck('backup', 'usual', async () => {
+    const line = about('backup', directory ?? 'settings')
+    const make = 'pillarbox backup --auto\nEvery night: systemctl enable --now pillarbox-backup.timer'
+    if (directory === undefined) {
+      return [
+        line.warn(
+          'No backup directory is configured.',
+          'Set backup.directory, then: systemctl reload pillarbox && pillarbox backup --auto',
+        ),
+      ]
+    }
+    try {
+      const last = await newest()
+      if (!last) {
+        const young = now() - created < 2 * day
+        return [line.of(young ? 'warn' : 'fail', young ? 'There is no backup yet.' : 'There is no backup.', make)]
       }
-      try {
-        const last = await newest()
-        if (!last) {
-          const young = now() - created < 2 * day
-          return [line.of(young ? 'warn' : 'fail', young ? 'There is no backup yet.' : 'There is no backup.', make)]
-        }
-        const age = now() - Date.parse(last.created_at)
-        if (age > 2 * day) return [line.of(age > 7 * day ? 'fail' : 'warn', `${last.name} is ${spell(age)} old.`, make)]
-        if (last.keys) return [line.pass(`${last.name} is ${spell(Math.max(0, age))} old.`)]
-        const fix = `Set backup.passphrase_file, or keep a copy of ${masterKey} in another safe place.`
-        return [line.warn(`${last.name} is without the keys: what is sealed cannot be read from it alone.`, fix)]
-      } catch (error) {
-        return [
-          line.fail(reasonOf(error), 'Make the directory, for the user of the box to write to, or change backup.directory.'),
-        ]
-      }
-    },
-  }
+      const age = now() - Date.parse(last.created_at)
+      if (age > 2 * day) return [line.of(age > 7 * day ? 'fail' : 'warn', `${last.name} is ${spell(age)} old.`, make)]
+      if (last.keys) return [line.pass(`${last.name} is ${spell(Math.max(0, age))} old.`)]
+      const fix = `Set backup.passphrase_file, or keep a copy of ${masterKey} in another safe place.`
+      return [line.warn(`${last.name} is without the keys: what is sealed cannot be read from it alone.`, fix)]
+    } catch (error) {
+      return [line.fail(reasonOf(error), 'Make the directory, for the user of the box to write to, or change backup.directory.')]
+    }
+  })
 }

@@ -1,5 +1,5 @@
 import { reverseName } from '../../../net/networks.ts'
-import { about, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 import type { Ask, ExternalView } from '../external-view.ts'
 
@@ -13,15 +13,12 @@ const removals: Record<string, (address: string) => string> = {
 
 /** Checks whether DNS block lists name our addresses (RFC 5782). */
 export function blocklists(externalView: ExternalView, lists: readonly string[]): Check {
-  return {
-    name: 'blocklists',
-    pace: 'seldom',
-    run: () =>
-      externalView.ask(async (ask) => {
-        const addresses = await externalView.addresses(ask)
-        return Promise.all(addresses.flatMap((address) => lists.map((list) => look(ask, address, list))))
-      }),
-  }
+  return newCheck('blocklists', 'seldom', () =>
+    externalView.ask(async (ask) => {
+      const addresses = await externalView.addresses(ask)
+      return Promise.all(addresses.flatMap((address) => lists.map((list) => look(ask, address, list))))
+    }),
+  )
 }
 
 async function look(ask: Ask, address: string, list: string): Promise<Line> {

@@ -1,8 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { formatEndpoint } from '../../../core/domain-names.ts'
 import { day } from '../../../core/clock.ts'
-import { about, type Check, reasonOf, spell } from '../check.ts'
-import { type ShownCertificate, spelled } from '../conversation.ts'
+import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
+import { type ShownCertificate } from '../conversation.ts'
 import type { Line } from '../model.ts'
 import { certificateAt, type ListenerEndpoint } from './ports.ts'
 
@@ -60,7 +61,7 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
     const name = nameOf(listener)
     const showing = certificateAt(listener, name)
     if (!showing) return []
-    const line = about('tls', `${listener.speech} ${spelled(listener)}`)
+    const line = about('tls', `${listener.speech} ${formatEndpoint(listener)}`)
     try {
       const presented = await showing
       const own = acme && !pairs.some(({ setting }) => setting === settingOf(listener))
@@ -76,17 +77,13 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
       ]
     }
   }
-  return {
-    name: 'tls',
-    pace: 'usual',
-    async run() {
-      const [files, shown] = await Promise.all([
-        Promise.all(pairs.map((pair) => inFile(pair))),
-        Promise.all((present() ?? []).map((listener) => atListener(listener))),
-      ])
-      return [...files, ...shown.flat()]
-    },
-  }
+  return newCheck('tls', 'usual', async () => {
+    const [files, shown] = await Promise.all([
+      Promise.all(pairs.map((pair) => inFile(pair))),
+      Promise.all((present() ?? []).map((listener) => atListener(listener))),
+    ])
+    return [...files, ...shown.flat()]
+  })
 }
 
 function judge(
@@ -120,7 +117,7 @@ function untrusted(
   why: string,
   { strict, renew }: { strict: boolean; renew: string | undefined },
 ): Line {
-  const line = about('tls', `${listener.speech} ${spelled(listener)}`)
+  const line = about('tls', `${listener.speech} ${formatEndpoint(listener)}`)
   const setting = settingOf(listener)
   const chain = why.includes('VERIFY_LEAF') || why.includes('ISSUER')
   const message = chain
@@ -137,14 +134,10 @@ export type ReportStatus = () => { why: string; fix: string } | null | undefined
 
 /** Checks whether enabled reports to other domains can be sent. */
 export function reports(status: ReportStatus): Check {
-  return {
-    name: 'reports',
-    pace: 'often',
-    async run() {
-      const obstacle = status()
-      if (obstacle === undefined) return []
-      const line = about('reports', 'to other domains')
-      return [obstacle === null ? line.pass('They can be sent.') : line.warn(`They are not sent: ${obstacle.why}`, obstacle.fix)]
-    },
-  }
+  return newCheck('reports', 'often', async () => {
+    const obstacle = status()
+    if (obstacle === undefined) return []
+    const line = about('reports', 'to other domains')
+    return [obstacle === null ? line.pass('They can be sent.') : line.warn(`They are not sent: ${obstacle.why}`, obstacle.fix)]
+  })
 }

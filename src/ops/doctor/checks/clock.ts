@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { about, type Check, reasonOf, spell } from '../check.ts'
+import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
 import type { Line } from '../model.ts'
 
 /** Runs a program; returns its output, or rejects. */
@@ -22,18 +22,14 @@ const noticeable = 5000
 
 /** Checks the clock of the box. */
 export function clock({ now, newest, elsewhere, source, run = program }: Deps): Check {
-  return {
-    name: 'clock',
-    pace: 'usual',
-    async run() {
-      const last = await newest?.()
-      if (last !== undefined && last - now() > harmful) {
-        const message = `It went back: the box has kept what happened ${spell(last - now())} from now.`
-        return [about('clock', 'now').fail(message, mend)]
-      }
-      return [elsewhere ? await compared(elsewhere, now, source ?? '') : await kept(run)]
-    },
-  }
+  return newCheck('clock', 'usual', async () => {
+    const last = await newest?.()
+    if (last !== undefined && last - now() > harmful) {
+      const message = `It went back: the box has kept what happened ${spell(last - now())} from now.`
+      return [about('clock', 'now').fail(message, mend)]
+    }
+    return [elsewhere ? await compared(elsewhere, now, source ?? '') : await kept(run)]
+  })
 }
 
 const mend = 'apt-get install -y chrony\nWhere systemd-timesyncd is installed: timedatectl set-ntp true'

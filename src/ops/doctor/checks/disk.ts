@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { day, hour } from '../../../core/clock.ts'
-import { about, type Check, quoted, reasonOf, spell } from '../check.ts'
+import { about, newCheck, type Check, quoted, reasonOf, spell } from '../check.ts'
 import type { Line } from '../model.ts'
 import { freeingSpace } from '../remedies.ts'
 import { existingPart, formatBytes } from '../../../store/space.ts'
@@ -20,21 +20,17 @@ interface Deps {
 
 /** Checks the data disk: bytes, inodes, and when it will be full at the current rate. */
 export function disk({ directory, minimum, measure = statfs, history, now }: Deps): Check {
-  return {
-    name: 'disk',
-    pace: 'often',
-    async run() {
-      try {
-        const seen = await measure(existingPart(directory))
-        const free = seen.bsize * seen.bavail
-        const past = (await history?.(free)) ?? []
-        return [spaceLine(directory, free, minimum), ...inodes(directory, seen), ...trend(past, { free, minimum, now: now() })]
-      } catch (error) {
-        const line = about('disk', directory)
-        return [line.fail(`The disk does not say how full it is: ${reasonOf(error)}`, `Look at it: df ${quoted(directory)}`)]
-      }
-    },
-  }
+  return newCheck('disk', 'often', async () => {
+    try {
+      const seen = await measure(existingPart(directory))
+      const free = seen.bsize * seen.bavail
+      const past = (await history?.(free)) ?? []
+      return [spaceLine(directory, free, minimum), ...inodes(directory, seen), ...trend(past, { free, minimum, now: now() })]
+    } catch (error) {
+      const line = about('disk', directory)
+      return [line.fail(`The disk does not say how full it is: ${reasonOf(error)}`, `Look at it: df ${quoted(directory)}`)]
+    }
+  })
 }
 
 function spaceLine(directory: string, free: number, minimum: number): Line {

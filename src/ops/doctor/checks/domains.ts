@@ -1,4 +1,4 @@
-import { about, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 
 /** A required DNS record at its last check. */
@@ -30,11 +30,7 @@ export type LookUpDomains = (fresh: boolean) => Promise<SeenDomain[]>
 
 /** One line for each kind of record of each domain. */
 export function domains(lookUp: LookUpDomains): Check {
-  return {
-    name: 'domains',
-    pace: 'often',
-    run: async (asked) => (await lookUp(asked)).flatMap((domain) => linesOf(domain)),
-  }
+  return newCheck('domains', 'often', async (asked) => (await lookUp(asked)).flatMap((domain) => linesOf(domain)))
 }
 
 function linesOf({ name, receives, records }: SeenDomain): Line[] {

@@ -1,4 +1,4 @@
-import { about, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { masterKeySource, serviceUnit } from '../../../core/service-unit.ts'
@@ -13,19 +13,15 @@ interface BootstrapDeps {
 
 /** Checks for a valid bootstrap key in the settings, which has every scope. */
 export function bootstrapKey({ bootstrap, opens }: BootstrapDeps): Check {
-  return {
-    name: 'bootstrap_key',
-    pace: 'usual',
-    async run() {
-      if (!bootstrap) return []
-      const line = about('bootstrap_key', 'settings')
-      const id = await opens()
-      const remove = 'take bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) out of the settings'
-      if (id === undefined) return [line.pass('It opens nothing any more.')]
-      const fix = `Make a key of your own (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
-      return [line.warn('The key for the first steps still opens everything, and lies in the settings.', fix)]
-    },
-  }
+  return newCheck('bootstrap_key', 'usual', async () => {
+    if (!bootstrap) return []
+    const line = about('bootstrap_key', 'settings')
+    const id = await opens()
+    const remove = 'take bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) out of the settings'
+    if (id === undefined) return [line.pass('It opens nothing any more.')]
+    const fix = `Make a key of your own (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
+    return [line.warn('The key for the first steps still opens everything, and lies in the settings.', fix)]
+  })
 }
 
 interface MasterKeyDeps {
@@ -36,21 +32,17 @@ interface MasterKeyDeps {
 
 /** Checks that the master key is where the next start reads it. */
 export function masterKey(places: MasterKeyDeps): Check {
-  return {
-    name: 'data',
-    pace: 'often',
-    async run() {
-      const file = masterKeySource(places)
-      // a box that never ran has none yet, and an unreadable directory is not known to be empty
-      if (!existsSync(join(places.data_dir, 'state.json')) || !existsSync(join(file, '..'))) return []
-      const line = about('data', file)
-      if (existsSync(file)) return [line.pass('The master key is there.')]
-      const unit = serviceUnit(places.data_dir)
-      const next =
-        unit?.masterKey === file
-          ? `the service cannot be started (status=243/CREDENTIALS: ${unit.files[0]} hands it over by LoadCredential)`
-          : 'the box cannot be started'
-      return [line.fail(`The master key is missing: ${next}.`, replacing(file))]
-    },
-  }
+  return newCheck('data', 'often', async () => {
+    const file = masterKeySource(places)
+    // a box that never ran has none yet, and an unreadable directory is not known to be empty
+    if (!existsSync(join(places.data_dir, 'state.json')) || !existsSync(join(file, '..'))) return []
+    const line = about('data', file)
+    if (existsSync(file)) return [line.pass('The master key is there.')]
+    const unit = serviceUnit(places.data_dir)
+    const next =
+      unit?.masterKey === file
+        ? `the service cannot be started (status=243/CREDENTIALS: ${unit.files[0]} hands it over by LoadCredential)`
+        : 'the box cannot be started'
+    return [line.fail(`The master key is missing: ${next}.`, replacing(file))]
+  })
 }

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { isPublic } from '../../../net/public-addresses.ts'
-import { about, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 import type { Ask, ExternalView } from '../external-view.ts'
 import { receivingRoles } from '../../../identities/role-names.ts'
@@ -11,18 +11,15 @@ const silent = 'Set dns.servers to a resolver that answers; the line dns says wh
 
 /** Checks that our host name, used in HELO and MX records, points here (RFC 5321 2.3.5), and that the API's name resolves. */
 export function helo(externalView: ExternalView, publicUrl: () => string): Check {
-  return {
-    name: 'helo',
-    pace: 'usual',
-    run: () =>
-      externalView.ask(async (ask) => {
-        const { hostname } = externalView.settings
-        const lines = [await leads(externalView, ask, hostname)]
-        const host = new URL(publicUrl()).hostname
-        if (host === hostname || host === 'localhost' || host.startsWith('[') || isIP(host) > 0) return lines
-        return [...lines, await leads(externalView, ask, host)]
-      }),
-  }
+  return newCheck('helo', 'usual', () =>
+    externalView.ask(async (ask) => {
+      const { hostname } = externalView.settings
+      const lines = [await leads(externalView, ask, hostname)]
+      const host = new URL(publicUrl()).hostname
+      if (host === hostname || host === 'localhost' || host.startsWith('[') || isIP(host) > 0) return lines
+      return [...lines, await leads(externalView, ask, host)]
+    }),
+  )
 }
 
 async function leads(externalView: ExternalView, ask: Ask, name: string): Promise<Line> {
@@ -45,18 +42,14 @@ async function leads(externalView: ExternalView, ask: Ask, name: string): Promis
 
 /** Checks that our addresses have a PTR record to our name, which resolves to them: large receivers refuse mail from others. */
 export function ptr(externalView: ExternalView, direct: boolean): Check {
-  return {
-    name: 'ptr',
-    pace: 'seldom',
-    async run() {
-      // a relay sends from its own addresses
-      if (!direct) return []
-      return externalView.ask(async (ask) => {
-        const addresses = await externalView.addresses(ask)
-        return Promise.all(addresses.map((address) => goesBack(externalView, ask, address)))
-      })
-    },
-  }
+  return newCheck('ptr', 'seldom', async () => {
+    // a relay sends from its own addresses
+    if (!direct) return []
+    return externalView.ask(async (ask) => {
+      const addresses = await externalView.addresses(ask)
+      return Promise.all(addresses.map((address) => goesBack(externalView, ask, address)))
+    })
+  })
 }
 
 async function goesBack(externalView: ExternalView, ask: Ask, address: string): Promise<Line> {
@@ -87,25 +80,21 @@ interface Deps {
 
 /** Checks for identities of other accounts with role names of the operator, created before those were reserved. */
 export function operatorNames({ database, domain, account }: Deps): Check {
-  return {
-    name: 'operator_names',
-    pace: 'usual',
-    async run() {
-      const addresses = [...receivingRoles].map((name) => `${name}@${domain}`)
-      const rows = await database.all<{ address: string; id: string; account_id: string }>(
-        sql`SELECT address, identities.id, identities.account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id
+  return newCheck('operator_names', 'usual', async () => {
+    const addresses = [...receivingRoles].map((name) => `${name}@${domain}`)
+    const rows = await database.all<{ address: string; id: string; account_id: string }>(
+      sql`SELECT address, identities.id, identities.account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id
           WHERE address IN (${join(addresses)}) AND status <> 'deleted' AND account_id <> ${account} ORDER BY address`,
-      )
-      if (rows.length === 0)
-        return [about('operator_names', 'all').pass(`No other account receives what comes for the operator of ${domain}.`)]
-      return rows.map(({ address, id, account_id }) =>
-        about('operator_names', address).fail(
-          `It is an identity of the account ${account_id}, which can have certificates issued for ${domain} and answers for the box.`,
-          `Tell its account, and delete it: pillarbox identity delete ${id} --account ${account_id} --yes; mail to it then comes to the operator.`,
-        ),
-      )
-    },
-  }
+    )
+    if (rows.length === 0)
+      return [about('operator_names', 'all').pass(`No other account receives what comes for the operator of ${domain}.`)]
+    return rows.map(({ address, id, account_id }) =>
+      about('operator_names', address).fail(
+        `It is an identity of the account ${account_id}, which can have certificates issued for ${domain} and answers for the box.`,
+        `Tell its account, and delete it: pillarbox identity delete ${id} --account ${account_id} --yes; mail to it then comes to the operator.`,
+      ),
+    )
+  })
 }
 
 interface ResolverDeps {
@@ -118,19 +107,16 @@ interface ResolverDeps {
 
 /** Checks that the DNS answers, without which mail is neither sent nor verified. */
 export function resolver({ externalView, domain, servers }: ResolverDeps): Check {
-  return {
-    name: 'dns',
-    pace: 'often',
-    run: () =>
-      externalView.ask(async (ask) => {
-        const asked = servers.length > 0 ? servers : getServers()
-        const line = about('dns', asked.length > 0 ? asked.join(', ') : 'no name server')
-        const { hostname } = externalView.settings
-        const names = [...new Set([hostname, domain])]
-        const answers = await Promise.all(names.map((name) => ask(name, 'A')))
-        if (answers.some((answer) => answer !== 'unknown')) return [line.pass('It answers.')]
-        const message = `No answer about ${names.join(' and ')}: mail can be neither sent nor checked.`
-        return [line.fail(message, 'Set dns.servers to a resolver that answers, then: systemctl reload pillarbox')]
-      }),
-  }
+  return newCheck('dns', 'often', () =>
+    externalView.ask(async (ask) => {
+      const asked = servers.length > 0 ? servers : getServers()
+      const line = about('dns', asked.length > 0 ? asked.join(', ') : 'no name server')
+      const { hostname } = externalView.settings
+      const names = [...new Set([hostname, domain])]
+      const answers = await Promise.all(names.map((name) => ask(name, 'A')))
+      if (answers.some((answer) => answer !== 'unknown')) return [line.pass('It answers.')]
+      const message = `No answer about ${names.join(' and ')}: mail can be neither sent nor checked.`
+      return [line.fail(message, 'Set dns.servers to a resolver that answers, then: systemctl reload pillarbox')]
+    }),
+  )
 }

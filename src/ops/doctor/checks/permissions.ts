@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { Stats } from 'node:fs'
 import { join } from 'node:path'
-import { about, type Check, quoted } from '../check.ts'
+import { about, newCheck, type Check, quoted } from '../check.ts'
 import type { Line } from '../model.ts'
 import { owning } from '../remedies.ts'
 
@@ -39,14 +39,10 @@ export function permissions({ dataDirectory, keysDirectory, masterKeyFile, priva
       [{ path, forbidden: 0o007, right: '640', foreign: true }],
     ]),
   ]
-  return {
-    name: 'permissions',
-    pace: 'often',
-    async run() {
-      const lines = await Promise.all(groups.map(([subject, kept]) => look(subject, kept)))
-      return [...lines.flat(), ...(running() ? asRoot() : [])]
-    },
-  }
+  return newCheck('permissions', 'often', async () => {
+    const lines = await Promise.all(groups.map(([subject, kept]) => look(subject, kept)))
+    return [...lines.flat(), ...(running() ? asRoot() : [])]
+  })
 }
 
 function ours(directory: string, names: string[]): Kept[] {

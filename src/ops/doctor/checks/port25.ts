@@ -1,6 +1,6 @@
 import { hour } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
-import { about, type Check, reasonOf } from '../check.ts'
+import { about, newCheck, type Check, reasonOf } from '../check.ts'
 import type { ExternalView } from '../external-view.ts'
 
 /** Connects to the mail server of a domain; returns its host, and throws why none answered. */
@@ -23,27 +23,23 @@ const timeout = 20_000
 
 /** Checks that mail can leave: providers often block port 25. */
 export function port25({ externalView, database, probe, mode, port, domain, isOurs, now }: Deps): Check {
-  return {
-    name: 'port25',
-    pace: 'seldom',
-    async run() {
-      const line = about('port25', mode)
-      if (mode === 'none') return []
-      const left = mode === 'direct' ? await lately(database, now(), isOurs) : undefined
-      if (left !== undefined) return [line.pass(`Mail to ${left} has just left.`)]
-      // a box without a public address does not probe other servers
-      if (mode === 'direct' && (await externalView.ask((ask) => externalView.addresses(ask))).length === 0) return []
-      try {
-        return [line.pass(`${await probe(domain, AbortSignal.timeout(timeout))} answers.`)]
-      } catch (error) {
-        const fix =
-          mode === 'direct'
-            ? `Ask the provider of this machine to open port ${port} outwards, or set outbound.mode to relay and outbound.relay`
-            : 'Check outbound.relay: host, port and tls; and whether the provider lets this machine reach it.'
-        return [line.fail(`No mail can leave: ${reasonOf(error)}.`, fix)]
-      }
-    },
-  }
+  return newCheck('port25', 'seldom', async () => {
+    const line = about('port25', mode)
+    if (mode === 'none') return []
+    const left = mode === 'direct' ? await lately(database, now(), isOurs) : undefined
+    if (left !== undefined) return [line.pass(`Mail to ${left} has just left.`)]
+    // a box without a public address does not probe other servers
+    if (mode === 'direct' && (await externalView.ask((ask) => externalView.addresses(ask))).length === 0) return []
+    try {
+      return [line.pass(`${await probe(domain, AbortSignal.timeout(timeout))} answers.`)]
+    } catch (error) {
+      const fix =
+        mode === 'direct'
+          ? `Ask the provider of this machine to open port ${port} outwards, or set outbound.mode to relay and outbound.relay`
+          : 'Check outbound.relay: host, port and tls; and whether the provider lets this machine reach it.'
+      return [line.fail(`No mail can leave: ${reasonOf(error)}.`, fix)]
+    }
+  })
 }
 
 /** An outside domain whose server accepted mail in the last six hours. */

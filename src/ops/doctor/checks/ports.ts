@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
+import { formatEndpoint } from '../../../core/domain-names.ts'
 import { serviceUnit } from '../../../core/service-unit.ts'
-import { about, type Check, reasonOf } from '../check.ts'
-import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, spelled, within } from '../conversation.ts'
+import { about, newCheck, type Check, reasonOf } from '../check.ts'
+import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, within } from '../conversation.ts'
 import type { Line } from '../model.ts'
 
 /** The protocol of a listener. */
@@ -24,15 +25,11 @@ interface Deps {
 
 /** Checks that every listener answers; of a stopped box, that its ports are available. */
 export function ports({ hostname, wanted, present, dataDirectory }: Deps): Check {
-  return {
-    name: 'ports',
-    pace: 'often',
-    async run() {
-      const listeners = present()
-      if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener, dataDirectory))))]
-      return Promise.all(listeners.map((listener) => answers(listener, hostname)))
-    },
-  }
+  return newCheck('ports', 'often', async () => {
+    const listeners = present()
+    if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener, dataDirectory))))]
+    return Promise.all(listeners.map((listener) => answers(listener, hostname)))
+  })
 }
 
 const start = 'systemctl start pillarbox, or: pillarbox serve'
@@ -42,7 +39,7 @@ function notRunning(): Line {
 }
 
 async function answers(listener: ListenerEndpoint, hostname: string): Promise<Line> {
-  const line = about('ports', `${listener.speech} ${spelled(listener)}`)
+  const line = about('ports', `${listener.speech} ${formatEndpoint(listener)}`)
   const fix = `Look into the log of the box; who listens there: ss -ltnp 'sport = :${listener.port}'`
   try {
     const said = await greeting(listener, hostname)
@@ -72,7 +69,7 @@ async function greeting(listener: ListenerEndpoint, hostname: string): Promise<s
 
 /** Whether the port is available. */
 async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: string): Promise<Line> {
-  const line = about('ports', `${speech} ${spelled({ host, port })}`)
+  const line = about('ports', `${speech} ${formatEndpoint({ host, port })}`)
   const server = createServer()
   try {
     const failed = once(server, 'error').then(([error]) => {

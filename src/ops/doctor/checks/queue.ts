@@ -1,6 +1,6 @@
 import { hour, minute } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
-import { about, type Check, spell } from '../check.ts'
+import { about, newCheck, type Check, spell } from '../check.ts'
 import type { Line } from '../model.ts'
 
 interface Deps {
@@ -11,18 +11,14 @@ interface Deps {
 
 /** Checks the queue: its length, its age, and whether deliveries succeed. */
 export function queue({ database, now, running }: Deps): Check {
-  return {
-    name: 'queue',
-    pace: 'often',
-    async run() {
-      const kinds = await database.all<Kind>(
-        sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
+  return newCheck('queue', 'often', async () => {
+    const kinds = await database.all<Kind>(
+      sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
           WHERE state = 'waiting' GROUP BY kind ORDER BY kind`,
-      )
-      const lines = await Promise.all(kinds.map((kind) => judge(database, kind, now(), running())))
-      return lines.length > 0 ? lines : [about('queue', 'all').pass('Nothing waits.')]
-    },
-  }
+    )
+    const lines = await Promise.all(kinds.map((kind) => judge(database, kind, now(), running())))
+    return lines.length > 0 ? lines : [about('queue', 'all').pass('Nothing waits.')]
+  })
 }
 
 /** The advice when all deliveries of a kind fail: to one destination, and to several. */

@@ -1,5 +1,5 @@
 import { type Database, sql } from '../../../store/database.ts'
-import { about, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 
 interface Deps {
   database: Database
@@ -12,25 +12,21 @@ const maxLines = 50
 
 /** Checks for people who sign in without a second factor. */
 export function secondFactors({ database, accounts }: Deps): Check {
-  return {
-    name: 'second_factor',
-    pace: 'usual',
-    async run() {
-      const rows = await database.all<{ account_id: string; confirmed_at: string | null }>(
-        sql`SELECT account_id, confirmed_at FROM logins ORDER BY account_id`,
-      )
-      const listed = new Set(accounts())
-      const people = rows.filter(({ account_id }) => listed.has(account_id))
-      const bare = people.filter(({ confirmed_at }) => confirmed_at === null).slice(0, maxLines)
-      const all = about('second_factor', 'all')
-      if (people.length === 0) return [all.pass('Nobody signs in with a password.')]
-      if (bare.length === 0) return [all.pass('Everybody who signs in has a second factor.')]
-      return bare.map(({ account_id }) =>
-        about('second_factor', account_id).warn(
-          'Its person signs in with a password alone: who finds that is in.',
-          'Signed in as that person: POST /v1/account/totp, then POST /v1/account/totp/confirm {"code": "…"} (docs/accounts.md)',
-        ),
-      )
-    },
-  }
+  return newCheck('second_factor', 'usual', async () => {
+    const rows = await database.all<{ account_id: string; confirmed_at: string | null }>(
+      sql`SELECT account_id, confirmed_at FROM logins ORDER BY account_id`,
+    )
+    const listed = new Set(accounts())
+    const people = rows.filter(({ account_id }) => listed.has(account_id))
+    const bare = people.filter(({ confirmed_at }) => confirmed_at === null).slice(0, maxLines)
+    const all = about('second_factor', 'all')
+    if (people.length === 0) return [all.pass('Nobody signs in with a password.')]
+    if (bare.length === 0) return [all.pass('Everybody who signs in has a second factor.')]
+    return bare.map(({ account_id }) =>
+      about('second_factor', account_id).warn(
+        'Its person signs in with a password alone: who finds that is in.',
+        'Signed in as that person: POST /v1/account/totp, then POST /v1/account/totp/confirm {"code": "…"} (docs/accounts.md)',
+      ),
+    )
+  })
 }

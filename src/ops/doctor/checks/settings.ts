@@ -1,4 +1,4 @@
-import { about, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 import type { ListenerEndpoint } from './ports.ts'
 
@@ -17,14 +17,10 @@ const pretended = /(?:^|\.)(?:test|example|invalid|localhost|local)$/
 
 /** Checks for settings that are valid but probably unintended. */
 export function settings(deps: Deps): Check {
-  return {
-    name: 'config',
-    pace: 'usual',
-    async run() {
-      const lines = [named(deps), reached(deps), inTheClear(deps), received(deps)].flat()
-      return lines.length > 0 ? lines : [about('config', 'settings').pass('The settings are usable.')]
-    },
-  }
+  return newCheck('config', 'usual', async () => {
+    const lines = [named(deps), reached(deps), inTheClear(deps), received(deps)].flat()
+    return lines.length > 0 ? lines : [about('config', 'settings').pass('The settings are usable.')]
+  })
 }
 
 function named({ domain, hostname }: Deps): Line[] {

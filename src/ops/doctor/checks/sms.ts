@@ -1,4 +1,4 @@
-import { about, type Check, reasonOf } from '../check.ts'
+import { about, newCheck, type Check, reasonOf } from '../check.ts'
 
 /** The interface to the SMS provider. */
 export interface Carrier {
@@ -13,23 +13,19 @@ const timeout = 20_000
 
 /** Checks that the SMS provider is reachable and accepts our credentials. */
 export function sms(provider: Carrier | undefined): Check {
-  return {
-    name: 'sms',
-    pace: 'usual',
-    async run() {
-      if (!provider) return []
-      const { name, capabilities } = provider
-      const line = about('sms', name)
-      if (!provider.check) return [line.pass('Text messages stay in this box.')]
-      try {
-        await provider.check(AbortSignal.timeout(timeout))
-        const codes = capabilities.receives_otp
-          ? ''
-          : ' One-time codes that its numbers receive are redacted (error 30038); sms.provider android receives them.'
-        return [line.pass(`It answers, and takes our credentials.${codes}`)]
-      } catch (error) {
-        return [line.fail(`${reasonOf(error)}.`.replace(/\.\.$/, '.'), `Check sms.${name}.*: its address, user and secrets.`)]
-      }
-    },
-  }
+  return newCheck('sms', 'usual', async () => {
+    if (!provider) return []
+    const { name, capabilities } = provider
+    const line = about('sms', name)
+    if (!provider.check) return [line.pass('Text messages stay in this box.')]
+    try {
+      await provider.check(AbortSignal.timeout(timeout))
+      const codes = capabilities.receives_otp
+        ? ''
+        : ' One-time codes that its numbers receive are redacted (error 30038); sms.provider android receives them.'
+      return [line.pass(`It answers, and takes our credentials.${codes}`)]
+    } catch (error) {
+      return [line.fail(`${reasonOf(error)}.`.replace(/\.\.$/, '.'), `Check sms.${name}.*: its address, user and secrets.`)]
+    }
+  })
 }

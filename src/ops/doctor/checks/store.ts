@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Database } from '../../../store/database.ts'
-import { about, type Check, reasonOf } from '../check.ts'
+import { about, newCheck, type Check, reasonOf } from '../check.ts'
 import type { Line } from '../model.ts'
 import { proof, restoring, writing } from '../remedies.ts'
 
@@ -16,24 +16,20 @@ const copying = `See whether all of it can be copied: ${proof}`
 
 /** Checks that the database accepts writes. */
 export function storeWrites({ database, dataDirectory }: Deps): Check {
-  return {
-    name: 'store writes',
-    pace: 'often',
-    async run() {
-      const line = about('store', 'writing')
-      try {
-        await database.probe()
-        return [line.pass('It keeps what it is given.')]
-      } catch (error) {
-        return [line.fail(`It keeps nothing: ${reasonOf(error)}`, writing(error, dataDirectory))]
-      }
-    },
-  }
+  return newCheck('store writes', 'often', async () => {
+    const line = about('store', 'writing')
+    try {
+      await database.probe()
+      return [line.pass('It keeps what it is given.')]
+    } catch (error) {
+      return [line.fail(`It keeps nothing: ${reasonOf(error)}`, writing(error, dataDirectory))]
+    }
+  })
 }
 
 /** Checks the integrity of the database, page by page (`PRAGMA quick_check`). */
 export function storeWhole(deps: Deps): Check {
-  return { name: 'store whole', pace: 'seldom', run: async () => [await whole(deps)] }
+  return newCheck('store whole', 'seldom', async () => [await whole(deps)])
 }
 
 /** Reads twice before reporting damage: restoring a backup loses later data. */

@@ -1,4 +1,4 @@
-import { about, type Check } from '../check.ts'
+import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 
 /** The oldest version of each Node line without known vulnerabilities (the security release of 21 October 2026). */
@@ -20,11 +20,11 @@ export function version({
   versions?: Record<string, string | undefined>
 }): Check {
   const { node = '', sqlite = '' } = versions
-  return {
-    name: 'version',
-    pace: 'seldom',
-    run: async () => [about('version', 'pillarbox').pass(`${box}.`), ofNode(node), ofSqlite(sqlite)],
-  }
+  return newCheck('version', 'seldom', async () => [
+    about('version', 'pillarbox').pass(`${box}.`),
+    ofNode(node),
+    ofSqlite(sqlite),
+  ])
 }
 
 function ofNode(node: string): Line {

@@ -1,6 +1,6 @@
 import { minute } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
-import { about, type Check, spell } from '../check.ts'
+import { about, newCheck, type Check, spell } from '../check.ts'
 
 interface Row {
   id: string
@@ -19,27 +19,23 @@ const usual = 10 * minute
 
 /** Checks for webhooks of any account that fail, or were disabled for it. */
 export function webhooks({ database, now }: { database: Database; now: () => number }): Check {
-  return {
-    name: 'webhooks',
-    pace: 'often',
-    async run() {
-      const rows = await database.all<Row>(
-        sql`SELECT id, url, active, failing_since, disabled_at, disabled_reason FROM webhooks
+  return newCheck('webhooks', 'often', async () => {
+    const rows = await database.all<Row>(
+      sql`SELECT id, url, active, failing_since, disabled_at, disabled_reason FROM webhooks
           WHERE (active = 1 AND failing_since IS NOT NULL AND failing_since <= ${new Date(now() - usual).toISOString()})
             OR (active = 0 AND disabled_reason IS NOT NULL) ORDER BY seq DESC LIMIT ${maxLines}`,
-      )
-      const lines = rows.map(({ id, url, active, failing_since, disabled_at, disabled_reason }) => {
-        // the path may contain a secret of the receiver
-        const line = about('webhooks', `${id} ${new URL(url).host}`)
-        if (active === 0) {
-          const why = disabled_reason === 'gone' ? 'it answered 410' : 'it failed for days'
-          const fix = `Once it answers: PATCH /v1/webhooks/${id} {"active": true}; or DELETE /v1/webhooks/${id}`
-          return line.fail(`It was switched off on ${disabled_at?.slice(0, 10) ?? 'an unknown day'}: ${why}.`, fix)
-        }
-        const message = `Nothing but failure for ${spell(now() - Date.parse(failing_since!))}.`
-        return line.warn(message, `What it answers: GET /v1/webhooks/${id}/deliveries`)
-      })
-      return lines.length > 0 ? lines : [about('webhooks', 'all').pass('None has failed for 10 minutes or longer.')]
-    },
-  }
+    )
+    const lines = rows.map(({ id, url, active, failing_since, disabled_at, disabled_reason }) => {
+      // the path may contain a secret of the receiver
+      const line = about('webhooks', `${id} ${new URL(url).host}`)
+      if (active === 0) {
+        const why = disabled_reason === 'gone' ? 'it answered 410' : 'it failed for days'
+        const fix = `Once it answers: PATCH /v1/webhooks/${id} {"active": true}; or DELETE /v1/webhooks/${id}`
+        return line.fail(`It was switched off on ${disabled_at?.slice(0, 10) ?? 'an unknown day'}: ${why}.`, fix)
+      }
+      const message = `Nothing but failure for ${spell(now() - Date.parse(failing_since!))}.`
+      return line.warn(message, `What it answers: GET /v1/webhooks/${id}/deliveries`)
+    })
+    return lines.length > 0 ? lines : [about('webhooks', 'all').pass('None has failed for 10 minutes or longer.')]
+  })
 }

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Agent } from '../../../agents/model.ts'
-import { Cancel, Dialog } from '../widgets/dialog.tsx'
-import { Field, Form, TextArea } from '../widgets/form.tsx'
+import { FormDialog } from '../widgets/dialog.tsx'
+import { Field, TextArea } from '../widgets/form.tsx'
 import { IdentityField } from '../widgets/identity-field.tsx'
 
 interface Props {
@@ -16,58 +16,57 @@ interface Props {
 /** The form of an agent's public profile. */
 export function AgentDialog({ title, agent, submit, send, onClose }: Props): JSX.Element {
   return (
-    <Dialog title={title} onClose={onClose} wide>
-      <Form
-        submit={submit}
-        label={title}
-        also={<Cancel onClose={onClose} />}
-        send={({ identity_id, handle, display_name, description, avatar_url, capabilities, links }) =>
-          send({
-            ...(identity_id ? { identity_id } : {}),
-            ...(handle ? { handle } : {}),
-            ...(display_name ? { display_name } : {}),
-            description: description || null,
-            avatar_url: avatar_url || null,
-            capabilities: linesOf(capabilities),
-            links: linesOf(links).map(linkOf),
-          })
-        }
-      >
-        {!agent && <IdentityField label="Identity" hint="Its name and e-mail address are public from then on." />}
-        <Field
-          name="handle"
-          label="Handle"
-          first
-          autoComplete="off"
-          defaultValue={agent?.handle}
-          hint="a-z, 0-9 and hyphen; unique on this box for ever. Empty: made from the name."
-        />
-        <Field name="display_name" label="Name" autoComplete="off" defaultValue={agent?.display_name} />
-        <TextArea name="description" label="What it is for" rows={3} defaultValue={agent?.description ?? ''} />
-        <Field
-          name="avatar_url"
-          label="Picture"
-          type="url"
-          autoComplete="off"
-          defaultValue={agent?.avatar_url ?? ''}
-          hint="An https address. This page does not fetch it."
-        />
-        <TextArea
-          name="capabilities"
-          label="What it can do"
-          rows={2}
-          hint="One on a line."
-          defaultValue={agent?.capabilities.join('\n')}
-        />
-        <TextArea
-          name="links"
-          label="Links"
-          rows={2}
-          hint="One on a line: a name, and an https address."
-          defaultValue={agent?.links.map(({ name, url }) => `${name} ${url}`).join('\n')}
-        />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      submit={submit}
+      send={({ identity_id, handle, display_name, description, avatar_url, capabilities, links }) =>
+        send({
+          ...(identity_id ? { identity_id } : {}),
+          ...(handle ? { handle } : {}),
+          ...(display_name ? { display_name } : {}),
+          description: description || null,
+          avatar_url: avatar_url || null,
+          capabilities: linesOf(capabilities),
+          links: linesOf(links).map(linkOf),
+        })
+      }
+      onClose={onClose}
+      wide
+    >
+      {!agent && <IdentityField label="Identity" hint="Its name and e-mail address are public from then on." />}
+      <Field
+        name="handle"
+        label="Handle"
+        first
+        autoComplete="off"
+        defaultValue={agent?.handle}
+        hint="a-z, 0-9 and hyphen; unique on this box for ever. Empty: made from the name."
+      />
+      <Field name="display_name" label="Name" autoComplete="off" defaultValue={agent?.display_name} />
+      <TextArea name="description" label="What it is for" rows={3} defaultValue={agent?.description ?? ''} />
+      <Field
+        name="avatar_url"
+        label="Picture"
+        type="url"
+        autoComplete="off"
+        defaultValue={agent?.avatar_url ?? ''}
+        hint="An https address. This page does not fetch it."
+      />
+      <TextArea
+        name="capabilities"
+        label="What it can do"
+        rows={2}
+        hint="One on a line."
+        defaultValue={agent?.capabilities.join('\n')}
+      />
+      <TextArea
+        name="links"
+        label="Links"
+        rows={2}
+        hint="One on a line: a name, and an https address."
+        defaultValue={agent?.links.map(({ name, url }) => `${name} ${url}`).join('\n')}
+      />
+    </FormDialog>
   )
 }
 

@@ -1,15 +1,15 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Card } from '../../../cards/model.ts'
-import { post } from '../api.ts'
+import type { Card, CardLimits, CardTransaction, Period } from '../../../cards/model.ts'
+import { patch, post } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { money } from '../widgets/format.tsx'
-import { LimitsDialog, periodWords } from './limits-form.tsx'
-import { TransactionList } from './transaction-list.tsx'
+import { ConfirmButton, FormDialog } from '../widgets/dialog.tsx'
+import { Mark, minorUnits, moment, money, Time, typedAmount } from '../widgets/format.tsx'
+import { useList, useResource } from '../loaded.ts'
+import { Listing, Table } from '../widgets/listing.tsx'
+import { Field, Select, Tick } from '../widgets/form.tsx'
 
 const tones = { active: 'good', frozen: 'warn', cancelled: 'bad' } as const
 
@@ -20,10 +20,9 @@ interface Props {
 
 /** One card, without its number. */
 export function CardSheet({ card, onChange }: Props): JSX.Element {
-  const [asking, setAsking] = useState<'cancel' | 'freeze' | 'limits'>()
+  const [budgeting, setBudgeting] = useState(false)
   const [open, setOpen] = useState(false)
   const { id, card_name, brand, last4, exp_month, exp_year, status, budget_cents, spent_cents, currency, period } = card
-  const close = (): void => setAsking(undefined)
   const change = async (verb: string, said: string): Promise<void> => {
     await post(`/v1/cards/${id}/${verb}`)
     await onChange()
@@ -47,19 +46,33 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
       />
       <div class="actions below">
         {status === 'active' && (
-          <button type="button" onClick={() => setAsking('freeze')}>
-            Freeze
-          </button>
+          <ConfirmButton
+            label="Freeze"
+            title={`Freeze ${card_name}?`}
+            action="Freeze"
+            run={() => change('freeze', `${card_name} is frozen.`)}
+          >
+            <p>The card cannot be revealed until it is unfrozen.</p>
+          </ConfirmButton>
         )}
         {status === 'frozen' && <Action run={() => change('unfreeze', `${card_name} is active again.`)}>Unfreeze</Action>}
         {status !== 'cancelled' && (
           <>
-            <button type="button" onClick={() => setAsking('limits')}>
+            <button type="button" onClick={() => setBudgeting(true)}>
               Budget
             </button>
-            <button type="button" class="danger" onClick={() => setAsking('cancel')}>
-              Cancel the card
-            </button>
+            <ConfirmButton
+              label="Cancel the card"
+              kind="danger"
+              title={`Cancel ${card_name}?`}
+              action={`Cancel •••• ${last4}`}
+              run={() => change('cancel', `${card_name} is cancelled.`)}
+            >
+              <p>
+                Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its
+                bank the card is not cancelled by this.
+              </p>
+            </ConfirmButton>
           </>
         )}
         <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -67,30 +80,122 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
         </button>
       </div>
       {open && <TransactionList card={card} />}
-      {asking === 'limits' && <LimitsDialog card={card} onChange={onChange} onClose={close} />}
-      {asking === 'freeze' && (
-        <Confirm
-          title={`Freeze ${card_name}?`}
-          action="Freeze"
-          run={() => change('freeze', `${card_name} is frozen.`)}
-          onClose={close}
-        >
-          <p>The card cannot be revealed until it is unfrozen.</p>
-        </Confirm>
-      )}
-      {asking === 'cancel' && (
-        <Confirm
-          title={`Cancel ${card_name}?`}
-          action={`Cancel •••• ${last4}`}
-          run={() => change('cancel', `${card_name} is cancelled.`)}
-          onClose={close}
-        >
-          <p>
-            Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its bank
-            the card is not cancelled by this.
-          </p>
-        </Confirm>
-      )}
+      {budgeting && <LimitsDialog card={card} onChange={onChange} onClose={() => setBudgeting(false)} />}
     </li>
   )
+}
+
+const words: Record<CardTransaction['type'], string> = {
+  reveal: 'revealed',
+  report: 'spent',
+  refund: 'refunded',
+  reset: 'reset to 0',
+}
+
+const reasons: Record<NonNullable<CardTransaction['reason']>, string> = {
+  card_frozen: 'the card was frozen',
+  card_cancelled: 'the card was cancelled',
+  budget_exceeded: 'over budget',
+  repeated: 'repeated call',
+}
+
+/** The ledger of a card, newest first. */
+function TransactionList({ card: { id, card_name, currency } }: { card: Card }): JSX.Element {
+  const list = useList<CardTransaction>(
+    `/v1/cards/${id}/transactions`,
+    {},
+    ({ type, data }) => type.startsWith('card.') && data['id'] === id,
+    true,
+  )
+  return (
+    <Listing list={list} empty="Nothing yet.">
+      {(rows) => (
+        <Table label={`Transactions of ${card_name}`} headings={['When', 'What', 'Amount', 'For', 'By']}>
+          {rows.map((row) => (
+            <tr key={row.id}>
+              <td>
+                <Time at={row.created_at} />
+              </td>
+              <td>
+                {words[row.type]} {!row.allowed && <Mark tone="bad">refused</Mark>}
+                {row.reason !== null && <span class="faint"> {reasons[row.reason]}</span>}
+              </td>
+              <td>{row.amount_cents === null ? '–' : money(row.amount_cents, currency)}</td>
+              <td>{row.purpose ?? row.description}</td>
+              <td class="faint">
+                <span class="mono">{row.ip}</span> {row.key_id ?? 'a person'}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Listing>
+  )
+}
+
+interface LimitsFormProps {
+  card: Card
+  onChange: () => Promise<void>
+  onClose: () => void
+}
+
+/** The budget of a card and its period. */
+function LimitsDialog({ card, onChange, onClose }: LimitsFormProps): JSX.Element {
+  const { id, card_name, currency, period, budget_cents } = card
+  const path = `/v1/cards/${id}/limits`
+  const limits = useResource<CardLimits>(path)
+  const left = limits.value
+  return (
+    <FormDialog
+      title={`The budget of ${card_name}`}
+      submit="Change"
+      label="Budget"
+      send={async (typed) => {
+        const wanted = String(typed['currency']).trim()
+        await patch(path, {
+          budget_cents: minorUnits(String(typed['budget_cents']), /^[a-z]{3}$/i.test(wanted) ? wanted : currency),
+          currency: wanted,
+          period: typed['period'],
+          ...(typed['reset_spent'] ? { reset_spent: true } : {}),
+        })
+        await onChange()
+        announce(`The budget of ${card_name} was changed.`)
+        onClose()
+      }}
+      onClose={onClose}
+    >
+      {left && (
+        <p>
+          {money(left.remaining_cents, left.currency)} left
+          {left.resets_at !== null && `; resets ${moment(left.resets_at)}`}.
+        </p>
+      )}
+      <Field
+        name="budget_cents"
+        label="Budget"
+        first
+        inputMode="decimal"
+        autoComplete="off"
+        defaultValue={typedAmount(budget_cents, currency)}
+      />
+      <Field name="currency" label="Currency" autoComplete="off" maxLength={3} defaultValue={currency} />
+      <Select name="period" label="For">
+        {Object.entries(periodWords).map(([value, label]) => (
+          <option key={value} value={value} selected={value === period}>
+            {label}
+          </option>
+        ))}
+      </Select>
+      <Tick name="reset_spent" label="Reset the amount spent to 0" />
+    </FormDialog>
+  )
+}
+
+/** The periods in words. */
+const periodWords: Record<Period, string> = {
+  one_time: 'in all',
+  daily: 'a day',
+  weekly: 'a week',
+  monthly: 'a month',
+  yearly: 'a year',
 }

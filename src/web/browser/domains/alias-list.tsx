@@ -5,10 +5,10 @@ import type { Alias } from '../../../identities/model.ts'
 import { patch, post, remove } from '../api.ts'
 import { useList } from '../loaded.ts'
 import { announce } from '../widgets/announcer.tsx'
-import { Cancel, Confirm, Dialog } from '../widgets/dialog.tsx'
-import { Field, Form } from '../widgets/form.tsx'
+import { ConfirmButton, FormDialog } from '../widgets/dialog.tsx'
+import { Field } from '../widgets/form.tsx'
 import { IdentityField, IdentityName } from '../widgets/identity-field.tsx'
-import { Listing } from '../widgets/listing.tsx'
+import { Rows } from '../widgets/listing.tsx'
 
 interface Props {
   domain: Domain
@@ -18,7 +18,7 @@ interface Props {
 
 /** The aliases of a domain, and its catch-all. */
 export function AliasList({ domain, path, onChange }: Props): JSX.Element {
-  const [asking, setAsking] = useState<'add' | 'catch-all' | Alias>()
+  const [asking, setAsking] = useState<'add' | 'catch-all'>()
   const close = (): void => setAsking(undefined)
   const list = useList<Alias>(`${path}/aliases`, {}, ({ type }) => type === 'identity.deleted')
   const { name, catch_all } = domain
@@ -42,80 +42,68 @@ export function AliasList({ domain, path, onChange }: Props): JSX.Element {
           </>
         )}
       </p>
-      <Listing list={list} empty="No alias yet. An alias is a further address, whose mail goes to an identity.">
-        {(aliases) => (
-          <ul class="rows">
-            {aliases.map((alias) => (
-              <li key={alias.id}>
-                <span class="grow breaks">
-                  <strong>{alias.address}</strong>
-                  <br />
-                  <span class="faint">
-                    goes to <IdentityName id={alias.identity_id} />
-                  </span>
-                </span>
-                <button type="button" aria-label={`Delete ${alias.address}`} onClick={() => setAsking(alias)}>
-                  Delete
-                </button>
-              </li>
-            ))}
-          </ul>
+      <Rows list={list} empty="No alias yet. An alias is a further address, whose mail goes to an identity.">
+        {(alias) => (
+          <li>
+            <span class="grow breaks">
+              <strong>{alias.address}</strong>
+              <br />
+              <span class="faint">
+                goes to <IdentityName id={alias.identity_id} />
+              </span>
+            </span>
+            <ConfirmButton
+              label="Delete"
+              name={`Delete ${alias.address}`}
+              title={`Delete ${alias.address}?`}
+              action="Delete the alias"
+              run={async () => {
+                await remove(`${path}/aliases/${alias.id}`)
+                await list.reload()
+                announce(`${alias.address} was deleted.`)
+              }}
+            >
+              <p>Mail to it is refused from then on. Received mail is kept.</p>
+            </ConfirmButton>
+          </li>
         )}
-      </Listing>
+      </Rows>
       {asking === 'add' && (
-        <Dialog title="Add an alias" onClose={close}>
-          <Form
-            submit="Add"
-            label="Add an alias"
-            also={<Cancel onClose={close} />}
-            send={async (typed) => {
-              const { address } = await post<Alias>(`${path}/aliases`, typed)
-              await list.reload()
-              announce(`${address} was added.`)
-              close()
-            }}
-          >
-            <Field name="local_part" label={`Address, before @${name}`} first autoComplete="off" autoCapitalize="none" />
-            <IdentityField label="Delivers to" />
-          </Form>
-        </Dialog>
-      )}
-      {asking === 'catch-all' && (
-        <Dialog title="Catch-all" onClose={close}>
-          <Form
-            submit="Save"
-            label="Catch-all"
-            also={<Cancel onClose={close} />}
-            send={async (typed) => {
-              await patch(path, { catch_all: typed['catch_all'] === '' ? null : typed['catch_all'] })
-              await onChange()
-              announce('The catch-all was changed.')
-              close()
-            }}
-          >
-            <IdentityField
-              name="catch_all"
-              label="Mail for unknown addresses"
-              none="is refused"
-              chosen={catch_all}
-              hint="Spammers try many addresses: a catch-all receives mail to all of them."
-            />
-          </Form>
-        </Dialog>
-      )}
-      {typeof asking === 'object' && (
-        <Confirm
-          title={`Delete ${asking.address}?`}
-          action="Delete the alias"
-          run={async () => {
-            await remove(`${path}/aliases/${asking.id}`)
+        <FormDialog
+          title="Add an alias"
+          submit="Add"
+          send={async (typed) => {
+            const { address } = await post<Alias>(`${path}/aliases`, typed)
             await list.reload()
-            announce(`${asking.address} was deleted.`)
+            announce(`${address} was added.`)
+            close()
           }}
           onClose={close}
         >
-          <p>Mail to it is refused from then on. Received mail is kept.</p>
-        </Confirm>
+          <Field name="local_part" label={`Address, before @${name}`} first autoComplete="off" autoCapitalize="none" />
+          <IdentityField label="Delivers to" />
+        </FormDialog>
+      )}
+      {asking === 'catch-all' && (
+        <FormDialog
+          title="Catch-all"
+          submit="Save"
+          send={async (typed) => {
+            await patch(path, { catch_all: typed['catch_all'] === '' ? null : typed['catch_all'] })
+            await onChange()
+            announce('The catch-all was changed.')
+            close()
+          }}
+          onClose={close}
+        >
+          <IdentityField
+            name="catch_all"
+            label="Mail for unknown addresses"
+            none="is refused"
+            chosen={catch_all}
+            hint="Spammers try many addresses: a catch-all receives mail to all of them."
+          />
+        </FormDialog>
       )}
     </section>
   )

@@ -1,7 +1,8 @@
 import type { JSX } from 'preact'
-import type { DnsRecord } from '../../../domains/model.ts'
+import type { DnsRecord, Domain } from '../../../domains/model.ts'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { Mark } from '../widgets/mark.tsx'
+import { Mark } from '../widgets/format.tsx'
+import { Fact } from '../widgets/listing.tsx'
 
 const purposes: Record<DnsRecord['purpose'], string> = {
   mx: 'the mail servers of the domain',
@@ -34,30 +35,37 @@ export function RecordLine({ record }: { record: DnsRecord }): JSX.Element {
         </span>
       </div>
       <dl class="facts">
-        <dt>Name</dt>
-        <dd>
+        <Fact name="Name">
           <span class="mono">{name}</span> <CopyButton text={name} what={`the name of ${type} ${name}`} />
-        </dd>
-        <dt>Value</dt>
-        <dd>
+        </Fact>
+        <Fact name="Value">
           <span class="mono">{value}</span> <CopyButton text={value} what={`the value of ${type} ${name}`} />
-        </dd>
-        {priority !== undefined && (
-          <>
-            <dt>Priority</dt>
-            <dd>{priority}</dd>
-          </>
-        )}
-        <dt>TTL</dt>
-        <dd>{ttl} s</dd>
+        </Fact>
+        {priority !== undefined && <Fact name="Priority">{priority}</Fact>}
+        <Fact name="TTL">{ttl} s</Fact>
         {status === 'invalid' && found.length > 0 && (
-          <>
-            <dt>Found</dt>
-            <dd class="mono">{found.join('\n')}</dd>
-          </>
+          <Fact name="Found" class="mono">
+            {found.join('\n')}
+          </Fact>
         )}
       </dl>
       {reason !== null && <p class={status === 'valid' ? 'hint' : 'refusal'}>{reason}</p>}
     </li>
+  )
+}
+
+/** The DNS status of a domain, and the number of wrong records. */
+export function DomainState({ domain: { status, dns_records } }: { domain: Domain }): JSX.Element {
+  const wrong = dns_records.filter((record) => record.status !== 'valid').length
+  return (
+    <span>
+      {status === 'verified' ? <Mark tone="good">verified</Mark> : <Mark tone="warn">pending</Mark>}
+      {wrong > 0 && (
+        <span class="faint">
+          {' '}
+          {wrong} of {dns_records.length} records not right
+        </span>
+      )}
+    </span>
   )
 }

@@ -6,8 +6,7 @@ import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/format.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
 
 const marks = {
   pass: { tone: 'good', word: 'passed' },

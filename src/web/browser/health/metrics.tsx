@@ -4,7 +4,7 @@ import type { StatsValues, Stats } from '../../../ops/metrics/model.ts'
 import { useResource } from '../loaded.ts'
 import { Chart } from '../widgets/chart.tsx'
 import { moment, bytes, span } from '../widgets/format.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
+import { Table, WhenLoaded } from '../widgets/listing.tsx'
 
 /** The activity of the last hour or day, as charts and as a table. */
 export function MetricsCharts(): JSX.Element {
@@ -118,29 +118,15 @@ const columns: [keyof StatsValues, string][] = [
 
 function MetricsTable({ series }: { series: Series }): JSX.Element {
   return (
-    <div class="scrolls" tabIndex={0} role="region" aria-label="Activity as a table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">From</th>
-            {columns.map(([name, label]) => (
-              <th key={name} scope="col">
-                {label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {series.toReversed().map((one) => (
-            <tr key={one.at}>
-              <th scope="row">{moment(one.at)}</th>
-              {columns.map(([name]) => (
-                <td key={name}>{one[name]?.toLocaleString('en') ?? '–'}</td>
-              ))}
-            </tr>
+    <Table label="Activity as a table" headings={['From', ...columns.map(([, label]) => label)]}>
+      {series.toReversed().map((one) => (
+        <tr key={one.at}>
+          <th scope="row">{moment(one.at)}</th>
+          {columns.map(([name]) => (
+            <td key={name}>{one[name]?.toLocaleString('en') ?? '–'}</td>
           ))}
-        </tbody>
-      </table>
-    </div>
+        </tr>
+      ))}
+    </Table>
   )
 }

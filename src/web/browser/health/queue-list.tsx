@@ -6,9 +6,8 @@ import { useList, useResource } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
-import { counted, span, Time } from '../widgets/format.tsx'
-import { Listing, WhenLoaded } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
+import { counted, Mark, span, Time } from '../widgets/format.tsx'
+import { Rows, WhenLoaded } from '../widgets/listing.tsx'
 
 const states = { open: 'waiting or running', failed: 'failed', done: 'done', all: 'all' }
 
@@ -42,15 +41,9 @@ export function QueueList(): JSX.Element {
         </label>
       </div>
       <WhenLoaded of={summary}>{(value) => <p>{wordsOf(value)}</p>}</WhenLoaded>
-      <Listing list={list} empty="Nothing.">
-        {(rows) => (
-          <ul class="rows">
-            {rows.map((entry) => (
-              <EntryLine key={entry.id} entry={entry} onRetry={() => retry(entry)} onDrop={() => setDropping(entry)} />
-            ))}
-          </ul>
-        )}
-      </Listing>
+      <Rows list={list} empty="Nothing.">
+        {(entry) => <EntryLine entry={entry} onRetry={() => retry(entry)} onDrop={() => setDropping(entry)} />}
+      </Rows>
       {dropping && (
         <Confirm
           title="Drop this delivery?"

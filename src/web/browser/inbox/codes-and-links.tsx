@@ -18,15 +18,7 @@ export function CodesAndLinks({ codes, links }: Pick<Email, 'codes' | 'links'>):
   if (codes.length === 0 && links.length === 0) return null
   return (
     <div class="finds">
-      {codes.length > 0 && (
-        <ul class="codes" aria-label="Codes">
-          {codes.map((code) => (
-            <li key={code}>
-              <strong class="mono">{code}</strong> <CopyButton text={code} what={`the code ${code}`} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Codes codes={codes} />
       {links.length > 0 && (
         <details>
           <summary>{links.length === 1 ? '1 link' : `${links.length} links`}</summary>
@@ -44,5 +36,19 @@ export function CodesAndLinks({ codes, links }: Pick<Email, 'codes' | 'links'>):
         </details>
       )}
     </div>
+  )
+}
+
+/** The codes of a message, each with a button that copies it. */
+export function Codes({ codes }: { codes: readonly string[] }): JSX.Element | null {
+  if (codes.length === 0) return null
+  return (
+    <ul class="codes" aria-label="Codes">
+      {codes.map((code) => (
+        <li key={code}>
+          <strong class="mono">{code}</strong> <CopyButton text={code} what={`the code ${code}`} />
+        </li>
+      ))}
+    </ul>
   )
 }

@@ -2,9 +2,8 @@ import type { JSX } from 'preact'
 import type { Email } from '../../../mail/model.ts'
 import { post } from '../api.ts'
 import { announce } from '../widgets/announcer.tsx'
-import { Cancel, Dialog } from '../widgets/dialog.tsx'
-import { Field, Form, TextArea, Tick, type Typed } from '../widgets/form.tsx'
-import { sendRequestOf } from './send-request.ts'
+import { FormDialog } from '../widgets/dialog.tsx'
+import { Field, TextArea, Tick, type Typed } from '../widgets/form.tsx'
 
 interface Props {
   onClose: () => void
@@ -25,11 +24,9 @@ function MessageDialog({ title, path, children, onClose, onSent }: DialogProps):
     onSent(sent)
   }
   return (
-    <Dialog title={title} wide onClose={onClose}>
-      <Form send={send} submit="Send" also={<Cancel onClose={onClose} />} label={title}>
-        {children}
-      </Form>
-    </Dialog>
+    <FormDialog title={title} send={send} submit="Send" onClose={onClose} wide>
+      {children}
+    </FormDialog>
   )
 }
 
@@ -106,4 +103,48 @@ function Further(): JSX.Element {
       <Field name="send_at" label="Not before" type="datetime-local" />
     </details>
   )
+}
+
+interface Attached {
+  filename: string
+  content_type?: string
+  content: string
+}
+
+/** The request of a form: lists of recipients, a time in UTC, files in base64. */
+async function sendRequestOf(typed: Typed, form: FormData): Promise<Record<string, unknown>> {
+  const { to, cc, bcc, send_at, ...rest } = typed
+  const attachments = await Promise.all(form.getAll('attachments').filter(isFile).map(attached))
+  return {
+    ...rest,
+    ...addressed({ to, cc, bcc }),
+    ...(typeof send_at === 'string' && send_at !== '' ? { send_at: new Date(send_at).toISOString() } : {}),
+    ...(attachments.length > 0 ? { attachments } : {}),
+  }
+}
+
+function addressed(fields: Record<string, string | true | undefined>): Record<string, string | string[]> {
+  const given = Object.entries(fields).flatMap(([name, value]) => {
+    if (typeof value !== 'string' || (value.trim() === '' && name !== 'to')) return []
+    const all = addressesIn(value)
+    return [[name, all.length > 1 ? all : value.trim()] as const]
+  })
+  return Object.fromEntries(given)
+}
+
+/** Splits addresses at commas outside of quotes: `"Lovelace, Ada" <ada@example.com>`. */
+function addressesIn(text: string): string[] {
+  return (text.match(/(?:"(?:\\.|[^"\\])*"?|[^,"])+/g) ?? []).map((one) => one.trim()).filter((one) => one !== '')
+}
+
+function isFile(value: FormDataEntryValue): value is File {
+  return value instanceof File && value.name !== ''
+}
+
+async function attached(file: File): Promise<Attached> {
+  const octets = new Uint8Array(await file.arrayBuffer())
+  let text = ''
+  // in blocks, as a call takes a limited number of arguments
+  for (let at = 0; at < octets.length; at += 32_768) text += String.fromCharCode(...octets.subarray(at, at + 32_768))
+  return { filename: file.name, ...(file.type === '' ? {} : { content_type: file.type }), content: btoa(text) }
 }

@@ -2,9 +2,8 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Delivery, Email } from '../../../mail/model.ts'
 import { useResource } from '../loaded.ts'
-import { moment } from '../widgets/format.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
+import { Mark, moment } from '../widgets/format.tsx'
+import { Table, WhenLoaded } from '../widgets/listing.tsx'
 
 /** The delivery status of a message for each recipient, updated live. */
 export function Deliveries({ path, deliveries }: { path: string; deliveries: Delivery[] }): JSX.Element {
@@ -46,33 +45,21 @@ function Attempts({ path }: { path: string }): JSX.Element {
   return (
     <WhenLoaded of={email}>
       {({ deliveries }) => (
-        <div class="scrolls" tabIndex={0} role="region" aria-label="Attempts">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Recipient</th>
-                <th scope="col">When</th>
-                <th scope="col">Outcome</th>
-                <th scope="col">Answer</th>
+        <Table label="Attempts" headings={['Recipient', 'When', 'Outcome', 'Answer']}>
+          {deliveries.flatMap(({ recipient, history }) =>
+            (history ?? []).map(({ number, started_at, outcome, response, mx }) => (
+              <tr key={`${recipient} ${number}`}>
+                <td class="mono">{recipient}</td>
+                <td>{moment(started_at)}</td>
+                <td>{outcome}</td>
+                <td>
+                  {mx !== null && <span class="mono">{mx}: </span>}
+                  {response}
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {deliveries.flatMap(({ recipient, history }) =>
-                (history ?? []).map(({ number, started_at, outcome, response, mx }) => (
-                  <tr key={`${recipient} ${number}`}>
-                    <td class="mono">{recipient}</td>
-                    <td>{moment(started_at)}</td>
-                    <td>{outcome}</td>
-                    <td>
-                      {mx !== null && <span class="mono">{mx}: </span>}
-                      {response}
-                    </td>
-                  </tr>
-                )),
-              )}
-            </tbody>
-          </table>
-        </div>
+            )),
+          )}
+        </Table>
       )}
     </WhenLoaded>
   )

@@ -6,8 +6,7 @@ import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { Action } from '../widgets/action.tsx'
 import { Listing } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/format.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
 import { StatusMark } from './deliveries.tsx'
 
 interface Props {

@@ -1,20 +1,19 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
-import type { Email } from '../../../mail/model.ts'
-import { patch, post, remove } from '../api.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { AttachmentWithUrl, Email } from '../../../mail/model.ts'
+import { ApiError, get, getText, patch, post, remove } from '../api.ts'
 import { reread } from '../live.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { moment, Time } from '../widgets/format.tsx'
-import { AttachmentList } from './attachments.tsx'
+import { ConfirmButton, Dialog } from '../widgets/dialog.tsx'
+import { bytes, Mark, moment, Time } from '../widgets/format.tsx'
 import { ForwardDialog, ReplyDialog } from './compose.tsx'
 import { Deliveries, StatusMark } from './deliveries.tsx'
 import { CodesAndLinks } from './codes-and-links.tsx'
-import { Source } from './source.tsx'
 import { Body } from './body.tsx'
 import { VerdictLines, VerdictMark } from './verdict.tsx'
+import { Fact, Trouble } from '../widgets/listing.tsx'
+import { CopyButton } from '../widgets/copy-button.tsx'
 
 interface Props {
   email: Email
@@ -49,7 +48,7 @@ export function Message({ email, last }: Props): JSX.Element {
 function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
   const { id, identity_id, direction, from, from_name, recipients, status, deliveries, send_at } = email
   const { reply_to, reply_to_verified, verified_domain } = email
-  const [doing, setDoing] = useState<'reply' | 'forward' | 'delete' | 'source'>()
+  const [doing, setDoing] = useState<'reply' | 'forward' | 'source'>()
   const path = `/v1/identities/${identity_id}/emails/${id}`
   const close = (): void => setDoing(undefined)
   const throwAway = async (): Promise<void> => {
@@ -60,13 +59,11 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
   return (
     <>
       <dl class="facts">
-        <dt>From</dt>
-        <dd>{from_name === '' ? from : `${from_name} <${from}>`}</dd>
+        <Fact name="From">{from_name === '' ? from : `${from_name} <${from}>`}</Fact>
         {reply_to !== null && reply_to !== from && (
-          <>
-            <dt>Reply to</dt>
-            <dd>{reply_to_verified === false ? `${reply_to} (not signed by ${verified_domain ?? ''})` : reply_to}</dd>
-          </>
+          <Fact name="Reply to">
+            {reply_to_verified === false ? `${reply_to} (not signed by ${verified_domain ?? ''})` : reply_to}
+          </Fact>
         )}
         {(['to', 'cc', 'bcc'] as const).map(
           (field) =>
@@ -77,12 +74,7 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
               </dd>,
             ],
         )}
-        {send_at !== null && status === 'scheduled' && (
-          <>
-            <dt>Leaves</dt>
-            <dd>{moment(send_at)}</dd>
-          </>
-        )}
+        {send_at !== null && status === 'scheduled' && <Fact name="Leaves">{moment(send_at)}</Fact>}
       </dl>
       {direction === 'inbound' && <VerdictLines email={email} />}
       <CodesAndLinks codes={email.codes} links={email.links} />
@@ -113,18 +105,81 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
         <button type="button" onClick={() => setDoing('source')}>
           Source
         </button>
-        <button type="button" onClick={() => setDoing('delete')}>
-          Delete
-        </button>
+        <ConfirmButton label="Delete" title="Delete this e-mail?" action="Delete" run={throwAway}>
+          <p>It goes to the trash, from where it can be restored for a time.</p>
+        </ConfirmButton>
       </div>
       {doing === 'reply' && <ReplyDialog email={email} onClose={close} onSent={reread} />}
       {doing === 'forward' && <ForwardDialog email={email} onClose={close} onSent={reread} />}
       {doing === 'source' && <Source path={path} onClose={close} />}
-      {doing === 'delete' && (
-        <Confirm title="Delete this e-mail?" action="Delete" run={throwAway} onClose={close}>
-          <p>It goes to the trash, from where it can be restored for a time.</p>
-        </Confirm>
-      )}
     </>
+  )
+}
+
+/** The attachments of a message; a download URL is created on demand. */
+function AttachmentList({ email: { id, identity_id, attachments } }: { email: Email }): JSX.Element | null {
+  const [error, setError] = useState<ApiError>()
+  if (attachments.length === 0) return null
+  const download = async (index: number): Promise<void> => {
+    try {
+      const { url } = await get<AttachmentWithUrl>(`/v1/identities/${identity_id}/emails/${id}/attachments/${index}`)
+      setError(undefined)
+      // the page may use another host name than the configured one
+      const { pathname, search } = new URL(url)
+      location.assign(pathname + search)
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown
+      setError(thrown)
+    }
+  }
+  return (
+    <>
+      {error && <Trouble error={error} />}
+      <ul class="attachments" aria-label="Attachments">
+        {attachments.map(({ index, filename, size, content_type }) => (
+          <li key={index}>
+            <button type="button" onClick={() => void download(index)} title={content_type}>
+              {filename} <span class="faint">{bytes(size)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** The most characters of a source that are shown; the file has all. */
+const maxCharacters = 200_000
+
+/** The raw message, with our Received fields. */
+function Source({ path, onClose }: { path: string; onClose: () => void }): JSX.Element {
+  const [text, setText] = useState<string>()
+  const [error, setError] = useState<ApiError>()
+  useEffect(() => {
+    getText(`${path}/raw`).then(setText, (thrown: unknown) => {
+      if (!(thrown instanceof ApiError)) throw thrown
+      setError(thrown)
+    })
+  }, [path])
+  return (
+    <Dialog title="Source" wide onClose={onClose}>
+      {error && <Trouble error={error} />}
+      {text === undefined ? (
+        !error && <p class="waiting">Loading…</p>
+      ) : (
+        <>
+          <p class="actions">
+            <CopyButton text={text} what="the source" />
+            <a href={`${path}/raw`} download="">
+              Download
+            </a>
+          </p>
+          <pre class="source" tabIndex={0} aria-label="Source">
+            {text.slice(0, maxCharacters)}
+          </pre>
+          {text.length > maxCharacters && <p class="hint">The source is truncated here: download the file for all of it.</p>}
+        </>
+      )}
+    </Dialog>
   )
 }

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { Email } from '../../../mail/model.ts'
+import type { Authentication, Email } from '../../../mail/model.ts'
 import { ApiError, getText } from '../api.ts'
-import { Mark } from '../widgets/mark.tsx'
-import { dkimWords, dmarcWords, spfWords, tlsWords } from './verdict-words.ts'
+import { Mark } from '../widgets/format.tsx'
+import { Fact } from '../widgets/listing.tsx'
 
 /** The authentication of the sender as a mark. */
 export function VerdictMark({ email: { verified_domain, authentication } }: { email: Email }): JSX.Element | null {
@@ -26,18 +26,14 @@ export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>Authentication</summary>
       <dl class="facts">
-        <dt>SPF</dt>
-        <dd>{spfWords(spf)}</dd>
-        <dt>DKIM</dt>
-        <dd>
+        <Fact name="SPF">{spfWords(spf)}</Fact>
+        <Fact name="DKIM">
           {dkim.length === 0
             ? 'It is not signed.'
             : dkim.map((signature, index) => <div key={index}>{dkimWords(signature)}</div>)}
-        </dd>
-        <dt>DMARC</dt>
-        <dd>{dmarcWords(dmarc)}</dd>
-        <dt>TLS</dt>
-        <dd>{open && <Transport path={`/v1/identities/${identity_id}/emails/${id}`} />}</dd>
+        </Fact>
+        <Fact name="DMARC">{dmarcWords(dmarc)}</Fact>
+        <Fact name="TLS">{open && <Transport path={`/v1/identities/${identity_id}/emails/${id}`} />}</Fact>
       </dl>
     </details>
   )
@@ -56,4 +52,67 @@ function Transport({ path }: { path: string }): JSX.Element {
     )
   }, [path])
   return <>{words}</>
+}
+
+/** The SPF result as a sentence. */
+function spfWords({ result, domain, reason }: Authentication['spf']): string {
+  const who = domain ?? 'its sender'
+  switch (result) {
+    case 'pass':
+      return `The sending server is authorized by ${who}.`
+    case 'fail':
+      return `The sending server is not authorized by ${who}.`
+    case 'softfail':
+      return `The sending server is probably not authorized by ${who} (softfail).`
+    case 'none':
+    case 'neutral':
+      return `${domain ?? 'The sender'} publishes no list of servers that may send for it.`
+    default:
+      return `The check failed${because(reason)}.`
+  }
+}
+
+/** The result of one DKIM signature as a sentence. */
+function dkimWords({ result, domain, selector, aligned, reason }: Authentication['dkim'][number]): string {
+  const by = `${domain} (key ${selector})`
+  if (result === 'pass') {
+    return `Valid signature of ${by}${aligned ? '.' : ', which is not the domain of the sender shown.'}`
+  }
+  if (result === 'policy') return `The signature of ${by} is ignored${because(reason)}.`
+  if (result === 'fail') return `The signature of ${by} is invalid${because(reason)}.`
+  return `The signature of ${by} could not be checked${because(reason)}.`
+}
+
+const policyWords = { none: 'none', quarantine: 'quarantine', reject: 'reject' }
+
+/** The DMARC result as a sentence. */
+function dmarcWords({ result, domain, policy, aligned_by, reason }: Authentication['dmarc']): string {
+  const who = domain ?? 'the sender'
+  switch (result) {
+    case 'pass':
+      // an authenticated author, of a message that can be parsed in two ways
+      if (reason?.startsWith('not verified'))
+        return `It was sent by ${who}, but may display differently than was signed${because(reason)}.`
+      return `Verified: it is from ${who}, by ${aligned_by.map((one) => one.toUpperCase()).join(' and ')}.`
+    case 'fail':
+      return `Not verified as from ${who}, whose policy is ${policy === null ? 'none' : policyWords[policy]}.`
+    case 'none':
+      return `${domain ?? 'The sender'} publishes no DMARC policy.`
+    default:
+      return `The check failed${because(reason)}.`
+  }
+}
+
+/** The transport of the last hop, from the first Received field, which is ours (RFC 5321 4.4). */
+function tlsWords(source: string): string {
+  const field = /^Received:.*\r?\n(?:[ \t].*\r?\n)*/im.exec(source)?.[0]
+  if (field === undefined) return 'Its transport is unknown.'
+  const [, version, cipher] = /\(using (\S+)\s+with cipher\s+([^\s)]+)\)/.exec(field) ?? []
+  return version === undefined
+    ? 'It was received without TLS: others on the network could read it.'
+    : `It was received over TLS (${version}, ${cipher}).`
+}
+
+function because(reason: string | null): string {
+  return reason === null || reason === '' ? '' : `: ${reason.replace(/\.$/, '')}`
 }

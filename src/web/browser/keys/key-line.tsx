@@ -1,8 +1,7 @@
 import type { JSX } from 'preact'
 import type { ApiKey } from '../../../accounts/model.ts'
-import { moment, Time } from '../widgets/format.tsx'
+import { Mark, moment, Time } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { Mark } from '../widgets/mark.tsx'
 
 /** What each scope permits. */
 export const scopeWords: Record<ApiKey['scopes'][number], string> = {

@@ -1,15 +1,17 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Sms } from '../../../sms/model.ts'
-import { ApiError, patch, post } from '../api.ts'
+import type { Sms, SmsMediaWithUrl, SmsStatus } from '../../../sms/model.ts'
+import { ApiError, get, patch, post } from '../api.ts'
 import type { LiveEvent } from '../live.ts'
 import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Form, TextArea } from '../widgets/form.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
-import { Text } from './text.tsx'
 import { woven } from './texts.ts'
+import { Codes } from '../inbox/codes-and-links.tsx'
+import { Action } from '../widgets/action.tsx'
+import { bytes, Mark, Time } from '../widgets/format.tsx'
 
 /** The conversation with one number, oldest first, with a reply form. */
 export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element {
@@ -87,4 +89,54 @@ function useReadMarks(id: string, messages: readonly Sms[]): void {
     }
     for (const message of fresh) void mark(message)
   }, [id, messages])
+}
+
+const tones: Partial<Record<SmsStatus, 'good' | 'warn' | 'bad'>> = {
+  sent: 'good',
+  delivered: 'good',
+  failed: 'bad',
+  unknown: 'warn',
+}
+
+/** One text message. */
+export function Text({ message }: { message: Sms }): JSX.Element {
+  const { id, identity_id, direction, status, body, codes, media, error, created_at, segments } = message
+  const ours = direction === 'outbound'
+  const download = async (index: number): Promise<void> => {
+    const { url } = await get<SmsMediaWithUrl>(`/v1/identities/${identity_id}/sms/${id}/media/${index}`)
+    // the page may use another host name than the configured one
+    const { pathname, search } = new URL(url)
+    location.assign(pathname + search)
+  }
+  return (
+    <li class={ours ? 'text ours' : 'text'}>
+      <p class="text-body">{body}</p>
+      <Codes codes={codes} />
+      {media.map(({ index, content_type, status: state, size }) => (
+        <p key={index}>
+          {state === 'kept' ? (
+            <Action run={() => download(index)}>
+              {content_type} {size !== null && bytes(size)}
+            </Action>
+          ) : (
+            `${content_type}: ${state === 'pending' ? 'being fetched' : 'could not be fetched'}`
+          )}
+        </p>
+      ))}
+      <p class="text-foot">
+        <span class="unseen">{ours ? 'Sent' : 'Received'} </span>
+        <Time at={created_at} />
+        {ours && <Mark tone={tones[status]}>{status}</Mark>}
+        {ours && segments > 1 && <span>{segments} parts</span>}
+      </p>
+      {error !== null && (
+        <p class="refusal">
+          {error.message} ({error.code})
+        </p>
+      )}
+      {status === 'unknown' && (
+        <p class="hint">The provider’s answer was lost. The message may have been delivered; it is not resent automatically.</p>
+      )}
+    </li>
+  )
 }

@@ -1,10 +1,14 @@
 import type { JSX } from 'preact'
-import type { Account } from '../../../accounts/model.ts'
-import { PasswordForm } from '../account/password-form.tsx'
-import { SecondFactor } from '../account/second-factor.tsx'
-import { SessionList } from '../account/session-list.tsx'
-import { useResource } from '../loaded.ts'
-import { WhenLoaded } from '../widgets/listing.tsx'
+import type { Account, SecondFactorSetup, SessionEntry } from '../../../accounts/model.ts'
+import { useList, useResource } from '../loaded.ts'
+import { Rows, WhenLoaded } from '../widgets/listing.tsx'
+import { post, remove } from '../api.ts'
+import { announce } from '../widgets/announcer.tsx'
+import { Field, Form } from '../widgets/form.tsx'
+import { useState } from 'preact/hooks'
+import { CopyButton } from '../widgets/copy-button.tsx'
+import { Cancel, ConfirmButton } from '../widgets/dialog.tsx'
+import { counted, Mark, Time } from '../widgets/format.tsx'
 
 /** The login and the sessions of the account. */
 export function View(): JSX.Element {
@@ -24,5 +28,147 @@ export function View(): JSX.Element {
         )}
       </WhenLoaded>
     </>
+  )
+}
+
+interface Props {
+  account: Account
+  onChange: () => Promise<void>
+}
+
+/** Changes the address or password for signing in. */
+function PasswordForm({ account, onChange }: Props): JSX.Element {
+  return (
+    <section class="sheet" aria-labelledby="password">
+      <h2 id="password">Signing in</h2>
+      <Form
+        submit="Change"
+        label="Change the password"
+        clears
+        send={async (typed) => {
+          await post('/v1/account/password', typed)
+          await onChange()
+          announce('Changed. Your other sessions have ended.')
+        }}
+      >
+        <Field name="email" label="E-mail address" type="email" autoComplete="username" defaultValue={account.email ?? ''} />
+        <Field name="current_password" label="Current password" type="password" autoComplete="current-password" />
+        <Field
+          name="password"
+          label="New password"
+          hint="8 to 256 characters. Changing it ends your other sessions."
+          type="password"
+          autoComplete="new-password"
+        />
+      </Form>
+    </section>
+  )
+}
+
+/** The second factor: added with a code of the app, removed with the password. */
+function SecondFactor({ account, onChange }: Props): JSX.Element {
+  return (
+    <section class="sheet" aria-labelledby="factor">
+      <h2 id="factor">Second factor {account.totp_enabled ? <Mark tone="good">on</Mark> : <Mark>off</Mark>}</h2>
+      {account.totp_enabled ? <Removing account={account} onChange={onChange} /> : <Adding onChange={onChange} />}
+    </section>
+  )
+}
+
+function Adding({ onChange }: Pick<Props, 'onChange'>): JSX.Element {
+  const [setup, setSetup] = useState<SecondFactorSetup>()
+  const begin = async ({ password }: Record<string, string | true>): Promise<void> =>
+    setSetup(await post<SecondFactorSetup>('/v1/account/totp', { password }))
+  if (!setup) {
+    return (
+      <>
+        <p>With a second factor, signing in also requires a code of an authenticator app.</p>
+        <Form submit="Add a second factor" label="Add a second factor" send={begin}>
+          <Field name="password" label="Password" type="password" autoComplete="current-password" />
+        </Form>
+      </>
+    )
+  }
+  const confirm = async (code: string): Promise<void> => {
+    await post('/v1/account/totp/confirm', { code })
+    await onChange()
+    announce('The second factor is on. Your other sessions have ended.')
+  }
+  return (
+    <>
+      <p>
+        Type this key into your app, or <a href={setup.uri}>open it there</a>:
+      </p>
+      <p>
+        <strong class="mono">{setup.secret}</strong> <CopyButton text={setup.secret} what="the key" />
+      </p>
+      <p>
+        Keep these recovery codes: each replaces one code. They are shown only now:{' '}
+        <CopyButton text={setup.recovery_codes.join('\n')} what="the recovery codes" />
+      </p>
+      <ul class="mono">
+        {setup.recovery_codes.map((code) => (
+          <li key={code}>{code}</li>
+        ))}
+      </ul>
+      <Form
+        submit="Confirm"
+        label="Confirm the second factor"
+        also={<Cancel onClose={() => setSetup(undefined)} />}
+        send={({ code }) => confirm(String(code))}
+      >
+        <Field name="code" label="Code of the app" autoComplete="one-time-code" inputMode="numeric" />
+      </Form>
+    </>
+  )
+}
+
+function Removing({ account, onChange }: Props): JSX.Element {
+  const send = async ({ password }: Record<string, string | true>): Promise<void> => {
+    await remove('/v1/account/totp', { password })
+    await onChange()
+    announce('The second factor is off. Your other sessions have ended.')
+  }
+  return (
+    <>
+      <p>Recovery codes left: {account.recovery_codes_left}.</p>
+      <Form submit="Remove" label="Remove the second factor" danger send={send}>
+        <Field name="password" label="Password" type="password" autoComplete="current-password" />
+      </Form>
+    </>
+  )
+}
+
+/** The sessions of the account. */
+function SessionList(): JSX.Element {
+  const list = useList<SessionEntry>('/v1/account/sessions')
+  const end = async (): Promise<void> => {
+    const { count } = await remove<{ count: number }>('/v1/account/sessions')
+    await list.reload()
+    announce(`${counted(count, 'session')} ended.`)
+  }
+  return (
+    <section class="sheet" aria-labelledby="sessions">
+      <div class="head">
+        <h2 id="sessions">Sessions</h2>
+        <ConfirmButton label="Sign out everywhere else" title="Sign out everywhere else?" action="Sign out elsewhere" run={end}>
+          <p>Every session of the account ends but this one.</p>
+        </ConfirmButton>
+      </div>
+      <Rows list={list} empty="None.">
+        {({ current, ip, user_agent, last_used_at }) => (
+          <li>
+            <span class="grow">
+              <span class="mono">{ip}</span> {current && <Mark tone="good">this one</Mark>}
+              <br />
+              <span class="faint">{user_agent}</span>
+            </span>
+            <span class="faint">
+              used <Time at={last_used_at} />
+            </span>
+          </li>
+        )}
+      </Rows>
+    </section>
   )
 }

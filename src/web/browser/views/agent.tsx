@@ -2,17 +2,17 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Agent } from '../../../agents/model.ts'
 import { AgentDialog } from '../agents/agent-form.tsx'
-import { ReputationSheet } from '../agents/reputation.tsx'
 import { patch, remove } from '../api.ts'
 import { useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
+import { Fact, WhenLoaded } from '../widgets/listing.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
+import type { Reputation, Tier } from '../../../trust/model.ts'
 
 /** One agent: its public profile, and its reputation. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -46,49 +46,39 @@ interface ProfileProps {
 }
 
 function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
-  const [asking, setAsking] = useState<'change' | 'delete'>()
-  const close = (): void => setAsking(undefined)
+  const [changing, setChanging] = useState(false)
+  const close = (): void => setChanging(false)
   const { handle, did, display_name, description, capabilities, links, identity_id } = agent
   return (
     <section class="sheet" aria-labelledby="profile">
       <h2 id="profile">Profile</h2>
       {description !== null && <p class="breaks">{description}</p>}
       <dl class="facts">
-        <dt>Handle</dt>
-        <dd class="mono">{handle}</dd>
-        <dt>DID</dt>
-        <dd>
+        <Fact name="Handle" class="mono">
+          {handle}
+        </Fact>
+        <Fact name="DID">
           <span class="mono">{did}</span> <CopyButton text={did} what="the DID" />
-        </dd>
-        <dt>Identity</dt>
-        <dd>
+        </Fact>
+        <Fact name="Identity">
           <IdentityName id={identity_id} />
-        </dd>
-        {capabilities.length > 0 && (
-          <>
-            <dt>Can do</dt>
-            <dd>{capabilities.join(', ')}</dd>
-          </>
-        )}
+        </Fact>
+        {capabilities.length > 0 && <Fact name="Can do">{capabilities.join(', ')}</Fact>}
         {links.length > 0 && (
-          <>
-            <dt>Links</dt>
-            <dd>
-              <ul class="links">
-                {links.map(({ name, url }) => (
-                  <li key={`${name} ${url}`}>
-                    {name}:{' '}
-                    <a href={url} target="_blank" rel="noopener noreferrer">
-                      {url}
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            </dd>
-          </>
+          <Fact name="Links">
+            <ul class="links">
+              {links.map(({ name, url }) => (
+                <li key={`${name} ${url}`}>
+                  {name}:{' '}
+                  <a href={url} target="_blank" rel="noopener noreferrer">
+                    {url}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </Fact>
         )}
-        <dt>Documents</dt>
-        <dd>
+        <Fact name="Documents">
           <a href={`${path}/did.json`} target="_blank" rel="noopener">
             DID document
           </a>
@@ -96,17 +86,30 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
           <a href={`${path}/agent-card.json`} target="_blank" rel="noopener">
             agent card
           </a>
-        </dd>
+        </Fact>
       </dl>
       <div class="actions below">
-        <button type="button" onClick={() => setAsking('change')}>
+        <button type="button" onClick={() => setChanging(true)}>
           Change
         </button>
-        <button type="button" class="danger" onClick={() => setAsking('delete')}>
-          Delete
-        </button>
+        <ConfirmButton
+          label="Delete"
+          kind="danger"
+          title={`Delete the agent ${display_name}?`}
+          action="Delete"
+          run={async () => {
+            await remove(path)
+            announce(`The agent ${display_name} was deleted.`)
+            go('/agents')
+          }}
+        >
+          <p>
+            Its documents are gone, its DID resolves no more, and <span class="mono">{handle}</span> is nobody’s ever after. The
+            identity stays.
+          </p>
+        </ConfirmButton>
       </div>
-      {asking === 'change' && (
+      {changing && (
         <AgentDialog
           title={`Change ${display_name}`}
           agent={agent}
@@ -120,23 +123,74 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
           onClose={close}
         />
       )}
-      {asking === 'delete' && (
-        <Confirm
-          title={`Delete the agent ${display_name}?`}
-          action="Delete"
-          run={async () => {
-            await remove(path)
-            announce(`The agent ${display_name} was deleted.`)
-            go('/agents')
-          }}
-          onClose={close}
-        >
-          <p>
-            Its documents are gone, its DID resolves no more, and <span class="mono">{handle}</span> is nobody’s ever after. The
-            identity stays.
-          </p>
-        </Confirm>
-      )}
     </section>
+  )
+}
+
+const names: Record<string, string> = {
+  replies: 'Replies',
+  reports_positive: 'Good reports',
+  deliveries: 'Deliveries',
+  age: 'Age',
+  verified_domain: 'Verified domain',
+  tokens: 'Tokens',
+  bounces: 'Bounces',
+  complaints: 'Complaints',
+  reports_negative: 'Bad reports',
+}
+
+const tones: Record<Tier, 'good' | undefined> = { bronze: undefined, silver: undefined, gold: 'good', platinum: 'good' }
+
+/** The reputation of an agent, and the effect of each component. */
+function ReputationSheet({ agentId, identityId }: { agentId: string; identityId: string }): JSX.Element {
+  const reputation = useResource<Reputation>(
+    `/v1/agents/${agentId}/reputation`,
+    ({ type, identity_id }) => identity_id === identityId && type === 'reputation.updated',
+    true,
+  )
+  return (
+    <section class="sheet" aria-labelledby="reputation">
+      <h2 id="reputation">Reputation</h2>
+      <WhenLoaded of={reputation}>
+        {({ score, tier, components, updated_at }) => (
+          <>
+            <p>
+              <strong class="score">{score.toFixed(2)}</strong> of 1 <Mark tone={tones[tier]}>{tier}</Mark>{' '}
+              <span class="faint">
+                worked out <Time at={updated_at} />; everybody begins at 0.50
+              </span>
+            </p>
+            <ul class="components">
+              {components.map((component) => (
+                <ComponentLine key={component.name} component={component} />
+              ))}
+            </ul>
+          </>
+        )}
+      </WhenLoaded>
+    </section>
+  )
+}
+
+/** The largest effect of one component: half the width of its bar. */
+const maxEffect = 0.5
+const side = 50
+
+function ComponentLine({ component }: { component: Reputation['components'][number] }): JSX.Element {
+  const { name, effect, explanation } = component
+  const long = (Math.min(maxEffect, Math.abs(effect)) / maxEffect) * side
+  return (
+    <li>
+      <div class="bar-words">
+        <span>{names[name] ?? name.replaceAll('_', ' ')}</span>
+        <span>{effect === 0 ? 'nothing' : `${effect > 0 ? '+' : '−'}${Math.abs(effect).toFixed(3)}`}</span>
+      </div>
+      <svg class="effect" viewBox={`0 0 ${2 * side} 6`} preserveAspectRatio="none" aria-hidden="true">
+        <rect class="effect-track" x="0" y="0" width={2 * side} height="6" />
+        <rect class={effect < 0 ? 'bad' : ''} x={effect < 0 ? side - long : side} y="0" width={long} height="6" />
+        <rect class="effect-middle" x={side - 0.15} y="0" width="0.3" height="6" />
+      </svg>
+      <p class="hint">{explanation}</p>
+    </li>
   )
 }

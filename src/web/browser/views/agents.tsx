@@ -5,9 +5,8 @@ import { AgentDialog } from '../agents/agent-form.tsx'
 import { post } from '../api.ts'
 import { useList } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
-import { Listing } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/format.tsx'
+import { Rows } from '../widgets/listing.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
 
 /** The agents of the account. */
 export function View(): JSX.Element {
@@ -21,34 +20,30 @@ export function View(): JSX.Element {
           New agent
         </button>
       </div>
-      <Listing
+      <Rows
         list={list}
         empty="No agent yet. An agent is the public face of an identity: strangers can find out who writes to them."
       >
-        {(rows) => (
-          <ul class="rows">
-            {rows.map(({ id, display_name, handle, description, status, created_at }) => (
-              <li key={id}>
-                <span class="grow">
-                  <Link href={`/agents/${id}`}>
-                    <strong>{display_name}</strong>
-                  </Link>{' '}
-                  <span class="mono faint">{handle}</span> {status === 'suspended' && <Mark tone="warn">suspended</Mark>}
-                  {description !== null && (
-                    <>
-                      <br />
-                      <span class="faint">{description}</span>
-                    </>
-                  )}
-                </span>
-                <span class="faint">
-                  <Time at={created_at} />
-                </span>
-              </li>
-            ))}
-          </ul>
+        {({ id, display_name, handle, description, status, created_at }) => (
+          <li>
+            <span class="grow">
+              <Link href={`/agents/${id}`}>
+                <strong>{display_name}</strong>
+              </Link>{' '}
+              <span class="mono faint">{handle}</span> {status === 'suspended' && <Mark tone="warn">suspended</Mark>}
+              {description !== null && (
+                <>
+                  <br />
+                  <span class="faint">{description}</span>
+                </>
+              )}
+            </span>
+            <span class="faint">
+              <Time at={created_at} />
+            </span>
+          </li>
         )}
-      </Listing>
+      </Rows>
       {making && (
         <AgentDialog
           title="New agent"

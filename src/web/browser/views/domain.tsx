@@ -1,19 +1,16 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
-import type { Domain } from '../../../domains/model.ts'
+import type { Domain, DomainReport } from '../../../domains/model.ts'
 import { post, remove } from '../api.ts'
 import { AliasList } from '../domains/alias-list.tsx'
-import { DomainState } from '../domains/domain-state.tsx'
-import { RecordLine } from '../domains/record-line.tsx'
-import { ReportList } from '../domains/report-list.tsx'
-import { useResource } from '../loaded.ts'
+import { DomainState, RecordLine } from '../domains/record-line.tsx'
+import { useList, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
-import { Time } from '../widgets/format.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
+import { Listing, WhenLoaded } from '../widgets/listing.tsx'
+import { counted, Mark, moment, Time } from '../widgets/format.tsx'
 
 /** One domain: its expected DNS records and their status. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -55,8 +52,6 @@ interface ToolsProps {
 }
 
 function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
-  const [asking, setAsking] = useState<'rotate' | 'delete'>()
-  const close = (): void => setAsking(undefined)
   const { name, last_checked_at } = domain
   const check = async (): Promise<void> => {
     const { status, dns_records } = await post<Domain>(`${path}/verify`, {}, { idempotent: true })
@@ -75,13 +70,32 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
         <a class="button" href={`${path}/zone`} download={`${name}.zone`}>
           Zone file
         </a>
-        <button type="button" onClick={() => setAsking('rotate')}>
-          Rotate the DKIM keys
-        </button>
+        <ConfirmButton
+          label="Rotate the DKIM keys"
+          title="Rotate the DKIM keys?"
+          action="Rotate"
+          run={async () => {
+            await post(`${path}/dkim/rotate`)
+            await onChange()
+            announce('The spare keys sign from now on.')
+          }}
+        >
+          <p>The spare keys sign from now on, and new spares are listed to be published. The old ones stay listed for 7 days.</p>
+        </ConfirmButton>
         {!domain.default && (
-          <button type="button" class="danger" onClick={() => setAsking('delete')}>
-            Delete
-          </button>
+          <ConfirmButton
+            label="Delete"
+            kind="danger"
+            title={`Delete ${name}?`}
+            action={`Delete ${name}`}
+            run={async () => {
+              await remove(path)
+              announce(`${name} was deleted.`)
+              go('/domains')
+            }}
+          >
+            <p>Mail to it is refused from then on. A domain can be deleted only when no identity has an address in it.</p>
+          </ConfirmButton>
         )}
       </div>
       <p class="faint">
@@ -94,34 +108,46 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
         )}{' '}
         The box keeps checking automatically.
       </p>
-      {asking === 'rotate' && (
-        <Confirm
-          title="Rotate the DKIM keys?"
-          action="Rotate"
-          run={async () => {
-            await post(`${path}/dkim/rotate`)
-            await onChange()
-            announce('The spare keys sign from now on.')
-          }}
-          onClose={close}
-        >
-          <p>The spare keys sign from now on, and new spares are listed to be published. The old ones stay listed for 7 days.</p>
-        </Confirm>
-      )}
-      {asking === 'delete' && (
-        <Confirm
-          title={`Delete ${name}?`}
-          action={`Delete ${name}`}
-          run={async () => {
-            await remove(path)
-            announce(`${name} was deleted.`)
-            go('/domains')
-          }}
-          onClose={close}
-        >
-          <p>Mail to it is refused from then on. A domain can be deleted only when no identity has an address in it.</p>
-        </Confirm>
-      )}
     </>
   )
+}
+
+/** DMARC and TLS reports of other servers on a domain. */
+function ReportList({ path }: { path: string }): JSX.Element {
+  const list = useList<DomainReport>(`${path}/reports`)
+  return (
+    <section aria-labelledby="reports">
+      <h2 id="reports">Reports</h2>
+      <Listing list={list} empty="No report yet. Other servers send them about once a day, when they get mail in its name.">
+        {(rows) => (
+          <ul class="rows">
+            {rows.map((report, index) => (
+              <li key={`${report.reporter} ${report.report_id} ${index}`}>
+                <span class="grow">
+                  <strong>{report.reporter}</strong> <Mark>{report.kind === 'dmarc' ? 'DMARC' : 'TLS'}</Mark>
+                  <br />
+                  <span class="faint">
+                    {report.begins_at !== null && `${moment(report.begins_at)} – `}
+                    {moment(report.ends_at ?? report.received_at)}
+                  </span>
+                </span>
+                <span>{wordsOf(report)}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Listing>
+    </section>
+  )
+}
+
+function wordsOf({ kind, data }: DomainReport): string {
+  if (kind === 'dmarc') return `${counted(numberOf(data['pass']), 'message')} passed, ${numberOf(data['fail'])} failed`
+  const policies = Array.isArray(data['policies']) ? (data['policies'] as Record<string, unknown>[]) : []
+  const sum = (what: string): number => policies.reduce((total, policy) => total + numberOf(policy[what]), 0)
+  return `${counted(sum('successful'), 'session')} with TLS, ${sum('failed')} failed`
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0
 }

@@ -1,11 +1,18 @@
 import type { JSX } from 'preact'
 import type { Status } from '../../../ops/status/model.ts'
-import { BackupList } from '../health/backup-list.tsx'
 import { DoctorLines } from '../health/doctor-lines.tsx'
 import { MetricsCharts } from '../health/metrics.tsx'
 import { QueueList } from '../health/queue-list.tsx'
-import { StatusSheet } from '../health/status-sheet.tsx'
-import { type Loaded, useResource } from '../loaded.ts'
+import { type Loaded, useList, useResource } from '../loaded.ts'
+import { bytes, Mark, moment, span } from '../widgets/format.tsx'
+import { Fact, Listing, WhenLoaded } from '../widgets/listing.tsx'
+import { useState } from 'preact/hooks'
+import type { Backup } from '../../../ops/backup/model.ts'
+import type { Job } from '../../../jobs/model.ts'
+import { post } from '../api.ts'
+import { Action } from '../widgets/action.tsx'
+import { announce } from '../widgets/announcer.tsx'
+import { JobProgress } from '../widgets/job-progress.tsx'
 
 /** The health of the box, for its operator. */
 export function View(): JSX.Element {
@@ -36,5 +43,78 @@ function Everything({ status }: { status: Loaded<Status> }): JSX.Element {
       <QueueList />
       <BackupList />
     </>
+  )
+}
+
+/** Version, uptime, counts of the last 24 hours, and the disk. */
+function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element {
+  return (
+    <section class="sheet" aria-labelledby="box">
+      <h2 id="box">The box</h2>
+      <WhenLoaded of={status}>
+        {({ version, uptime, failing, identities, disk, last_24_hours: day }) => (
+          <dl class="facts">
+            <Fact name="State">
+              {failing.length === 0 ? (
+                <Mark tone="good">healthy</Mark>
+              ) : (
+                <Mark tone="bad">{`failing: ${failing.join(', ')}`}</Mark>
+              )}
+            </Fact>
+            <Fact name="Version">
+              {version}, up {span(uptime)}
+            </Fact>
+            <Fact name="Identities">{identities.toLocaleString('en')}</Fact>
+            <Fact name="E-mail, last 24 hours">
+              {day.emails_received} received, {day.emails_delivered} delivered, {day.emails_bounced} bounced, {day.emails_failed}{' '}
+              failed
+            </Fact>
+            <Fact name="SMS, last 24 hours">
+              {day.sms_received} received, {day.sms_sent} sent, {day.sms_failed} failed
+            </Fact>
+            <Fact name="Disk">
+              {disk.free === null ? 'free space unknown' : `${bytes(disk.free)} free`}, database {bytes(disk.database)}{' '}
+              {disk.low && <Mark tone="bad">low: new data is refused</Mark>}
+            </Fact>
+          </dl>
+        )}
+      </WhenLoaded>
+    </section>
+  )
+}
+
+/** The backups of the box, with a button for a new one. */
+function BackupList(): JSX.Element {
+  const list = useList<Backup>('/v1/backups')
+  const [making, setMaking] = useState<string>()
+  const over = async ({ status }: Job): Promise<void> => {
+    await list.reload()
+    announce(status === 'done' ? 'The backup is made.' : 'The backup was not made.')
+  }
+  return (
+    <section aria-labelledby="backups">
+      <div class="head spaced">
+        <h2 id="backups">Backups</h2>
+        <span class="actions">
+          <Action run={async () => setMaking((await post<Job>('/v1/backups')).id)}>Make a backup</Action>
+        </span>
+      </div>
+      {making !== undefined && <JobProgress key={making} id={making} label="Backup" onEnd={(job) => void over(job)} />}
+      <Listing list={list} empty="None yet.">
+        {(rows) => (
+          <ul class="rows">
+            {rows.map(({ name, size, created_at, keys, program_version }) => (
+              <li key={name}>
+                <span class="grow mono">{name}</span>
+                <span class="faint">
+                  {moment(created_at)}, {bytes(size)}, of {program_version}
+                  {!keys && ', without the keys'}
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Listing>
+    </section>
   )
 }

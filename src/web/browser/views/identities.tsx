@@ -1,13 +1,15 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Identity } from '../../../identities/model.ts'
-import { NewIdentityDialog } from '../identities/new-identity.tsx'
 import type { LiveEvent } from '../live.ts'
 import { useList } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
-import { Listing } from '../widgets/listing.tsx'
-import { Mark } from '../widgets/mark.tsx'
-import { Time } from '../widgets/format.tsx'
+import { Rows } from '../widgets/listing.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
+import { post } from '../api.ts'
+import { announce } from '../widgets/announcer.tsx'
+import { FormDialog } from '../widgets/dialog.tsx'
+import { Field, type Typed } from '../widgets/form.tsx'
 
 type Row = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
 
@@ -46,20 +48,14 @@ export function View(): JSX.Element {
           onInput={({ currentTarget }) => setTyped(currentTarget.value)}
         />
       </p>
-      <Listing
+      <Rows
         list={list}
         empty={
           query === '' ? 'No identity yet. Each has a name, an address that receives, and what belongs to it.' : 'None is found.'
         }
       >
-        {(rows) => (
-          <ul class="rows">
-            {rows.map((row) => (
-              <IdentityLine key={row.id} row={row} />
-            ))}
-          </ul>
-        )}
-      </Listing>
+        {(row) => <IdentityLine row={row} />}
+      </Rows>
       {making && <NewIdentityDialog onClose={() => setMaking(false)} onMade={({ id }) => go(`/identities/${id}/inbox`)} />}
     </>
   )
@@ -86,5 +82,34 @@ function IdentityLine({ row: { id, name, email, phone_number, status, created_at
         Settings
       </Link>
     </li>
+  )
+}
+
+interface Props {
+  onClose: () => void
+  onMade: (identity: Identity) => void
+}
+
+/** The form of a new identity. */
+function NewIdentityDialog({ onClose, onMade }: Props): JSX.Element {
+  const send = async (typed: Typed): Promise<void> => {
+    const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''))
+    const made = await post<Identity>('/v1/identities', given)
+    announce(`${made.name} was created: ${made.email}`)
+    onClose()
+    onMade(made)
+  }
+  return (
+    <FormDialog title="New identity" send={send} submit="Create" onClose={onClose}>
+      <Field name="name" label="Name" hint="Empty: a generated name." autoComplete="off" first />
+      <Field
+        name="email_username"
+        label="Address, before the @"
+        hint="Empty: made from the name. It is never given to another identity."
+        autoComplete="off"
+        autoCapitalize="none"
+      />
+      <Field name="email_domain" label="Domain" hint="Empty: the box's own domain." autoComplete="off" autoCapitalize="none" />
+    </FormDialog>
   )
 }

@@ -1,16 +1,18 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Identity } from '../../../identities/model.ts'
-import { patch, post } from '../api.ts'
-import { DeleteIdentity } from '../identities/delete-identity.tsx'
+import type { Identity, Storage } from '../../../identities/model.ts'
+import { type Page, patch, post, remove } from '../api.ts'
 import { IdentityFrame, useIdentity } from '../identity-frame.tsx'
 import type { ViewProps } from '../views.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
+import { Confirm, ConfirmButton } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import { bytes, moment } from '../widgets/format.tsx'
+import { Fact } from '../widgets/listing.tsx'
+import { useResource } from '../loaded.ts'
+import { go } from '../router.tsx'
 
 /** The settings of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -19,7 +21,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
 
 function Settings({ identity }: { identity: Identity }): JSX.Element {
   const { reload } = useIdentity()
-  const [asking, setAsking] = useState<'delete' | 'suspend' | 'empty'>()
+  const [deleting, setDeleting] = useState(false)
   const { id, name, status, storage } = identity
   const suspended = status === 'suspended'
   const change = async (input: Record<string, unknown>, said: string): Promise<void> => {
@@ -27,22 +29,19 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
     await reload()
     announce(said)
   }
-  const close = (): void => setAsking(undefined)
   return (
     <>
       <section class="sheet" aria-labelledby="about">
         <h2 id="about">About</h2>
         <dl class="facts">
-          <dt>Id</dt>
-          <dd class="mono">{id}</dd>
-          <dt>Created</dt>
-          <dd>{moment(identity.created_at)}</dd>
-          <dt>Phone number</dt>
-          <dd>{identity.phone_number ?? 'none'}</dd>
-          <dt>Date of birth</dt>
-          <dd>{identity.date_of_birth}</dd>
+          <Fact name="Id" class="mono">
+            {id}
+          </Fact>
+          <Fact name="Created">{moment(identity.created_at)}</Fact>
+          <Fact name="Phone number">{identity.phone_number ?? 'none'}</Fact>
+          <Fact name="Date of birth">{identity.date_of_birth}</Fact>
         </dl>
-        {storage && <StorageLines storage={storage} onEmpty={() => setAsking('empty')} />}
+        {storage && <StorageLines identity={identity} storage={storage} />}
       </section>
       <section class="sheet" aria-labelledby="rename">
         <h2 id="rename">Name</h2>
@@ -60,41 +59,28 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
           {suspended ? (
             <Action run={() => change({ status: 'active' }, `${name} receives again.`)}>Resume</Action>
           ) : (
-            <button type="button" onClick={() => setAsking('suspend')}>
-              Suspend
-            </button>
+            <ConfirmButton
+              label="Suspend"
+              title={`Suspend ${name}?`}
+              action="Suspend"
+              run={() => change({ status: 'suspended' }, `${name} is suspended.`)}
+            >
+              <p>Mail to it is deferred, so that senders retry later, and it cannot send. Its data is kept.</p>
+            </ConfirmButton>
           )}
-          <button type="button" class="danger" onClick={() => setAsking('delete')}>
+          <button type="button" class="danger" onClick={() => setDeleting(true)}>
             Delete
           </button>
         </div>
       </section>
-      {asking === 'suspend' && (
-        <Confirm
-          title={`Suspend ${name}?`}
-          action="Suspend"
-          run={() => change({ status: 'suspended' }, `${name} is suspended.`)}
-          onClose={close}
-        >
-          <p>Mail to it is deferred, so that senders retry later, and it cannot send. Its data is kept.</p>
-        </Confirm>
-      )}
-      {asking === 'empty' && (
-        <Confirm
-          title="Empty the trash?"
-          action="Empty the trash"
-          run={() => post(`/v1/identities/${id}/trash/empty`).then(reload)}
-          onClose={close}
-        >
-          <p>E-mails and text messages in the trash of {name} go for good.</p>
-        </Confirm>
-      )}
-      {asking === 'delete' && <DeleteIdentity identity={identity} onClose={close} />}
+
+      {deleting && <DeleteIdentity identity={identity} onClose={() => setDeleting(false)} />}
     </>
   )
 }
 
-function StorageLines({ storage, onEmpty }: { storage: NonNullable<Identity['storage']>; onEmpty: () => void }): JSX.Element {
+function StorageLines({ identity: { id, name }, storage }: { identity: Identity; storage: Storage }): JSX.Element {
+  const { reload } = useIdentity()
   const { used, limit, media, trash } = storage
   return (
     <>
@@ -107,11 +93,65 @@ function StorageLines({ storage, onEmpty }: { storage: NonNullable<Identity['sto
       {trash > 0 && (
         <p>
           {bytes(trash)} of it are in the trash.{' '}
-          <button type="button" onClick={onEmpty}>
-            Empty the trash
-          </button>
+          <ConfirmButton
+            label="Empty the trash"
+            title="Empty the trash?"
+            action="Empty the trash"
+            run={() => post(`/v1/identities/${id}/trash/empty`).then(reload)}
+          >
+            <p>E-mails and text messages in the trash of {name} go for good.</p>
+          </ConfirmButton>
         </p>
       )}
     </>
   )
+}
+
+const pageSize = 200
+
+/** Deletes an identity after listing what is deleted with it. */
+function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: () => void }): JSX.Element {
+  const { id, name, email, phone_number, storage } = identity
+  const threads = useAmount(`/v1/identities/${id}/threads`)
+  const texts = useAmount(`/v1/identities/${id}/sms`)
+  const cards = useAmount(`/v1/identities/${id}/cards`)
+  const secrets = useAmount(`/v1/identities/${id}/totp`)
+  const run = async (): Promise<void> => {
+    await remove(`/v1/identities/${id}`)
+    announce(`${name} was deleted.`)
+    go('/')
+  }
+  return (
+    <Confirm title={`Delete ${name}?`} action={`Delete ${name}`} run={run} onClose={onClose}>
+      <p>This also deletes:</p>
+      <ul>
+        <li>
+          its address <strong class="mono">{email}</strong>, which refuses mail from now on and is never given to anybody else
+        </li>
+        {phone_number !== undefined && (
+          <li>
+            its phone number <strong>{phone_number}</strong>
+          </li>
+        )}
+        <li>
+          {threads('conversation')} of e-mail{storage ? ` (${bytes(storage.used)})` : ''}, removed for good when the time of the
+          trash is over
+        </li>
+        <li>{texts('text message')}</li>
+        <li>{cards('card')}</li>
+        <li>{secrets('one-time password')}</li>
+      </ul>
+    </Confirm>
+  )
+}
+
+/** Describes the length of a list, as far as one page shows. */
+function useAmount(path: string): (what: string) => string {
+  const { value } = useResource<Page<unknown>>(`${path}?limit=${pageSize}`)
+  return (what) => {
+    if (!value) return `all its ${what}s`
+    const { length } = value.data
+    if (value.has_more) return `more than ${pageSize} ${what}s`
+    return `${length === 0 ? 'no' : length} ${what}${length === 1 ? '' : 's'}`
+  }
 }

@@ -1,15 +1,17 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { Email } from '../../../mail/model.ts'
+import type { Email, Thread } from '../../../mail/model.ts'
 import { IdentityFrame } from '../identity-frame.tsx'
 import { ComposeDialog } from '../inbox/compose.tsx'
 import { EmailList, folders, type Mailbox } from '../inbox/email-list.tsx'
 import { Conversation } from '../inbox/conversation.tsx'
-import { ThreadList } from '../inbox/thread-list.tsx'
 import { listen } from '../live.ts'
-import { go } from '../router.tsx'
+import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { announce } from '../widgets/announcer.tsx'
+import { useList } from '../loaded.ts'
+import { Listing } from '../widgets/listing.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
 
 /** The mail of one identity: its conversations, and the selected one. */
 export function View({ params: { id = '', thread_id } }: ViewProps): JSX.Element {
@@ -85,5 +87,45 @@ function Inbox({ id, own, threadId }: { id: string; own: string; threadId: strin
         />
       )}
     </div>
+  )
+}
+
+/** The conversations of an identity, newest first, updated live. */
+function ThreadList({ id, own, current }: { id: string; own: string; current: string | undefined }): JSX.Element {
+  const list = useList<Thread>(
+    `/v1/identities/${id}/threads`,
+    {},
+    (event) => event.identity_id === id && event.type.startsWith('email.'),
+    true,
+  )
+  return (
+    <Listing list={list} empty="No mail yet. What comes appears here by itself.">
+      {(rows) => (
+        <ul class="rows mails">
+          {rows.map((thread) => (
+            <ThreadLine key={thread.id} thread={thread} own={own} current={thread.id === current} />
+          ))}
+        </ul>
+      )}
+    </Listing>
+  )
+}
+
+function ThreadLine({ thread, own, current }: { thread: Thread; own: string; current: boolean }): JSX.Element {
+  const { id, identity_id, subject, participants, message_count, unread_count, last_message_at, snippet } = thread
+  return (
+    <li class={unread_count > 0 ? 'unread' : ''}>
+      <Link href={`/identities/${identity_id}/inbox/${id}`} class="mail-link" aria-current={current ? 'true' : undefined}>
+        <span class="mail-head">
+          <span class="mail-who">{participants.filter((one) => one !== own).join(', ') || own}</span>
+          <Time at={last_message_at} />
+        </span>
+        <span class="mail-subject">
+          {subject || 'Without a subject'} {message_count > 1 && <span class="faint">({message_count})</span>}{' '}
+          {unread_count > 0 && <Mark>{unread_count} new</Mark>}
+        </span>
+        <span class="mail-snippet">{snippet}</span>
+      </Link>
+    </li>
   )
 }

@@ -2,13 +2,14 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ApiKey } from '../../../accounts/model.ts'
 import { post, remove, withQuery } from '../api.ts'
-import { NewKeyDialog } from '../keys/key-form.tsx'
-import { KeyLine } from '../keys/key-line.tsx'
+import { KeyLine, scopeWords } from '../keys/key-line.tsx'
 import { useList } from '../loaded.ts'
 import { announce } from '../widgets/announcer.tsx'
-import { Cancel, Dialog, SecretDialog } from '../widgets/dialog.tsx'
-import { Form, Select, Tick } from '../widgets/form.tsx'
-import { Listing } from '../widgets/listing.tsx'
+import { FormDialog, SecretDialog } from '../widgets/dialog.tsx'
+import { Field, Select, Tick } from '../widgets/form.tsx'
+import { Rows } from '../widgets/listing.tsx'
+import { Choices } from '../widgets/choices.tsx'
+import { IdentityField } from '../widgets/identity-field.tsx'
 
 type Made = ApiKey & { key: string }
 
@@ -33,15 +34,9 @@ export function View(): JSX.Element {
           New key
         </button>
       </div>
-      <Listing list={list} empty="No key. Programs need one to call the API.">
-        {(rows) => (
-          <ul class="rows">
-            {rows.map((key) => (
-              <KeyLine key={key.id} apiKey={key} onRotate={() => setRotating(key)} onRevoke={() => setRevoking(key)} />
-            ))}
-          </ul>
-        )}
-      </Listing>
+      <Rows list={list} empty="No key. Programs need one to call the API.">
+        {(key) => <KeyLine apiKey={key} onRotate={() => setRotating(key)} onRevoke={() => setRevoking(key)} />}
+      </Rows>
       {making && (
         <NewKeyDialog send={async (input) => show(await post<Made>('/v1/api-keys', input))} onClose={() => setMaking(false)} />
       )}
@@ -79,22 +74,21 @@ interface RotateProps {
 
 function RotateDialog({ apiKey, send, onClose }: RotateProps): JSX.Element {
   return (
-    <Dialog title={`Rotate ${apiKey.label}?`} onClose={onClose}>
-      <Form
-        submit="Rotate"
-        label="Rotate"
-        also={<Cancel onClose={onClose} />}
-        send={({ grace_seconds }) => send({ grace_seconds: Number(grace_seconds) })}
-      >
-        <p>The key gets a new secret and keeps its scopes and limits.</p>
-        <Select name="grace_seconds" label="The old secret expires">
-          <option value="0">immediately</option>
-          <option value="3600">in an hour</option>
-          <option value="86400">in a day</option>
-          <option value="604800">in a week</option>
-        </Select>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={`Rotate ${apiKey.label}?`}
+      submit="Rotate"
+      label="Rotate"
+      send={({ grace_seconds }) => send({ grace_seconds: Number(grace_seconds) })}
+      onClose={onClose}
+    >
+      <p>The key gets a new secret and keeps its scopes and limits.</p>
+      <Select name="grace_seconds" label="The old secret expires">
+        <option value="0">immediately</option>
+        <option value="3600">in an hour</option>
+        <option value="86400">in a day</option>
+        <option value="604800">in a week</option>
+      </Select>
+    </FormDialog>
   )
 }
 
@@ -106,21 +100,68 @@ interface RevokeProps {
 
 function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
   return (
-    <Dialog title={`Revoke ${apiKey.label}?`} onClose={onClose}>
-      <Form
-        submit={`Revoke ${apiKey.label}`}
-        label="Revoke"
-        danger
-        also={<Cancel onClose={onClose} />}
-        send={({ keep }) => send(keep === true)}
-      >
-        <p>The next call with it ({apiKey.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
-        <Tick
-          name="keep"
-          label="Keep what was created with it: keys, webhooks, exports, scheduled e-mails"
-          hint="Not if the key may have leaked."
-        />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={`Revoke ${apiKey.label}?`}
+      submit={`Revoke ${apiKey.label}`}
+      label="Revoke"
+      danger
+      send={({ keep }) => send(keep === true)}
+      onClose={onClose}
+    >
+      <p>The next call with it ({apiKey.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
+      <Tick
+        name="keep"
+        label="Keep what was created with it: keys, webhooks, exports, scheduled e-mails"
+        hint="Not if the key may have leaked."
+      />
+    </FormDialog>
   )
 }
+
+interface Props {
+  send: (input: Record<string, unknown>) => Promise<unknown>
+  onClose: () => void
+}
+
+/** The form of a new key. */
+function NewKeyDialog({ send, onClose }: Props): JSX.Element {
+  return (
+    <FormDialog
+      title="New API key"
+      submit="Create"
+      send={({ label, identity_id, rate_limit, expires_at }, files) =>
+        send({
+          scopes: files.getAll('scopes'),
+          ...(label ? { label } : {}),
+          ...(identity_id ? { identity_id } : {}),
+          ...(rate_limit ? { rate_limit: Number(rate_limit) } : {}),
+          ...(expires_at ? { expires_at: new Date(String(expires_at)).toISOString() } : {}),
+        })
+      }
+      onClose={onClose}
+      wide
+    >
+      <Field name="label" label="Name" first autoComplete="off" hint="A label, such as mail reader." />
+      <Choices name="scopes" legend="It may" choices={choices} chosen={['identities:read', 'messages:read']} />
+      <IdentityField
+        label="Of"
+        none="every identity"
+        hint="A key of one identity has no access to the others; it is revoked with its identity."
+      />
+      <Field name="expires_at" label="Ends" type="datetime-local" hint="Empty: never." />
+      <Field
+        name="rate_limit"
+        label="Calls a minute"
+        inputMode="numeric"
+        autoComplete="off"
+        hint="Empty: the limit from the settings. 0: no limit."
+      />
+    </FormDialog>
+  )
+}
+
+const choices = Object.entries(scopeWords).map(([value, hint]) => ({
+  value,
+  label: <span class="mono">{value}</span>,
+  hint,
+}))

@@ -1,15 +1,16 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
-import type { TotpEntry } from '../../../totp/model.ts'
-import { remove } from '../api.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { TotpCode, TotpEntry } from '../../../totp/model.ts'
+import { get, post, remove } from '../api.ts'
 import { IdentityFrame } from '../identity-frame.tsx'
 import { useList } from '../loaded.ts'
 import type { ViewProps } from '../views.ts'
-import { Code } from '../totp/code.tsx'
-import { NewEntryDialog } from '../totp/new-entry.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
-import { Listing } from '../widgets/listing.tsx'
+import { ConfirmButton, FormDialog } from '../widgets/dialog.tsx'
+import { Rows } from '../widgets/listing.tsx'
+import { Field } from '../widgets/form.tsx'
+import { Action } from '../widgets/action.tsx'
+import { CopyButton } from '../widgets/copy-button.tsx'
 
 /** The one-time passwords of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -18,7 +19,6 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
 
 function Entries({ id }: { id: string }): JSX.Element {
   const [making, setMaking] = useState(false)
-  const [deleting, setDeleting] = useState<TotpEntry>()
   const list = useList<TotpEntry>(
     `/v1/identities/${id}/totp`,
     {},
@@ -32,46 +32,144 @@ function Entries({ id }: { id: string }): JSX.Element {
           New one-time password
         </button>
       </div>
-      <Listing list={list} empty="None yet. A service that asks for codes of an app can be answered from here.">
-        {(rows) => (
-          <ul class="rows">
-            {rows.map((entry) => (
-              <li key={entry.id}>
-                <span class="grow">
-                  <strong>{entry.service_name}</strong>
-                  <br />
-                  <span class="faint">
-                    {entry.account_name !== null && `${entry.account_name} · `}
-                    {entry.digits} digits, {entry.period} s, {entry.algorithm}
-                  </span>
-                </span>
-                <Code entry={entry} />
-                <button type="button" aria-label={`Delete ${entry.service_name}`} onClick={() => setDeleting(entry)}>
-                  Delete
-                </button>
-              </li>
-            ))}
-          </ul>
+      <Rows list={list} empty="None yet. A service that asks for codes of an app can be answered from here.">
+        {(entry) => (
+          <li>
+            <span class="grow">
+              <strong>{entry.service_name}</strong>
+              <br />
+              <span class="faint">
+                {entry.account_name !== null && `${entry.account_name} · `}
+                {entry.digits} digits, {entry.period} s, {entry.algorithm}
+              </span>
+            </span>
+            <Code entry={entry} />
+            <ConfirmButton
+              label="Delete"
+              name={`Delete ${entry.service_name}`}
+              title={`Delete the one-time password of ${entry.service_name}?`}
+              action="Delete"
+              run={async () => {
+                await remove(`/v1/identities/${id}/totp/${entry.id}`)
+                await list.reload()
+                announce(`The one-time password of ${entry.service_name} was deleted.`)
+              }}
+            >
+              <p>
+                Its secret is deleted. Where it is the only second factor, disable that at {entry.service_name} first, or nobody
+                gets in.
+              </p>
+            </ConfirmButton>
+          </li>
         )}
-      </Listing>
+      </Rows>
       {making && <NewEntryDialog id={id} onClose={() => setMaking(false)} onMade={list.reload} />}
-      {deleting && (
-        <Confirm
-          title={`Delete the one-time password of ${deleting.service_name}?`}
-          action="Delete"
-          run={async () => {
-            await remove(`/v1/identities/${id}/totp/${deleting.id}`)
-            await list.reload()
-            announce(`The one-time password of ${deleting.service_name} was deleted.`)
-          }}
-          onClose={() => setDeleting(undefined)}
-        >
-          <p>
-            Its secret is deleted. Where it is the only second factor, disable that at {deleting.service_name} first, or nobody
-            gets in.
-          </p>
-        </Confirm>
-      )}
     </>
+  )
+}
+
+interface Props {
+  id: string
+  onClose: () => void
+  onMade: () => Promise<void>
+}
+
+/** The form for the secret of a service's second factor. */
+function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
+  return (
+    <FormDialog
+      title="New one-time password"
+      submit="Set up"
+      send={async (typed) => {
+        const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''))
+        await post(`/v1/identities/${id}/totp`, given)
+        await onMade()
+        announce('The one-time password is set up.')
+        onClose()
+      }}
+      onClose={onClose}
+    >
+      <Field
+        name="secret"
+        label="Secret"
+        first
+        autoComplete="off"
+        spellcheck={false}
+        hint="As the service shows it, such as JBSW Y3DP EHPK 3PXP. It is stored encrypted and never shown again."
+      />
+      <Field
+        name="uri"
+        label="Or the link of its QR code"
+        autoComplete="off"
+        spellcheck={false}
+        hint="otpauth://totp/…, in place of the secret."
+      />
+      <Field name="service_name" label="Service" autoComplete="off" hint="Empty: as the link names it." />
+      <Field name="account_name" label="Account there" autoComplete="off" />
+    </FormDialog>
+  )
+}
+
+/** The update interval of the ring in milliseconds. */
+const pace = 250
+
+/** The code on request, while it is valid: each access is logged. */
+function Code({ entry: { id, identity_id, service_name } }: { entry: TotpEntry }): JSX.Element {
+  const [shown, setShown] = useState<{ code: TotpCode; until: number }>()
+  const [now, setNow] = useState(0)
+  useEffect(() => {
+    const timer = shown && setInterval(() => setNow(performance.now()), pace)
+    return () => clearInterval(timer)
+  }, [shown])
+  const left = shown ? (shown.until - now) / 1000 : 0
+  useEffect(() => {
+    if (shown && left <= 0) setShown(undefined)
+  }, [shown, left])
+  const read = async (): Promise<void> => {
+    const code = await get<TotpCode>(`/v1/identities/${identity_id}/totp/${id}/code`)
+    // the clock of this machine may be wrong: only the remaining validity counts
+    const at = performance.now()
+    setNow(at)
+    setShown({ code, until: at + code.remaining_seconds * 1000 })
+  }
+  const { code = '', period = 30 } = shown?.code ?? {}
+  return (
+    <span class="code">
+      <span role="status">{shown && <strong class="mono">{code}</strong>}</span>
+      {shown && (
+        <>
+          <CopyButton text={code} what={`the code of ${service_name}`} />
+          <Ring left={left} of={period} label="Expires in" />
+        </>
+      )}
+      <Action run={read} label={`Show the code of ${service_name}`}>
+        Show the code
+      </Action>
+    </span>
+  )
+}
+
+const radius = 16
+const around = 2 * Math.PI * radius
+
+/** A countdown ring: `left` of `of` seconds. */
+function Ring({ left, of, label }: { left: number; of: number; label: string }): JSX.Element {
+  const seconds = Math.max(0, Math.ceil(left))
+  return (
+    <svg class={`ring ${left <= 5 ? 'high' : ''}`} viewBox="0 0 40 40" role="img" aria-label={`${label}: ${seconds} s`}>
+      <circle class="ring-track" cx="20" cy="20" r={radius} />
+      <circle
+        class="ring-left"
+        cx="20"
+        cy="20"
+        r={radius}
+        transform="rotate(-90 20 20)"
+        stroke-dasharray={around}
+        stroke-dashoffset={around * (1 - Math.min(1, Math.max(0, left / of)))}
+      />
+      <text x="20" y="24.5" text-anchor="middle">
+        {seconds}
+      </text>
+    </svg>
   )
 }

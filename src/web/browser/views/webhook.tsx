@@ -1,19 +1,18 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
-import type { Webhook } from '../../../webhooks/model.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { Webhook, WebhookDelivery } from '../../../webhooks/model.ts'
 import { patch, post, remove } from '../api.ts'
-import { type Loaded, useResource } from '../loaded.ts'
+import { type Loaded, useList, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
-import { DeliveryList } from '../webhooks/delivery-list.tsx'
-import { WebhookDialog } from '../webhooks/webhook-form.tsx'
-import { WebhookState } from '../webhooks/webhook-state.tsx'
+import { WebhookDialog, WebhookState } from '../webhooks/webhook-form.tsx'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { Confirm, SecretDialog } from '../widgets/dialog.tsx'
+import { ConfirmButton, SecretDialog } from '../widgets/dialog.tsx'
 import { moment } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
+import { Fact, Rows, WhenLoaded } from '../widgets/listing.tsx'
+import { DeliveryLine } from '../webhooks/delivery-line.tsx'
 
 /** One webhook and its deliveries. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -40,8 +39,6 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   )
 }
 
-type Asking = 'change' | 'rotate' | 'delete' | 'off'
-
 interface Props {
   webhook: Webhook
   path: string
@@ -49,9 +46,9 @@ interface Props {
 }
 
 function About({ webhook, path, loaded }: Props): JSX.Element {
-  const [asking, setAsking] = useState<Asking>()
+  const [changing, setChanging] = useState(false)
   const [secret, setSecret] = useState<string>()
-  const close = (): void => setAsking(undefined)
+  const close = (): void => setChanging(false)
   const change = async (input: Record<string, unknown>, said: string): Promise<void> => {
     await patch(path, input)
     await loaded.reload()
@@ -63,44 +60,51 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
     <section class="sheet" aria-labelledby="about">
       <h2 id="about">About</h2>
       <dl class="facts">
-        <dt>Events</dt>
-        <dd>{events.includes('*') ? 'every event' : events.join(', ')}</dd>
-        <dt>Of</dt>
-        <dd>{identity_id === null ? 'every identity' : <IdentityName id={identity_id} />}</dd>
-        {description !== null && (
-          <>
-            <dt>Description</dt>
-            <dd>{description}</dd>
-          </>
-        )}
-        <dt>Created</dt>
-        <dd>{moment(created_at)}</dd>
-        {failing_since !== null && (
-          <>
-            <dt>Failing since</dt>
-            <dd>{moment(failing_since)}</dd>
-          </>
-        )}
+        <Fact name="Events">{events.includes('*') ? 'every event' : events.join(', ')}</Fact>
+        <Fact name="Of">{identity_id === null ? 'every identity' : <IdentityName id={identity_id} />}</Fact>
+        {description !== null && <Fact name="Description">{description}</Fact>}
+        <Fact name="Created">{moment(created_at)}</Fact>
+        {failing_since !== null && <Fact name="Failing since">{moment(failing_since)}</Fact>}
       </dl>
       <div class="actions below">
-        <button type="button" onClick={() => setAsking('change')}>
+        <button type="button" onClick={() => setChanging(true)}>
           Change
         </button>
-        <button type="button" onClick={() => setAsking('rotate')}>
-          New secret
-        </button>
+        <ConfirmButton
+          label="New secret"
+          title="A new secret?"
+          action="Make a new secret"
+          run={async () => setSecret((await post<{ secret: string }>(`${path}/secret/rotate`)).secret)}
+        >
+          <p>For 24 hours deliveries are signed with the current secret as well.</p>
+        </ConfirmButton>
         {active ? (
-          <button type="button" onClick={() => setAsking('off')}>
-            Disable
-          </button>
+          <ConfirmButton
+            label="Disable"
+            title="Disable the webhook?"
+            action="Switch off"
+            run={() => change({ active: false }, 'The webhook is disabled.')}
+          >
+            <p>Nothing is sent to it until it is enabled. Events in the meantime are not delivered later.</p>
+          </ConfirmButton>
         ) : (
           <Action run={() => change({ active: true }, 'The webhook is enabled.')}>Enable</Action>
         )}
-        <button type="button" class="danger" onClick={() => setAsking('delete')}>
-          Delete
-        </button>
+        <ConfirmButton
+          label="Delete"
+          kind="danger"
+          title="Delete the webhook?"
+          action="Delete"
+          run={async () => {
+            await remove(path)
+            announce('The webhook was deleted.')
+            go('/webhooks')
+          }}
+        >
+          <p>Nothing more is sent to {webhook.url}; its deliveries and its secret are gone.</p>
+        </ConfirmButton>
       </div>
-      {asking === 'change' && (
+      {changing && (
         <WebhookDialog
           title="Change the webhook"
           webhook={webhook}
@@ -109,43 +113,47 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
           onClose={close}
         />
       )}
-      {asking === 'rotate' && (
-        <Confirm
-          title="A new secret?"
-          action="Make a new secret"
-          run={async () => setSecret((await post<{ secret: string }>(`${path}/secret/rotate`)).secret)}
-          onClose={close}
-        >
-          <p>For 24 hours deliveries are signed with the current secret as well.</p>
-        </Confirm>
-      )}
-      {asking === 'off' && (
-        <Confirm
-          title="Disable the webhook?"
-          action="Switch off"
-          run={() => change({ active: false }, 'The webhook is disabled.')}
-          onClose={close}
-        >
-          <p>Nothing is sent to it until it is enabled. Events in the meantime are not delivered later.</p>
-        </Confirm>
-      )}
-      {asking === 'delete' && (
-        <Confirm
-          title="Delete the webhook?"
-          action="Delete"
-          run={async () => {
-            await remove(path)
-            announce('The webhook was deleted.')
-            go('/webhooks')
-          }}
-          onClose={close}
-        >
-          <p>Nothing more is sent to {webhook.url}; its deliveries and its secret are gone.</p>
-        </Confirm>
-      )}
+
       {secret !== undefined && (
         <SecretDialog title="The new secret" secret={secret} what="the secret" onClose={() => setSecret(undefined)} />
       )}
     </section>
   )
+}
+
+/** The polling interval of running deliveries in milliseconds. */
+const pace = 1500
+
+/** The deliveries of a webhook, newest first. */
+function DeliveryList({ path }: { path: string }): JSX.Element {
+  // deliveries emit no events: recent ones are polled until they have ended
+  const list = useList<WebhookDelivery>(`${path}/deliveries`, {}, () => true, true)
+  const underWay = (list.value ?? []).some(isUnderWay)
+  useEffect(() => {
+    const timer = underWay ? setInterval(() => void list.reload(), pace) : undefined
+    return () => clearInterval(timer)
+  }, [underWay, path])
+  const test = async (): Promise<void> => {
+    await post(`${path}/test`)
+    await list.reload()
+    announce('A test event was queued.')
+  }
+  return (
+    <section aria-labelledby="deliveries">
+      <div class="head spaced">
+        <h2 id="deliveries">Deliveries</h2>
+        <span class="actions">
+          <Action run={test}>Send a test</Action>
+        </span>
+      </div>
+      <Rows list={list} empty="Nothing was sent to it yet. A test shows whether it is reached.">
+        {(delivery) => <DeliveryLine path={path} delivery={delivery} onChange={list.reload} />}
+      </Rows>
+    </section>
+  )
+}
+
+/** Whether it ends, or fails, within seconds: a failed one may wait for hours. */
+function isUnderWay({ status, attempts }: WebhookDelivery): boolean {
+  return status === 'pending' && attempts.every((attempt) => attempt.status === 'pending')
 }

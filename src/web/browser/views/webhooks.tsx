@@ -3,10 +3,9 @@ import { useState } from 'preact/hooks'
 import type { Webhook } from '../../../webhooks/model.ts'
 import { post } from '../api.ts'
 import { useList } from '../loaded.ts'
-import { Link, go } from '../router.tsx'
-import { WebhookDialog } from '../webhooks/webhook-form.tsx'
-import { WebhookState } from '../webhooks/webhook-state.tsx'
-import { Listing } from '../widgets/listing.tsx'
+import { go, Link } from '../router.tsx'
+import { WebhookDialog, WebhookState } from '../webhooks/webhook-form.tsx'
+import { Rows } from '../widgets/listing.tsx'
 import { SecretDialog } from '../widgets/dialog.tsx'
 
 /** The webhooks of the account. */
@@ -26,27 +25,23 @@ export function View(): JSX.Element {
           New webhook
         </button>
       </div>
-      <Listing list={list} empty="No webhook yet. To each, what happens is posted as it happens, signed, until it is taken.">
-        {(rows) => (
-          <ul class="rows">
-            {rows.map((webhook) => (
-              <li key={webhook.id}>
-                <span class="grow">
-                  <Link href={`/webhooks/${webhook.id}`}>
-                    <strong>{webhook.url}</strong>
-                  </Link>
-                  <br />
-                  <span class="faint">
-                    {webhook.description !== null && `${webhook.description} · `}
-                    {webhook.events.includes('*') ? 'every event' : webhook.events.join(', ')}
-                  </span>
-                </span>
-                <WebhookState webhook={webhook} />
-              </li>
-            ))}
-          </ul>
+      <Rows list={list} empty="No webhook yet. To each, what happens is posted as it happens, signed, until it is taken.">
+        {(webhook) => (
+          <li>
+            <span class="grow">
+              <Link href={`/webhooks/${webhook.id}`}>
+                <strong>{webhook.url}</strong>
+              </Link>
+              <br />
+              <span class="faint">
+                {webhook.description !== null && `${webhook.description} · `}
+                {webhook.events.includes('*') ? 'every event' : webhook.events.join(', ')}
+              </span>
+            </span>
+            <WebhookState webhook={webhook} />
+          </li>
         )}
-      </Listing>
+      </Rows>
       {making && <WebhookDialog title="New webhook" submit="Create" send={create} onClose={() => setMaking(false)} />}
       {made && (
         <SecretDialog

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useLayoutEffect, useId, useRef } from 'preact/hooks'
-import { Form } from './form.tsx'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Form, type FormProps } from './form.tsx'
 import { CopyButton } from './copy-button.tsx'
 
 interface DialogProps {
@@ -78,10 +78,43 @@ export function Confirm({ title, action, children, run, onClose }: ConfirmProps)
     onClose()
   }
   return (
-    <Dialog title={title} onClose={onClose}>
-      <Form send={send} submit={action} danger also={<Cancel onClose={onClose} />}>
-        {children}
-      </Form>
+    <FormDialog title={title} submit={action} danger send={send} onClose={onClose}>
+      {children}
+    </FormDialog>
+  )
+}
+
+interface ConfirmButtonProps extends Omit<ConfirmProps, 'onClose'> {
+  label: string
+  /** The accessible label, where the visible one is ambiguous. */
+  name?: string
+  kind?: 'danger' | 'plain'
+}
+
+/** A button that asks before it acts. */
+export function ConfirmButton({ label, name, kind, ...confirm }: ConfirmButtonProps): JSX.Element {
+  const [asking, setAsking] = useState(false)
+  return (
+    <>
+      <button type="button" class={kind ?? ''} aria-label={name} onClick={() => setAsking(true)}>
+        {label}
+      </button>
+      {asking && <Confirm {...confirm} onClose={() => setAsking(false)} />}
+    </>
+  )
+}
+
+interface FormDialogProps extends Omit<FormProps, 'also'> {
+  title: string
+  onClose: () => void
+  wide?: boolean
+}
+
+/** A dialog with a form, which `send` closes when it is done. */
+export function FormDialog({ title, onClose, wide = false, label = title, ...form }: FormDialogProps): JSX.Element {
+  return (
+    <Dialog title={title} onClose={onClose} wide={wide}>
+      <Form {...form} label={label} also={<Cancel onClose={onClose} />} />
     </Dialog>
   )
 }

@@ -13,7 +13,7 @@ import { type ApiError, toApiError } from '../api.ts'
 /** The values by field name; a checked checkbox is `true`. */
 export type Typed = Record<string, string | true>
 
-interface FormProps {
+export interface FormProps {
   /** Submits the form, with the files in the second argument; an error is shown at its field. */
   send: (typed: Typed, files: FormData) => Promise<unknown>
   /** The label of the submit button. */

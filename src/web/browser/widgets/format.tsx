@@ -1,4 +1,4 @@
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 
 const units = ['B', 'kB', 'MB', 'GB', 'TB']
 
@@ -74,4 +74,15 @@ export function typedAmount(minor: number, currency: string): string {
 
 function formatOf(currency: string): Intl.NumberFormat {
   return new Intl.NumberFormat('en', { style: 'currency', currency })
+}
+
+/** A status label; its colour is redundant to its text. */
+export function Mark({
+  tone,
+  children,
+}: {
+  tone?: 'good' | 'warn' | 'bad' | undefined
+  children: ComponentChildren
+}): JSX.Element {
+  return <span class={tone ? `mark ${tone}` : 'mark'}>{children}</span>
 }

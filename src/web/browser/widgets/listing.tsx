@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact'
+import { type ComponentChildren, Fragment, type JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Listed, Loaded } from '../loaded.ts'
 import type { ApiError } from '../api.ts'
@@ -36,6 +36,25 @@ export function Listing<Row>({ list, empty, children }: ListingProps<Row>): JSX.
   )
 }
 
+/** A list whose rows are lines: `children` renders one, as a `<li>`. */
+export function Rows<Row extends { id: string }>({
+  list,
+  empty,
+  children,
+}: Omit<ListingProps<Row>, 'children'> & { children: (row: Row) => ComponentChildren }): JSX.Element {
+  return (
+    <Listing list={list} empty={empty}>
+      {(rows) => (
+        <ul class="rows">
+          {rows.map((row) => (
+            <Fragment key={row.id}>{children(row)}</Fragment>
+          ))}
+        </ul>
+      )}
+    </Listing>
+  )
+}
+
 /** An object in any state: loading, failed, or loaded. The data stays visible when a reload fails. */
 export function WhenLoaded<Value>({
   of: { value, error, reload },
@@ -63,5 +82,50 @@ export function Trouble({ error, again }: { error: ApiError; again?: () => Promi
         </button>
       )}
     </div>
+  )
+}
+
+interface TableProps {
+  label: string
+  headings: readonly string[]
+  /** Its rows, each a `<tr>`. */
+  children: ComponentChildren
+}
+
+/** A table that scrolls where it is too wide. */
+export function Table({ label, headings, children }: TableProps): JSX.Element {
+  return (
+    <div class="scrolls" role="region" tabIndex={0} aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            {headings.map((heading, index) => (
+              <th key={index} scope="col">
+                {heading}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  )
+}
+
+/** A name and its value, in a `<dl class="facts">`. */
+export function Fact({
+  name,
+  class: kind,
+  children,
+}: {
+  name: string
+  class?: string
+  children: ComponentChildren
+}): JSX.Element {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd class={kind}>{children}</dd>
+    </>
   )
 }

@@ -1,8 +1,8 @@
-import { release } from '../core/memory.ts'
-import { WorkLimiter, type WorkLimits } from '../net/work-limiter.ts'
-import type { StoredEmail } from './email-rows.ts'
-import type { Emails } from './emails.ts'
-import type { Examiner } from './workers/examiner.ts'
+import { release } from '../../core/memory.ts'
+import { WorkLimiter, type WorkLimits } from '../../net/work-limiter.ts'
+import type { StoredEmail } from '../email-rows.ts'
+import type { Emails } from '../emails.ts'
+import type { Examiner } from './examiner.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -11,7 +11,7 @@ const mebibyte = 1024 * 1024
  * ones do not wait.
  */
 const readLimits: WorkLimits = {
-  bytes: { all: 192 * mebibyte, one: 96 * mebibyte },
+  bytes: { all: 192 * mebibyte, one: 96 * mebibyte, own: mebibyte },
   concurrent: { all: 4, one: 2 },
   large: 64 * 1024,
   message: 'Too many large messages are being read at once. Retry when other requests have finished.',

@@ -1,0 +1,30 @@
+import type { Clock } from './core/clock.ts'
+import type { Log } from './core/log.ts'
+import type { Metrics } from './core/metrics.ts'
+import type { Seal } from './core/seal/seal.ts'
+import type { EventTypes } from './events/catalogue.ts'
+import type { EventLog } from './events/log.ts'
+import type { Database } from './store/database.ts'
+import type { Cursors } from './store/page.ts'
+import type { Space } from './store/space.ts'
+
+/** What every capability can be given: the parts of the box that know none. */
+export interface Basis {
+  log: Log
+  clock: Clock
+  seal: Seal
+  database: Database
+  space: Space
+  metrics: Metrics
+  /** The log of events. */
+  events: EventLog
+  /** The cursors of lists. */
+  cursors: Cursors
+  /** The types of events. */
+  types: EventTypes
+  /** The account of the operator. */
+  account: string
+  /** Where the API is reached, without a slash at the end. */
+  publicUrl: () => string
+  version: string
+}
