@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { AttachmentReader } from '../../src/mail/workers/attachment-reader.ts'
 import { Examiner } from '../../src/mail/workers/examiner.ts'
-import type { ExamineOrder } from '../../src/mail/workers/examine.ts'
+import type { ExamineOrder, ExamineSettings } from '../../src/mail/workers/examine.ts'
 import type { WorkerThread } from '../../src/mail/workers/worker-slot.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { warmThread } from '../support/warm-threads.ts'
@@ -22,14 +22,14 @@ function held() {
       void ('tasks' in order && given.push(...order.tasks.map(({ end, start }) => end - start))),
     terminate: async () => undefined,
   }
-  const settings = {
+  const settings: ExamineSettings = {
     hostname: 'mx.test',
     dmarc: 'reject',
     deadline: 60_000,
     trusted_sealers: [],
     dns: { servers: [], timeout: 500 },
     verify: false,
-  } as const
+  }
   const examiner = new Examiner(settings, undefined, { workers: 1, parseTimeout: 60_000, timeout: 0, thread: () => thread })
   const store = { read: 0 }
   const rawMessage = async (): Promise<Buffer> => {
