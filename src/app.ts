@@ -233,17 +233,17 @@ export class App {
 
   /** Reads and applies the settings again. When they are invalid nothing changes, the error is logged, and a Fault is thrown. */
   async reread(): Promise<Reloaded> {
-    if (!this.#started || !this.#load) throw conflict('The box does not run: it reads its settings when it starts.')
+    if (!this.#started || !this.#load) throw conflict('The box is not running: it reads its settings when it starts.')
     try {
       const reloaded = await this.reload(await this.#load())
       const { restart } = reloaded
-      if (restart.length > 0) this.#log.warn({ settings: restart }, 'these settings were changed but need a restart')
+      if (restart.length > 0) this.#log.warn({ settings: restart }, 'changed settings require a restart')
       return reloaded
     } catch (error) {
       const problem = (error as Error).message
-      this.#log.error({ problem }, 'the settings were not taken over; the box goes on with the old ones')
+      this.#log.error({ problem }, 'settings could not be reloaded; the former ones remain in effect')
       if (!(error instanceof ConfigError)) throw error
-      throw new Fault('invalid_request', `${problem}\nThe box goes on with the settings it had.`, { code: 'settings_refused' })
+      throw new Fault('invalid_request', `${problem}\nThe former settings remain in effect.`, { code: 'settings_refused' })
     }
   }
 
@@ -256,7 +256,7 @@ export class App {
     setLevels(this.#log, config.log)
     await this.#http.reload(httpSettings(config, this.#certificates))
     for (const part of this.#modules) await part.reload?.(config)
-    this.#log.info({ reloadable, restart }, 'settings were read again')
+    this.#log.info({ reloadable, restart }, 'settings reloaded')
     return { reloaded: reloadable, restart }
   }
 
@@ -286,7 +286,7 @@ export class App {
         await part.stop?.()
       } catch (error) {
         // a failure of one module must not keep the store from being closed
-        this.#log.error({ part: part.name, err: error }, 'a part did not stop as it should')
+        this.#log.error({ part: part.name, err: error }, 'a module failed to stop')
       }
     }
   }

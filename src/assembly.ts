@@ -185,7 +185,7 @@ export function assemble(basis: Deps): {
     testing: basis.testing?.doctor,
     log: logOf('doctor'),
   })
-  metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
+  metrics.gauge('pillarbox_waiting_calls', 'Open calls of wait', (gauge) => gauge.set(waiting.size))
   const transfer = new TransferModule({
     ...common,
     identities,

@@ -212,11 +212,11 @@ export const Config = Settings.transform((settings, context) => {
   const hostname = settings.hostname ?? settings.mail.domain
   const keys_dir = settings.keys_dir ?? `${trimEnd(settings.data_dir, '/')}-keys`
   if (`${resolve(keys_dir)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
-    context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must lie outside data_dir', input: keys_dir })
+    context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must be outside data_dir', input: keys_dir })
   }
   const { directory } = settings.backup
   if (directory !== undefined && `${resolve(directory)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
-    context.issues.push({ code: 'custom', path: ['backup', 'directory'], message: 'must lie outside data_dir', input: directory })
+    context.issues.push({ code: 'custom', path: ['backup', 'directory'], message: 'must be outside data_dir', input: directory })
   }
   if (settings.outbound.mode === 'relay' && !settings.outbound.relay) {
     context.issues.push({
@@ -263,7 +263,7 @@ export type Config = z.output<typeof Config>
 
 /** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
 export async function loadConfig(sources: Sources): Promise<Config> {
-  // whoever tries the box finds text messages that work; whoever set it up chooses who carries them
+  // without a configuration file text messages work within the box; with one, the operator chooses the provider
   const config = await load(Config, sources, (draft) => draft.assign(['sms', 'provider'], 'loopback', ''))
   const directory = sources.env['CREDENTIALS_DIRECTORY']
   const handed = directory ? resolve(sources.cwd, directory, 'master.key') : ''
@@ -275,7 +275,7 @@ export const restartOnly: string[] = settingsOf(sections(Config))
   .filter(({ restart }) => restart)
   .map(({ name }) => name)
 
-/** Which settings differ, told apart by what they need. */
+/** The settings that differ, by whether they require a restart. */
 export function changed(before: Config, after: Config): { reloadable: string[]; restart: string[] } {
   const different = settingsOf(sections(Config)).filter(({ path }) => !isDeepStrictEqual(read(before, path), read(after, path)))
   return {

@@ -91,7 +91,7 @@ function requireFreeSpace({ data_dir }: Config): void {
   if (existsSync(join(data_dir, 'state.json'))) return
   const free = freeAt(data_dir)
   if (free >= minFreeSpace) return
-  const message = `A new box needs ${formatBytes(minFreeSpace)}, and the disk of ${data_dir} has ${formatBytes(free)} free. Make room, or set another data_dir.`
+  const message = `A new box needs ${formatBytes(minFreeSpace)}, and the disk of ${data_dir} has ${formatBytes(free)} free. Free space, or set another data_dir.`
   throw storageFull(undefined, message)
 }
 
@@ -99,11 +99,11 @@ function fullDisk(directory: string, cause: unknown): Fault {
   const free = formatBytes(freeAt(directory))
   return storageFull(
     cause,
-    `The disk of ${directory} is full (${free} free), and a box cannot be opened without some room: make ${formatBytes(minFreeSpace)} free, and start again. Nothing was lost.`,
+    `The disk of ${directory} is full (${free} free), and a box cannot be opened without some free space: free ${formatBytes(minFreeSpace)}, and start again. No data was lost.`,
   )
 }
 
-/** Whether the cause is a full disk or an exhausted quota. */
+/** True if the cause is a full disk or an exhausted quota. */
 function isFull(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause) {
     const { code } = one as NodeJS.ErrnoException
@@ -121,7 +121,7 @@ function freeAt(directory: string): number {
 /** The state of a new box. Throws an Error with a readable message when there is a database without state.json, which names the accounts. */
 export function freshState(config: Config, clock: Clock, database: string): State {
   if (existsSync(database)) {
-    throw new Error(`state.json is missing, although ${database} is there. Restore it from a backup: it names the accounts.`)
+    throw new Error(`state.json is missing, although ${database} exists. Restore it from a backup: it names the accounts.`)
   }
   const created_at = iso(clock.now())
   const account = { id: newId('acct'), name: config.account.name, created_at }

@@ -31,7 +31,7 @@ import { version } from './version.ts'
 nameProcess('pillarbox')
 
 const program = new Command('pillarbox')
-  .description('One box that gives software agents an identity of their own')
+  .description('Mail server and API that give software agents their own identities')
   .version(version)
   // before the commands, which inherit both
   .configureOutput({ outputError: (text, write) => write(usageError(text)) })

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 
 const [major] = process.versions.node.split('.')
 if (major !== '24') {
-  process.stderr.write(`Pillarbox runs on Node.js 24, not ${process.versions.node}. Use npm start, which brings its own.\n`)
+  process.stderr.write(`Pillarbox runs on Node.js 24, not ${process.versions.node}. Use npm start, which includes its own.\n`)
   process.exit(78)
 }
 

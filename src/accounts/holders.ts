@@ -23,7 +23,7 @@ export class Holders {
     this.#sessions.onChange(listener)
   }
 
-  /** Whether the credential that admitted a caller is still valid. */
+  /** True if the credential that admitted a caller is still valid. */
   async stillAdmits(caller: Caller): Promise<boolean> {
     if (caller.session_id === null) return this.#keys.stillAdmits(caller)
     return (await this.#sessions.row(caller.session_id)) !== undefined

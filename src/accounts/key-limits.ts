@@ -84,7 +84,7 @@ export class KeyLimits {
   }
 }
 
-/** Whether a key does not expire and can create keys for the whole account. */
+/** True if a key does not expire and can create keys for the whole account. */
 export function makesOthers(row: KeyRow): boolean {
   return row.identity_id === null && row.expires_at === null && (JSON.parse(row.scopes) as Scope[]).includes('account:write')
 }

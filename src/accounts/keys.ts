@@ -99,7 +99,7 @@ export class Keys {
     this.#ends.set(what, end)
   }
 
-  /** Whether the secret that admitted a caller is still valid. */
+  /** True if the secret that admitted a caller is still valid. */
   async stillAdmits(caller: Caller): Promise<boolean> {
     return (await this.origins.until(this.#database, caller)) !== undefined
   }

@@ -95,7 +95,7 @@ export class Origins {
     )
   }
 
-  /** What the caller creates or changes also ends with those who know the caller's secret because they rotated it. */
+  /** Objects that the caller creates or changes also end with the keys that rotated it, as their owners know its secret. */
   async inherit(tx: Transaction, id: string, { key_id }: Pick<Who, 'key_id'>): Promise<void> {
     await tx.run(
       sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, origin_id FROM credential_origins WHERE id = ${key_id} AND origin_id <> ${id}
@@ -103,7 +103,7 @@ export class Origins {
     )
   }
 
-  /** What the caller changed ends with the caller too. */
+  /** Objects that the caller changed also end with the caller. */
   async changed(tx: Transaction, id: string, caller: Who): Promise<void> {
     await tx.run(
       sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, ${makerOf(caller)} WHERE ${makerOf(caller)} IS NOT NULL
@@ -113,8 +113,8 @@ export class Origins {
   }
 
   /**
-   * The caller rotated another key, whose former secret stays valid until then. Whoever knew that secret is dropped at that time, but not
-   * by a key that comes from them or from the key itself. Throws Fault 403, code `too_many_rotators`.
+   * The caller rotated another key, whose former secret stays valid until then. Keys that knew that secret are dropped at that time, but not by their
+   * own descendants or those of the key. Throws Fault 403, code `too_many_rotators`.
    */
   async rotated(tx: Transaction, id: string, caller: Who, until: string): Promise<void> {
     const above = sql`WITH RECURSIVE above (id) AS (SELECT ${makerOf(caller)}
@@ -141,7 +141,7 @@ export class Origins {
     }
   }
 
-  /** A key rotated itself: the secret before the replaced one is no longer valid, and whoever knew it is dropped. */
+  /** A key rotated itself: the secret before the replaced one is no longer valid, and the keys that knew it are dropped. */
   async renewed(tx: Transaction, id: string): Promise<void> {
     await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id} AND until IS NOT NULL`)
   }

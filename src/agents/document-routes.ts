@@ -12,7 +12,7 @@ export function documentRoutes(documents: Documents): AnyRoute[] {
     route('GET', '/agents/:id/did.json', {
       ...common,
       summary: 'Resolve an agent’s DID',
-      description: 'What `did:web:<host>:v1:agents:<id>` resolves to. The document of a suspended agent asserts nothing.',
+      description: 'The document of `did:web:<host>:v1:agents:<id>`. The document of a suspended agent asserts nothing.',
       reply: DidDocument,
       handle: ({ params }) => documents.did(params.id),
     }),
@@ -34,7 +34,7 @@ export function documentRoutes(documents: Documents): AnyRoute[] {
       ...common,
       root: true,
       summary: 'Resolve the box’s DID',
-      description: 'What `did:web:<host>` resolves to.',
+      description: 'The document of `did:web:<host>`.',
       reply: DidDocument,
       handle: () => documents.boxDid(),
     }),

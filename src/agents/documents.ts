@@ -72,7 +72,7 @@ export class Documents {
 
   /** Cached until something changes: it may be long, and is public. */
   async registrations(): Promise<DomainRegistrations> {
-    // a change also drops a read under way, which could be older
+    // a change also drops a read in progress, which could be older
     const reading = (this.#registrations ??= this.#allRegistrations())
     reading.catch(() => this.#registrations === reading && (this.#registrations = undefined))
     return reading
@@ -105,7 +105,7 @@ interface Subject {
   did: string
   alsoKnownAs: string[]
   services: { name: string; type: string; endpoint: string }[]
-  /** Whether signatures in this name are to be trusted. */
+  /** True if signatures in this name are to be trusted. */
   trusted: boolean
 }
 

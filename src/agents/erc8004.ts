@@ -132,7 +132,7 @@ export function checksummed(address: string): string {
   return `0x${characters.join('')}`
 }
 
-/** Whether the checksum of an address is valid, or it has none: all letters of one case. */
+/** True if the checksum of an address is valid, or it has none: all letters of one case. */
 export function isUnbroken(address: string): boolean {
   const digits = address.slice(2)
   return digits === digits.toLowerCase() || digits === digits.toUpperCase() || address === checksummed(address)

@@ -4,7 +4,7 @@ import { newId } from '../core/ids.ts'
 import { isRoleName } from '../identities/role-names.ts'
 import { sql, type Transaction } from '../store/database.ts'
 
-/** Reserved handles besides role names: strangers would take them for the operator, or for a part of the box. */
+/** Reserved handles besides role names: users could mistake them for the operator, or for a part of the box. */
 const reserved: ReadonlySet<string> = new Set(
   `about account accounts agent agents all anonymous api auth billing blog bot box contact docs everyone help helpdesk identities identity is
   it login logout mail me moderator nobody null official operator owner pillarbox privacy register service settings signin signout signup smtp

@@ -35,7 +35,7 @@ const Capabilities = z
 
 const Links = z.array(z.strictObject({ name: Name, url: PublicUrl })).max(20)
 
-/** The public profile of an identity: public data, and how strangers can verify it. */
+/** The public profile of an identity: public data, and how others can verify it. */
 export const Agent = z
   .object({
     id: Id('agent'),
@@ -152,7 +152,7 @@ export function canonicalDid(did: string): string | undefined {
   return ['did:web', encodeURIComponent(host), ...steps].join(':')
 }
 
-/** Whether a canonical DID is that of the box at this URL, or of one of its agents. */
+/** True if a canonical DID is that of the box at this URL, or of one of its agents. */
 export function isOfBox(publicUrl: string, did: string): boolean {
   return `${did}:`.startsWith(`${boxDid(publicUrl)}:`)
 }

@@ -227,7 +227,7 @@ function nameOf({ card_name, label }: NewCard): string {
   return name
 }
 
-/** Whether a call resets the amount spent to 0. */
+/** True if a call resets the amount spent to 0. */
 function resetOf({ reset_spent, reset_spend }: LimitsChange): boolean {
   return one('reset_spend', 'reset_spent', reset_spend, reset_spent) ?? false
 }

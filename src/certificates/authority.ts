@@ -34,7 +34,7 @@ export async function newKey(): Promise<string> {
   return (await crypto.createPrivateEcdsaKey()).toString()
 }
 
-/** A CA that speaks ACME (RFC 8555) with http-01 challenges (8.3): the only user of acme-client. */
+/** An ACME CA (RFC 8555) with http-01 challenges (8.3): the only user of acme-client. */
 export class Authority {
   readonly #settings: AuthoritySettings
   readonly #accountKey: string
@@ -68,7 +68,7 @@ export class Authority {
       accountKey: this.#accountKey,
       ...(binding ? { externalAccountBinding: binding } : {}),
     })
-    // replaces the library's, which has no timeout, waits as long as a CA says, and shares its settings with the whole process
+    // replaces the library's, which has no timeout, waits as long as a CA requests, and shares its settings with the whole process
     const carried = client as unknown as Carried
     carried.http.request = async (url, method, input) => {
       const answer = await speak(url, method, input?.data, { ca, agent, signal })

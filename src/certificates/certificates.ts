@@ -28,7 +28,7 @@ export interface AcmeSettings extends Omit<AuthoritySettings, 'agent' | 'ca'> {
   ca_file: string | undefined
   /** The hosts of the box's own certificate. */
   hosts: string[]
-  /** Whether `mta-sts.` of hosted domains get certificates too. */
+  /** True if `mta-sts.` of hosted domains get certificates too. */
   policies: boolean
   /** Milliseconds. */
   renew_before: number
@@ -52,7 +52,7 @@ export class Certificates {
   readonly #replaced: (place: PairFiles) => void
   #settings: CertificateSettings
   #obtained: ReadonlyMap<string, Pair> = new Map()
-  /** By host; contexts are expensive, and requested by strangers. */
+  /** By host; contexts are expensive, and clients choose the host. */
   #contexts = new Map<string, SecureContext>()
   #own: Pair | undefined
 
@@ -100,7 +100,7 @@ export class Certificates {
     for (const file of new Set(this.#files.values())) await file.refresh()
   }
 
-  /** Applies other files at once. */
+  /** Applies changed files immediately. */
   async reload(settings: CertificateSettings, obtained: ReadonlyMap<string, Pair>): Promise<void> {
     this.#settings = settings
     await this.#open('mail', settings.mail)

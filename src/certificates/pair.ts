@@ -45,7 +45,7 @@ export function readingOf(cert: string): CertificateDetails {
   }
 }
 
-/** Whether a certificate is valid for this host name. */
+/** True if a certificate is valid for this host name. */
 export function names(cert: string, host: string): boolean {
   return new X509Certificate(cert).checkHost(host) !== undefined
 }

@@ -10,7 +10,7 @@ export interface WantedCertificate {
   /** Its name in the store: `main`, or its one host. */
   name: string
   hosts: string[]
-  /** Whether these names point to this box; otherwise the CA is not asked, and the existing certificate stays. */
+  /** True if these names point to this box; otherwise no request is made, and the existing certificate stays. */
   ready: boolean
 }
 
@@ -89,7 +89,7 @@ export class Renewer {
       .filter(({ ready, pair, state }) => ready || pair || state)
   }
 
-  /** Starts due renewals, unless a run is under way or was just checked. */
+  /** Starts due renewals, unless a run is in progress or was just checked. */
   begin(): void {
     const now = this.#deps.clock.now()
     if (!this.#idle || this.#stop.signal.aborted || Math.abs(now - this.#looked) < betweenLooks) return
@@ -185,7 +185,7 @@ export class Renewer {
       next_try_at: now + waitAfter(failures),
       problem: before?.problem ?? null,
     }
-    // stored first: a process killed during an attempt must not repeat it at once
+    // stored first: a process killed during an attempt must not repeat it immediately
     await acmeStore.note(name, state)
     log.info({ names: hosts }, 'requesting a certificate')
     const outcome = await this.#obtained(hosts).catch((error: unknown) => error)

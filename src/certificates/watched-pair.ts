@@ -16,8 +16,8 @@ const settling = 250
 const secondThought = 2000
 
 /**
- * A pair in files that may be replaced at any time: in place, by renaming, or by changing a symbolic link. An unusable pair (one of the two
- * files is new, or half written) is not loaded: the former stays, and the log says so once.
+ * A pair in files that may be replaced at any time: in place, by renaming, or by changing a symbolic link. An unusable pair (one of the two files is
+ * new, or half written) is not loaded: the former stays, and this is logged once.
  */
 export class WatchedPair {
   readonly place: PairFiles

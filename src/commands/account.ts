@@ -10,18 +10,18 @@ import { table } from './support/say.ts'
 export function addAccountCommand(program: Command): void {
   const account = program.command('account').description('accounts of the box')
   const add = (name: string, words: string): Command => ofBox(account.command(name).description(words))
-  add('list', 'every account, and what its person signs in with').action(onBox(list))
-  add('add', 'one more account; its password is asked for, or read from standard input')
-    .requiredOption('--name <name>', 'what the account is called')
-    .requiredOption('--email <address>', 'what its person signs in with')
+  add('list', 'list all accounts and their sign-in addresses').action(onBox(list))
+  add('add', 'add an account; its password is prompted for, or read from standard input')
+    .requiredOption('--name <name>', 'name of the account')
+    .requiredOption('--email <address>', 'address used to sign in')
     .action(onBox(addOne))
-  add('password', 'another password, which ends all sessions; it is asked for, or read from standard input')
+  add('password', 'set a new password and end all sessions; it is prompted for, or read from standard input')
     .argument('<account>', 'its id, name or e-mail address')
-    .option('--email <address>', 'the new address for signing in')
-    .option('--remove-second-factor', 'for a person who lost the app and the recovery codes', false)
+    .option('--email <address>', 'new address used to sign in')
+    .option('--remove-second-factor', 'remove the second factor, if the app and the recovery codes are lost', false)
     .action(onBox(setPassword))
-  add('setup-link', 'a link, valid once and for 24 hours, for setting the first password')
-    .argument('[account]', "its id or name; the operator's own unless said")
+  add('setup-link', 'create a link to set the first password, valid once and for 24 hours')
+    .argument('[account]', "its id or name (default: the operator's account)")
     .action(onBox(makeLink))
 }
 
@@ -35,7 +35,7 @@ async function list(box: Box): Promise<Printed> {
 
 async function addOne(box: Box, { name, email }: { name: string; email: string }): Promise<Printed> {
   const made = await box.call<Account>('POST', '/v1/accounts', { name, email, password: await askPassword() })
-  return [made, `${made.name} was added: ${made.id}. Its person signs in with ${made.email}.`]
+  return [made, `${made.name} was added: ${made.id}. It signs in with ${made.email}.`]
 }
 
 interface NewPassword {
@@ -54,7 +54,7 @@ async function setPassword(box: Box, who: string, { email, removeSecondFactor }:
 async function makeLink(box: Box, who: string | undefined): Promise<Printed> {
   const { id } = who === undefined ? (await everyOne<Account>(box, '/v1/accounts'))[0]! : await named(box, who)
   const made = await box.call<SetupLink>('POST', `/v1/accounts/${id}/setup-link`, {})
-  return [made, `${made.url}\n\nIt is good once, until ${made.expires_at}.`]
+  return [made, `${made.url}\n\nIt can be used once, until ${made.expires_at}.`]
 }
 
 async function named(box: Box, who: string): Promise<Account> {
@@ -63,6 +63,7 @@ async function named(box: Box, who: string): Promise<Account> {
   const found = accounts.find((one) =>
     [one.id, one.name, one.email].some((name) => name?.normalize('NFC').toLowerCase() === wanted),
   )
-  if (!found) throw new Failure(`The box has no account ${who}. Those it has: pillarbox account list`, 'not_found', 'account')
+  if (!found)
+    throw new Failure(`The box has no account ${who}. List the accounts: pillarbox account list`, 'not_found', 'account')
   return found
 }

@@ -6,7 +6,7 @@ import { table } from './support/say.ts'
 /** `pillarbox certificate list|renew`. */
 export function addCertificateCommand(program: Command): void {
   const certificate = program.command('certificate').description('certificates of SMTP and the API')
-  const list = certificate.command('list').description('every certificate, with its source and expiry')
+  const list = certificate.command('list').description('list all certificates with source and expiry')
   ofBox(list).action(
     onBox(async (box) => {
       const { data } = await box.call<{ data: Certificate[] }>('GET', '/v1/certificates')

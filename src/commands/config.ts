@@ -10,20 +10,20 @@ export function addConfigCommand(program: Command): void {
   const check = config
     .command('check')
     .description(
-      'validate the configuration as serve reads it, as root also as the user of the box, and print every error with file, line and column',
+      'validate the configuration as serve reads it, as root also for the service user, and print every error with file, line and column',
     )
-    .option('-c, --config <file>', 'the file to read; else PILLARBOX_CONFIG, else ./pillarbox.yaml')
+    .option('-c, --config <file>', 'the file to read (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml)')
   withJson(check).action(async (options: { config?: string; json?: boolean }) => {
     const sources = { file: options.config, env: process.env, cwd: process.cwd() }
     const { data_dir } = await loadConfig(sources)
     const user = actAsBoxUser(data_dir)
-    if (user === undefined) return say(options, { good: true }, 'The configuration is good.')
+    if (user === undefined) return say(options, { good: true }, 'The configuration is valid.')
     // root may read every configured file, but possibly not the box's user
     await loadConfig(sources).catch((error: unknown) => {
       if (!(error instanceof ConfigError)) throw error
-      throw new ConfigError([`For user ${user.uid}, whom the box runs as:`, ...error.problems])
+      throw new ConfigError([`For user ${user.uid}, which runs the box:`, ...error.problems])
     })
-    say(options, { good: true, user: user.uid }, `The configuration is good, for user ${user.uid}, whom the box runs as.`)
+    say(options, { good: true, user: user.uid }, `The configuration is valid, also for user ${user.uid}, which runs the box.`)
   })
   config
     .command('schema')

@@ -48,10 +48,10 @@ async function examined(options: BoxOptions): Promise<Findings> {
   }
   const data = about('data', config.data_dir)
   if (process.geteuid?.() !== 0 && !isOpen(config.data_dir)) {
-    return besides(data.fail('This user may not read it: only what can be seen from outside was checked.', asRoot), false)
+    return besides(data.fail('This user may not read it: only checks from outside were made.', asRoot), false)
   }
   if (!holdsBox(config.data_dir)) {
-    const fix = 'pillarbox serve makes one; or name its directory: --data, PILLARBOX_DATA_DIR'
+    const fix = 'pillarbox serve creates one; or specify its directory: --data, PILLARBOX_DATA_DIR'
     return besides(data.fail('There is no box here.', fix))
   }
   try {
@@ -78,7 +78,7 @@ async function asItsUser(options: BoxOptions, config: Config): Promise<Line | un
   const owner = statSync(config.data_dir).uid
   const me = process.geteuid?.() ?? owner
   if (user === undefined && me !== 0 && owner !== me) {
-    return about('data', config.data_dir).fail(`It belongs to user ${owner}, and this is ${me}.`, asRoot)
+    return about('data', config.data_dir).fail(`It belongs to user ${owner}, and this command runs as ${me}.`, asRoot)
   }
   try {
     await settingsOf(options)
@@ -86,7 +86,7 @@ async function asItsUser(options: BoxOptions, config: Config): Promise<Line | un
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const { subject, message } = configFault(error.problems[0]!)
-    const fix = `Let user ${me} read it (chown, chmod), then: pillarbox config check`
+    const fix = `Make it readable for user ${me} (chown, chmod), then: pillarbox config check`
     return about('config', subject).fail(`The box runs as user ${me}, and then: ${message}`, fix)
   }
 }
@@ -108,7 +108,7 @@ function isDenied({ cause }: ConfigError): boolean {
 /** `pillarbox.yaml:3:5 http.lisen: …`, or `PILLARBOX_HTTP__LISTEN: …` */
 function configFault(problem: string): Line {
   const [, place = 'settings', message = problem] = /^(\S+:\d+:\d+|[\w./-]+):? (.*)$/s.exec(problem) ?? []
-  return about('config', place).fail(message, 'Mend it, then: pillarbox config check; every setting: pillarbox config example')
+  return about('config', place).fail(message, 'Correct it, then: pillarbox config check; all settings: pillarbox config example')
 }
 
 const colours = { pass: 'green', warn: 'yellow', fail: 'red' } as const

@@ -12,28 +12,28 @@ const whichIdentity = 'its id, name or e-mail address'
 export function addDomainCommand(program: Command): void {
   const domain = program.command('domain').description('hosted domains')
   const add = (name: string, words: string): Command => ofBox(domain.command(name).description(words))
-  add('list', 'every domain with its status').action(onBox(list))
-  add('add <name>', 'take a domain on, and print the records to publish').action(onBox(addOne))
-  add('check <name>', 'look its records up now').action(onBox(check))
-  add('zone <name>', 'print its records as the text of a zone file').action(onBox(zone))
-  add('rotate-dkim <name>', 'sign with the spare keys that are published, and make new spares').action(onBox(rotate))
+  add('list', 'list all domains with their status').action(onBox(list))
+  add('add <name>', 'add a domain, and print the records to publish').action(onBox(addOne))
+  add('check <name>', 'look up its records now').action(onBox(check))
+  add('zone <name>', 'print its records as a zone file').action(onBox(zone))
+  add('rotate-dkim <name>', 'sign with the published spare keys, and create new spares').action(onBox(rotate))
   addAliasCommands(domain)
-  add('catch-all', 'the recipient of mail to unknown addresses of a domain')
+  add('catch-all', 'set the recipient of mail to unknown addresses of a domain')
     .argument('<name>', 'the domain')
     .argument('[identity]', whichIdentity)
-    .option('--none', 'refuse such mail', false)
+    .option('--none', 'reject such mail', false)
     .action(onBox(catchAll))
-  add('remove <name>', 'give a domain up: mail to it is refused from now on').action(onBox(remove))
+  add('remove <name>', 'delete a domain: mail to it is rejected from now on').action(onBox(remove))
 }
 
 function addAliasCommands(domain: Command): void {
-  const alias = domain.command('alias').description('further addresses of the domains')
+  const alias = domain.command('alias').description('additional addresses of the domains')
   const add = (name: string, words: string): Command => ofBox(alias.command(name).description(words))
   add('add', 'add an address of a domain, delivered to an identity')
     .argument('<address>', 'the new address')
     .argument('<identity>', whichIdentity)
     .action(onBox(addAlias))
-  add('list', 'the aliases of a domain, and its catch-all').argument('<name>', 'the domain').action(onBox(listAliases))
+  add('list', 'list the aliases of a domain, and its catch-all').argument('<name>', 'the domain').action(onBox(listAliases))
   add('remove', 'delete an alias').argument('<address>', 'the alias').action(onBox(removeAlias))
 }
 
@@ -66,7 +66,7 @@ async function zone(box: Box, name: string): Promise<Printed> {
 async function rotate(box: Box, name: string): Promise<Printed> {
   const { id } = await named(box, name)
   const turned = await box.call<Domain>('POST', `/v1/domains/${id}/dkim/rotate`)
-  return [turned, `The keys of ${turned.name} were changed. Publish the new spares:\n\n${formatRecords(turned)}`]
+  return [turned, `The keys of ${turned.name} were rotated. Publish the new spares:\n\n${formatRecords(turned)}`]
 }
 
 async function remove(box: Box, name: string): Promise<Printed> {
@@ -95,7 +95,7 @@ async function removeAlias(box: Box, address: string): Promise<Printed> {
   const aliases = await everyOne<Alias>(box, `/v1/domains/${domainId}/aliases`)
   const found = aliases.find((one) => one.local_part === local)
   if (!found) {
-    const hint = `Those it has: pillarbox domain alias list ${name}`
+    const hint = `List its aliases: pillarbox domain alias list ${name}`
     throw new Failure(`${name} has no alias ${local}@${name}. ${hint}`, 'not_found', 'address')
   }
   const gone = await box.call('DELETE', `/v1/domains/${domainId}/aliases/${found.id}`)
@@ -103,18 +103,18 @@ async function removeAlias(box: Box, address: string): Promise<Printed> {
 }
 
 async function catchAll(box: Box, name: string, who: string | undefined, { none }: { none: boolean }): Promise<Printed> {
-  if (none === (who !== undefined)) throw new Failure('Give an identity, or --none.', 'invalid_request', 'identity')
+  if (none === (who !== undefined)) throw new Failure('Specify an identity, or --none.', 'invalid_request', 'identity')
   const domain = await named(box, name)
   const identity = who === undefined ? undefined : await identityNamed(box, who)
   const changed = await box.call<Domain>('PATCH', `/v1/domains/${domain.id}`, { catch_all: identity?.id ?? null })
-  const words = identity ? `goes to ${identity.name} (${identity.email})` : 'is refused'
+  const words = identity ? `goes to ${identity.name} (${identity.email})` : 'is rejected'
   return [changed, `Mail for unknown addresses of ${changed.name} ${words}.`]
 }
 
 /** The local part of an address, and its domain. */
 async function placeOf(box: Box, address: string): Promise<{ local: string; id: string; name: string }> {
   const at = address.lastIndexOf('@')
-  if (at < 1) throw new Failure(`${address} is no address such as sales@example.com.`, 'invalid_request', 'address')
+  if (at < 1) throw new Failure(`${address} is not an address such as sales@example.com.`, 'invalid_request', 'address')
   const { id, name } = await named(box, address.slice(at + 1))
   return { local: address.slice(0, at).toLowerCase(), id, name }
 }
@@ -125,16 +125,16 @@ async function every(box: Box): Promise<Domain[]> {
 
 async function named(box: Box, name: string): Promise<Domain> {
   const domain = (await every(box)).find((one) => one.name === name.toLowerCase() || one.id === name)
-  if (!domain) throw new Failure(`The box has no domain ${name}. Those it has: pillarbox domain list`, 'not_found', 'name')
+  if (!domain) throw new Failure(`The box has no domain ${name}. List the domains: pillarbox domain list`, 'not_found', 'name')
   return domain
 }
 
-/** The result of a check as a sentence; `silent` when the DNS gave no answer about some of the records. */
+/** The result of a check as a sentence; `silent` when the DNS lookup of some of the records failed. */
 function outcome({ name, status, dns_records }: Domain): { silent: boolean; words: string } {
   const open = dns_records.filter(({ unanswered }) => unanswered)
   if (open.length === 0) return { silent: false, words: `${name} is ${status}.` }
   const many = open.length === dns_records.length ? 'any of its records' : `${open.length} of its ${dns_records.length} records`
-  const words = `The DNS gave no answer about ${many}: ${name} was ${status} before, and stays so. Of those, what was seen last is below.`
+  const words = `The DNS lookup of ${many} failed: ${name} remains ${status}. For these records the last known result is shown.`
   return { silent: true, words: folded(words, 0).join('\n') }
 }
 
@@ -147,8 +147,8 @@ function formatRecords({ dns_records }: Domain): string {
     .map(({ type, name, priority, value, status, reason, unanswered, seen_at }) => {
       const seen = unanswered
         ? seen_at === null
-          ? ' (no answer; when this was seen is not known)'
-          : ` (no answer; as seen on ${seen_at})`
+          ? ' (no answer; time of this result unknown)'
+          : ` (no answer; result of ${seen_at})`
         : ''
       const text = priority === undefined ? value : `${priority} ${value}`
       const lines = [...folded(text, 4), ...(reason === null ? [] : folded(reason, 4))]

@@ -15,18 +15,18 @@ interface Options extends BoxOptions {
 
 /** `pillarbox export IDENTITY FILE`. */
 export function addExportCommand(program: Command): void {
-  const format = program.createOption('--format <format>', 'how messages are written').choices(['mbox', 'eml']).default('mbox')
+  const format = program.createOption('--format <format>', 'format of the messages').choices(['mbox', 'eml']).default('mbox')
   const command = program
     .command('export <identity> <file>')
     .description('export an identity (by id, address or name) into a ZIP, without secrets')
     .addOption(format)
-    .option('--force', 'write over a file that is there')
+    .option('--force', 'overwrite an existing file')
   ofBox(command).action(write)
 }
 
 async function write(words: string, file: string, options: Options): Promise<void> {
   if (existsSync(file) && !options.force)
-    throw new Failure(`${file} is there already: give another name, or --force.`, 'file_exists', 'file')
+    throw new Failure(`${file} exists already: specify another name, or --force.`, 'file_exists', 'file')
   await withBox(options, (box) =>
     untilSignal(async (signal) => {
       const { id, email } = await identityNamed(box, words)
@@ -46,7 +46,7 @@ async function write(words: string, file: string, options: Options): Promise<voi
       say(
         options,
         { file, identity_id: id, ...counts },
-        `${file} holds ${email}: ${String(counts['messages'])} e-mails, ${String(counts['sms'])} text messages.`,
+        `${file} contains ${email}: ${String(counts['messages'])} e-mails, ${String(counts['sms'])} text messages.`,
       )
     }),
   )

@@ -11,25 +11,25 @@ const which = 'its id, name or e-mail address'
 
 /** `pillarbox identity list|show|create|suspend|activate|delete`. */
 export function addIdentityCommand(program: Command): void {
-  const identity = program.command('identity').description('the identities of an account')
+  const identity = program.command('identity').description('identities of an account')
   const add = (name: string, words: string): Command => ofBox(identity.command(name).description(words))
-  add('list', 'every identity, newest first').action(onBox(list))
-  add('show', 'one identity, and how much it keeps').argument('<identity>', which).action(onBox(show))
-  add('create', 'make an identity with an address of its own')
-    .argument('[name]', 'what it is called (default: a pleasant name)')
-    .option('--username <local part>', 'local part of its address (default: made from the name)')
-    .option('--domain <domain>', "a verified domain of the account (default: the box's own)")
-    .option('--phone [country]', 'assign a phone number, of this country')
+  add('list', 'list all identities, newest first').action(onBox(list))
+  add('show', 'show one identity and its storage').argument('<identity>', which).action(onBox(show))
+  add('create', 'create an identity with its own address')
+    .argument('[name]', 'its name (default: generated)')
+    .option('--username <local part>', 'local part of its address (default: derived from the name)')
+    .option('--domain <domain>', 'a verified domain of the account (default: mail.domain)')
+    .option('--phone [country]', 'provision a phone number, in this country')
     .action(onBox(create))
-  add('suspend', 'let it neither receive nor send for now')
+  add('suspend', 'suspend it: it can neither receive nor send')
     .argument('<identity>', which)
     .action(onBox(turn('suspended')))
-  add('activate', 'let a suspended one go on')
+  add('activate', 'reactivate a suspended identity')
     .argument('<identity>', which)
     .action(onBox(turn('active')))
-  add('delete', 'delete it and what it has')
+  add('delete', 'delete it and its data')
     .argument('<identity>', which)
-    .option('--yes', 'without being asked', false)
+    .option('--yes', 'do not ask for confirmation', false)
     .action(onBox(remove))
 }
 
@@ -64,11 +64,11 @@ async function create(box: Box, name: string | undefined, { username, domain, ph
     ...(typeof phone === 'string' ? { phone_country: phone } : {}),
   })
   const number = made.phone_number === undefined ? '' : `, and the number ${made.phone_number}`
-  return [made, `${made.name} was made: ${made.id}, with the address ${made.email}${number}.`]
+  return [made, `${made.name} was created: ${made.id}, with the address ${made.email}${number}.`]
 }
 
 function turn(status: 'active' | 'suspended'): (box: Box, who: string) => Promise<Printed> {
-  const words = status === 'active' ? 'is active.' : 'is suspended: mail to it is put off, and it sends nothing.'
+  const words = status === 'active' ? 'is active.' : 'is suspended: mail to it is deferred, and it cannot send.'
   return async (box, who) => {
     const { id } = await identityNamed(box, who)
     const changed = await box.call<Identity>('PATCH', `/v1/identities/${id}`, { status })
@@ -78,12 +78,12 @@ function turn(status: 'active' | 'suspended'): (box: Box, who: string) => Promis
 
 async function remove(box: Box, who: string, { yes }: { yes: boolean }): Promise<Printed> {
   const { id, name, email } = await identityNamed(box, who)
-  if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await deletedData(box, id)}.`)
+  if (!yes) await confirmed(`Delete ${name} (${email})? This also deletes ${await deletedData(box, id)}.`)
   const gone = await box.call('DELETE', `/v1/identities/${id}`)
   return [gone, `${name} (${email}) was deleted. Its address stays reserved; mail to it is rejected.`]
 }
 
-/** What is deleted with an identity, in words. */
+/** The data deleted with an identity, in words. */
 async function deletedData(box: Box, id: string): Promise<string> {
   const { storage, phone_number } = await wholeOf(box, id)
   const at = `/v1/identities/${id}`
@@ -100,9 +100,9 @@ async function deletedData(box: Box, id: string): Promise<string> {
     ...(await count('cards', 'card', 'cards')),
     ...(await count('totp', 'one-time password', 'one-time passwords')),
     ...(phone_number === undefined ? [] : [`the number ${phone_number}`]),
-    ...(storage.trash > 0 ? ['what is in its trash'] : []),
+    ...(storage.trash > 0 ? ['its trash'] : []),
   ]
-  return ['its address for good', ...parts].join(', ')
+  return ['its address permanently', ...parts].join(', ')
 }
 
 async function wholeOf(box: Box, who: string): Promise<Whole> {

@@ -23,7 +23,7 @@ export function addImportCommand(program: Command): void {
 async function read(words: string, path: string, options: BoxOptions): Promise<void> {
   const found = await lstat(path).catch(() => undefined)
   if (!found?.isFile() && !found?.isDirectory()) {
-    throw new Failure(found ? `${path} is neither a file nor a directory.` : `There is no ${path}.`, 'no_file', 'path')
+    throw new Failure(found ? `${path} is neither a file nor a directory.` : `${path} does not exist.`, 'no_file', 'path')
   }
   const octets = found.isDirectory() ? zip(filesBelow(path)) : createReadStream(path)
   await withBox(options, (box) =>
@@ -53,7 +53,7 @@ async function* filesBelow(root: string, directory = root): AsyncGenerator<Packa
 const words: [name: string, one: string][] = [
   ['imported', 'e-mails imported'],
   ['sms', 'text messages imported'],
-  ['duplicates', 'there already'],
+  ['duplicates', 'already present'],
   ['too_large', 'too large'],
   ['header_too_large', 'with too large a header'],
   ['unreadable', 'unreadable'],

@@ -11,21 +11,21 @@ const which = 'its id or label'
 export function addKeyCommand(program: Command): void {
   const key = program.command('key').description('API keys, and the keys of the box itself')
   const add = (name: string, words: string): Command => ofBox(key.command(name).description(words))
-  add('list', 'every API key of an account, masked').action(onBox(list))
-  add('create', 'make an API key, and print it this once')
-    .option('--label <label>', 'what it is for', 'unnamed')
-    .option('--scope <scope...>', 'what it may do (default: everything)')
-    .option('--identity <identity>', 'the one identity it is bound to: its id, name or e-mail address')
-    .option('--expires <time>', 'when it ends: an ISO 8601 time such as 2027-01-31T00:00:00Z')
-    .option('--rate-limit <calls>', 'calls a minute; 0 is no limit (default: as the settings say)')
+  add('list', 'list all API keys of an account, masked').action(onBox(list))
+  add('create', 'create an API key, and print it once')
+    .option('--label <label>', 'its purpose', 'unnamed')
+    .option('--scope <scope...>', 'its scopes (default: all)')
+    .option('--identity <identity>', 'bind it to one identity: its id, name or e-mail address')
+    .option('--expires <time>', 'time of expiry: an ISO 8601 time such as 2027-01-31T00:00:00Z')
+    .option('--rate-limit <calls>', 'calls a minute; 0 is no limit (default: from the settings)')
     .action(onBox(create))
-  add('rotate', 'give an API key a new secret, and print it this once')
+  add('rotate', 'rotate the secret of an API key, and print the new one once')
     .argument('<key>', which)
-    .option('--grace <seconds>', 'how long the old secret stays valid', '0')
+    .option('--grace <seconds>', 'time for which the old secret stays valid', '0')
     .action(onBox(rotate))
-  add('revoke', 'let an API key open nothing any more, and end what was made with it')
+  add('revoke', 'revoke an API key, and end what was created with it')
     .argument('<key>', which)
-    .option('--keep', 'what was made with it stays: keys, webhooks, jobs, scheduled e-mails')
+    .option('--keep', 'keep what was created with it: keys, webhooks, jobs, scheduled e-mails')
     .action(onBox(revoke))
   const master = key
     .command('rotate-master')
@@ -34,7 +34,7 @@ export function addKeyCommand(program: Command): void {
   const signing = key
     .command('rotate-signing')
     .description('rotate the key that signs identity tokens and credentials; the box may run')
-    .option('--now', 'replace all keys at once: others may have them. What they signed is void')
+    .option('--now', 'replace all keys because they may have leaked. Everything they signed becomes invalid')
   ofBox(signing).action(onBox(rotateSigning))
 }
 
@@ -67,14 +67,14 @@ async function create(box: Box, { label, scope, identity, expires, rateLimit }: 
     expires_at: expires,
     rate_limit: rateLimit === undefined ? undefined : Number(rateLimit),
   })
-  return [made, `${made.key}\n\nThis is the key ${made.id} (${made.label}), shown this once.`]
+  return [made, `${made.key}\n\nThis is the key ${made.id} (${made.label}), shown only once.`]
 }
 
 async function rotate(box: Box, who: string, { grace }: { grace: string }): Promise<Printed> {
   const { id } = await named(box, who)
   const turned = await box.call<ApiKey & { key: string }>('POST', `/v1/api-keys/${id}/rotate`, { grace_seconds: Number(grace) })
-  const former = Number(grace) === 0 ? 'The one before opens nothing any more.' : `The one before works for ${grace} s more.`
-  return [turned, `${turned.key}\n\nThis is the key ${turned.id} (${turned.label}), shown this once. ${former}`]
+  const former = Number(grace) === 0 ? 'The old secret no longer works.' : `The old secret works for another ${grace} s.`
+  return [turned, `${turned.key}\n\nThis is the key ${turned.id} (${turned.label}), shown only once. ${former}`]
 }
 
 async function revoke(box: Box, who: string, { keep }: { keep?: boolean }): Promise<Printed> {
@@ -83,8 +83,8 @@ async function revoke(box: Box, who: string, { keep }: { keep?: boolean }): Prom
   const ended = Object.entries(revoked.ended)
     .filter(([, count]) => count > 0)
     .map(([what, count]) => `${what.replace('api_keys', 'API keys').replace('_', ' ')}: ${count}`)
-  const words = `The key ${id} (${label}) opens nothing any more.`
-  return [revoked, ended.length === 0 ? words : `${words} With it ended ${ended.join(', ')}.`]
+  const words = `The key ${id} (${label}) was revoked.`
+  return [revoked, ended.length === 0 ? words : `${words} This also ended ${ended.join(', ')}.`]
 }
 
 /** Throws Failure when there is none, or several have this label. */
@@ -93,22 +93,20 @@ async function named(box: Box, who: string): Promise<ApiKey> {
   const found = keys.filter(({ id, label }) => id === who || label === who)
   if (found.length === 1) return found[0]!
   throw found.length === 0
-    ? new Failure(`The account has no key ${who}. Those it has: pillarbox key list`, 'not_found', 'key')
-    : new Failure(`${found.length} keys are labelled ${who}; name one by its id: pillarbox key list`, 'ambiguous', 'key')
+    ? new Failure(`The account has no key ${who}. List the keys: pillarbox key list`, 'not_found', 'key')
+    : new Failure(`${found.length} keys have the label ${who}; specify one by its id: pillarbox key list`, 'ambiguous', 'key')
 }
 
 async function rotateMaster(options: BoxOptions): Promise<void> {
   const rotated = await opened(options, (app) => app.rotateMasterKey())
-  const words = `The master key was changed, and what it seals (${rotated.values} values) was sealed anew.
-The key before is kept in ${rotated.former}: backups from before open with it only.
-Remove it once there are none.`
+  const words = `The master key was replaced, and ${rotated.values} values were re-encrypted. The former key is kept in ${rotated.former}: earlier backups can be opened only with it. Remove it once there are none.`
   say(options, rotated, words)
 }
 
 async function rotateSigning(box: Box, { now = false }: { now?: boolean }): Promise<Printed> {
   const rotated = await box.call<{ kid: string }>('POST', '/v1/signing-keys/rotate', { now })
   const rest = now
-    ? 'All keys were replaced: what they signed verifies no more, elsewhere within five minutes.'
-    : 'What the key before has signed verifies until it expires.'
+    ? 'All keys were replaced: signatures of the former keys are no longer valid, on other servers after at most five minutes.'
+    : 'Signatures of the former key stay valid until they expire.'
   return [rotated, `The key ${rotated.kid} signs from now on. ${rest}`]
 }

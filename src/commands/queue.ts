@@ -12,7 +12,7 @@ export function addQueueCommand(program: Command): void {
     .option('--state <state>', 'open, waiting, running, done, failed or all', 'open')
     .option('--kind <kind>', 'email, email-release, webhook, sms, …')
     .option('--destination <name>', 'a domain, the id of a webhook, …')
-    .option('--limit <count>', 'the most entries', '100')
+    .option('--limit <count>', 'maximum number of entries', '100')
     .action(onBox(list))
   add('summary', 'length and age of the queue by kind and destination').action(onBox(summary))
   add('show', 'one delivery with every attempt').argument('<id>', 'from the list').action(onBox(show))
@@ -66,7 +66,7 @@ async function show(box: Box, id: string): Promise<Printed> {
 
 async function retry(box: Box, id: string): Promise<Printed> {
   const entry = await box.call<QueueEntryWithHistory>('POST', `/v1/queue/${id}/retry`)
-  const when = box.running ? 'Retrying now' : 'It is retried when the box starts'
+  const when = box.running ? 'Retrying now' : 'It will be retried when the box starts'
   return [entry, `${when}.\n\n${formatEntry(entry)}`]
 }
 

@@ -11,10 +11,10 @@ export function addReloadCommand(program: Command): void {
     .description('reload the settings of the running box; invalid ones change nothing, with exit status 1')
   ofBox(reload).action(async (options: BoxOptions) => {
     const box = await runningBox(options)
-    if (!box) throw new Failure('No box runs: it reads its settings when it starts.', 'not_running')
+    if (!box) throw new Failure('The box is not running: it reads its settings when it starts.', 'not_running')
     const { reloaded, restart } = await box.call<Reloaded>('POST', '/v1/reload')
     const lines = [
-      reloaded.length > 0 ? `In effect now: ${reloaded.join(', ')}.` : 'Nothing changed that takes effect without a restart.',
+      reloaded.length > 0 ? `In effect now: ${reloaded.join(', ')}.` : 'No change takes effect without a restart.',
       ...(restart.length > 0 ? [`In effect after a restart: ${restart.join(', ')}.`] : []),
     ]
     say(options, { reloaded, restart }, lines.join('\n'))

@@ -15,7 +15,6 @@ export function addReputationCommand(program: Command): void {
 async function recount(options: BoxOptions): Promise<void> {
   const counted = await opened(options, (app) => app.recountReputations())
   const { identities, corrected } = counted
-  const outcome =
-    corrected === 0 ? 'All was counted right.' : `Of ${corrected} something else was counted before; it is corrected.`
-  say(options, counted, `The log tells something of ${identities} identities. ${outcome}`)
+  const outcome = corrected === 0 ? 'All counts were correct.' : `${corrected} had wrong counts, which were corrected.`
+  say(options, counted, `The log has events of ${identities} identities. ${outcome}`)
 }

@@ -27,24 +27,28 @@ export function addSendCommand(program: Command): void {
     .command('send')
     .description('send a test message as an identity; the box must run')
     .requiredOption('--from <identity>', 'its id, name or e-mail address')
-    .requiredOption('--to <address...>', 'who it goes to')
+    .requiredOption('--to <address...>', 'its recipients')
     .option('--subject <subject>', 'its subject', 'A test of Pillarbox')
-    .option('--text <text>', 'what it says (default: standard input)')
-    .option('--wait [seconds]', `show each step until it is delivered or failed, for ${timeout} s at most unless said`, false)
+    .option('--text <text>', 'its text (default: standard input)')
+    .option(
+      '--wait [seconds]',
+      `show each step until it is delivered or failed, for at most this many seconds (default: ${timeout})`,
+      false,
+    )
   ofBox(send).action(deliver)
 }
 
 async function deliver(options: Options): Promise<void> {
   await withBox(options, async (box) => {
-    if (!box.running) throw new Failure('The box does not run, and would send nothing. Start it: pillarbox serve', 'not_running')
+    if (!box.running) throw new Failure('The box is not running and cannot send. Start it: pillarbox serve', 'not_running')
     const { id } = await identityNamed(box, options.from)
     const body_text = options.text ?? (await typed())
     const at = `/v1/identities/${id}/emails`
     const { subject, to, wait } = options
     const email = await box.call<Email>('POST', at, { to, subject, body_text })
-    if (wait === false) return say(options, email, `${email.id} of ${email.from} was taken for sending.`)
+    if (wait === false) return say(options, email, `${email.id} of ${email.from} was accepted for sending.`)
     const seconds = wait === true ? timeout : Number(wait)
-    if (!(seconds > 0)) throw new Failure(`--wait ${String(wait)} is no number of seconds.`, 'invalid_value', 'wait')
+    if (!(seconds > 0)) throw new Failure(`--wait ${String(wait)} is not a number of seconds.`, 'invalid_value', 'wait')
     const last = await watched(box, `${at}/${email.id}`, seconds, options.json === true ? () => undefined : step)
     if (options.json) say(options, last, '')
     // a script can use the exit status
@@ -69,8 +73,8 @@ async function watched(box: Box, path: string, seconds: number, onDelivery: (one
 }
 
 function step({ recipient, status, response, mx, tls, next_attempt_at }: Delivery): void {
-  const by = mx === null ? '' : ` by ${mx}${tls === null ? ' in the clear' : ` over ${tls}`}`
-  const next = next_attempt_at === null || status === 'queued' ? '' : `; tried again at ${next_attempt_at}`
+  const by = mx === null ? '' : ` by ${mx}${tls === null ? ' without TLS' : ` over ${tls}`}`
+  const next = next_attempt_at === null || status === 'queued' ? '' : `; next attempt at ${next_attempt_at}`
   process.stdout.write(`${recipient}  ${status}${by}${response === null ? '' : `: ${response}`}${next}\n`)
 }
 

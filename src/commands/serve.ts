@@ -24,9 +24,7 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   const owner = foreignOwner(config.data_dir)
   if (owner !== undefined) {
     refuse(
-      new Error(
-        `The box in ${config.data_dir} belongs to the user with the id ${owner}: start it as that user (systemctl start pillarbox).`,
-      ),
+      new Error(`The box in ${config.data_dir} belongs to user id ${owner}: start it as that user (systemctl start pillarbox).`),
     )
   }
   const log = createLog(config.log, standardOutput({ journal: isReadByJournal(process.env['JOURNAL_STREAM']) }))
@@ -51,7 +49,7 @@ function onSignals(app: App, log: Log): void {
     app.stop().then(
       () => process.exit(0),
       (error: unknown) => {
-        log.fatal({ err: error }, 'the stop failed')
+        log.fatal({ err: error }, 'shutdown failed')
         process.exit(1)
       },
     )
@@ -61,7 +59,7 @@ function onSignals(app: App, log: Log): void {
   // the log contains the reason of a refusal
   process.on('SIGHUP', () => void app.reread().catch(() => undefined))
   const crash = (error: unknown): void => {
-    log.fatal({ err: error }, 'a bug: the box stops so that nothing is lost')
+    log.fatal({ err: error }, 'uncaught error: the box stops so that no data is lost')
     if (stopping) process.exit(1)
     stopping = true
     setTimeout(() => process.exit(1), 5000).unref()
@@ -85,8 +83,8 @@ const timeout = 60_000
 const retryInterval = 250
 
 /**
- * Opens a box whose files may be locked for a moment: by a command on a stopped box, or by a box that is stopping. A start at that time
- * waits. Throws at once when a box runs there, and Failure after the timeout.
+ * Opens a box whose files may be locked for a moment: by a command on a stopped box, or by a box that is stopping. A start at that time waits. Throws
+ * immediately if a box runs there, and Failure after the timeout.
  */
 async function inTurn<T>(socket: string | undefined, open: () => Promise<T>, waiting: () => void): Promise<T> {
   const until = performance.now() + timeout
@@ -102,7 +100,7 @@ async function inTurn<T>(socket: string | undefined, open: () => Promise<T>, wai
   }
 }
 
-/** Whether a started box, not only one opened for a command, answers there. */
+/** True if a started box, not only one opened for a command, answers there. */
 function runs(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const call = request(
@@ -135,14 +133,14 @@ export function welcome(app: App, config: Config, key: string, setupLink: string
   const { protocol, hostname } = new URL(app.publicUrl)
   // the URL for browsers
   const secure = protocol === 'https:' || /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)
-  const page = `To look at it in a browser, set your password here (this link is good once, for 24 hours):\n\n${setupLink}\n\n${secure ? '' : 'The page needs https, or localhost, and public_url is neither: set http.tls or put a proxy with TLS in front, and public_url to https.\n\n'}`
+  const page = `To use the web page, set your password here (the link can be used once, within 24 hours):\n\n${setupLink}\n\n${secure ? '' : 'The page requires https, or localhost, and public_url is neither: set http.tls or put a reverse proxy with TLS in front, and public_url to https.\n\n'}`
   return `
 Pillarbox is running.
 
   API   ${app.publicUrl}  (reference at ${app.publicUrl}/docs)
   SMTP  ${smtp}  for ${config.mail.domain}
 
-${config.bootstrap_key === undefined ? 'Your API key, shown this once. Keep it:' : 'Your API key is the bootstrap key you set:'}
+${config.bootstrap_key === undefined ? 'Your API key, shown only once. Store it safely:' : 'Your API key is the bootstrap key you set:'}
 
 export KEY=${config.bootstrap_key === undefined ? `'${key}'` : '"$PILLARBOX_BOOTSTRAP_KEY"'}
 

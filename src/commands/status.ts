@@ -22,12 +22,12 @@ function formatStatus(
   failing: string[],
   running: boolean,
 ): string {
-  const state = !running ? 'does not run' : failing.length > 0 ? `runs, but ${lacking(failing)}` : 'runs'
+  const state = !running ? 'not running' : failing.length > 0 ? `running, but ${lacking(failing)}` : 'runs'
   const since = running ? `, up ${span(uptime)}` : ''
   const heaps = queue.map(
     ({ kind, waiting, running: now, age }) => `${kind}: ${waiting} waiting, ${now} running, oldest ${span(age)}`,
   )
-  const free = disk.free === null ? 'an unknown part' : bytes(disk.free)
+  const free = disk.free === null ? 'an unknown module' : bytes(disk.free)
   const lines = [
     ['Pillarbox', `${version} ${state}${since}`],
     ['identities', String(identities)],
@@ -49,7 +49,7 @@ function formatStatus(
 function lacking(failing: readonly string[]): string {
   const broken = failing.filter((what) => what !== 'space')
   const words = [
-    ...(failing.includes('space') ? ['refuses new data: the disk is nearly full'] : []),
+    ...(failing.includes('space') ? ['rejects new data: the disk is nearly full'] : []),
     ...(broken.length > 0 ? [`failing: ${broken.join(', ')}`] : []),
   ]
   return words.join(', and ')

@@ -36,12 +36,12 @@ export class Draft {
     if (typeof group === 'object' && group !== null) Reflect.deleteProperty(group, path.at(-1) ?? '')
   }
 
-  /** Whether the file writes the path with nothing after its colon. */
+  /** True if the file writes the path with nothing after its colon. */
   blank(path: readonly string[]): boolean {
     return read(this.tree, path) === null && this.#written.blank(path)
   }
 
-  /** Where a person mends it: `file:line:column path`, or the name of a variable or credential. */
+  /** Where to correct it: `file:line:column path`, or the name of a variable or credential. */
   place(path: readonly PropertyKey[], part: 'name' | 'value'): string {
     for (let length = path.length; length > 0; length -= 1) {
       const outside = this.#places.get(spelled(path.slice(0, length)))
@@ -51,7 +51,7 @@ export class Draft {
     return own === '' || this.#besideVariable(path) ? variable(path.map(String)) : `${own} ${spelled(path)}`
   }
 
-  // What is missing beside something a variable gave is best given by a variable too.
+  // A setting required by one from a variable is best set by a variable too.
   #besideVariable(path: readonly PropertyKey[]): boolean {
     const group = `${spelled(path.slice(0, -1))}.`
     return read(this.tree, path) === undefined && [...this.#places.keys()].some((name) => name.startsWith(group))

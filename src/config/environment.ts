@@ -44,7 +44,7 @@ export function readEnvironment(
   return { assignments, problems }
 }
 
-// What is no number or switch stays text, so that the schema says what would be right.
+// Any other value stays text, so that the schema reports what is expected.
 function valueOf({ kind }: Setting, text: string): unknown {
   if (kind === 'number' && /^-?\d{1,15}(?:\.\d+)?$/.test(text.trim())) return Number(text)
   if (kind === 'switch' && /^(?:true|false)$/.test(text.trim())) return text.trim() === 'true'

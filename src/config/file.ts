@@ -15,16 +15,16 @@ import {
 } from 'yaml'
 import { spelled } from './problems.ts'
 
-/** What a YAML file says, and where it says it. */
+/** The values of a YAML file, and their positions. */
 export interface ParsedFile {
   tree: Record<string, unknown>
   /** `file:line:column` of a setting's name or value; of the nearest group around it when it is not written. */
   place(path: readonly PropertyKey[], part: 'name' | 'value'): string
-  /** Whether the path is written with nothing after its colon. */
+  /** True if the path is written with nothing after its colon. */
   blank(path: readonly PropertyKey[]): boolean
 }
 
-/** Reads one YAML 1.2 document whose top is a map; an empty one says nothing. Problems come as `file:line:column …: message`. */
+/** Reads one YAML 1.2 document whose top is a map; an empty one has no values. Problems come as `file:line:column …: message`. */
 export function readYaml(file: string, bytes: Buffer): ParsedFile | { problems: string[] } {
   const unfit = unfitBytes(bytes)
   if (unfit) return { problems: [`${file}${unfit}`] }
@@ -72,7 +72,7 @@ function position(bytes: Buffer, offset: number): string {
   return `:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
 }
 
-// What precedes it is sound, and nothing that contains it is: found by halving.
+// All bytes before it are valid: found by bisection.
 function firstBadByte(bytes: Buffer): number {
   let [sound, bad] = [0, bytes.length]
   while (bad - sound > 1) {

@@ -5,7 +5,7 @@ import { bytes, Group, Size, Whole } from './values.ts'
 const most = 1_000_000_000
 const none = 'no limit'
 
-/** What each account may have and use, unless state.json says otherwise of it. */
+/** The limits of each account, unless state.json overrides them. */
 export const limits = Group({
   identities: Whole(0, most).optional().meta({ description: 'Maximum number of identities', otherwise: none, example: 1000 }),
   domains: Whole(0, most)

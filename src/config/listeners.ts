@@ -61,7 +61,7 @@ function addressesOf({ host = '::' }: Endpoint): string[] {
   return host === 'localhost' ? ['127.0.0.1', '::1'] : [host]
 }
 
-/** Whether listening at the one takes the other; names are only compared as such. */
+/** True if listening at the one takes the other; names are only compared as such. */
 function overlap(one: string, other: string): boolean {
   if (one === other || one === '::') return true
   return one === '0.0.0.0' && isIP(other) === 4

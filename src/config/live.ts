@@ -25,7 +25,7 @@ export const realtime = Group({
     .meta({ description: 'Maximum number of open WebSockets for each account', unit: 'sockets' }),
 })
 
-/** What the box signs. */
+/** Settings of signatures. */
 export const tokens = Group({
   rotate_every: Duration(day, 3650 * day)
     .prefault('90 d')

@@ -62,7 +62,7 @@ async function readConfigFile({ file, env, cwd }: Sources): Promise<ParsedFile |
   }
 }
 
-// `http:` with every line below it commented out says nothing about http.
+// `http:` with every line below it commented out sets nothing.
 function dropBlankSections(section: Section, draft: Draft): void {
   for (const member of section.members) {
     if (!('members' in member)) continue
@@ -88,7 +88,7 @@ function describeIssue(issue: z.core.$ZodIssue, draft: Draft, settings: readonly
   return [`${place}: ${issue.message}${setting?.secret ? '' : `, not ${formatValue(value)}`}`]
 }
 
-/** The part of a path that somebody has written: one value may stand for a list of one. */
+/** The part of a path that is in the file: a single value may replace a list of one. */
 function given(tree: unknown, path: readonly PropertyKey[]): readonly PropertyKey[] {
   const above = path.slice(0, -1)
   const holder = above.length > 0 ? read(tree, above) : tree
@@ -105,7 +105,7 @@ function suggestion(path: readonly PropertyKey[], key: string, settings: readonl
   return meant ? `, did you mean ${meant}?` : ''
 }
 
-// A file is mended from the top down; what has no line comes after it.
+// Problems are listed in the order of the file; those without a line come last.
 function inOrder(problems: string[]): string[] {
   return [...new Set(problems)].toSorted((a, b) => rank(a) - rank(b))
 }

@@ -75,7 +75,7 @@ export const smtp = Group({
     .meta({ description: 'Certificate for STARTTLS; without it a self-signed one is created in <data_dir>/tls' }),
 })
 
-/** What is done with mail. */
+/** Processing of received mail. */
 export const mail = Group({
   domain: MailDomain.prefault('pillarbox.test').meta({ description: 'Domain of new addresses', restart: true }),
   dmarc: Choice(['reject', 'quarantine', 'none']).prefault('reject').meta({

@@ -15,7 +15,7 @@ const shape = Object.fromEntries(
   ]),
 ) as { [module in LogModule]: z.ZodOptional<typeof Level> }
 
-/** What the box says of itself. */
+/** The settings of the log. */
 export const log = Group({
   level: Level.prefault('info').meta({ description: 'Minimum level of log lines' }),
   levels: Named(shape).prefault({}).meta({

@@ -17,7 +17,7 @@ export function spelled(path: readonly PropertyKey[]): string {
   }, '')
 }
 
-/** What was given, short and on one line. */
+/** The given value, short and on one line. */
 export function formatValue(value: unknown): string {
   if (value === null) return 'nothing'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'

@@ -92,7 +92,7 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-// Editors and `echo` end a file with a newline that nobody means as part of the secret.
+// Editors and `echo` end a file with a newline that is not part of the secret.
 async function readSecret(path: string): Promise<string> {
   return (await readFile(path, 'utf8')).replace(/\r?\n$/, '')
 }

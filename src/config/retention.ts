@@ -3,7 +3,7 @@ import { Duration, Group, Text, time, Whole } from './values.ts'
 
 const longest = 36_500 * day
 
-/** How long things are kept. */
+/** The retention of stored data. */
 export const retention = Group({
   trash: Duration(0, longest).prefault('30 d').meta({
     description:

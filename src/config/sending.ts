@@ -88,7 +88,7 @@ interface RelayFields {
   password?: string | undefined
 }
 
-/** What is wrong with settings together. */
+/** Faults of settings in combination. */
 export interface SettingFlaw {
   /** The place in the settings. */
   path: (string | number)[]
@@ -141,7 +141,7 @@ export const submission = Group({
     .meta({ description: 'Delay of the reply to a failed login', unit: time }),
 })
 
-/** What is fetched because a caller named its URL, or a token its issuer. */
+/** Requests to URLs given by callers, and to issuers of tokens. */
 export const fetching = Group({
   allow_networks: List(AddressBlock, 'address blocks')
     .prefault([])

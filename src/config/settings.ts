@@ -8,11 +8,11 @@ export interface Setting {
   /** `PILLARBOX_HTTP__LISTEN` */
   variable: string
   kind: 'text' | 'number' | 'switch' | 'list'
-  /** What it can be, in a few words. */
+  /** The accepted values, in a few words. */
   type: string
   /** The default as one would write it; undefined when there is none. */
   fallback: unknown
-  /** What holds when there is no default, in words. */
+  /** The behaviour without a default, in words. */
   otherwise: string | undefined
   /** Must be written whenever its section is. */
   required: boolean
@@ -63,7 +63,7 @@ export function besidePath(setting: Setting): string[] {
   return [...setting.path.slice(0, -1), `${setting.path.at(-1)}_file`]
 }
 
-/** What a tree holds at a path; undefined when the path leads nowhere. */
+/** The value at a path of a tree; undefined if there is none. */
 export function read(tree: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (node, step) =>

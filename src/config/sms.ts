@@ -75,7 +75,7 @@ export const sms = Group({
     .meta({ description: 'Countries that messages may be sent to; without one, all', example: ['US', 'CA'] }),
   rate_per_identity: Whole(0, 1_000_000)
     .prefault(100)
-    .meta({ description: 'What one identity may send; 0 means no limit', unit: 'messages an hour' }),
+    .meta({ description: 'Sending limit of one identity; 0 means no limit', unit: 'messages an hour' }),
   media_limit: Size(1).prefault('5 MiB').meta({ description: 'Maximum size of one picture or file of a message', unit: bytes }),
   allow_networks: List(AddressBlock, 'address blocks')
     .prefault([])

@@ -15,7 +15,7 @@ export function Named<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? names : 'must be a group of settings') })
 }
 
-/** A check of a group: it has both of these members or neither; `why` says what the missing one is to be. */
+/** A check of a group: it has both of these members or neither; `why` describes the missing one. */
 export function both(one: string, other: string, why: string) {
   return (group: Record<string, unknown>, context: z.core.$RefinementCtx): void => {
     if ((group[one] === undefined) === (group[other] === undefined)) return
@@ -159,7 +159,7 @@ function quantity(units: Record<string, number>, minimum: number, maximum: numbe
   })
 }
 
-/** What is wrong with a text of which more can be said than that it is no such thing. */
+/** The specific fault of an invalid text, if one can be named. */
 class Wrong {
   readonly message: string
 

@@ -27,7 +27,7 @@ export class ByteBuffer {
     return this.#size
   }
 
-  /** Whether there were more bytes than the maximum. */
+  /** True if there were more bytes than the maximum. */
   get over(): boolean {
     return this.#size > this.#max
   }
@@ -109,7 +109,7 @@ const freeChunks = 16_384
 /** Bytes of the body for each further chunk. */
 const bytesPerChunk = 512
 
-/** What exceeds the limit, for the end of a sentence such as "It comes in …". */
+/** The exceeded limit, for the end of a sentence such as "It consists of …". */
 export const tooManyChunksReason = `more than ${freeChunks} chunks of less than ${bytesPerChunk} bytes`
 
 /** Limits the chunks of one body: a chunk costs far more time and memory than a byte does. */

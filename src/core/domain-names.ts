@@ -4,7 +4,7 @@ import { domainToASCII, domainToUnicode } from 'node:url'
 /** Characters of a name as the DNS has it (RFC 1035 2.3.4, less the length octets). */
 const longestName = 253
 
-/** A letter of ASCII, a digit, a hyphen, an underscore, a dot, or what only an internationalized name has. */
+/** A letter of ASCII, a digit, a hyphen, an underscore, a dot, or a character of internationalized names. */
 const written = /^[\w.\u{80}-\u{10ffff}-]+$/u
 const nonAscii = /[^\0-\x7f]/
 /** An LDH label (RFC 5890 2.3.1), or one with underscores: host names have none, and mail comes from names that do. */
@@ -33,7 +33,7 @@ function aLabelOf(text: string): string {
   return ascii.startsWith('xn--') && domainToUnicode(ascii) === text.normalize('NFC').toLowerCase() ? ascii : ''
 }
 
-/** Whether a text is an address literal such as `[192.0.2.1]` (RFC 5321 4.1.3). */
+/** True if a text is an address literal such as `[192.0.2.1]` (RFC 5321 4.1.3). */
 export function isLiteral(domain: string): boolean {
   const inside = /^\[(?:IPv6:)?([^\]]+)\]$/i.exec(domain)?.[1]
   return inside !== undefined && isIP(inside) !== 0

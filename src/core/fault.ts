@@ -55,7 +55,7 @@ export function notFound(what: string): Fault {
   return new Fault('not_found', `No such ${what}.`)
 }
 
-/** 400: a parameter is missing or wrong; the message says what would be right. */
+/** 400: a parameter is missing or wrong; the message states what is expected. */
 export function invalid(param: string, message: string, code?: string): Fault {
   return new Fault('invalid_request', message, code === undefined ? { param } : { param, code })
 }

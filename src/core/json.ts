@@ -63,12 +63,12 @@ export class JsonScan {
     return this.#ends
   }
 
-  /** Whether any string has an escape. */
+  /** True if any string has an escape. */
   get escaped(): boolean {
     return this.#escapes > 0
   }
 
-  /** Whether the text so far ends inside a string. */
+  /** True if the text so far ends inside a string. */
   get isInString(): boolean {
     return this.#inString
   }

@@ -86,7 +86,7 @@ function levelFor(child: Log, { level, levels }: Levels): string {
   return levels?.[part as LogModule] ?? level
 }
 
-/** Whether the journal of systemd reads standard output; `stream` is `$JOURNAL_STREAM`, the device and inode of what it reads (systemd.exec(5)). */
+/** True if the journal of systemd reads standard output; `stream` is `$JOURNAL_STREAM`, the device and inode of what it reads (systemd.exec(5)). */
 export function isReadByJournal(stream: string | undefined): boolean {
   if (!stream) return false
   try {

@@ -52,7 +52,7 @@ const longest = 5
 export class Turns {
   #since = performance.now()
 
-  /** Whether it is time to yield. */
+  /** True if it is time to yield. */
   get due(): boolean {
     return performance.now() - this.#since > longest
   }

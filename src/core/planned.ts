@@ -1,4 +1,4 @@
-/** What a plan can limit: how many of each an account may have, or use in the current period. */
+/** The resources a plan can limit: how many of each an account may have, or use in the current period. */
 export const planned = [
   'identities',
   'domains',

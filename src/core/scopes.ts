@@ -39,7 +39,7 @@ export interface Caller {
   /** The keys with a limit of their own that created this one, nearest first; calls count against their limits too. */
   made_by?: readonly RateOf[]
   /**
-   * When the key, or the secret that was used, expires, in milliseconds since the epoch. What the caller creates ends then too. Infinity for a key
+   * When the key, or the secret that was used, expires, in milliseconds since the epoch. Objects the caller creates end then too. Infinity for a key
    * without expiry, and for a session.
    */
   until: number
@@ -47,7 +47,7 @@ export interface Caller {
   user_agent: string
 }
 
-/** Whether the caller holds any one of these scopes. */
+/** True if the caller holds any one of these scopes. */
 export function may(caller: Pick<Caller, 'scopes'>, anyOf: readonly Scope[]): boolean {
   return anyOf.some((scope) => caller.scopes.has(scope))
 }

@@ -8,7 +8,7 @@ export interface ServiceUnit {
   files: string[]
   /** A name, or an id in digits; undefined for root. */
   user: string | undefined
-  /** Whether it may listen at ports below 1024 under any user. */
+  /** True if it may listen at ports below 1024 under any user. */
   lowPorts: boolean
   /** The file passed as the credential `master.key`. */
   masterKey: string | undefined

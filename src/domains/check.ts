@@ -3,10 +3,10 @@ import type { DnsRecord } from './model.ts'
 import { keyOf, type WantedRecord } from './records.ts'
 import { type CheckContext, type Judged, Unanswered } from './verdict.ts'
 
-/** The last result for a record, with the value that was checked: it says nothing about another value. */
+/** The last result for a record, with the value that was checked: it does not apply to another value. */
 export interface Finding extends Judged {
   value: string
-  /** Whether the last check got no answer, so that this result is older. */
+  /** True if the last check got no answer, so that this result is older. */
   unanswered?: true
   /** When the DNS last answered; absent in results of earlier versions. */
   seen_at?: string

@@ -61,12 +61,12 @@ export class Domains {
     for (const row of await database.all<DomainRow>(sql`SELECT * FROM domains WHERE receives = 1`)) this.know(row)
   }
 
-  /** Whether mail for this domain (lower-case A-labels) is accepted: it was verified once, or is the box's own. */
+  /** True if mail for this domain (lower-case A-labels) is accepted: it was verified once, or is the box's own. */
   receives(domain: string): boolean {
     return this.#known.has(domain)
   }
 
-  /** Whether identities of the account may have addresses in the domain (lower-case A-labels). */
+  /** True if identities of the account may have addresses in the domain (lower-case A-labels). */
   mayUse(accountId: string, domain: string): boolean {
     const known = this.#known.get(domain)
     return known !== undefined && (known.is_default === 1 || (known.account_id === accountId && known.status === 'verified'))

@@ -10,7 +10,7 @@ export interface DomainSettings {
   /** The target of `mta-sts.` of a domain: the host of the API. */
   policy_host: string
   mta_sts: 'none' | 'testing' | 'enforce'
-  /** Whether mail is sent from the box's own addresses, which SPF must allow. */
+  /** True if mail is sent from the box's own addresses, which SPF must allow. */
   direct: boolean
   ipv6: boolean
   dns: DnsSettings

@@ -17,7 +17,7 @@ export interface RecordStatus extends DnsRecord {
 /** The status of a domain of any account. */
 export interface DomainStatusReport {
   name: string
-  /** Whether its mail is accepted. */
+  /** True if its mail is accepted. */
   receives: boolean
   records: RecordStatus[]
 }

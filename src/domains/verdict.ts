@@ -36,10 +36,7 @@ export function missing(reason: string): Judged {
   return { status: 'missing', found: [], reason }
 }
 
-/**
- * For records that must exist exactly once: selects the only text of this kind; two are as wrong as none. `fault` says what is wrong with
- * it.
- */
+/** For records that must exist exactly once: selects the only text of this kind; two are as wrong as none. `fault` returns its fault. */
 export function only(
   values: string[],
   kind: RegExp,

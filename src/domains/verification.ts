@@ -109,7 +109,7 @@ export class Verification {
     }
   }
 
-  /** Checks all domains, as many as one run of the job allows, but not again within some seconds: callers choose how often they ask. */
+  /** Checks all domains, as many as one run of the job allows, but not again within some seconds: callers choose the frequency. */
   async recheckAll(): Promise<void> {
     const { database, clock } = this.#deps
     if (Math.abs(clock.now() - this.#lookedAgain) < recheckPause) return

@@ -42,7 +42,7 @@ export class Follower {
   readonly #types: ReadonlySet<string> | undefined
   #stopped = false
   #awake = true
-  /** Whether all relevant events so far are read. */
+  /** True if all relevant events so far are read. */
   #idle = false
   #failures = 0
   /** The bookmark on disk; undefined when unknown. */

@@ -20,7 +20,7 @@ export interface NewEvent<Data> {
   annotation?: string | null
   /** Bytes of `data` that do not count against the storage quota of the account, as they are few or counted elsewhere; 1 KiB by default. */
   uncounted?: number
-  /** Whether the quota is enforced, as a caller chose the size: throws Fault forbidden, code `plan_limit_reached`, when it is exceeded. */
+  /** True if the quota is enforced, as a caller chose the size: throws Fault forbidden, code `plan_limit_reached`, when it is exceeded. */
   refusable?: boolean
 }
 
@@ -211,7 +211,7 @@ export class EventLog {
 
   /** Events of one identity, newest first unless `ascending`, as many as fit into one response, skipping the first `offset`. */
   async list(query: EventQuery, limit: number, offset = 0): Promise<{ events: Event[]; has_more: boolean }> {
-    // sizes are read first: the events may be too large to be read at once
+    // sizes are read first: the events may be too large to be read together
     const octets = sql`octet_length(data) + coalesce((SELECT size FROM blobs WHERE blobs.id = events.blob_id), 0) AS octets`
     const listed = { ...rowsOf(query), columns: sql`seq, ${octets}` }
     const heads = await readRows<{ seq: number; octets: number }>(this.#database, listed, limit + 1, offset)

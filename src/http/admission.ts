@@ -54,7 +54,7 @@ interface Authenticators {
   origins: () => readonly string[]
   /** The account of the operator. */
   operator: string
-  /** Whether there is such an account. */
+  /** True if there is such an account. */
   exists: (accountId: string) => boolean
 }
 /**
@@ -129,7 +129,7 @@ export class Admission {
     if (!(await this.#identify(request))) throw noLongerAdmitted(caller)
   }
 
-  /** Calls by the control socket have all scopes: whoever can open it can read the whole data directory. */
+  /** Calls by the control socket have all scopes: a process that can open it can read the whole data directory. */
   #admitOperator(request: AdmissionRequest, account = this.#authenticators.operator): AdmissionResult {
     const caller = { ...anonymous(request), ip: 'local' }
     if (!this.#authenticators.exists(account)) return { caller, fault: notFound('account'), rateLimit: undefined }
@@ -175,7 +175,7 @@ export class Admission {
     const { document_rate_limit: documents, sign_in_rate_limit: signIns } = this.#limits
     if (rate === 'document') return anonymousResult(request, undefined, takeFrom(this.#documents, address, documents))
     if (rate === 'callback') return anonymousResult(request, undefined, takeFrom(this.#callbacks, address, callbackRate))
-    // another site must not sign its visitors in, nor use up their attempts
+    // another site must not sign its users in, nor use up their attempts
     const crossSite = rate === 'sign-in' ? this.#crossSite(request, route) : undefined
     if (rate === 'sign-in' && !crossSite) return anonymousResult(request, undefined, takeFrom(this.#signIns, address, signIns))
     return this.#admitAnonymous(request, crossSite)

@@ -124,7 +124,7 @@ function endWithAnswer({ req: { socket }, res }: Context): void {
 export function disconnectUnread(request: IncomingMessage, response: ServerResponse): void {
   const hangUp = (): void => void (request.complete || request.socket.destroy())
   const chunks = new Chunks()
-  // before the answer has gone: from then on Node.js would drop the rest by itself, however many chunks it comes in
+  // before the response is sent: from then on Node.js would discard the rest, in any number of chunks
   response.once('prefinish', () => {
     if (request.complete) return
     request.on('data', (piece: Buffer) => void (chunks.add(piece) || request.socket.destroy()))

@@ -1,7 +1,7 @@
 import { trimBothEnds } from '../core/text.ts'
 import type { SessionCookie } from './route.ts'
 
-/** Whether requests from other sites carry the cookie: never, when a link is followed, or always. */
+/** True if requests from other sites carry the cookie: never, when a link is followed, or always. */
 export type SameSite = 'strict' | 'lax' | 'none'
 
 /**
@@ -25,14 +25,14 @@ export function readCookie(header: string | undefined, origin: string): string |
   const name = `${cookieName(origin)}=`
   const found = header
     .split(';')
-    // no other white space: browsers take names that begin with any from neighbouring hosts, whatever follows (RFC 6265bis 5.7)
+    // no other white space: browsers accept names that start with any from sibling hosts, whatever follows (RFC 6265bis 5.7)
     .map((pair) => trimBothEnds(pair, ' \t'))
     .filter((pair) => pair.startsWith(name))
   const value = found.length === 1 ? found[0]!.slice(name.length) : ''
   return /^[\w-]{1,200}$/.test(value) ? value : undefined
 }
 
-/** Whether the cookie must not travel in the clear: anywhere but on the machine itself (`localhost`: RFC 6761 6.3). */
+/** True if the cookie must not travel in the clear: anywhere but on the machine itself (`localhost`: RFC 6761 6.3). */
 function isSecure(origin: string): boolean {
   return !/^http:\/\/(?:(?:[^/]+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(origin)
 }

@@ -21,7 +21,7 @@ export function ranged(download: Download, range: string | undefined, ifRange: s
   return { status: 206, type, body: bytes.subarray(wanted.first, wanted.last + 1), headers }
 }
 
-/** `If-Range` asks for the whole when it is no longer the same (RFC 9110 13.1.5). */
+/** `If-Range` requests the whole if it has changed (RFC 9110 13.1.5). */
 function holds(ifRange: string | undefined, headers: Record<string, string>): boolean {
   return ifRange === undefined || (ifRange === headers.ETag && !ifRange.startsWith('W/')) || ifRange === headers['Last-Modified']
 }

@@ -40,7 +40,7 @@ export interface KeptAnswer {
   body: string
 }
 
-/** What a handler stored to answer repetitions from, instead of the response. */
+/** Data stored by a handler to answer repetitions from, instead of the response. */
 export interface Memo {
   memo: string
 }
@@ -277,7 +277,7 @@ export function readIdempotencyKey(header: string): string {
   return header
 }
 
-/** Whether the response is not stored: after a 5xx or a rate limit the same key may be used again. */
+/** True if the response is not stored: after a 5xx or a rate limit the same key may be used again. */
 export function releases(error: unknown): boolean {
   return !(error instanceof Fault) || error.type === 'internal_error' || error.type === 'rate_limited'
 }

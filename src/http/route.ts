@@ -114,9 +114,9 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   secret?: boolean
   /** GET has side effects (charges, records, uses up), so HEAD, which the router treats as GET, is refused. */
   effect?: true
-  /** Whether `Idempotency-Key` is supported; by default on every POST that needs a key. */
+  /** True if `Idempotency-Key` is supported; by default on every POST that needs a key. */
   idempotent?: boolean
-  /** Whether a full disk refuses it; by default every POST and PATCH. */
+  /** True if a full disk refuses it; by default every POST and PATCH. */
   stores?: boolean
   /** Largest request body in bytes; 1 MiB with a key and 64 KiB without by default. */
   limit?: number
@@ -185,7 +185,7 @@ export function routePaths(routes: readonly AnyRoute[]): RoutePath[] {
     .toSorted((one, other) => rank(one.path).localeCompare(rank(other.path), 'en'))
 }
 
-/** Whether `Idempotency-Key` is supported on this route. */
+/** True if `Idempotency-Key` is supported on this route. */
 export function isIdempotent({ idempotent, method, scope, download, upload }: AnyRoute): boolean {
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
 }
@@ -214,7 +214,7 @@ export function readersOf({
   return { scopes: writing.map((one) => one.replace(/write$/, 'read') as Scope), fields: [...receipt, ...shown] }
 }
 
-/** Whether a full disk refuses it. DELETE frees space, and a sign-in may precede one: both are allowed as long as the disk can take them, as are calls that cancel or stop something. */
+/** True if a full disk refuses it. DELETE frees space, and a sign-in may precede one: both are allowed as long as the disk can take them, as are calls that cancel or stop something. */
 export function stores({ method, rate, stores: declared }: Pick<AnyRoute, 'method' | 'rate' | 'stores'>): boolean {
   return declared ?? ((method === 'POST' && rate !== 'sign-in') || method === 'PATCH')
 }

@@ -18,7 +18,7 @@ export interface ApiSettings extends RateLimits {
   cors_origins: readonly string[]
   /** The token for `/metrics` on the port of the API; undefined: not served. */
   metrics_token: string | undefined
-  /** Whether requests from other sites carry the session cookie. */
+  /** True if requests from other sites carry the session cookie. */
   session_same_site: SameSite
   /** Headers of every response. */
   headers: Readonly<Record<string, string>>
@@ -35,11 +35,11 @@ export interface ApiDeps extends MonitoringDeps {
   database: Database
   idempotency: Idempotency
   log: Log
-  /** Whether the disk has space; while it has none, POST and PATCH are refused before their body is read. */
+  /** True if the disk has space; while it has none, POST and PATCH are refused before their body is read. */
   hasSpace: () => boolean
   /** The account of the box's operator. */
   operator: string
-  /** Whether there is such an account. */
+  /** True if there is such an account. */
   exists: (accountId: string) => boolean
   version: string
   public_url: string

@@ -38,7 +38,7 @@ export function notForYou(address: string, param: string): Fault {
   return conflict(`${address} is reserved for the operator.`, { param })
 }
 
-/** Fault conflict that says why an address cannot be assigned. */
+/** Fault conflict with the reason why an address cannot be assigned. */
 export async function notFree(reader: Reader, address: string, param: string): Promise<Fault> {
   const alias = await reader.get(sql`SELECT 1 FROM aliases WHERE address = ${address}`)
   return conflict(`${address} is taken; ${alias ? 'it is an alias' : 'an address is never reused'}.`, { param })

@@ -278,7 +278,7 @@ export class Identities {
     }
   }
 
-  /** Whether an address is a role name: at the box's own domain these belong to the operator's account, and some can never be assigned. */
+  /** True if an address is a role name: at the box's own domain these belong to the operator's account, and some can never be assigned. */
   #isReserved(address: string, accountId: string): boolean {
     const at = address.lastIndexOf('@')
     const local = address.slice(0, at)
@@ -321,7 +321,7 @@ export class Identities {
   }
 }
 
-/** Whether a key may access this identity; one bound to another identity answers 404. */
+/** True if a key may access this identity; one bound to another identity answers 404. */
 export function mayName(caller: Visibility, id: string): boolean {
   return caller.identity_id === null || caller.identity_id === id
 }

@@ -26,7 +26,7 @@ const roles =
 
 const folded = new Set([...roles, ...silent, ...boxNames].map(fold))
 
-/** Whether a name represents its domain, also with dots, hyphens or underscores in it: `ad-min`, `no.reply`. */
+/** True if a name represents its domain, also with dots, hyphens or underscores in it: `ad-min`, `no.reply`. */
 export function isRoleName(name: string): boolean {
   return folded.has(fold(name))
 }

@@ -49,22 +49,22 @@ export class Journal {
     this.#removeUser = removeUser
   }
 
-  /** Whether an unfinished set-up exists here. Throws a sentence when it is running, or belongs to another user. */
+  /** True if an unfinished set-up exists here. Throws a sentence when it is running, or belongs to another user. */
   get unfinished(): boolean {
     if (!existsSync(this.file)) return false
     const text = readFileSync(this.file, 'utf8')
     if (text.trimEnd().endsWith(last)) return false
     if (lstatSync(this.file).uid !== process.getuid?.()) {
-      throw new Error(`${this.file} tells of a set-up by another user that was not finished: remove what it names, and it.`)
+      throw new Error(`${this.file} records an unfinished set-up by another user: remove the files it lists, then the file.`)
     }
     const holder = this.#holder(text)
     if (holder > 0 && holder !== process.pid && runs(holder)) {
-      throw new Error(`Process ${holder} sets a box up here right now. If it does something else by now, remove ${this.file}.`)
+      throw new Error(`Process ${holder} is setting up a box here. If that process is a different program, remove ${this.file}.`)
     }
     return true
   }
 
-  /** Whether another process than the interrupted set-up has opened the box in this data directory. */
+  /** True if another process than the interrupted set-up has opened the box in this data directory. */
   used(data: string): boolean {
     const opened = join(data, 'lock.pid')
     if (!existsSync(opened)) return false
@@ -81,7 +81,7 @@ export class Journal {
       this.#folders.add(folder)
     }
     writeFileSync(this.file, '', { flag: 'wx', mode: 0o600 })
-    const lines = [`begun by process ${process.pid}`, ...(this.#waiting ?? [])]
+    const lines = [`started by process ${process.pid}`, ...(this.#waiting ?? [])]
     this.#waiting = undefined
     for (const line of lines) this.#write(line)
     for (const folder of missing) this.#made('folder', folder)
@@ -94,7 +94,7 @@ export class Journal {
   /** Creates a file and its parent directories. Throws when the file exists. */
   put(path: string, text: string, mode: number): void {
     for (const folder of foldersTo(path)) this.folder(folder, 0o755)
-    if (existsSync(path)) throw new Error(`${path} is there already.`)
+    if (existsSync(path)) throw new Error(`${path} exists already.`)
     this.#made('file', path)
     writeFileSync(path, text, { flag: 'wx', mode })
     chmodSync(path, mode)

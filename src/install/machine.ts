@@ -57,7 +57,7 @@ function addresses({ addresses: own }: MachineOptions): Finding {
   if (reachable.length > 0)
     return { subject: 'addresses', good: true, text: `Its interfaces have the public addresses ${reachable.join(', ')}.` }
   const has = own.length === 0 ? 'no address at all' : `only ${own.join(', ')}`
-  const text = `No interface has a public address (${has}): the machine is behind NAT, and port 25 (and 443, 80) must be led to it.`
+  const text = `No interface has a public address (${has}): the machine is behind NAT, and port 25 (and 443, 80) must be forwarded to it.`
   return { subject: 'addresses', good: false, text }
 }
 
@@ -68,49 +68,48 @@ async function hostname({ hostname: name, addresses: own }: MachineOptions, reso
   const strange = found.filter((address) => !own.includes(address))
   if (found.length === 0) {
     const unanswered = [four, six].some((answer) => !Array.isArray(answer) && !['ENOTFOUND', 'ENODATA'].includes(answer))
-    if (unanswered) return finding(subject, false, `The DNS could not be asked about ${name}.`)
+    if (unanswered) return finding(subject, false, `The DNS lookup of ${name} failed.`)
     return finding(subject, false, `${name} has no address in the DNS yet: publish the records below.`)
   }
-  if (strange.length === 0) return finding(subject, true, `${name} leads here (${found.join(', ')}).`)
+  if (strange.length === 0) return finding(subject, true, `${name} points here (${found.join(', ')}).`)
   return finding(
     subject,
     false,
-    `${name} leads to ${strange.join(', ')}, which no interface of this machine has: right only behind NAT.`,
+    `${name} points to ${strange.join(', ')}, which no interface of this machine has: correct only behind NAT.`,
   )
 }
 
 async function pointer(address: string, { hostname: name }: MachineOptions, resolver: Resolver): Promise<Finding> {
   const subject = 'ptr'
   const names = await resolver.reverse(address).catch(failure)
-  const where = 'who rents out the address sets it (PTR, "reverse DNS"), and large receivers refuse mail without it'
+  const where = 'the provider of the address sets it (PTR, "reverse DNS"), and large receivers reject mail without it'
   if (!Array.isArray(names)) {
-    if (!['ENOTFOUND', 'ENODATA'].includes(names))
-      return finding(subject, false, `The DNS could not be asked for the name of ${address}.`)
-    return finding(subject, false, `${address} has no name: it should be ${name}; ${where}.`)
+    if (!['ENOTFOUND', 'ENODATA'].includes(names)) return finding(subject, false, `The reverse DNS lookup of ${address} failed.`)
+    return finding(subject, false, `${address} has no reverse DNS: it should be ${name}; ${where}.`)
   }
-  if (names.some((one) => one.toLowerCase() === name)) return finding(subject, true, `${address} is named ${name}.`)
-  return finding(subject, false, `${address} is named ${names.join(', ')}, it should be ${name}; ${where}.`)
+  if (names.some((one) => one.toLowerCase() === name)) return finding(subject, true, `The reverse DNS of ${address} is ${name}.`)
+  return finding(subject, false, `The reverse DNS of ${address} is ${names.join(', ')}, it should be ${name}; ${where}.`)
 }
 
 async function portOut(domain: string, port: number, resolver: Resolver): Promise<Finding> {
   const subject = 'port_25_out'
   const servers = await resolver.resolveMx(domain).catch(failure)
   if (!Array.isArray(servers))
-    return finding(subject, false, `Whether port 25 leads out could not be seen: the DNS names no mail server of ${domain}.`)
+    return finding(subject, false, `Outgoing port 25 could not be checked: no mail server of ${domain} was found in the DNS.`)
   const best = servers.toSorted((one, other) => one.priority - other.priority).slice(0, 2)
   for (const { exchange } of best) {
     const [address] = await resolver.resolve4(exchange).catch(() => [])
-    if (address && (await greets(address, port))) return finding(subject, true, `Port 25 leads out: ${exchange} answered.`)
+    if (address && (await greets(address, port))) return finding(subject, true, `Outgoing port 25 is open: ${exchange} answered.`)
   }
   return finding(
     subject,
     false,
-    `Port 25 does not lead out (no mail server of ${domain} answered): many providers close it until they are asked. ` +
-      'Until then mail can be sent through a relay (outbound.mode: relay), and comes in all the same.',
+    `Outgoing port 25 is closed (no mail server of ${domain} answered): many providers open it only on request. ` +
+      'Until then mail can be sent through a relay (outbound.mode: relay); receiving is not affected.',
   )
 }
 
-/** Whether a mail server greets at the port. */
+/** True if a mail server greets at the port. */
 function greets(address: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port, timeout: timeout })
@@ -150,13 +149,13 @@ function mailPort(program: string | undefined): Finding {
   return {
     subject: 'port_25_in',
     good: false,
-    text: `${name} has port 25 of this machine: ${remedy}, or give the box another address.`,
+    text: `${name} uses port 25 of this machine: ${remedy}, or assign the box another address.`,
   }
 }
 
 function webServer(program: string): Finding {
   const name = program || 'A web server'
-  const text = `${name} has the web ports of this machine: let it pass the API on, as docs/install.md shows (--behind-proxy).`
+  const text = `${name} uses the web ports of this machine: configure it as a reverse proxy for the API, see docs/install.md (--behind-proxy).`
   return { subject: 'web_server', good: false, text }
 }
 

@@ -12,38 +12,35 @@ export function refusal(places: Places, unitFiles: readonly string[]): Refusal |
   const { data, keys, config } = places
   for (const folder of [data, keys]) {
     if (existsSync(folder) && !lstatSync(folder).isDirectory())
-      return no('not_a_directory', `${folder} is there and is no directory.`)
+      return no('not_a_directory', `${folder} exists and is not a directory.`)
   }
   if (existsSync(join(data, 'state.json')) || existsSync(join(data, 'pillarbox.db'))) {
-    return no('box_exists', `There is a box in ${data} already. Nothing was changed; give --data for another one.`)
+    return no('box_exists', `There is a box in ${data} already. Nothing was changed; use --data for another one.`)
   }
   if (existsSync(config)) {
-    return no(
-      'config_exists',
-      `${config} is there already. Nothing was changed; move it away, or give --config for another file.`,
-    )
+    return no('config_exists', `${config} exists already. Nothing was changed; move it away, or use --config for another file.`)
   }
   const strange = entries(data)
   if (strange.length > 0) {
     const some = strange.slice(0, 3).join(', ')
     return no(
       'not_empty',
-      `${data} is not empty (${some}${strange.length > 3 ? ', …' : ''}). Nothing was changed; give --data for another one.`,
+      `${data} is not empty (${some}${strange.length > 3 ? ', …' : ''}). Nothing was changed; use --data for another one.`,
     )
   }
   if (entries(keys).length > 0) {
     return no(
       'keys_exist',
-      `${keys} holds the keys of an earlier box, whose backups may need them. Nothing was changed; move it away.`,
+      `${keys} contains the keys of an earlier box, whose backups may need them. Nothing was changed; move it away.`,
     )
   }
   if (places.packaged === true) return undefined
   const unit = unitFiles.find((file) => existsSync(file))
   if (unit !== undefined) {
-    return no('unit_exists', `${unit} is there already. Nothing was changed; remove it, or give --units for another directory.`)
+    return no('unit_exists', `${unit} exists already. Nothing was changed; remove it, or use --units for another directory.`)
   }
   if (places.command !== undefined && existsSync(places.command)) {
-    return no('command_exists', `${places.command} is there already. Nothing was changed; move it away.`)
+    return no('command_exists', `${places.command} exists already. Nothing was changed; move it away.`)
   }
   return undefined
 }

@@ -27,10 +27,12 @@ export function makeUser(sysusers: string): Owner {
     const words = ['--system', '--user-group', '--no-create-home', '--home-dir', home, '--shell', nologin, serviceUser]
     execFileSync('useradd', words, { stdio: 'pipe' })
   } else {
-    throw new Error(`There is no systemd-sysusers and no useradd to make the user ${serviceUser} with: make it, and try again.`)
+    throw new Error(
+      `Neither systemd-sysusers nor useradd is installed to create the user ${serviceUser}: create it, and try again.`,
+    )
   }
   const made = findUser()
-  if (!made) throw new Error(`The user ${serviceUser} was made but is not in /etc/passwd.`)
+  if (!made) throw new Error(`The user ${serviceUser} was created but is not in /etc/passwd.`)
   return made
 }
 

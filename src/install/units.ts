@@ -50,7 +50,7 @@ function sample(name: string): string {
   return readFileSync(join(program, 'systemd', name), 'utf8')
 }
 
-/** Whether unit files can contain these paths unescaped: systemd splits at spaces, and interprets backslashes and quotes. */
+/** True if unit files can contain these paths unescaped: systemd splits at spaces, and interprets backslashes and quotes. */
 export function nameable({ data, keys, config }: Places): boolean {
   return [data, keys, config, program].every((path) => /^[\w./@+:~%,=-]+$/.test(path))
 }

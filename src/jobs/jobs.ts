@@ -21,7 +21,7 @@ export interface JobRequest {
   identity_id?: string
   /** The scopes needed to see it, besides belonging to the account. */
   scopes?: readonly Scope[]
-  /** Whether only one of a kind runs in the whole box (the default) or in each account. */
+  /** True if only one of a kind runs in the whole box (the default) or in each account. */
   each?: 'box' | 'account'
 }
 
@@ -188,12 +188,12 @@ export class Jobs {
     return row!.n
   }
 
-  /** Whether there is such a job, in any account. */
+  /** True if there is such a job, in any account. */
   async knows(id: string): Promise<boolean> {
     return (await this.#database.get(sql`SELECT 1 FROM jobs WHERE id = ${id}`)) !== undefined
   }
 
-  /** Whether it is running in this process. */
+  /** True if it is running in this process. */
   runs(id: string): boolean {
     return this.#running.has(id)
   }

@@ -207,7 +207,7 @@ export function duplicateCandidates(identityId: string, { raw, examined, state }
     ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE (blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}${sent}) ORDER BY near.seq`
 }
 
-/** What was still to be sent when the archive was made will not be. */
+/** Messages that were not sent yet when the archive was created are not sent. */
 function finalStatus(status: Email['status'] | undefined): Email['status'] {
   if (status === undefined) return 'sent'
   return (['sent', 'delivered', 'bounced', 'failed'] as Email['status'][]).includes(status) ? status : 'cancelled'

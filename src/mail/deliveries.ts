@@ -12,6 +12,8 @@ export interface RecipientRow extends Omit<Delivery, 'recipient'> {
   bounced_at: string | null
   complained_at: string | null
   delivery_id: string | null
+  /** 1: it only waits for its identity, which is suspended. */
+  suspended: number
 }
 
 /** The result of an attempt, as stored by the queue. */

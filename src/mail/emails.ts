@@ -146,7 +146,7 @@ export class Emails {
     return new Map(rows.map(({ seq }, index) => [seq, emails[index]!]))
   }
 
-  /** Whether the message still exists. */
+  /** True if the message still exists. */
   async exists(id: string): Promise<boolean> {
     return (await this.#database.get(sql`SELECT 1 FROM emails WHERE id = ${id}`)) !== undefined
   }

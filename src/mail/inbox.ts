@@ -27,7 +27,7 @@ import { internalVerdict } from '../mailauth/unchecked.ts'
 export interface InboxSettings {
   hostname: string
   domain: string
-  /** Whether a DNS failure in the DMARC check defers the message (451). */
+  /** True if a DNS failure in the DMARC check defers the message (451). */
   strict_temperror: boolean
 }
 
@@ -175,7 +175,7 @@ export class Inbox implements DeliveryTarget {
       : { operator: false, owner }
   }
 
-  /** Whether mail for a role name of the box (RFC 2142) goes to the operator: unless an identity has that address. */
+  /** True if mail for a role name of the box (RFC 2142) goes to the operator: unless an identity has that address. */
   #isOperators({ local, domain }: Pick<ParsedAddress, 'local' | 'domain'>, owner: IdentityRow | undefined): boolean {
     return domain === this.#settings.domain && receivingRoles.has(local) && (!owner || owner.status === 'deleted')
   }
@@ -254,7 +254,7 @@ export class Inbox implements DeliveryTarget {
     return email.id
   }
 
-  /** Whether all recipients are system addresses: reports on reports would never end. */
+  /** True if all recipients are system addresses: reports on reports would never end. */
   #isForHandlers({ recipients }: Envelope): boolean {
     const boxes = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
     return boxes.every((box) => this.#handlers.some((handler) => handler.classify(box) !== 'unknown'))

@@ -67,7 +67,7 @@ export const Authentication = z
 export type Authentication = z.output<typeof Authentication>
 
 /**
- * Whether the DMARC pass also covers a header field (name in lower case). With aligned SPF, or for internal mail, it covers every field; with
+ * True if the DMARC pass also covers a header field (name in lower case). With aligned SPF, or for internal mail, it covers every field; with
  * aligned DKIM only, it covers the signed fields.
  */
 export function isVouchedFor({ dmarc, dkim }: Authentication, field: string): boolean {
@@ -89,7 +89,7 @@ export interface Envelope {
   recipients: string[]
   smtputf8: boolean
   eight_bit: boolean
-  /** False when the client said HELO, not EHLO. */
+  /** False if the client sent HELO, not EHLO. */
   esmtp?: boolean
   tls: { version: string; cipher: string } | null
   /** The id in our Received field and in the 250 reply. */

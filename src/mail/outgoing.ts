@@ -35,11 +35,9 @@ export interface OutgoingMessage {
 export interface StoredMessage {
   email: Email
   recipients: RecipientRow[]
-  /** Appends an event of this type, in the same transaction. */
-  tell(type: EventType<Email>): Promise<void>
 }
 
-/** What a courier needs to deliver a message to one recipient. */
+/** The data a courier needs to deliver a message to one recipient. */
 export interface QueuedEmail {
   recipient: RecipientRow
   email: StoredEmail
@@ -59,8 +57,8 @@ export class OutgoingEmails {
     this.#store = deps.store
   }
 
-  /** Stores a message with a row for each recipient, queued or scheduled. */
-  async insert(tx: Transaction, message: OutgoingMessage): Promise<StoredMessage> {
+  /** Stores a message with a row for each recipient, queued or scheduled, and appends an event of this type. */
+  async insert(tx: Transaction, message: OutgoingMessage, event: EventType<Email>): Promise<StoredMessage> {
     const { owner, from, raw, examined, trace, send_at } = message
     const at = iso(this.#clock.now())
     const content = await this.#store.insertContent(tx, raw, examined)
@@ -85,11 +83,8 @@ export class OutgoingEmails {
     }
     const kept = { ...email, deliveries: recipients.map(deliveryOf) }
     const { account_id } = owner
-    return {
-      email: kept,
-      recipients,
-      tell: (type) => this.#store.appendEvent(tx, type, { account_id, body_id: content.body_id, email: kept }, {}),
-    }
+    await this.#store.appendEvent(tx, event, { account_id, body_id: content.body_id, email: kept }, {})
+    return { email: kept, recipients }
   }
 
   /** The state of the delivery to one recipient; undefined when the message was deleted. */
@@ -144,13 +139,13 @@ export class OutgoingEmails {
       sql`UPDATE email_recipients SET status = ${row.status}, smtp_code = ${row.smtp_code}, enhanced_code = ${row.enhanced_code},
         response = ${row.response}, mx = ${row.mx}, tls = ${row.tls}, attempts = ${row.attempts}, next_attempt_at = ${row.next_attempt_at},
         delivered_at = ${row.delivered_at}, bounced_at = ${row.bounced_at}, complained_at = ${row.complained_at},
-        delivery_id = ${row.delivery_id} WHERE seq = ${row.seq}`,
+        delivery_id = ${row.delivery_id}, suspended = ${row.suspended} WHERE seq = ${row.seq}`,
     )
     if (row.status !== before.status) await this.#updateStatus(tx, row.email_id)
     return deliveryOf(row)
   }
 
-  /** Whether this recipient is outside of the sending account. */
+  /** True if this recipient is outside of the sending account. */
   async isExternalRecipient(reader: Reader, { email_id, address }: RecipientRow): Promise<boolean> {
     const sender = await reader.get<{ account_id: string }>(
       sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}`,

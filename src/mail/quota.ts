@@ -121,7 +121,7 @@ export function requireQuota(owners: Recipient[], size: number): void {
   if (!fitting.some(({ owner, available }) => accounts.get(owner.account_id)! <= available)) throw accountFull()
 }
 
-/** Whether an error means that a mailbox or account is full. */
+/** True if an error means that a mailbox or account is full. */
 export function isFull(error: unknown): boolean {
   return error instanceof Refusal && error.code === 452
 }

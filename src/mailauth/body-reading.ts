@@ -1,9 +1,9 @@
 import { firstValue, headEnd, type HeaderField } from '../message/headers.ts'
 
 /**
- * Checks the fields that determine how the body is decoded (RFC 2045 3, RFC 2183) and that a signature does not cover. Returns why they may have
- * been changed, or null when they match the signed body. `isSigned` tells whether the signature covers all instances of a field. A body of one
- * text is compared up to 1 MiB.
+ * Checks the fields that determine how the body is decoded (RFC 2045 3, RFC 2183) and that a signature does not cover. Returns why they may have been
+ * changed, or null when they match the signed body. `isSigned` returns whether the signature covers all instances of a field. A body of one text is
+ * compared up to 1 MiB.
  */
 export function unsignedAmbiguity(
   raw: Buffer,
@@ -80,7 +80,7 @@ const twoWays = 'the parts of the body are ambiguous: a delimiter or a header en
 
 export const boundaryWhitespace = 'the parts of the body are ambiguous: a boundary contains white space'
 
-/** Whether a boundary declared in these fields has white space, whose amount and kind a relaxed signature does not cover. */
+/** True if a boundary declared in these fields has white space, whose amount and kind a relaxed signature does not cover. */
 export function hasSpacedBoundary(text: string): boolean {
   const declared = text
     .replace(/\r?\n(?=[ \t])/g, '')
@@ -94,7 +94,7 @@ const joinedLines = 'the text is ambiguous: a space at the end of a line may joi
 /** A format=flowed text (RFC 3676). */
 interface Flowing {
   start: number
-  /** Whether the space that joins two lines is deleted (`delsp`). */
+  /** True if the space that joins two lines is deleted (`delsp`). */
   delsp: boolean
 }
 
@@ -103,7 +103,7 @@ function flowingFrom(fields: string, start: number): Flowing | null {
   return /flowed/i.test(fields) ? { start, delsp: /delsp/i.test(fields) } : null
 }
 
-/** Whether trailing spaces before `end` join two numbers, or two words where such spaces are deleted. */
+/** True if trailing spaces before `end` join two numbers, or two words where such spaces are deleted. */
 function isJoined(raw: Buffer, { start, delsp }: Flowing, end: number): boolean {
   const text = raw.toString('latin1', start, end)
   // except for the signature delimiter `-- `, which does not flow (RFC 3676 4.3)
@@ -145,7 +145,7 @@ function mediaTypeIn(value: string): MediaType | null {
 
 const identityEncoding = /^(?:7bit|8bit|binary)$/
 
-/** Whether the body from `start` on has this encoding, and not clearly another. */
+/** True if the body from `start` on has this encoding, and not clearly another. */
 function isEncodedSo(encoding: string, charset: string, raw: Buffer, start: number): boolean {
   const text = raw.toString('latin1', start, start + longestText)
   const isWhole = start + text.length >= raw.length
@@ -171,7 +171,7 @@ function base64In(body: string): string | null {
 }
 
 /**
- * Whether a text has escapes of quoted-printable. `unsure`: plain text may contain the same, such as `=20` in a URL with `?year=2026`. `foreign`:
+ * True if a text has escapes of quoted-printable. `unsure`: plain text may contain the same, such as `=20` in a URL with `?year=2026`. `foreign`:
  * at least one `=` begins no escape that encoders produce.
  */
 function escapesIn(body: string): 'none' | 'sure' | 'unsure' | 'foreign' {
@@ -182,7 +182,7 @@ function escapesIn(body: string): 'none' | 'sure' | 'unsure' | 'foreign' {
     : 'unsure'
 }
 
-/** Whether the body is multipart throughout: nothing but the standard preamble before the first delimiter, and nothing after the last. */
+/** True if the body is multipart throughout: nothing but the standard preamble before the first delimiter, and nothing after the last. */
 function isMultipart(raw: Buffer, start: number, { name, params }: MediaType): boolean {
   const boundary = params.get('boundary') ?? ''
   if (!subtypes.has(name) || boundary === '' || boundary.length > 200 || boundary.endsWith(' ')) return false
@@ -195,7 +195,7 @@ function isMultipart(raw: Buffer, start: number, { name, params }: MediaType): b
 
 const subtypes = new Set(['alternative', 'mixed', 'related', 'report', 'signed'].map((subtype) => `multipart/${subtype}`))
 
-/** Whether the body is one text: not the source of another type, and without an unusual charset or a file name. */
+/** True if the body is one text: not the source of another type, and without an unusual charset or a file name. */
 function isText({ name, params }: MediaType, encoding: string, body: string): boolean {
   if ([...params.keys()].some((key) => key !== 'charset' && key !== 'format')) return false
   if (!/^(?:us-ascii|utf-8|iso-8859-\d{1,2}|windows-125\d)?$/i.test(params.get('charset') ?? '')) return false
@@ -217,7 +217,7 @@ function decoded(body: string, encoding: string): string {
     .replace(/=([\dA-F]{2})/gi, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)))
 }
 
-/** Whether text contains the source of a multipart body: a delimiter followed by the header of a part, or by the closing delimiter. */
+/** True if text contains the source of a multipart body: a delimiter followed by the header of a part, or by the closing delimiter. */
 function isSource(text: string): boolean {
   if (/^--.+\r?\ncontent-[a-z-]+[ \t]*:/im.test(text)) return true
   const opened = new Set<string>()

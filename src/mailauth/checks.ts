@@ -32,7 +32,7 @@ export interface DmarcPolicy {
   result: AuthResult
   domain: string | null
   policy: Authentication['dmarc']['policy']
-  /** Whether SPF is aligned. */
+  /** True if SPF is aligned. */
   spf: boolean
   /** The signing domains that are aligned. */
   aligned: Set<string>
@@ -261,7 +261,7 @@ function signatureOf(row: VerifiedSignature, header: SignedHeader): { signature:
   return { signature, isAmbiguous }
 }
 
-/** What a signature covers, why it does not count even if valid, and why the signed content is ambiguous. */
+/** The coverage of a signature, why it does not count even if valid, and why the signed content is ambiguous. */
 function flawOf(row: VerifiedSignature, header: SignedHeader): ReturnType<SignedHeader['coveredBy']> {
   const { fields, flaw, ambiguity } = header.coveredBy(row.signingHeaders?.headers ?? [])
   return {
@@ -321,7 +321,7 @@ function namesTooMany({ value }: HeaderField): boolean {
 }
 
 /**
- * Whether the blanks and dots of a header cost the verifier more than one run of the maximum length: it trims names, tags and domains in
+ * True if the blanks and dots of a header cost the verifier more than one run of the maximum length: it trims names, tags and domains in
  * quadratic time for each run. Checks the whole header, as the verifier appends lines that are not fields to the field above.
  */
 function hasLongRuns(raw: Buffer): boolean {

@@ -22,12 +22,12 @@ export class SignedHeader {
   }
 
   /**
-   * What a signature over these lines covers: `fields` are the names of which all instances are signed. `flaw` is why the signature does not count
+   * The coverage of a signature over these lines: `fields` are the names of which all instances are signed. `flaw` is why the signature does not count
    * (RFC 6376 8.15): verifiers use the last instances of a field, readers the first. So for a field that may occur once, more instances than are
    * signed, or a different reading, may come from an attacker. An unsigned Subject is a flaw too, as for other receivers (maddy, mox): any
    * forwarder could replace it.
    *
-   * `ambiguity` is why the signed content can be read in two ways, as sometimes happens in legitimate mail: the signature then proves the author,
+   * `ambiguity` is why the signed content is ambiguous, as sometimes happens in legitimate mail: the signature then proves the author,
    * but not what is displayed. Content-Type is often not signed (Gmail, GitHub and others), so it and similar fields are compared with the signed
    * body. In a header with lines that are not fields, a forwarder may have inserted such a line, and to many readers the body begins there.
    */

@@ -19,7 +19,7 @@ export function mediaType(type: unknown): string {
   return clean.length < 128 && /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+$/.test(clean) ? clean : 'application/octet-stream'
 }
 
-// The extension is kept: it tells the type of the file.
+// The extension is kept: it indicates the type of the file.
 function shortened(name: string): string {
   const characters = Array.from(name)
   if (name.length <= 200) return name

@@ -170,7 +170,7 @@ function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: 
 
 const kindScore = { digits: 20, year: -20, mixed: 0, letters: 0 }
 
-// What may be between the announcement and the code: no end of a sentence, and no word that refers to something else.
+// Allowed text between the announcement and the code: no end of a sentence, and no word that refers to something else.
 function isGapAllowed(gap: string, kind: Candidate['kind']): boolean {
   if (/[.!?;؛](?:\s|$)|[。！？；]/.test(gap)) return false
   if (!/(?:[:：]|\b(?:is|ist))\s*$/iu.test(gap) && otherMeaning.test(gap.slice(-24))) return false
@@ -236,10 +236,7 @@ function announcedAfter(before: string, after: string): number {
   return isAsked.test(before) && signInPurpose.test(clause) ? 70 : 0
 }
 
-/**
- * The words that announce a one-time code, in the languages services write in. What only looks like one (promo code, ZIP
- * code, QR code …) is not matched.
- */
+/** The words that announce a one-time code, in the languages services write in. Similar terms (promo code, ZIP code, QR code …) are not matched. */
 export const announcers = new RegExp(
   [
     // Latin scripts. The end of a word is looked for, not its start: Bestätigungscode, engangskode, vahvistuskoodi.
@@ -257,7 +254,7 @@ export const announcers = new RegExp(
   'giu',
 )
 
-/** What stands straight before a number that is something else: an order, a phone, a price, an account's last digits. */
+/** Text directly before a number that is something else: an order, a phone, a price, an account's last digits. */
 export const notBefore =
   /(?:(?:(?<!\p{L})(?:order|invoice|receipt|ticket|case|ref(?:erence)?|tracking|shipment|parcel|flight|booking|confirmation|customer|account|acct|member|policy|contract|article|item|sku|serial|suite|room|floor|apt|box|zip|plz|phone|tel|telephone|telefon|tél|fax|mobile|call|hotline|dial|sms to|text|ending|ends|endend|terminad[ao]|finissant|card|karte|konto|iban|bic|kunden|bestell|rechnungs?|auftrags?|vorgangs?|sendungs?|pedido|factura|fatura|commande|facture|ordine|fattura|sipariş|заказ[а-я]*|сч[её]т[а-я]*|телефон|тел|号码|单号|订单|訂單|注文|電話|전화|주문|رقم الطلب|هاتف|usd|eur|gbp|try|rub|inr|cny|jpy|rs|kr)(?:nummer|nr)?)[\s.:#-]{0,3}(?:(?:no|nr|num|number|nummer|numéro|número|numero|n°|nº|№|id|in|with|on|auf|mit|en|par|with the digits|code|号|番号|번호)[\s.:#°-]{0,3}){0,2}|[#№©]\s?|copyright\s?|\(c\)\s?|[$€£¥₹₽₩]\s?|\+\s?\d{0,4}\s?|\(\d{1,5}\)\s?)$/iu
 
@@ -269,11 +266,11 @@ export const otherMeaning =
 export const otherObject =
   /(?<!\p{L})(?:to|in|on|at|of|with|by|from|line|branch|case|version|has|have|been|was|were|page|section|for order)(?!\p{L})/iu
 
-/** What follows a number that is a price, a time, a count or a discount. */
+/** Text after a number that is a price, a time, a count or a discount. */
 export const notAfter =
   /^(?:\.\d| ?(?:%|€|\$|£|usd|eur|gbp|円|元|₽|руб|원|tl\b|kr\b|uhr\b|км|km\b|:\d\d)|,\d\d\b| (?:times|users|people|characters|customers|points|words|lines|steps|orders|items|downloads|views|seconds|minutes|hours|days|weeks|months|years|mal|fois|veces|volte|раз|次|回|main st|market st|at checkout|for \d{1,3} ?%|to (?:get|save|receive|claim|redeem)|and (?:get|save))(?!\p{L}))/iu
 
-/** What joins an announcement to its code: "… code for your transfer is", "… code: ". */
+/** Text that joins an announcement to its code: "… code for your transfer is", "… code: ". */
 export const connector =
   /(?:[:：=(（[【「—-]|(?<!\p{L})(?:is|are|ist|sind|lautet|es|est|è|é|e['’]|to|jest|är|er|on|olan|είναι|это|היא|הוא|هو|هي|it)|[是为為は이은])[\s"'“«([（「【]*$/iu
 

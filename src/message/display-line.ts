@@ -9,7 +9,7 @@ export function displayLine(text: string): string {
     .trim()
 }
 
-/** Whether text has an explicit direction control. */
+/** True if text has an explicit direction control. */
 export function hasDirectionControls(text: string): boolean {
   return directionControls.test(text)
 }

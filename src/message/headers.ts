@@ -40,7 +40,7 @@ export function headersOf(raw: Buffer): HeaderField[] {
 }
 
 /**
- * Whether the header consists of fields only, up to the empty line. Software differs in how it handles another line: some skips it, as `headersOf`
+ * True if the header consists of fields only, up to the empty line. Software differs in how it handles another line: some skips it, as `headersOf`
  * does, for others the body begins there.
  */
 export function isFieldsThroughout(raw: Buffer, fields: readonly HeaderField[]): boolean {

@@ -55,7 +55,7 @@ const hiding: Readonly<Record<string, ReadonlySet<string>>> = {
 }
 
 /**
- * Whether an inline style (CSS Syntax 3: comments, escapes, any white space) has a declaration that hides its element. Colours, sizes and
+ * True if an inline style (CSS Syntax 3: comments, escapes, any white space) has a declaration that hides its element. Colours, sizes and
  * positions are ignored: mail builders set a size of 0 on columns with visible text.
  */
 export function isHiddenStyle(style: string): boolean {

@@ -12,7 +12,7 @@ export interface Mime {
   text: string | undefined
   html: string | undefined
   files: File[]
-  /** Whether HTML and text are not alternatives of each other (RFC 2046 5.1.4), such as a footer added by a mailing list. Then both are the message. */
+  /** True if HTML and text are not alternatives of each other (RFC 2046 5.1.4), such as a footer added by a mailing list. Then both are the message. */
   areSeparateBodies: boolean
 }
 
@@ -149,7 +149,7 @@ function withPlainHeaders(parser: MailParser): void {
 }
 /* eslint-enable no-underscore-dangle */
 
-// The library joins all inline texts into the body and does not tell the parts apart, so its tree nodes are intercepted on creation.
+// The library joins all inline texts into the body and does not separate the parts, so its tree nodes are intercepted on creation.
 function bodiesOf(parser: MailParser): Node[] {
   const bodies: Node[] = []
   const internals = parser as unknown as { createNode(node: Node): unknown }

@@ -24,7 +24,7 @@ export class Nesting {
     if (!this.hidden && this.#names.at(-1) === name) this.#hiddenAt = this.#names.length
   }
 
-  /** Whether the current position is inside a hidden element. */
+  /** True if the current position is inside a hidden element. */
   get hidden(): boolean {
     return this.#hiddenAt !== Infinity
   }

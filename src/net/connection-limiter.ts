@@ -1,7 +1,7 @@
 import { type Networks, networkShares, networksOf } from './networks.ts'
 
 export interface ConnectionLimits {
-  /** Connections open at once. */
+  /** Maximum number of open connections. */
   max_connections: number
   /** Of one IPv4 address or IPv6 /64; four times as many of a /56, sixteen times of a /48. */
   max_connections_per_address: number

@@ -103,7 +103,7 @@ export class Dns {
 
 /** The queries of one message: each is sent once, up to a maximum number, and none after the deadline. */
 export class Inquiry {
-  /** Whether any query failed for a temporary reason. */
+  /** True if any query failed for a temporary reason. */
   troubled = false
   readonly #lookup: Lookup
   readonly #asked = new Map<string, Promise<DnsAnswer>>()
@@ -139,7 +139,7 @@ export class Inquiry {
     return asked.then((answer) => answer.slice())
   }
 
-  /** Ends the inquiry: further queries fail at once. */
+  /** Ends the inquiry: further queries fail immediately. */
   close() {
     clearTimeout(this.#timer)
     this.#isClosed = true
@@ -232,7 +232,7 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : 'ESERVFAIL'
 }
 
-/** Whether a name has control characters, backslashes or is too long: the resolver would read some of them as other names. */
+/** True if a name has control characters, backslashes or is too long: the resolver would read some of them as other names. */
 function isInvalidName(name: string): boolean {
   // oxlint-disable-next-line no-control-regex
   return name === '' || /[\x00-\x1f\x7f\\]/.test(name) || Buffer.byteLength(name.replace(/\.$/, '')) > 253

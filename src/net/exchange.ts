@@ -37,7 +37,7 @@ export class Exchange {
   #answer: Pick<OutsideDocument, 'status' | 'headers'> | undefined
   #controller: Controller | undefined
   #abortReason: Error | undefined
-  /** Whether no more is read; chunks may still arrive. */
+  /** True if no more is read; chunks may still arrive. */
   #isDone = false
 
   constructor(limits: ReadLimits) {

@@ -21,7 +21,7 @@ export interface OutsideAnswer extends Omit<OutsideDocument, 'body'> {
 export interface OutsideSettings {
   /** Networks that are allowed although they are not public, also over plain http. */
   allow_networks: readonly string[]
-  /** Whether plain http is allowed for public addresses. */
+  /** True if plain http is allowed for public addresses. */
   allow_http: boolean
   /** The largest response in bytes, including headers and framing; 512 KiB by default. */
   largest?: number
@@ -39,9 +39,9 @@ export interface CallLimits {
 /** Opens a connection; replaced in tests. */
 export type OutsideDial = buildConnector.connector
 
-/** A request that failed, with a sentence that says why. */
+/** A failed request, with the reason as a sentence. */
 export class Unreachable extends Error {
-  /** Whether the response was too large, so that a retry is useless. */
+  /** True if the response was too large, so that a retry is useless. */
   readonly tooLarge: boolean
 
   constructor(message: string, cause?: unknown, tooLarge = false) {

@@ -25,7 +25,7 @@ const special4 = new Networks([
 const global6 = new Networks(['2000::/3'])
 const special6 = new Networks(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
 
-/** Whether an address is public: false for private, local, reserved and tunnel addresses. */
+/** True if an address is public: false for private, local, reserved and tunnel addresses. */
 export function isPublic(text: string): boolean {
   const address = canonicalAddress(text)
   if (address === undefined) return false

@@ -39,7 +39,7 @@ export function recordsOf({ servers, timeout }: { servers: readonly string[]; ti
   return (name, type) => dns.resolve(name, type) as Promise<never>
 }
 
-/** Whether a query failed because there is no such record, or cannot be one, as opposed to a failure of the lookup. */
+/** True if a query failed because there is no such record, or cannot be one, as opposed to a failure of the lookup. */
 export function isAbsent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && absences.has(error.code)
 }

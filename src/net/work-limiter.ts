@@ -8,9 +8,9 @@ export interface WorkLimits {
   concurrent: { all: number; one: number }
   /** Items of fewer bytes begin at once, and do not count among these. */
   large?: number
-  /** Milliseconds after which one that is still being worked on no longer counts among these: it waits for others, such as a slow server. */
+  /** Milliseconds after which an unfinished item no longer counts among these, as it waits for a slow server. */
   longest?: number
-  /** What a caller is told at the limit of bytes. */
+  /** The message to a caller at the limit of bytes. */
   message: string
 }
 

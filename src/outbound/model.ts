@@ -4,7 +4,7 @@ import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 import { Delivery, Email, Label } from '../mail/model.ts'
 
-/** Recipients of one message, all fields together. */
+/** Maximum number of recipients of a message, all fields together. */
 export const maxRecipients = 100
 
 /** Maximum bytes of a composed message. */

@@ -221,6 +221,6 @@ function operatorSettings({ mail }: Config): { domain: string; address: string |
   return { domain: mail.domain, address: mail.postmaster }
 }
 
-function submissionSettings({ hostname, mail, outbound }: Config): SubmissionSettings {
-  return { hostname, domain: mail.domain, outbound }
+function submissionSettings({ hostname, mail }: Config): SubmissionSettings {
+  return { hostname, domain: mail.domain }
 }

@@ -80,7 +80,8 @@ export class OperatorMail implements Courier<Load> {
     signal.throwIfAborted()
     try {
       const addressees = [{ field: 'to' as const, address: recipientAddress(address, 'to') }]
-      const sent = await outbox.accept(owner, { caller: null, addressees, send_at: null }, async () => ({
+      const envelope = await outbox.admit({ caller: null, owner, from: owner.email, addressees, send_at: null })
+      const sent = await outbox.accept(envelope, {
         subject: forwardSubject(email.subject),
         text: `The attached message was received for ${email.to} from ${email.from || 'the null sender'}.\n`,
         html: null,
@@ -93,7 +94,7 @@ export class OperatorMail implements Courier<Load> {
         in_reply_to: null,
         references: [],
         thread_id: null,
-      }))
+      })
       return `forwarded as ${sent.id}`
     } catch (error) {
       if (!(error instanceof Fault) || error.type === 'internal_error') throw error

@@ -46,7 +46,7 @@ export class ReturnPaths {
   }
 }
 
-/** Whether a local part is that of our return paths. */
+/** True if a local part is that of our return paths. */
 export function isReturnPath(local: string): boolean {
   return local === prefix
 }

@@ -32,7 +32,6 @@ export interface SubmissionSettings {
   hostname: string
   /** The domain of a bare `postmaster`. */
   domain: string
-  outbound: { mode: string; relays: readonly { domains: readonly string[] }[] }
 }
 
 /** A login: a key and the identity that it sends as. */
@@ -66,7 +65,7 @@ export class SubmissionLogin implements DeliveryTarget {
 
   /** Throws Fault for a recipient that is invalid, suppressed, or not reachable. */
   async checkRecipient(address: string): Promise<string> {
-    const { suppressions, domains, settings } = this.#deps
+    const { suppressions, domains, outbox } = this.#deps
     const { owner } = this.#login
     const recipient = recipientAddress(this.#withDomain(address), 'to').address
     const [suppressed] = await suppressions.among(this.#deps.database, owner.account_id, [recipient])
@@ -74,7 +73,7 @@ export class SubmissionLogin implements DeliveryTarget {
       throw invalid('to', `${suppressed} is suppressed: it bounced, complained or unsubscribed.`, 'recipient_suppressed')
     }
     if (domains.receives(domainOf(recipient))) return owner.account_id
-    if (!leaves(settings(), domainOf(recipient)))
+    if (!outbox.leaves(domainOf(recipient)))
       throw invalid('to', `${recipient} is not on this box, and outgoing mail is disabled.`, 'outbound_off')
     domains.requireSending(domainOf(this.#sender))
     return owner.account_id
@@ -136,11 +135,6 @@ export function refusal(owner: IdentityRow, holder: Omit<Caller, 'ip' | 'user_ag
   if (holder.identity_id !== null && holder.identity_id !== owner.id) return 'the key is bound to another identity'
   if (!may(holder, ['messages:write', 'emails:write'])) return 'the key lacks the scope messages:write'
   return null
-}
-
-/** Whether mail for this domain leaves the box at all. */
-function leaves({ outbound }: SubmissionSettings, domain: string): boolean {
-  return outbound.mode !== 'none' || outbound.relays.some(({ domains }) => domains.includes(domain))
 }
 
 function unreadable(reason: string | null): Fault {

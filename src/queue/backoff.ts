@@ -2,7 +2,7 @@ import { day } from '../core/clock.ts'
 
 const maxMinDelay = day
 
-/** Bounds of the wait that the remote server or the courier asks for, in milliseconds. */
+/** Bounds of the wait requested by the remote server or the courier, in milliseconds. */
 export interface RetryHint {
   minDelay?: number | undefined
   maxDelay?: number | undefined

@@ -15,13 +15,14 @@ export interface AttemptReport {
 }
 
 /** A finished attempt that is recorded on disk. */
-export interface AttemptResult<Load> extends AttemptReport {
+export interface AttemptResult<Load, Answer = unknown> extends AttemptReport {
   /** Of the delivery. */
   id: string
   load: Load
   attempt: number
   outcome: Outcome | 'interrupted'
-  answer: string
+  /** What the courier answered, or a message of the queue itself. */
+  answer: Answer | string
   /** When the next attempt is due, ISO 8601; undefined when there is none. */
   next: string | undefined
 }
@@ -36,8 +37,8 @@ export interface ServerAnswer {
   tls: string | null
 }
 
-/** Delivers one kind of load to its destination. */
-export interface Courier<Load = unknown> {
+/** Delivers one kind of load to its destination. An answer is stored as it is when it is a text, and else as JSON. */
+export interface Courier<Load = unknown, Answer = unknown> {
   kind: string
   /** Milliseconds to wait before each attempt. The delivery fails after the last one. */
   schedule: readonly number[]
@@ -53,11 +54,14 @@ export interface Courier<Load = unknown> {
    * Makes an attempt and returns the answer of the destination. Throws Refused for a permanent failure; after any other error the delivery is
    * retried. Attempts are numbered from 1. When the signal aborts, nothing more may be sent to the destination.
    */
-  deliver(load: Load, attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<string>
-  /** Called in the transaction that records the result; `next` is when the next attempt is due, undefined when there is none. */
-  settle?(tx: Transaction, load: Load, outcome: Outcome, answer: string, next?: string): Promise<void>
+  deliver(load: Load, attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<Answer>
+  /**
+   * Called in the transaction that records the result. `answer` is that of `deliver`, of Refused or Deferred, or a message of the queue itself.
+   * `next` is when the next attempt is due, undefined when there is none.
+   */
+  settle?(tx: Transaction, load: Load, outcome: Outcome, answer: Answer | string, next?: string): Promise<void>
   /** Writes the log line of an attempt. */
-  finished?(end: AttemptResult<Load>): void
+  finished?(end: AttemptResult<Load, Answer>): void
   /** Ids and addresses of the delivery for the operator, without its content. Without this method the load is shown. */
   describe?(reader: Reader, load: Load): Promise<Record<string, string>>
   /** A stored answer as readable text. */
@@ -76,25 +80,35 @@ export interface Courier<Load = unknown> {
   retry?(tx: Transaction, load: Load): Promise<void>
 }
 
-/** A permanent failure: no further attempt is made. The message is the stored answer. */
+/** An answer as it is stored. */
+export function answerText(answer: unknown): string {
+  return typeof answer === 'string' ? answer : JSON.stringify(answer)
+}
+
+/** A permanent failure: no further attempt is made. */
 export class Refused extends Error {
-  constructor(answer: string) {
-    super(answer)
+  readonly answer: unknown
+
+  constructor(answer: unknown) {
+    super(answerText(answer))
     this.name = 'Refused'
+    this.answer = answer
   }
 }
 
 /**
- * A temporary failure. The message is the stored answer. `retryAfter` is the shortest wait in milliseconds, `maxDelay` the longest: when the
+ * A temporary failure. `retryAfter` is the shortest wait in milliseconds, `maxDelay` the longest: when the
  * planned wait is longer, the attempt takes no place in the schedule, so the courier must limit how often it sets `maxDelay`.
  */
 export class Deferred extends Error {
+  readonly answer: unknown
   readonly retryAfter: number | undefined
   readonly maxDelay: number | undefined
 
-  constructor(answer: string, retryAfter?: number, maxDelay?: number) {
-    super(answer)
+  constructor(answer: unknown, retryAfter?: number, maxDelay?: number) {
+    super(answerText(answer))
     this.name = 'Deferred'
+    this.answer = answer
     this.retryAfter = retryAfter
     this.maxDelay = maxDelay
   }

@@ -1,5 +1,5 @@
 import { type Database, empty, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import type { AttemptReport, Outcome } from './courier.ts'
+import { answerText, type AttemptReport, type Outcome } from './courier.ts'
 import { type ClaimedDelivery, healthLevels, type Health, type InFlight } from './in-flight.ts'
 
 /** Maximum rows of one transaction or statement, so that neither blocks the event loop. */
@@ -29,12 +29,12 @@ export interface NewDelivery {
 /** The result of an attempt; without `next` there is no further one. */
 export interface Result extends AttemptReport {
   outcome: Outcome | 'interrupted'
-  answer: string
+  answer: unknown
   /** When the next attempt is due, ISO 8601. */
   next?: string
-  /** Whether it was slow: its lane then shares the capacity of slow lanes. */
+  /** True if it was slow: its lane then shares the capacity of slow lanes. */
   slow?: boolean
-  /** Whether the next attempt comes earlier than planned and so takes no place in the schedule. */
+  /** True if the next attempt comes earlier than planned and so takes no place in the schedule. */
   early?: boolean
 }
 
@@ -103,7 +103,7 @@ export class QueueStore {
     return row !== undefined
   }
 
-  /** Closes a lane: nothing in it is claimed any more, and its deliveries are removed later. */
+  /** Closes a lane: nothing in it is claimed, and its deliveries are removed later. */
   async closeLane(tx: Transaction, { kind, lane, account_id }: AccountLane): Promise<void> {
     await tx.run(sql`UPDATE delivery_lanes SET due_at = NULL, closed = 1 WHERE kind = ${kind} AND lane = ${lane}`)
     await tx.run(
@@ -194,8 +194,9 @@ export class QueueStore {
 
   /** Stores the results of attempts in this order; equal results share a statement. */
   async record(tx: Transaction, ends: readonly FinishedAttempt[], now: string): Promise<void> {
-    for (const alike of Map.groupBy(ends, ({ result }) => `${result.outcome} ${result.answer}`).values()) {
-      const { outcome, answer } = alike[0]!.result
+    const results = ends.map(({ claim, result }) => ({ claim, outcome: result.outcome, answer: answerText(result.answer) }))
+    for (const alike of Map.groupBy(results, ({ outcome, answer }) => `${outcome} ${answer}`).values()) {
+      const { outcome, answer } = alike[0]!
       for (const some of batches(alike)) {
         await tx.run(
           sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = ${outcome}, answer = ${answer}

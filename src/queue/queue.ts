@@ -261,7 +261,8 @@ export class Queue {
       const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal, notes)
       return { outcome: 'done', answer, slow: slow() }
     } catch (error) {
-      const answer = error instanceof Error ? error.message : String(error)
+      const failure = error instanceof Refused || error instanceof Deferred ? error.answer : undefined
+      const answer = failure ?? (error instanceof Error ? error.message : String(error))
       if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
       if (error instanceof Refused) return { outcome: 'failed', answer }
       if (!(error instanceof Deferred)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'courier failed')

@@ -40,7 +40,7 @@ export class Frames {
     return (this.#record ??= { ...envelopeOf(this.event) })
   }
 
-  /** Whether the row passes the filter; evaluated once for all sockets with the same filter. */
+  /** True if the row passes the filter; evaluated once for all sockets with the same filter. */
   passes(table: ChannelName, filter: Filter): boolean {
     const known = this.#passed.get(table) ?? new Map<Filter, boolean>()
     const passed = known.get(filter) ?? filter.passes(this.record(table))

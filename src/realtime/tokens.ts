@@ -44,7 +44,7 @@ export function readToken(key: Uint8Array, token: string): Claims | undefined {
   }
 }
 
-/** Whether a text has the form of a token, valid or not. */
+/** True if a text has the form of a token, valid or not. */
 export function isToken(text: string): boolean {
   return text.startsWith(prefix)
 }

@@ -83,9 +83,7 @@ Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6
 Section: mail
 Priority: optional
 Description: mail server and API that gives software agents an identity
- Pillarbox gives software agents an e-mail address that really receives, a REST
- API to read it by, and one log of events. It is one process with one data
- directory, and brings the Node.js it runs on.
+ Pillarbox gives software agents e-mail addresses that receive real mail, a REST API to read it, and one event log. It is one process with one data directory, and includes its Node.js.
 `
 }
 

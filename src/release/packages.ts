@@ -20,7 +20,7 @@ export async function installPackages(tree: string, processor: Processor): Promi
   for (let attempt = 0; attempt < 3 && !existsSync(node); attempt++) {
     await execute('npm', ['ci', '--omit=dev', '--ignore-scripts', ...platform, ...network, ...quiet], { cwd: tree })
   }
-  if (!existsSync(node)) throw new Error(`npm did not install node-linux-${processor}: the newest file in ~/.npm/_logs says why.`)
+  if (!existsSync(node)) throw new Error(`npm did not install node-linux-${processor}: see the newest file in ~/.npm/_logs.`)
   for (const { path, kind } of entriesOf(modules)) {
     if (kind === 'directory') continue
     if (!isNeeded(path)) rmSync(join(modules, path))
@@ -44,7 +44,7 @@ const unneededOf: Record<string, RegExp> = {
   'libphonenumber-js': /^(?:bundle|es6-modern)\//,
 }
 
-/** Whether a file below node_modules is needed at run time. Licences are kept, whatever their extension. */
+/** True if a file below node_modules is needed at run time. Licences are kept, whatever their extension. */
 export function isNeeded(path: string): boolean {
   const { name, file } = locate(path)
   if (name === '.bin' || name === '.package-lock.json' || unneeded.test(name)) return false

@@ -45,7 +45,7 @@ try {
   chmodSync(made, 0o755)
   rmSync(output, { recursive: true, force: true })
   renameSync(made, output)
-  if (!withPackages) process.stderr.write('No Debian packages were made: there is no dpkg-deb.\n')
+  if (!withPackages) process.stderr.write('No Debian packages were built: dpkg-deb is not installed.\n')
   process.stderr.write(`The release is in ${output}.\n`)
 } finally {
   for (const directory of [work, made]) rmSync(directory, { recursive: true, force: true })

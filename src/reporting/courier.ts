@@ -76,7 +76,7 @@ export class ReportCourier implements Courier<ReportLoad> {
     log.warn({ kind, domain, to, answer, until }, 'report could not be delivered; no other is sent to its destination until then')
   }
 
-  /** A drop by the operator says nothing about the destination. */
+  /** A drop by the operator does not indicate a fault of the destination. */
   async cancel(tx: Transaction, { id }: ReportLoad): Promise<void> {
     await tx.run(sql`DELETE FROM outbound_report_messages WHERE id = ${id}`)
   }

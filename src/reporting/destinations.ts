@@ -10,7 +10,7 @@ export interface ReportDestination {
   to: string
   /** The largest message it accepts, in bytes. */
   limit: number
-  /** Whether the owner of its domain agreed to reports on the other domain. */
+  /** True if the owner of its domain agreed to reports on the other domain. */
   agreed: boolean
 }
 

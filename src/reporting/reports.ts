@@ -33,7 +33,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'version'> {
   /** Why nothing can be sent, as a sentence; undefined when it can. */
   obstacle: () => string | undefined
   inquire: () => FreshInquiry
-  /** Whether the domain is hosted here. */
+  /** True if the domain is hosted here. */
   isOurs: (domain: string) => boolean
   sign: (domain: string, raw: Buffer) => Promise<string>
 }
@@ -45,7 +45,7 @@ interface ReportRow extends ReportSubject {
 
 interface OutgoingReport {
   content: Buffer
-  /** Whether its destination authorized the reports. */
+  /** True if its destination authorized the reports. */
   agreed: boolean
   load: ReportLoad
 }

@@ -23,7 +23,7 @@ interface Deps extends Pick<Basis, 'log' | 'database' | 'events' | 'clock'> {
 type SmsSendResult = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
 
 /** Sends messages through the provider. After a lost answer it retries only where that cannot send the message twice. */
-export class SmsCourier implements Courier<SmsLoad> {
+export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
   readonly kind = smsKind
   readonly schedule = [0, 15_000, minute, 5 * minute, 15 * minute, hour, 2 * hour, 4 * hour]
   readonly jitter = 0.1
@@ -38,7 +38,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     await tx.run(sql`UPDATE sms SET lost = max(lost, attempting), attempting = 1 WHERE id = ${sms_id}`)
   }
 
-  async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<string> {
+  async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<SmsSendResult> {
     const { database, provider } = this.#deps
     const row = await database.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
     if (row?.status !== 'queued') throw new Refused('')
@@ -48,7 +48,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     await this.#requireWanted(row)
     try {
       const { id, sender: from, recipient: to, body } = row
-      return JSON.stringify({ taken: await provider.send({ id, from, to, body }, signal) } satisfies SmsSendResult)
+      return { taken: await provider.send({ id, from, to, body }, signal) }
     } catch (error) {
       if (error instanceof Rejected) throw refused(error.code, error.message, error.optedOut)
       if (error instanceof Busy) throw new Deferred(error.message, error.retryAfter)
@@ -58,19 +58,19 @@ export class SmsCourier implements Courier<SmsLoad> {
     }
   }
 
-  async settle(tx: Transaction, { sms_id }: SmsLoad, outcome: Outcome, answer: string): Promise<void> {
+  async settle(tx: Transaction, { sms_id }: SmsLoad, outcome: Outcome, answer: SmsSendResult | string): Promise<void> {
     const { events, clock } = this.#deps
     const row = await tx.get<SmsRow>(sql`UPDATE sms SET attempting = 0, lost = 0 WHERE id = ${sms_id} RETURNING *`)
     if (outcome === 'deferred' || row?.status !== 'queued') {
       // a callback arrived before our own record, which lacks the provider's message id
-      const early = outcome === 'done' ? read(answer) : undefined
+      const early = outcome === 'done' ? resultOf(answer) : undefined
       if (row && early && 'taken' in early) {
         await tx.run(sql`UPDATE sms SET provider_id = coalesce(provider_id, ${early.taken.provider_id}) WHERE id = ${sms_id}`)
       }
       return
     }
     const now = iso(clock.now())
-    const said = read(answer)
+    const said = resultOf(answer)
     if ('lost' in said) {
       const error = JSON.stringify({ code: 'answer_lost', message: said.lost } satisfies SmsError)
       await tx.run(sql`UPDATE sms SET status = 'unknown', error = ${error} WHERE id = ${sms_id}`)
@@ -95,10 +95,10 @@ export class SmsCourier implements Courier<SmsLoad> {
     await emitSms(tx, events, smsDelivered, there!)
   }
 
-  finished({ id: queue_id, load, attempt, outcome, answer, next, ms, notes }: AttemptResult<SmsLoad>): void {
+  finished({ id: queue_id, load, attempt, outcome, answer, next, ms, notes }: AttemptResult<SmsLoad, SmsSendResult>): void {
     const { sms_id } = load
-    const result = resultOf(outcome, answer)
-    const end = { reply: loggable(this.answerText(answer), 512), attempt, result, next_attempt_at: next ?? null, ms }
+    const result = statusOf(outcome, answer)
+    const end = { reply: loggable(sentenceOf(resultOf(answer)), 512), attempt, result, next_attempt_at: next ?? null, ms }
     if (result === 'failed' || result === 'unknown') this.#deps.log.warn({ queue_id, sms_id, ...notes, ...end }, 'SMS failed')
     else this.#deps.log.info({ queue_id, sms_id, ...notes, ...end }, 'SMS attempt')
   }
@@ -109,8 +109,7 @@ export class SmsCourier implements Courier<SmsLoad> {
   }
 
   answerText(answer: string): string {
-    const said = read(answer)
-    return 'taken' in said ? 'accepted by the provider' : 'error' in said ? said.error.message : said.lost
+    return sentenceOf(readResult(answer))
   }
 
   async cancel(tx: Transaction, { sms_id }: SmsLoad, message: string): Promise<void> {
@@ -139,32 +138,40 @@ export class SmsCourier implements Courier<SmsLoad> {
 }
 
 function refused(code: string, message: string, optedOut = false): Refused {
-  return new Refused(
-    JSON.stringify({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies SmsSendResult),
-  )
+  return new Refused({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies SmsSendResult)
 }
 
 function lost(message: string): Refused {
-  return new Refused(JSON.stringify({ lost: message } satisfies SmsSendResult))
+  return new Refused({ lost: message } satisfies SmsSendResult)
 }
 
 /**
  * The status after an attempt; unknown when the answer was lost. A sentence of the queue's own, as after the last attempt, is an error like
  * any other.
  */
-function resultOf(outcome: Outcome | 'interrupted', answer: string): string {
+function statusOf(outcome: Outcome | 'interrupted', answer: SmsSendResult | string): string {
   if (outcome === 'interrupted' || outcome === 'deferred') return outcome
   // cancelled before it was sent
   if (answer === '') return 'cancelled'
-  const said = read(answer)
+  const said = resultOf(answer)
   if ('taken' in said) return said.taken.status ?? 'sent'
   return 'lost' in said ? 'unknown' : 'failed'
 }
 
-function read(answer: string): SmsSendResult {
+/** The result of an attempt; a message of the queue itself is an error. */
+function resultOf(answer: SmsSendResult | string): SmsSendResult {
+  return typeof answer === 'string' ? { error: { code: 'gave_up', message: answer } } : answer
+}
+
+/** Parses a stored result. */
+function readResult(stored: string): SmsSendResult {
   try {
-    return JSON.parse(answer) as SmsSendResult
+    return JSON.parse(stored) as SmsSendResult
   } catch {
-    return { error: { code: 'gave_up', message: answer } }
+    return resultOf(stored)
   }
+}
+
+function sentenceOf(result: SmsSendResult): string {
+  return 'taken' in result ? 'accepted by the provider' : 'error' in result ? result.error.message : result.lost
 }

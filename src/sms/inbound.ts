@@ -80,7 +80,7 @@ export class Inbound {
     })
   }
 
-  /** Whether a message is stored, or was before it was deleted. */
+  /** True if a message is stored, or was before it was deleted. */
   async has(provider: ProviderName, id: string, reader: Reader = this.#deps.database): Promise<boolean> {
     const known = await reader.get(
       sql`SELECT 1 FROM sms_seen WHERE provider = ${provider} AND provider_id = ${id}

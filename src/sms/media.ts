@@ -131,7 +131,7 @@ export class MediaCourier implements Courier<MediaLoad> {
     }
   }
 
-  /** Whether the quota has room for this many bytes; purges the trash if needed. */
+  /** True if the quota has room for this many bytes; purges the trash if needed. */
   async #fitsQuota(account_id: string, bytes: number): Promise<boolean> {
     const lacking = bytes - (await this.#plan.available(this.#database, account_id))
     return lacking <= 0 || this.#trash.freeBytes({ account_id }, lacking)

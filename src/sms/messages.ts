@@ -191,7 +191,7 @@ export class Messages {
     return new Map(rows.map(({ seq }, index) => [seq, messages[index]!]))
   }
 
-  /** Whether the message is visible: neither deleted nor in the trash. */
+  /** True if the message is visible: neither deleted nor in the trash. */
   async lives(id: string): Promise<boolean> {
     return (await this.#deps.database.get(sql`SELECT 1 FROM sms WHERE id = ${id}`)) !== undefined
   }

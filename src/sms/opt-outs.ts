@@ -20,7 +20,7 @@ export function inputOf(body: string): 'stop' | 'start' | null {
   return stop.has(word) ? 'stop' : start.has(word) ? 'start' : null
 }
 
-/** Whether the peer opted out of messages from this number. */
+/** True if the peer opted out of messages from this number. */
 export async function hasOptedOut(reader: Reader, number: string, peer: string): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 FROM sms_opt_outs WHERE number = ${number} AND peer = ${peer}`)) !== undefined
 }

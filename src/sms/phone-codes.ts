@@ -1,14 +1,11 @@
 import { getCountryCallingCode, isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js'
 
-/** Whether an E.164 number is possible: whether it has as many digits as numbers of its country. */
+/** True if an E.164 number is possible: whether it has as many digits as numbers of its country. */
 export function isPossible(number: string): boolean {
   return parsePhoneNumberFromString(number, { extract: false })?.isPossible() ?? false
 }
 
-/**
- * Whether the number is from one of these countries; with a shared calling code and no area that tells them apart, from any country of that
- * code.
- */
+/** True if the number is from one of these countries; with a shared calling code and no distinguishing area code, from any country of that code. */
 export function isOf(number: string, countries: readonly string[]): boolean {
   const parsed = parsePhoneNumberFromString(number, { extract: false })
   const possible: readonly string[] = parsed?.country ? [parsed.country] : (parsed?.getPossibleCountries() ?? [])

@@ -8,9 +8,9 @@ export type ProviderName = (typeof providerNames)[number]
 export interface Capabilities {
   send: boolean
   receive: boolean
-  /** Whether numbers are bought and released; otherwise the configured numbers are used. */
+  /** True if numbers are bought and released; otherwise the configured numbers are used. */
   provision: boolean
-  /** Whether one-time codes of other services arrive. */
+  /** True if one-time codes of other services arrive. */
   receives_otp: boolean
 }
 
@@ -78,7 +78,7 @@ export type CallbackContent = { sms: IncomingSms } | { update: StatusUpdate } | 
 export interface SmsProvider {
   name: ProviderName
   capabilities: Capabilities
-  /** Whether sending the same message twice delivers it once. */
+  /** True if sending the same message twice delivers it once. */
   idempotent: boolean
   send(message: OutgoingSms, signal: AbortSignal): Promise<Taken>
   /** The configured numbers, where none can be bought. */

@@ -13,7 +13,7 @@ interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   provider: SmsProvider | undefined
 }
 
-/** Releases numbers at the provider, and retries until it succeeds: a forgotten number is billed for ever. */
+/** Releases numbers at the provider, and retries until it succeeds: an unreleased number is billed indefinitely. */
 export class ReleaseCourier implements Courier<ReleaseLoad> {
   readonly kind = releaseKind
   readonly schedule = [0, minute, 5 * minute, 30 * minute, ...Array.from({ length: 48 }, () => hour)]

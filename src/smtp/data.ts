@@ -21,7 +21,7 @@ export class MessageOctets {
   #size = 0
   #flaw: DataFlaw | null = null
   #head: Buffer | null = null
-  /** Whether the previous chunk ended between CR and LF. */
+  /** True if the previous chunk ended between CR and LF. */
   #split = false
   /** Octets of the unfinished line so far. */
   #line = 0

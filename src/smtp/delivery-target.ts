@@ -5,7 +5,7 @@ import type { Envelope, Verdict } from '../mail/model.ts'
 
 /** Which domains are ours. */
 export interface Hosted {
-  /** Whether mail for this domain (lower-case A-labels) is accepted. */
+  /** True if mail for this domain (lower-case A-labels) is accepted. */
   receives(domain: string): boolean
 }
 
@@ -28,7 +28,7 @@ export interface CheckResults {
   spam: boolean
 }
 
-/** What becomes known about an incoming message, for the log. */
+/** Findings about an incoming message, for the log. */
 export interface MessageFindings {
   results: CheckResults
   /** As in the header, with angle brackets. */

@@ -1,6 +1,6 @@
 import { debugOnly, type Log, loggable } from '../core/log.ts'
 
-/** What the library passes to its logger with a command or reply. */
+/** The fields the library passes to its logger with a command or reply. */
 interface LogEntry {
   tnx: string
   cid: string

@@ -97,7 +97,7 @@ export class FailedLogins {
     this.#clock = clock
   }
 
-  /** Whether logins from this address are blocked after too many recent failures. */
+  /** True if logins from this address are blocked after too many recent failures. */
   tooMany(address: string, max: number): boolean {
     const now = this.#clock.now()
     return networksOf(address).some((network, index) => {

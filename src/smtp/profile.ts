@@ -6,7 +6,7 @@ import { Refusal, refusalFor } from './replies.ts'
 export interface Profile {
   /** Parameters of MAIL. */
   parameters: readonly string[]
-  /** Whether a message that was already delivered to the recipient counts as a loop (RFC 9228). Submitted messages may be resent by hand. */
+  /** True if a message that was already delivered to the recipient counts as a loop (RFC 9228). Submitted messages may be resent by hand. */
   checksDeliveredTo: boolean
   /** The address of a RCPT command; throws a `Refusal`. */
   recipientOf(path: string, smtputf8: boolean): string

@@ -31,7 +31,7 @@ export class RepeatedRefusals {
     this.#report = report
   }
 
-  /** Whether this refusal is to be logged; otherwise it is counted. `what` must have few distinct values. */
+  /** True if this refusal is to be logged; otherwise it is counted. `what` must have few distinct values. */
   admits(ip: string, what: string): boolean {
     this.#timer ??= setTimeout(() => this.flush(), window).unref()
     const key = `${networkOf(ip)} ${what}`

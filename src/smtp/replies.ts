@@ -26,7 +26,7 @@ export function refusalFor(error: unknown): Refusal {
   return localError
 }
 
-/** Whether a refusal stands for an internal error, which is logged as such. */
+/** True if a refusal stands for an internal error, which is logged as such. */
 export function isLocalError(refusal: Refusal): boolean {
   return refusal === localError
 }

@@ -11,7 +11,7 @@ export interface MessageResult {
   /** Its queue id; null when it was not accepted. */
   id: string | null
   size: number
-  /** What is known of it so far. */
+  /** The properties known so far. */
   findings: Partial<MessageFindings>
   /** As sent to the client: code, enhanced code and text. */
   reply: string

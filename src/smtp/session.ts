@@ -102,7 +102,7 @@ export class SmtpSession {
     return this.#connection.hostNameAppearsAs || ''
   }
 
-  /** Whether this server is ending the session, as opposed to a client that disconnected. */
+  /** True if this server is ending the session, as opposed to a client that disconnected. */
   get closing(): boolean {
     return this.#isClosing || this.#shuttingDown
   }
@@ -202,7 +202,7 @@ export class SmtpSession {
     else if (this.#shuttingDown) this.shutDown()
   }
 
-  /** Whether the client has exceeded its errors or commands. The recipients of a transaction do not count as commands. */
+  /** True if the client has exceeded its errors or commands. The recipients of a transaction do not count as commands. */
   #overLimit(): boolean {
     const { max_errors, max_commands } = this.#limits()
     if (this.#errors <= max_errors && this.#commands <= max_commands) return false

@@ -72,7 +72,7 @@ export function receivedHops(raw: Buffer): number {
 
 const emptyLine = Buffer.from('\r\n\r\n')
 
-/** RFC 3848 and RFC 6531 4.3; a client that said HELO speaks plain SMTP. */
+/** RFC 3848 and RFC 6531 4.3; a client that sent HELO uses plain SMTP. */
 function protocolOf(envelope: Envelope): string {
   const secure = envelope.tls ? 'S' : ''
   if (envelope.smtputf8) return `UTF8SMTP${secure}`
@@ -175,7 +175,7 @@ function withoutLeadingComments(value: string): string | null {
   return depth > 0 ? null : value.slice(at)
 }
 
-/** Whether a Delivered-To field shows that the message was already delivered to one of these addresses (RFC 9228). */
+/** True if a Delivered-To field shows that the message was already delivered to one of these addresses (RFC 9228). */
 export function deliveredBefore(raw: Buffer, recipients: string[]): boolean {
   const header = Buffer.from(headerText(raw), 'latin1').toString()
   const addresses = new Set(recipients.map((recipient) => recipient.toLowerCase()))

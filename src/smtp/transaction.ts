@@ -25,7 +25,7 @@ export interface TransactionLimits {
   max_received: number
 }
 
-/** What several transaction handlers may share. */
+/** The state that several transaction handlers may share. */
 export interface TransactionOptions {
   budget?: MemoryBudget
   sessionLog?: SessionLog
@@ -196,7 +196,7 @@ export class TransactionHandler {
       const ending = { id: null, size, findings: { ...headerSummary(octets.head), ...findings }, ms: performance.now() - began }
       this.sessionLog.refused('message', reply)
       smtpSession.logNextRefusal(replyText(reply), (sent) => this.sessionLog.message(envelope, { ...ending, reply: sent }))
-      // What follows such a message may be smuggled commands.
+      // Text after such a message may be smuggled commands.
       smtpSession.answerData(octets.flaw === 'bare' ? 'close' : 'message', () => answer(reply))
     }
   }

@@ -29,7 +29,7 @@ export class Unstuffing {
     return { content: chunk, rest: null }
   }
 
-  /** Whether the octets up to the first CRLF followed by a dot can be copied unchanged. */
+  /** True if the octets up to the first CRLF followed by a dot can be copied unchanged. */
   #isPlain(chunk: Buffer): boolean {
     return this.#position === 'within' || (this.#position === 'start' && chunk.length > 0 && chunk[0] !== dot)
   }

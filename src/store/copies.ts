@@ -39,7 +39,7 @@ export function saveCopy(file: string, version: number, database: DatabaseSync):
     syncPath(dirname(file))
   } catch (error) {
     rmSync(draft, { force: true })
-    const message = `${file} was not migrated: its copy ${copy} could not be written (${(error as Error).message}). Make room, and start again.`
+    const message = `${file} was not migrated: its copy ${copy} could not be written (${(error as Error).message}). Free space, and start again.`
     throw (error as { errcode?: number }).errcode === 13 ? storageFull(error, message) : new Error(message, { cause: error })
   }
 }
@@ -56,7 +56,7 @@ function mustFit(file: string, copy: string, database: DatabaseSync): void {
   if (free >= needed) return
   throw storageFull(
     undefined,
-    `${file} was not migrated: the copy ${copy} that is made first takes ${formatBytes(needed)}, and ${formatBytes(free)} are free. Make room, and start again; nothing was changed.`,
+    `${file} was not migrated: the copy ${copy} that is made first needs ${formatBytes(needed)}, and ${formatBytes(free)} are free. Free space, and start again; nothing was changed.`,
   )
 }
 

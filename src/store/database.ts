@@ -18,7 +18,7 @@ export function sql(template: readonly string[], ...values: readonly unknown[]):
   return Object.defineProperty(query, 'sql', { value: text })
 }
 
-/** What a column can hold. JSON is text, flags are 0 and 1, times are ISO 8601 text. */
+/** The value of a column. JSON is text, flags are 0 and 1, times are ISO 8601 text. */
 export type Value = string | number | bigint | null | Uint8Array
 
 export interface Reader {

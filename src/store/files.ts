@@ -26,14 +26,16 @@ export function checkFiles(file: string, expected: boolean): boolean {
     // a start that was cut off before the first migration leaves an empty file behind, but never a log
     const state = size === undefined ? 'missing' : 'empty'
     if (expected) throw new Error(`${file} is ${state}, although this data directory had a database. ${restore}`)
-    if (logSize > 0) throw new Error(`${file} is ${state}, although its log ${log} is there. ${restore}`)
+    if (logSize > 0) throw new Error(`${file} is ${state}, although its log ${log} exists. ${restore}`)
     return false
   }
   if (head(file, 16).toString('latin1') !== 'SQLite format 3\0')
     throw new Error(`${file} is damaged: it is not a SQLite database. ${restore}`)
   // SQLite forces the header of its log to disk before the first frame: only a log without frames may be cut off by a power failure
   if (logSize > 32 && !isLogHeader(head(log, 32)))
-    throw new Error(`${log} is damaged: it is not the log of a SQLite database, and may have held the newest data. ${restore}`)
+    throw new Error(
+      `${log} is damaged: it is not the log of a SQLite database, and may have contained the newest data. ${restore}`,
+    )
   return true
 }
 
@@ -83,7 +85,7 @@ export function mustBeNoRestore(directory: string): void {
   const draft = draftsOf(directory).find((one) => existsSync(join(one, mark)))
   if (draft === undefined) return
   throw new Error(
-    `${draft} is of a restore that is under way or was cut short: wait for its end, or run it again. To begin an empty box, remove it.`,
+    `${draft} belongs to a restore that is running or was interrupted: wait until it ends, or run it again. To start an empty box, remove it.`,
   )
 }
 

@@ -97,7 +97,7 @@ function opened(seal: Seal, sealed: Uint8Array, context: string, { table, column
   try {
     return seal.open(sealed, context)
   } catch (error) {
-    const message = `${table}.${column} of row ${rowid} does not open under the master key in use; nothing was changed.`
+    const message = `${table}.${column} of row ${rowid} cannot be decrypted with the master key in use; nothing was changed.`
     throw new Error(message, { cause: error })
   }
 }

@@ -51,7 +51,7 @@ function create(file: string): void {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw new Error(`${file} cannot be made: ${(error as Error).message}`, { cause: error })
+      throw new Error(`${file} cannot be created: ${(error as Error).message}`, { cause: error })
   }
 }
 
@@ -60,7 +60,7 @@ function refusal(directory: string, file: string, cause: Error & { errcode?: num
     return new InUse(`The data directory ${directory} is in use by another Pillarbox process${holder(file)}. Stop it first.`, {
       cause,
     })
-  return new Error(`${file} cannot be locked: ${cause.message}. Remove it when no Pillarbox is running.`, { cause })
+  return new Error(`${file} cannot be locked: ${cause.message}. Remove it if no Pillarbox is running.`, { cause })
 }
 
 function holder(file: string): string {

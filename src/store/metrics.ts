@@ -15,14 +15,14 @@ const times = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 export function commitMetrics(metrics: Metrics): CommitWatch {
   const commits = metrics.histogram(
     'pillarbox_store_commit_seconds',
-    'Seconds from the begin of a group of transactions until it is forced to disk',
+    'Seconds from the start of a group of transactions until it is on disk (fsync)',
     [],
     times,
   )
-  const flushes = metrics.histogram('pillarbox_store_flush_seconds', 'Of these, the seconds that the disk took', [], times)
+  const flushes = metrics.histogram('pillarbox_store_flush_seconds', 'The part of this time that the disk took', [], times)
   const transactions = metrics.counter(
     'pillarbox_store_transactions_total',
-    'Transactions that wrote something, or were in a group with one',
+    'Transactions that wrote something, or were committed in a group with one',
   )
   return {
     committed(seconds, disk, count) {
@@ -35,18 +35,20 @@ export function commitMetrics(metrics: Metrics): CommitWatch {
 
 /** Metrics of the size of the database and of free disk space. */
 export function spaceMetrics(metrics: Metrics, file: string, space: Space): void {
-  metrics.gauge('pillarbox_store_database_bytes', 'Octets of the database file', async (gauge) => gauge.set(await sizeOf(file)))
+  metrics.gauge('pillarbox_store_database_bytes', 'Size of the database file in bytes', async (gauge) =>
+    gauge.set(await sizeOf(file)),
+  )
   metrics.gauge(
     'pillarbox_store_log_bytes',
-    'Octets of the file of the write-ahead log: checkpoints use it again from its beginning, so it stays as long as it once was',
+    'Size of the write-ahead log in bytes; checkpoints reuse the file, so it does not shrink',
     async (gauge) => gauge.set(await sizeOf(`${file}-wal`)),
   )
-  metrics.gauge('pillarbox_disk_free_bytes', 'Octets that are free on the disk of the data directory', async (gauge) => {
+  metrics.gauge('pillarbox_disk_free_bytes', 'Free bytes on the disk of the data directory', async (gauge) => {
     const free = await space.free()
-    if (free === null) throw new Error('The disk does not say how full it is.')
+    if (free === null) throw new Error('The free space of the disk could not be read.')
     gauge.set(free)
   })
-  metrics.gauge('pillarbox_disk_reserve_bytes', 'Octets free (min_free) below which the box takes nothing new', (gauge) =>
+  metrics.gauge('pillarbox_disk_reserve_bytes', 'Free bytes (min_free) below which the box rejects new data', (gauge) =>
     gauge.set(space.minimum),
   )
 }

@@ -74,7 +74,7 @@ export function damageIn(row: { quick_check: string } | undefined): string | nul
 /** Returns the version of the content. Opens the file read-only: closing any other connection could rewrite it. */
 function checkContent(file: string, expected: boolean, migrations: string[]): number {
   const known = migrations.length
-  const restore = 'Restore a backup; the file was left as it is.'
+  const restore = 'Restore a backup; the file was not changed.'
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(unchanged(file), { readOnly: true, timeout: 5000 })
@@ -82,10 +82,10 @@ function checkContent(file: string, expected: boolean, migrations: string[]): nu
     const version = pragma(database, 'user_version')
     const { n: tables } = database.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }
     const fresh = id === 0 && version === 0 && tables === 0
-    if (fresh && expected) throw new Refused(`${file} holds nothing, although this data directory had a database. ${restore}`)
+    if (fresh && expected) throw new Refused(`${file} is empty, although this data directory had a database. ${restore}`)
     if (!fresh && id !== applicationId)
       throw new Refused(
-        `${file} is not a Pillarbox database. Move it away, or set another data directory; the file was left as it is.`,
+        `${file} is not a Pillarbox database. Move it away, or set another data directory; the file was not changed.`,
       )
     if (version > known) {
       const copy = copyBefore(file, known)
@@ -160,7 +160,7 @@ function migrate(file: string, database: DatabaseSync, version: number, migratio
       const message = `${file} stays at version ${index}: the migration ${path} failed (${(error as Error).message}).`
       const fault = asFault(error)
       throw fault instanceof Fault && fault.code === 'storage_full'
-        ? storageFull(error, `${message} Make room, and start again.`)
+        ? storageFull(error, `${message} Free space, and start again.`)
         : new Error(message, { cause: error })
     }
   }

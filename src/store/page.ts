@@ -65,7 +65,7 @@ export async function page<Row, Item>(
   list: List<Row, Item>,
 ): Promise<Page<Item>> {
   const { limit, cursor, offset } = paging
-  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
   const after = cursor === undefined ? undefined : cursors.read(list.name, cursor)
   const rows = await readRows<Row>(database, { ...list, after }, limit + 1, offset)
   const fitted = fitting(rows.map(lengthOf), limit)

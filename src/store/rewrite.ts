@@ -45,8 +45,8 @@ export function forgetFormer(file: string): void {
     rewrite(file)
   } catch (error) {
     const message =
-      `The new master key is in use, but ${file} could not be written anew (${(error as Error).message}): octets that the former key ` +
-      'opens may still lie in it. Mend that (it takes as much room as the file has), and run this again.'
+      `The new master key is in use, but ${file} could not be rewritten (${(error as Error).message}): bytes that the former key ` +
+      'decrypts may still be in it. Correct that (it needs as much free space as the size of the file), and run this again.'
     throw new Error(message, { cause: error })
   }
 }

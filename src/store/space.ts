@@ -40,7 +40,7 @@ export class Space {
     this.#reserve = new Reserve(directory, Math.min(largestReserve, Math.floor(minimum / 4)))
   }
 
-  /** Whether new data must be refused, as of the last check. */
+  /** True if new data must be refused, as of the last check. */
   low(): boolean {
     return this.#low
   }
@@ -105,8 +105,8 @@ export class Space {
 
   async #logChange(): Promise<void> {
     const fields = { directory: this.#directory, free: await this.free(), required: this.minimum }
-    if (this.#low) this.#log?.warn(fields, 'the disk is low on space: new data is refused')
-    else this.#log?.warn(fields, 'the disk has space again: new data is accepted')
+    if (this.#low) this.#log?.warn(fields, 'disk low on space: new data is rejected')
+    else this.#log?.warn(fields, 'disk has space again: new data is accepted')
   }
 
   /** Creates the reserve, unless that would make the disk low. */

@@ -16,7 +16,7 @@ export const State = z.strictObject({
   created_at: z.iso.datetime(),
   /** Once true, a missing database is an error, and no empty one is created. */
   database_created: z.boolean(),
-  /** While false, the first key may not have been seen by anybody, and the next start replaces it. */
+  /** While false, the first key may not have been seen by anyone, and the next start replaces it. */
   first_key_shown: z.boolean().default(true),
   accounts: z
     .array(z.strictObject({ id: z.string(), name: z.string(), created_at: z.iso.datetime(), limits: limits.optional() }))
@@ -94,7 +94,7 @@ class DurableFile implements Adapter<State> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
       if (!existsSync(`${this.#file}.previous`)) return null
-      throw new Error(`${this.#file} is missing, although ${this.#file}.previous is there. Put that back, or a backup.`, {
+      throw new Error(`${this.#file} is missing, although ${this.#file}.previous exists. Restore that file, or a backup.`, {
         cause: error,
       })
     }
@@ -126,7 +126,7 @@ function savePrevious(file: string): void {
 }
 
 function check(file: string, text: string): State {
-  const hint = `Put back ${file}.previous or a backup; the file was left as it is.`
+  const hint = `Restore ${file}.previous or a backup; the file was not changed.`
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -43,7 +43,7 @@ export const EventFilter = z.strictObject({
     .min(1)
     .max(64)
     .optional()
-    .meta({ description: 'an event name, such as email.received; one of ours that there is not is refused' }),
+    .meta({ description: 'an event name, such as email.received; an unknown name is rejected' }),
   since,
 })
 export type EventFilter = z.output<typeof EventFilter>
@@ -63,14 +63,14 @@ export const WaitFilter = z.strictObject({
   from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address, name or number' }),
   subject_contains: z.string().min(1).max(998).optional(),
   timeout: Count(0, 120, 60).meta({ description: 'seconds to wait' }),
-  spam: Flag.default(false).meta({ description: 'also be woken by spam' }),
+  spam: Flag.default(false).meta({ description: 'also returns spam' }),
 })
 export type WaitFilter = z.output<typeof WaitFilter>
 
 export const WaitAnswer = z
   .object({
     timed_out: z.boolean(),
-    since: z.string().nullable().meta({ description: 'pass it as since in the next call, and nothing is missed or seen twice' }),
+    since: z.string().nullable().meta({ description: 'pass it as since in the next call to get every message exactly once' }),
     item: Message.nullable(),
     codes: z.array(z.string()),
     links: z.array(Link),

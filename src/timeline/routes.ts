@@ -11,7 +11,7 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
     route('GET', '/identities/:id/events', {
       scope: ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read'],
       summary: 'List events',
-      description: 'Newest first; with since oldest first from there. Only types that the key’s scopes cover.',
+      description: 'Newest first; with since, oldest first from there. Only types covered by the scopes of the key.',
       query: EventFilter,
       reply: Page(EventEnvelope),
       example: { query: { type: 'email.received' } },
@@ -29,7 +29,7 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
       scope: ['messages:read', 'emails:read', 'sms:read'],
       summary: 'Wait for a message',
       description:
-        'Looks at what came since, then waits. Without since it looks back two minutes, leaving out what a wait of this key already gave. 500 calls of a key and 1,000 of an account may wait at once (rate_limited, code too_many_waits).',
+        'Returns a message received after since, or waits for one. Without since it starts two minutes ago, skipping messages that a wait of this key has already returned. At most 500 calls of a key and 1,000 of an account can wait at the same time (rate_limited, code too_many_waits).',
       query: WaitFilter,
       reply: WaitAnswer,
       effect: true,

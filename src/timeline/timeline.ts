@@ -156,5 +156,5 @@ function positionsOf(position: number): Place {
 }
 
 function requireOneWay(cursor: string | undefined, offset: number): void {
-  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
 }

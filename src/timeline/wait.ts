@@ -40,7 +40,7 @@ interface Deps {
   sms: Pick<Messages, 'lives'>
   /** The links in a text. */
   linksIn: (text: string) => Link[]
-  /** Whether the caller's key or session is still valid: it may end while a call waits. */
+  /** True if the caller's key or session is still valid: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 
@@ -97,7 +97,7 @@ export class Waiting {
     const look = (): Promise<Event | undefined> => this.#stored(caller, identityId, search, turn)
     try {
       const found = (await look()) ?? (await search.next(filter.timeout * 1000, signal))
-      // many may end at once
+      // many may end at the same time
       await turn()
       await this.#requireStill(caller, identityId, found)
       if (found) return this.#answer(key, found, signal)
@@ -150,7 +150,7 @@ export class Waiting {
       if ((this.#inHand.get(whose) ?? 0) < most) continue
       throw new Fault(
         'rate_limited',
-        `${most} calls of this ${of} wait for messages already, which is as many as may. Try again when one has ended, or hear of all identities by one live connection (POST /v1/realtime/token) or a webhook.`,
+        `${most} calls of this ${of} are already waiting for messages, which is the limit. Try again when one has ended, or receive events of all identities by one WebSocket (POST /v1/realtime/token) or a webhook.`,
         { code: 'too_many_waits', retryAfter: 1 },
       )
     }
@@ -282,7 +282,7 @@ function typesFor(caller: Caller, filter: WaitFilter): string[] {
   const wanted = channels.filter(({ name }) => filter.channel === 'any' || filter.channel === name)
   const allowed = wanted.filter(({ scopes }) => may(caller, scopes))
   if (allowed.length === 0) {
-    throw new Fault('forbidden', `Waiting for ${filter.channel} needs the scope ${wanted[0]!.scopes.join(' or ')}.`, {
+    throw new Fault('forbidden', `Waiting for ${filter.channel} requires the scope ${wanted[0]!.scopes.join(' or ')}.`, {
       code: 'missing_scope',
     })
   }

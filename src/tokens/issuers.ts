@@ -22,7 +22,7 @@ const maxOfHost = 8
 const largest = 64 * 1024
 const timeout = 5000
 
-/** In milliseconds: the shortest and longest time a document is cached, whatever its server says, and the time a failure is. */
+/** In milliseconds: the shortest and longest time a document is cached, regardless of its server, and the time a failure is. */
 const least = 60_000
 const longest = 300_000
 const failureKept = 30_000
@@ -90,7 +90,11 @@ export class Issuers {
   #ask(place: DidWebLocation): Cached {
     const all = [...this.#inFlight.values()].reduce((sum, inFlight) => sum + inFlight, 0)
     if (all >= maxInFlight || (this.#inFlight.get(place.host) ?? 0) >= maxOfHost) {
-      throw new InvalidToken('issuer_unreachable', `${place.host} cannot be asked now: too much is being asked already.`, true)
+      throw new InvalidToken(
+        'issuer_unreachable',
+        `${place.host} cannot be queried now: too many requests are in progress.`,
+        true,
+      )
     }
     const kept: Cached = {
       asked: this.#clock.now(),
@@ -133,17 +137,19 @@ export class Issuers {
         signal,
         headers: accept,
       })
-      if (status === 404 || status === 410) throw new InvalidToken('unknown_subject', `${host} knows no ${did}.`)
+      if (status === 404 || status === 410) throw new InvalidToken('unknown_subject', `${host} has no ${did}.`)
       if (status === 429 || status >= 500) throw new InvalidToken('issuer_unreachable', `${host} answered ${status}.`, true)
-      if (status !== 200) throw new InvalidToken('issuer_invalid', `${host} answered ${status} where ${did} should be.`)
+      if (status !== 200) throw new InvalidToken('issuer_invalid', `${host} answered ${status} for ${did}.`)
       const [encoding = 'identity'] = [headers['content-encoding']].flat()
       // decompressed it could be a thousand times as large
-      if (encoding.toLowerCase() !== 'identity') throw new InvalidToken('issuer_invalid', `${host} sent ${did} packed, unasked.`)
+      if (encoding.toLowerCase() !== 'identity')
+        throw new InvalidToken('issuer_invalid', `${host} sent ${did} compressed, which was not requested.`)
       return { age: ageOf([headers['cache-control']].flat().join(',')), document: read(body, did) }
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error
-      if (error.tooLarge) throw new InvalidToken('issuer_invalid', `What ${host} has for ${did} is too large: ${error.message}.`)
-      throw new InvalidToken('issuer_unreachable', `${host} could not be asked about ${did}: ${error.message}.`, true)
+      if (error.tooLarge)
+        throw new InvalidToken('issuer_invalid', `The document of ${host} for ${did} is too large: ${error.message}.`)
+      throw new InvalidToken('issuer_unreachable', `${did} could not be fetched from ${host}: ${error.message}.`, true)
     } finally {
       this.#count(host, -1)
     }
@@ -155,9 +161,9 @@ function read(body: Buffer, did: string): UnverifiedDidDocument {
   try {
     document = parseJson(body)
   } catch {
-    throw new InvalidToken('issuer_invalid', `What is at the place of ${did} is no JSON object.`)
+    throw new InvalidToken('issuer_invalid', `The document of ${did} is not a JSON object.`)
   }
-  if (document.id !== did) throw new InvalidToken('issuer_invalid', `What is at the place of ${did} is the document of another.`)
+  if (document.id !== did) throw new InvalidToken('issuer_invalid', `The document of ${did} has a different id.`)
   return document
 }
 

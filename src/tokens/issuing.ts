@@ -46,7 +46,7 @@ export class Issuing {
     const claims = await database.transaction(async (tx) => {
       const { account_id, status } = await identities.row(caller, identityId, tx)
       if (status === 'suspended') {
-        throw conflict('A suspended identity proves nothing: make it active first.', { code: 'identity_suspended' })
+        throw conflict('A suspended identity cannot get tokens: make it active first.', { code: 'identity_suspended' })
       }
       const bearer = (await bearers.find(identityId, tx))!
       const proofs = await bearers.proofs(bearer, tx)
@@ -69,7 +69,7 @@ export class Issuing {
     return { token, expires_at }
   }
 
-  /** Revokes every token issued until now: they fail at once here. Other boxes do not ask us and use the expiry. */
+  /** Revokes every token issued until now: they fail immediately here. Other boxes do not query this one and use the expiry. */
   async revoke(caller: Caller, identityId: string): Promise<TokensRevoked> {
     const { database, events, clock, identities, bearers } = this.#deps
     return database.transaction(async (tx) => {

@@ -40,7 +40,7 @@ export function sign(payload: string, header: { kid: string; typ: string; cty?: 
   return new CompactSign(Buffer.from(payload)).setProtectedHeader({ alg: 'EdDSA', ...header }).sign(key)
 }
 
-/** Whether the signature of a compact JWS is by the Ed25519 key with this `x`; anything malformed is false. */
+/** True if the signature of a compact JWS is by the Ed25519 key with this `x`; anything malformed is false. */
 export async function isSignedBy(token: string, x: string): Promise<boolean> {
   try {
     const key = await importJWK({ kty: 'OKP', crv: 'Ed25519', x }, 'EdDSA')

@@ -40,8 +40,8 @@ export class Judging implements TokenJudge {
       // an expired or malformed token causes no fetch
       if (!own) check()
       const key = own ? await this.#deps.keys.find(said.kid) : await this.#keyOfOther(said)
-      if (key === undefined) throw new InvalidToken('unknown_key', 'Its key is none that its issuer publishes for this.')
-      if (!(await isSignedBy(token, key))) throw new InvalidToken('bad_signature', 'Its signature does not fit what it says.')
+      if (key === undefined) throw new InvalidToken('unknown_key', 'Its issuer does not publish its key for this purpose.')
+      if (!(await isSignedBy(token, key))) throw new InvalidToken('bad_signature', 'Its signature is not valid.')
       claims = said.claims
       check()
       return { valid: true, claims, ...(own ? await this.#subject(said) : { identityId: null, agentId: null }) }
@@ -58,7 +58,7 @@ export class Judging implements TokenJudge {
     const agentId = agentOfDid(publicUrl(), sub) ?? null
     const identityId = agentId === null ? sub : (await agents.byId(agentId))?.agent.identity_id
     const bearer = identityId === undefined ? undefined : await bearers.find(identityId)
-    if (!bearer) throw new InvalidToken('unknown_subject', `There is no ${sub} here, or no longer.`)
+    if (!bearer) throw new InvalidToken('unknown_subject', `The subject ${sub} does not exist here, or no longer.`)
     if (bearer.status === 'suspended') throw new InvalidToken('suspended', `${sub} is suspended.`)
     if (claims['generation'] !== bearer.generation) throw new InvalidToken('revoked', 'It was revoked.')
     return { identityId: bearer.id, agentId }
@@ -82,6 +82,7 @@ function placeOfIssuer({ iss, sub }: TokenClaims): DidWebLocation {
     throw new InvalidToken('wrong_issuer', 'Its issuer is neither this box nor an https origin, such as https://box.example.com.')
   }
   const place = placeOf(sub.startsWith('did:') ? sub : didOfHost(url.host))
-  if (place?.host !== url.host) throw new InvalidToken('wrong_subject', `${iss} cannot speak for ${sub}: it is none of its own.`)
+  if (place?.host !== url.host)
+    throw new InvalidToken('wrong_subject', `${iss} cannot issue tokens for ${sub}, which belongs to another host.`)
   return place
 }

@@ -93,7 +93,7 @@ export type TokenVerdict =
       reason: Flaw
       /** The same as a sentence. */
       message: string
-      /** Whether a retry may succeed, as the other box did not answer. */
+      /** True if a retry may succeed, as the other box did not answer. */
       temporary: boolean
       /** Null unless the signature was valid. */
       claims: Record<string, unknown> | null
@@ -121,13 +121,12 @@ const Audience = z
   .string()
   .min(1)
   .max(512)
-  .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), { error: 'must not hold control characters' })
+  .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), { error: 'must not contain control characters' })
 
 export const TokenInput = z
   .strictObject({
     audience: Audience.optional().meta({
-      description:
-        'who the token is for, as they know themselves, such as their origin; the public URL of this box when left out',
+      description: 'the recipient of the token, such as its origin; default: the public URL of this box',
     }),
     aud: Audience.optional().meta({ description: 'the same as audience' }),
     expires_in: z
@@ -151,7 +150,7 @@ export type TokensRevoked = z.output<typeof TokensRevoked>
 export const TokenQuestion = z
   .strictObject({
     token: z.string().min(1).max(65_536),
-    audience: Audience.optional().meta({ description: 'who it must be for; the public URL of this box when left out' }),
+    audience: Audience.optional().meta({ description: 'the expected audience; default: the public URL of this box' }),
     aud: Audience.optional().meta({ description: 'the same as audience' }),
   })
   .meta({ id: 'TokenQuestion' })
@@ -161,42 +160,40 @@ export type TokenQuestion = z.output<typeof TokenQuestion>
 export const Verified = z
   .object({
     valid: z.boolean(),
-    reason: Flaw.nullable().meta({ description: 'why it is not to be believed' }),
+    reason: Flaw.nullable().meta({ description: 'why it is not valid' }),
     message: z.string().nullable().meta({ description: 'the reason as a sentence' }),
-    temporary: z.boolean().meta({ description: 'whether another try may help: another box did not answer' }),
+    temporary: z.boolean().meta({ description: 'whether a retry may help: another box did not respond' }),
     claims: z
       .record(z.string(), z.json())
       .nullable()
       .meta({
         override: { type: ['object', 'null'], additionalProperties: true },
-        description: 'what it says; null unless its signature is good',
+        description: 'its claims; null unless its signature is valid',
       }),
     identity: z
-      .object({ id: Id('ident').nullable().meta({ description: 'of your own account only' }), email: z.string() })
+      .object({ id: Id('ident').nullable().meta({ description: "only of the caller's account" }), email: z.string() })
       .nullable()
-      .meta({ description: 'null unless it is one of this box' }),
+      .meta({ description: 'null unless it belongs to this box' }),
     agent: z
       .object({
         did: z.string(),
-        id: Id('agent').nullable().meta({ description: 'of this box only' }),
+        id: Id('agent').nullable().meta({ description: 'only of this box' }),
         handle: z.string().nullable(),
         display_name: z.string().nullable(),
       })
       .nullable(),
-    reputation: z
-      .object({ score: z.number(), tier: z.string() })
-      .nullable()
-      .meta({ description: 'as it is now; null unless it is one of this box: what another box says of it is in the claims' }),
+    reputation: z.object({ score: z.number(), tier: z.string() }).nullable().meta({
+      description: 'the present value; null unless it belongs to this box: the value given by another box is in the claims',
+    }),
   })
   .meta({ id: 'VerifiedToken' })
 export type Verified = z.output<typeof Verified>
 
 export const KeyRotation = z
   .strictObject({
-    now: z
-      .boolean()
-      .default(false)
-      .meta({ description: 'others may have the keys: replace all of them at once, so that whatever they signed is void' }),
+    now: z.boolean().default(false).meta({
+      description: 'replaces all keys immediately because they may have leaked; everything they signed becomes invalid',
+    }),
   })
   .meta({ id: 'KeyRotation' })
 
@@ -215,7 +212,7 @@ const TokenIssued = z.object({
 export const tokenIssued = eventType(
   'token.issued',
   ['identities:read'],
-  'An identity token was issued: for whom, never the token itself.',
+  'An identity token was issued. Contains its audience, never the token.',
   TokenIssued,
 )
 export const tokenRevoked = eventType(
@@ -228,7 +225,7 @@ export const tokenRevoked = eventType(
 /** The audience in either field. Throws Fault invalid_request for two different ones. */
 export function oneAudience({ audience, aud }: { audience?: string | undefined; aud?: string | undefined }): string | undefined {
   if (audience !== undefined && aud !== undefined && audience !== aud) {
-    throw invalid('aud', 'Give audience or aud, not two different ones.')
+    throw invalid('aud', 'Send audience or aud, not two different values.')
   }
   return audience ?? aud
 }

@@ -79,7 +79,7 @@ export class TokensModule implements Module {
   }
 
   get #known(): ReputationSource {
-    if (!this.#reputations) throw new Error('Nobody knows how far to trust anybody.')
+    if (!this.#reputations) throw new Error('No trust module is registered.')
     return this.#reputations
   }
 }

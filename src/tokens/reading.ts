@@ -32,14 +32,14 @@ export function readToken(token: string): TokenClaims {
   if (token.length > longest) throw new InvalidToken('malformed', `A token has at most ${longest} characters.`)
   const parts = token.split('.')
   if (parts.length !== 3)
-    throw new InvalidToken('malformed', 'It is no token: it must be three parts of base64url with dots between.')
+    throw new InvalidToken('malformed', 'It is not a token: it must be three parts of base64url separated by dots.')
   const [header, payload, signature] = parts.map(decoded)
   const kid = readHeader(members(header!, 'header'))
-  if (signature!.length !== 64) throw new InvalidToken('bad_signature', 'An Ed25519 signature has 64 octets.')
+  if (signature!.length !== 64) throw new InvalidToken('bad_signature', 'An Ed25519 signature has 64 bytes.')
   const claims = members(payload!, 'payload')
   const { iss, sub } = claims
   if (typeof iss !== 'string' || typeof sub !== 'string' || sub === '' || sub.length > 512) {
-    throw new InvalidToken('malformed', 'It must say who issued it (iss) and whom it is about (sub).')
+    throw new InvalidToken('malformed', 'It must have an issuer (iss) and a subject (sub).')
   }
   return { kid, iss, sub, claims, times: timesOf(claims) }
 }
@@ -50,7 +50,7 @@ export function checkClaims({ claims, times }: TokenClaims, now: number, audienc
   if (exp <= iat || exp - iat > longestToken || exp - nbf > longestToken) {
     throw new InvalidToken(
       'lifetime_too_long',
-      `A token is good for at most ${longestToken / 60} minutes, and this one claims another time.`,
+      `A token is valid for at most ${longestToken / 60} minutes; this one claims longer.`,
     )
   }
   if (iat * 1000 > now + leeway) throw new InvalidToken('issued_in_the_future', 'It claims to be issued in the future.')
@@ -63,11 +63,11 @@ export function checkClaims({ claims, times }: TokenClaims, now: number, audienc
 /** RFC 7515 4.1: header fields that could name another key, or require an extension, are refused; other unknown fields are ignored. */
 function readHeader(header: Record<string, unknown>): string {
   const { alg, kid, typ } = header
-  if (alg !== 'EdDSA') throw new InvalidToken('unsupported_algorithm', 'Only tokens signed with EdDSA are believed.')
+  if (alg !== 'EdDSA') throw new InvalidToken('unsupported_algorithm', 'Only tokens signed with EdDSA are accepted.')
   const astray = ['crit', 'jku', 'jwk', 'x5u', 'x5c', 'b64', 'zip', 'enc'].find((name) => name in header)
   if (astray !== undefined) throw new InvalidToken('unsupported_header', `Its header must not have ${astray}.`)
   if (typ !== undefined && (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT')) {
-    throw new InvalidToken('wrong_type', 'It is signed, but no identity token: its typ is not JWT.')
+    throw new InvalidToken('wrong_type', 'It is not an identity token: its typ is not JWT.')
   }
   // also the URL of a key in a DID document
   if (typeof kid !== 'string' || !/^[\w.:%~#-]{1,700}$/.test(kid))
@@ -77,7 +77,7 @@ function readHeader(header: Record<string, unknown>): string {
 
 function timesOf({ iat, exp, nbf = iat }: Record<string, unknown>): TokenClaims['times'] {
   if (!isTime(iat) || !isTime(exp) || !isTime(nbf)) {
-    throw new InvalidToken('malformed', 'It must say when it was issued (iat) and when it expires (exp), in seconds.')
+    throw new InvalidToken('malformed', 'It must have the times of issue (iat) and expiry (exp), in seconds.')
   }
   return { iat, exp, nbf }
 }
@@ -90,7 +90,7 @@ function isTime(value: unknown): value is number {
 /** Strictly RFC 4648 5: another encoding of the same bytes is another token. */
 function decoded(part: string): Buffer {
   const octets = Buffer.from(part, 'base64url')
-  if (part === '' || octets.toString('base64url') !== part) throw new InvalidToken('malformed', 'A part of it is no base64url.')
+  if (part === '' || octets.toString('base64url') !== part) throw new InvalidToken('malformed', 'A part of it is not base64url.')
   return octets
 }
 
@@ -98,6 +98,6 @@ function members(octets: Buffer, what: string): Record<string, unknown> {
   try {
     return parseJson(octets)
   } catch {
-    throw new InvalidToken('malformed', `Its ${what} is no JSON object that can be read in one way only.`)
+    throw new InvalidToken('malformed', `Its ${what} is not an unambiguous JSON object.`)
   }
 }

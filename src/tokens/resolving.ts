@@ -13,16 +13,16 @@ export class Resolving implements DidResolver {
   }
 
   async resolve(did: string): Promise<Resolution> {
-    if (!did.startsWith('did:web:')) return { state: 'elsewhere', message: 'It was not looked up: only did:web is looked up.' }
+    if (!did.startsWith('did:web:')) return { state: 'elsewhere', message: 'It was not looked up: only did:web is supported.' }
     const place = placeOf(did)
-    if (!place) return { state: 'nobody', message: `${did} leads nowhere.` }
+    if (!place) return { state: 'nobody', message: `${did} does not resolve.` }
     try {
       const document = await this.#issuers.document(place)
       return assertsSomething(document)
-        ? { state: 'there', message: `There is such an agent at ${place.host}.` }
+        ? { state: 'there', message: `The agent exists at ${place.host}.` }
         : {
             state: 'nobody',
-            message: `The document of ${did} vouches for nothing: it is suspended there, or never spoke for itself.`,
+            message: `The document of ${did} has no keys: the agent is suspended there, or never had any.`,
           }
     } catch (error) {
       if (!(error instanceof InvalidToken)) throw error

@@ -13,8 +13,8 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       receipt: 'all',
       summary: 'Issue an identity token',
       description:
-        'A short-lived JWT (EdDSA) that proves to one audience who this identity is: anybody can check it with the public keys of this box. ' +
-        'Its subject is the DID of the agent, or the id of an identity that has none. A suspended identity gets none.',
+        'A short-lived JWT (EdDSA) that authenticates this identity to one audience; it can be verified with the public keys of this box. ' +
+        'Its subject is the DID of the agent, or the id of an identity without one. A suspended identity cannot get tokens.',
       body: TokenInput,
       reply: IdentityToken,
       secret: true,
@@ -27,7 +27,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       receipt: ['revoked_at'],
       summary: 'Revoke identity tokens',
       description:
-        'All that this identity has been given so far stop verifying here at once. Whoever checks them without asking this box believes them ' +
+        'All tokens issued to this identity so far are invalid here immediately. Verifiers that do not query this box accept them ' +
         'until they expire.',
       reply: TokensRevoked,
       handle: ({ caller, params }) => issuing.revoke(caller, params.id),
@@ -36,8 +36,8 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       scope: 'identities:read',
       summary: 'Verify an identity token',
       description:
-        'Of this box, or of another whose did:web document has the key (it is fetched, and kept for at most five minutes). A token that is not ' +
-        'to be believed is an answer like any other: valid is false, and reason says why.',
+        'Verifies a token of this box, or of another whose did:web document has the key (it is fetched, and cached for at most five minutes). An invalid token is ' +
+        'not an error: valid is false, and reason states why.',
       body: TokenQuestion,
       reply: Verified,
       example: { body: { token: 'eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl', audience: 'https://shop.example.com' } },
@@ -49,9 +49,9 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       receipt: 'all',
       summary: 'Rotate the signing keys',
       description:
-        'The next key, which is published already, signs from now on; what was signed before verifies until it expires. With `now`, for keys that ' +
-        'others may have, all keys are replaced and whatever they signed is void: here at once, elsewhere within five minutes. 409 ' +
-        'signing_key_too_new while others may not know the next key yet. For the operator alone.',
+        'The next key, which is already published, signs from now on; earlier signatures remain valid until they expire. With `now`, for keys that ' +
+        'may have leaked, all keys are replaced and everything they signed becomes invalid: here immediately, on other servers within five minutes. 409 ' +
+        'signing_key_too_new while other servers may not know the next key yet. Only for the operator.',
       body: KeyRotation,
       reply: KeyRotated,
       example: { body: { now: true } },
@@ -64,7 +64,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       summary: 'Get the public keys',
       description:
         'A JWK Set (RFC 7517) with the Ed25519 keys that identity tokens and credentials are signed with: the one in use, the next, and those ' +
-        'whose signatures may still be valid. Pages of any origin may read it; it may be kept for five minutes.',
+        'whose signatures may still be valid. Pages of any origin may read it; it may be cached for five minutes.',
       document: true,
       reply: JwkSet,
       handle: async () => ({ keys: (await keys.published()).map(({ jwk }) => jwk) }),

@@ -37,7 +37,7 @@ export class SigningKeys implements TokenSigner {
     const { exp } = claims
     // a later expiry could outlive the published key
     if (typeof exp !== 'number' || exp * 1000 > this.#deps.clock.now() + longestSignature) {
-      throw new Error('What is signed must expire before its key may be forgotten.')
+      throw new Error('A signature must expire before its key is deleted.')
     }
     const { kid, key } = await this.#signing()
     // VC-JOSE-COSE 3.1.1: the payload is a credential
@@ -77,7 +77,7 @@ export class SigningKeys implements TokenSigner {
     const { changes } = await database.transaction((tx) =>
       tx.run(sql`DELETE FROM signing_keys WHERE state = 'retired' AND published_until <= ${this.#now()}`),
     )
-    if (changes > 0) log.info({ keys: changes }, 'retired signing keys are published no more')
+    if (changes > 0) log.info({ keys: changes }, 'retired signing keys are no longer published')
     const due = iso(clock.now() - rotateEvery())
     const row = await database.get(sql`SELECT 1 FROM signing_keys WHERE state = 'active' AND activated_at <= ${due}`)
     if (row) await this.rotate()
@@ -94,8 +94,8 @@ export class SigningKeys implements TokenSigner {
       if (age < publicationAge) {
         const minutes = Math.ceil((publicationAge - age) / 60_000)
         throw conflict(
-          `The next signing key is not published for long enough, and others may not know it: it can sign in ${minutes} min. ` +
-            'With now (--now) all keys are replaced at once, and what they signed is void.',
+          `The next signing key was published too recently for other servers to know it: it can be used in ${minutes} min. ` +
+            'With now (--now) all keys are replaced immediately, and everything they signed becomes invalid.',
           { code: 'signing_key_too_new' },
         )
       }
@@ -108,7 +108,7 @@ export class SigningKeys implements TokenSigner {
       return next!.kid
     })
     this.#active = undefined
-    log.info({ kid }, 'another key signs')
+    log.info({ kid }, 'signing key rotated')
     return kid
   }
 

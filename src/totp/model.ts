@@ -29,7 +29,7 @@ const Words = z
   .min(1, { error: 'must not be empty' })
   .refine((text) => Array.from(text).length <= 128, { error: 'must have at most 128 characters' })
   .refine((text) => !/[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u.test(text) && /[^\p{C}\p{Z}\p{M}]/u.test(text), {
-    error: 'must be text that can be seen, on one line',
+    error: 'must be visible text on one line',
   })
 
 export const ServiceName = Words
@@ -41,10 +41,10 @@ export const TotpEntry = z
     id: Id('totp'),
     identity_id: Id('ident'),
     service_name: z.string(),
-    account_name: z.string().nullable().meta({ description: 'the account at the service, as its uri or the caller names it' }),
+    account_name: z.string().nullable().meta({ description: 'the account at the service, as named by the uri or the caller' }),
     algorithm: z.enum(algorithms),
     digits: z.int(),
-    period: z.int().meta({ description: 'seconds for which one code holds' }),
+    period: z.int().meta({ description: 'seconds for which a code is valid' }),
     created_at: Timestamp,
   })
   .meta({ id: 'TotpEntry' })
@@ -57,33 +57,34 @@ export const NewTotpEntry = z
       .min(1)
       .max(4096)
       .optional()
-      .meta({ description: 'base32, in either case; spaces, dashes and padding do no harm. This or uri is required' }),
+      .meta({ description: 'base32, case-insensitive; spaces, dashes and padding are ignored. This or uri is required' }),
     uri: z
       .string()
       .min(1)
       .max(8192)
       .optional()
-      .meta({ description: 'otpauth://totp/…, what the QR code says; names what is left out below' }),
+      .meta({ description: 'otpauth://totp/…, the content of the QR code; provides the fields omitted below' }),
     service_name: ServiceName.optional().meta({ description: 'required unless the uri names one' }),
     account_name: AccountName.optional(),
-    algorithm: Algorithm.optional().meta({ description: 'SHA1 when neither this nor the uri says' }),
-    digits: Digits.optional().meta({ description: '6 when neither this nor the uri says' }),
-    period: Period.optional().meta({ description: 'seconds; 30 when neither this nor the uri says' }),
+    algorithm: Algorithm.optional().meta({ description: 'default: the value in the uri, else SHA1' }),
+    digits: Digits.optional().meta({ description: 'default: the value in the uri, else 6' }),
+    period: Period.optional().meta({ description: 'seconds; default: the value in the uri, else 30' }),
   })
   .meta({ id: 'NewTotpEntry' })
 export type NewTotpEntry = z.output<typeof NewTotpEntry>
 
 export const CodeFilter = z.strictObject({
   min_remaining: Count(0, 119, 0).meta({
-    description: 'seconds the code must still hold, below the period; with fewer left the answer waits for the next code',
+    description:
+      'seconds for which the code must still be valid, below the period; with fewer left the response waits for the next code',
   }),
 })
 export type CodeFilter = z.output<typeof CodeFilter>
 
 export const TotpCode = z
   .object({
-    code: z.string().meta({ description: 'digits; keep it as text, it may begin with 0' }),
-    remaining_seconds: z.int().meta({ description: 'begun seconds until the next code' }),
+    code: z.string().meta({ description: 'digits; a string, because it may start with 0' }),
+    remaining_seconds: z.int().meta({ description: 'seconds until the next code, rounded up' }),
     period: z.int(),
     expires_at: Timestamp,
   })
@@ -100,6 +101,11 @@ export const TotpRead = z.object({
   user_agent: z.string(),
 })
 
-export const totpCreated = eventType('totp.created', ['identities:read'], 'A one-time password was set up.', TotpEntry)
+export const totpCreated = eventType('totp.created', ['identities:read'], 'A one-time password was created.', TotpEntry)
 export const totpDeleted = eventType('totp.deleted', ['identities:read'], 'A one-time password was deleted.', TotpEntry)
-export const totpRead = eventType('totp.read', ['identities:read'], 'Somebody read a code: who, and from where.', TotpRead)
+export const totpRead = eventType(
+  'totp.read',
+  ['identities:read'],
+  'A code was read. Contains the reader and its address.',
+  TotpRead,
+)

@@ -11,7 +11,7 @@ import type { Secrets, TotpRow } from './secrets.ts'
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   entries: Entries
   secrets: Secrets
-  /** Whether the caller's key or session is still valid: it may end while a call waits. */
+  /** True if the caller's key or session is still valid: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 

@@ -10,10 +10,10 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
   return [
     route('POST', '/identities/:id/totp', {
       scope: 'identities:write',
-      summary: 'Set up a one-time password',
+      summary: 'Create a one-time password',
       description:
-        'With the secret a service shows when its second factor is switched on, or the uri of its QR code. The secret is kept sealed and ' +
-        'never answered again, only codes made of it.',
+        'From the secret that a service shows when its second factor is enabled, or the uri of its QR code. The secret is stored encrypted and ' +
+        'never returned again, only codes derived from it.',
       body: NewTotpEntry,
       reply: TotpEntry,
       status: 201,
@@ -31,7 +31,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
     route('GET', '/identities/:id/totp/:totp_id', {
       scope: 'identities:read',
       summary: 'Get a one-time password',
-      description: 'What is known of it; the code has a call of its own.',
+      description: 'Its properties; the code has a separate call.',
       reply: TotpEntry,
       handle: ({ caller, params }) => entries.get(caller, params.id, params.totp_id),
     }),
@@ -39,8 +39,8 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
       scope: 'identities:read',
       summary: 'Read the code',
       description:
-        'The code of now. Every answer is told by a totp.read event, with key and address, that is on disk first. A suspended identity’s ' +
-        'codes can be read.',
+        'The present code. Every read is recorded by a totp.read event, with key and address, before the response. Codes of a suspended identity ' +
+        'can be read.',
       query: CodeFilter,
       reply: TotpCode,
       effect: true,
@@ -52,7 +52,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
     route('DELETE', '/identities/:id/totp/:totp_id', {
       scope: 'identities:write',
       summary: 'Delete a one-time password',
-      description: 'The secret is gone: where it was the only second factor, switch that off at the service first.',
+      description: 'Deletes the secret: if it is the only second factor, disable that at the service first.',
       reply: Deleted,
       handle: ({ caller, params }) => entries.remove(caller, params.id, params.totp_id),
     }),

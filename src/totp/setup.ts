@@ -21,7 +21,7 @@ export function readSetup(input: NewTotpEntry): NewEntry {
   const fromUri = input.uri === undefined ? {} : readUri(input.uri)
   const given = input.secret === undefined ? undefined : readSecret(input.secret, 'secret', 'secret')
   const secret = given ?? fromUri.secret
-  if (!secret) throw invalid('secret', 'Give the secret in base32, or the uri that holds it.', 'missing')
+  if (!secret) throw invalid('secret', 'Send the secret in base32, or the uri that contains it.', 'missing')
   if (given && fromUri.secret && !given.equals(fromUri.secret)) throw contradiction('secret')
   const service_name = input.service_name ?? fromUri.service_name
   if (service_name === undefined) {
@@ -45,15 +45,16 @@ function agreed<Name extends keyof Recipe>(name: Name, input: NewTotpEntry, from
 }
 
 function contradiction(name: string): Error {
-  return invalid(name, `${name} is not what the uri says; leave one of the two out.`, 'contradiction')
+  return invalid(name, `${name} differs from the uri; omit one of the two.`, 'contradiction')
 }
 
 /** Parses `otpauth://totp/Issuer:account?secret=…&issuer=…&algorithm=…&digits=…&period=…`: the key URI format of authenticator apps. */
 function readUri(text: string): Named {
   const url = URL.parse(text.trim())
   if (url?.protocol !== 'otpauth:') throw badUri('must be an otpauth:// URI, as in the QR code of the service')
-  if (url.host.toLowerCase() === 'hotp') throw badUri('must be of the kind otpauth://totp/; codes by counter (hotp) are not kept')
-  if (url.host.toLowerCase() !== 'totp') throw badUri('must be of the kind otpauth://totp/')
+  if (url.host.toLowerCase() === 'hotp')
+    throw badUri('must be of the type otpauth://totp/; counter-based codes (hotp) are not supported')
+  if (url.host.toLowerCase() !== 'totp') throw badUri('must be of the type otpauth://totp/')
   const values = parametersOf(url)
   const { issuer, account } = labelOf(url)
   const secret = values.get('secret')
@@ -112,7 +113,7 @@ function readSecret(text: string, param: string, called: string): Buffer {
     throw invalid(param, rule, 'invalid_value')
   }
   if (secret.length > longestSecret) {
-    throw invalid(param, `${called} must have at most ${longestSecret} octets once decoded.`, 'invalid_value')
+    throw invalid(param, `${called} must have at most ${longestSecret} bytes when decoded.`, 'invalid_value')
   }
   return secret
 }

@@ -52,9 +52,7 @@ export class Counting {
     const { database, events } = this.#deps
     const first = await database.get<{ seq: number | null }>(sql`SELECT min(seq) AS seq FROM events`)
     if ((first?.seq ?? 1) > 1) {
-      throw new Error(
-        'The log does not go back to its first event, so what was counted cannot be counted again. It was left as it is.',
-      )
+      throw new Error('The first events of the log have been deleted, so the counts cannot be recomputed. They were not changed.')
     }
     const end = await this.#end(database)
     const tallies = new Map<string, Tally>()
@@ -65,7 +63,7 @@ export class Counting {
       seq = batch.at(-1)!.seq
     }
     const corrected = await database.transaction(async (tx) => {
-      if ((await this.#end(tx)) !== end) throw new Error('The log was followed while it was counted again; stop the box first.')
+      if ((await this.#end(tx)) !== end) throw new Error('The log was followed during the recount; stop the box first.')
       return correct(tx, tallies)
     })
     return { identities: tallies.size, corrected }

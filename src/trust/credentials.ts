@@ -34,7 +34,7 @@ export class ReputationCredentials {
     const { clock, identities, agents, reputations, signer, publicUrl } = this.#deps
     const { status, email } = await identities.row(caller, identityId)
     if (status === 'suspended')
-      throw conflict('The identity is suspended: the box says nothing for it.', { code: 'identity_suspended' })
+      throw conflict('The identity is suspended: no credential is issued for it.', { code: 'identity_suspended' })
     const agent = (await agents.ofIdentity(identityId))?.agent
     const { score, tier, updated_at } = await reputations.of(identityId)
     const from = Math.floor(clock.now() / 1000)

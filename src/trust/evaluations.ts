@@ -23,7 +23,7 @@ type Shown = Evaluation['subject']
 const nobody: Shown = { did: null, handle: null, identity_id: null, email: null, proven: false }
 const none = { positive: 0, negative: 0, disputed: 0 }
 const names = ['token', 'did', 'handle', 'identity_id', 'email'] as const
-const unproven = 'Nothing proves that it is they who speak: for that, ask them for an identity token and evaluate it.'
+const unproven = 'The subject is not authenticated: to authenticate it, request an identity token from it and evaluate that.'
 
 /** Answers whether a subject can be trusted with an action, and why. */
 export class Evaluations {
@@ -46,7 +46,7 @@ export class Evaluations {
   async #spoken(caller: Caller, token: string, audience: string | undefined, signal: AbortSignal): Promise<Answer> {
     const { judge, subjects, reports } = this.#deps
     const verdict = await judge.judge(token, audience, signal)
-    if (!verdict.valid) return { subject: nobody, finding: refused(`The token proves nothing. ${verdict.message}`) }
+    if (!verdict.valid) return { subject: nobody, finding: refused(`The token is not valid. ${verdict.message}`) }
     const { claims, identityId } = verdict
     if (identityId !== null) return this.#known(caller, await subjects.proven(identityId), true)
     const [sub, box] = [String(claims['sub']), String(claims['iss'])]
@@ -54,10 +54,10 @@ export class Evaluations {
     const said = did === null ? none : await reports.about(did)
     const claimed = claimOf(claims['reputation'])
     const reasons = [
-      `The token is good: ${box} vouches that it is ${sub} who speaks, and for nothing else it says.`,
+      `The token is valid: ${box} authenticates ${sub}, and nothing else in the message.`,
       claimed === null
-        ? `${box} says nothing of its reputation.`
-        : `${box} gives it ${claimed}: what a box says of its own counts little where it is good, and fully where it is bad.`,
+        ? `${box} states no reputation for it.`
+        : `${box} gives it ${claimed}: a good score given by a box to its own agent counts little, a bad one fully.`,
       ...reportReasons(said),
     ]
     // address and handle are claims of the other box alone
@@ -87,9 +87,9 @@ export class Evaluations {
         .map(({ name }) => name.replaceAll('_', ' '))
         .join(', ')
     const reasons = [
-      proven ? 'The token is good: it is they who speak.' : unproven,
-      ...(of(1) === '' ? ['Nothing speaks for it yet.'] : [`For it speak: ${of(1)}.`]),
-      ...(of(-1) === '' ? [] : [`Against it speak: ${of(-1)}.`]),
+      proven ? 'The token is valid: the subject is authenticated.' : unproven,
+      ...(of(1) === '' ? ['There is nothing in its favour yet.'] : [`In its favour: ${of(1)}.`]),
+      ...(of(-1) === '' ? [] : [`Against it: ${of(-1)}.`]),
     ]
     return { subject: shown, finding: { score, best: 'allow', reasons } }
   }
@@ -102,11 +102,11 @@ export class Evaluations {
       typeof proven === 'string'
         ? unread[proven]
         : known
-          ? 'It has written to you before, and its domain vouched for that (DMARC).'
-          : 'It has never written to you in a way that its domain vouched for (DMARC).',
+          ? 'It has written to you before, authenticated by its domain (DMARC).'
+          : 'It has never written to you authenticated by its domain (DMARC).',
       ...(suppressed === undefined ? [] : [suppressions[suppressed]]),
       ...reportReasons(reports),
-      'Trust a message of this address only where its verified_domain is that of the address.',
+      'Trust a message of this address only if its verified_domain is the domain of the address.',
     ]
     const best = known && suppressed === undefined ? 'allow' : 'review'
     return { subject: { ...nobody, email }, finding: { score: strangerScore(messageCount, reports), best, reasons } }
@@ -119,14 +119,14 @@ interface Answer {
 }
 
 const unread = {
-  not_allowed: 'Mail was not looked at: the key may not read it.',
-  too_slow: 'There is too much mail to look through in time: whether it has written to you is not known.',
+  not_allowed: 'Mail was not considered: the key may not read it.',
+  too_slow: 'There is too much mail to search in time: it is unknown whether it has written to you.',
 }
 
 const suppressions = {
-  manual: 'Your account writes to it no more.',
-  bounce: 'Your account does not write to it: mail to this address bounced.',
-  complaint: 'Your account writes to it no more: it called your mail spam.',
+  manual: 'Your account has suppressed this address.',
+  bounce: 'Your account has suppressed this address: mail to it bounced.',
+  complaint: 'Your account has suppressed this address: it reported your mail as spam.',
 }
 
 function requireOne(question: Question): void {
@@ -134,11 +134,11 @@ function requireOne(question: Question): void {
   if (given.length !== 1) {
     throw invalid(
       given[1] ?? 'token',
-      `Give exactly one of ${names.join(', ')}; ${given.length === 0 ? 'none is' : `${given.join(' and ')} are`} here.`,
+      `Send exactly one of ${names.join(', ')}; ${given.length === 0 ? 'none is' : `${given.join(' and ')} are`} here.`,
     )
   }
   const [spelled] = (['audience', 'aud'] as const).filter((name) => question[name] !== undefined)
-  if (spelled !== undefined && question.token === undefined) throw invalid(spelled, `${spelled} goes with token only.`)
+  if (spelled !== undefined && question.token === undefined) throw invalid(spelled, `${spelled} is allowed only with token.`)
 }
 
 function refused(why: string): Finding {

@@ -32,7 +32,7 @@ export type Counted = keyof typeof reported
 /** The event types that may count. */
 export const countedTypes = [...Object.keys(plain), ...Object.keys(always), reputationReported.name]
 
-/** What an event counts for, derived from fields that stay in the log after deletions; most events count for nothing. */
+/** The weight of an event, derived from fields that stay in the log after deletions; most events count for nothing. */
 export function factOf({ type, identity_id, annotation }: Told): Fact | undefined {
   if (identity_id === null) return undefined
   const counter = always[type]
@@ -49,7 +49,7 @@ export function annotationOf(kind: Counted, counted: number): string {
   return `${kind} ${counted}`
 }
 
-/** Whether reports of this type count at all. */
+/** True if reports of this type count at all. */
 export function isCounted(type: string): type is Counted {
   return Object.hasOwn(reported, type)
 }

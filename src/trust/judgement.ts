@@ -11,7 +11,7 @@ export const margin = 0.2
 /** The weight of a good score that another box claims for its own agent; a bad one counts fully. */
 export const believed = 0.4
 
-/** What authenticated mail of an outside sender adds. */
+/** The effect of authenticated mail of an outside sender. */
 export const acquainted = { most: 0.15, half: 10 }
 
 /** The input of a decision: the score, and the largest amount it allows. */
@@ -33,10 +33,10 @@ export function decided(
   const decision = worse(grade, best)
   const compared =
     grade === 'allow'
-      ? `The score ${score} (${tier}) reaches the ${min} that is asked for.`
+      ? `The score ${score} (${tier}) reaches the required ${min}.`
       : grade === 'review'
-        ? `The score ${score} (${tier}) is less than the ${min} that is asked for, by no more than ${margin}: a person should review it.`
-        : `The score ${score} (${tier}) is less than the ${min} that is asked for, by more than ${margin}.`
+        ? `The score ${score} (${tier}) is below the required ${min} by at most ${margin}: a person should review it.`
+        : `The score ${score} (${tier}) is below the required ${min} by more than ${margin}.`
   // a refused subject gets no reasons from its score
   return { decision, score, tier, reasons: best === 'deny' ? reasons : [compared, ...reasons] }
 }
@@ -57,8 +57,8 @@ export function strangerScore(proven: number, reports: Reported): number {
 export function reportReasons(reports: Reported): string[] {
   const [good, bad] = reportEffects(reports).map(({ effect }) => effect)
   return [
-    ...(good! > 0 ? ['Accounts of this box reported good of it.'] : []),
-    ...(bad! < 0 ? ['Accounts of this box reported bad of it.'] : []),
+    ...(good! > 0 ? ['Accounts of this box made good reports about it.'] : []),
+    ...(bad! < 0 ? ['Accounts of this box made bad reports about it.'] : []),
   ]
 }
 

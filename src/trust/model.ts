@@ -15,8 +15,8 @@ export const Reputation = z
     components: z.array(
       z.object({
         name: z.string(),
-        value: z.number().meta({ description: 'what was counted' }),
-        effect: z.number().meta({ description: 'what it adds to the score, or takes from it' }),
+        value: z.number().meta({ description: 'the number counted' }),
+        effect: z.number().meta({ description: 'its effect on the score, positive or negative' }),
         explanation: z.string(),
       }),
     ),
@@ -37,14 +37,14 @@ export const NewReport = z
       .string()
       .max(64)
       .regex(/^(?:positive|negative|dispute|[a-z0-9_]+(?:\.[a-z0-9_]+)+)$/, {
-        error: 'must be positive, negative, dispute, or a dotted name of your own such as task.completed',
+        error: 'must be positive, negative, dispute, or a custom dotted name such as task.completed',
       }),
     about: z.string().trim().min(1).max(512).optional().meta({
-      description: 'the id, handle, DID or address of an agent, or the id of an identity; the reporter itself unless said',
+      description: 'the id, handle, DID or address of an agent, or the id of an identity; default: the reporter',
     }),
     weight: z.int().min(1).max(5).default(1),
-    note: z.string().trim().min(1).max(500).optional().meta({ description: 'for yourself: the subject is not shown it' }),
-    data: Metadata.optional().meta({ description: 'for yourself too' }),
+    note: z.string().trim().min(1).max(500).optional().meta({ description: 'private: not shown to the subject' }),
+    data: Metadata.optional().meta({ description: 'private' }),
   })
   .meta({ id: 'NewReport' })
 export type NewReport = z.output<typeof NewReport>
@@ -53,13 +53,13 @@ export type NewReport = z.output<typeof NewReport>
 export const Report = z
   .object({
     id: Id('rep'),
-    direction: z.enum(['given', 'received']).meta({ description: 'whether this identity said it, or it was said of this one' }),
+    direction: z.enum(['given', 'received']).meta({ description: 'whether this identity made the report or is its subject' }),
     type: z.string(),
-    about: z.string().nullable().meta({ description: 'as it was given; null to the subject' }),
+    about: z.string().nullable().meta({ description: 'as sent; null for the subject' }),
     subject: z.string().meta({ description: 'a DID, the id of an identity of the account, or an address' }),
-    weight: z.int().meta({ description: 'as it was given; 0 for what an account says of its own' }),
-    counted_weight: z.number().meta({ description: 'what counts of it' }),
-    note: z.string().nullable().meta({ description: 'null to the subject' }),
+    weight: z.int().meta({ description: 'as sent; 0 for reports within an account' }),
+    counted_weight: z.number().meta({ description: 'the effective weight' }),
+    note: z.string().nullable().meta({ description: 'null for the subject' }),
     data: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
     created_at: Timestamp,
   })
@@ -78,14 +78,19 @@ export type Action = z.output<typeof Action>
 
 export const Question = z
   .strictObject({
-    token: z.string().min(1).max(16_384).optional().meta({ description: 'an identity token; one of these five must be given' }),
+    token: z
+      .string()
+      .min(1)
+      .max(16_384)
+      .optional()
+      .meta({ description: 'an identity token; exactly one of these five is required' }),
     did: z
       .string()
       .max(512)
       .regex(/^did:[a-z0-9]+:[^\s#?/\\]+$/, { error: 'must be a DID such as did:web:example.com' })
       .optional(),
-    handle: z.string().trim().min(1).max(64).optional().meta({ description: 'of an agent of this box' }),
-    identity_id: Id('ident').optional().meta({ description: 'of your account' }),
+    handle: z.string().trim().min(1).max(64).optional().meta({ description: 'the handle of an agent of this box' }),
+    identity_id: Id('ident').optional().meta({ description: "an identity of the caller's account" }),
     email: z
       .string()
       .trim()
@@ -97,10 +102,10 @@ export const Question = z
       .min(1)
       .max(512)
       .optional()
-      .meta({ description: 'whom the token must be for: this box unless said; only with token' }),
+      .meta({ description: 'the expected audience of the token; default: this box; only with token' }),
     aud: z.string().min(1).max(512).optional().meta({ description: 'the same as audience' }),
-    action: Action.optional().meta({ description: 'what is to be allowed; each has its own min_score' }),
-    min_score: z.number().min(0).max(1).optional().meta({ description: 'in place of the one of the action' }),
+    action: Action.optional().meta({ description: 'the action to allow; each has its own min_score' }),
+    min_score: z.number().min(0).max(1).optional().meta({ description: 'overrides the min_score of the action' }),
   })
   .meta({ id: 'TrustQuestion' })
 export type Question = z.output<typeof Question>
@@ -114,9 +119,9 @@ export const Evaluation = z
     subject: z.object({
       did: z.string().nullable(),
       handle: z.string().nullable(),
-      identity_id: Id('ident').nullable().meta({ description: 'only of your own account' }),
+      identity_id: Id('ident').nullable().meta({ description: "only of the caller's account" }),
       email: z.string().nullable(),
-      proven: z.boolean().meta({ description: 'whether a token proves that it is they who speak' }),
+      proven: z.boolean().meta({ description: 'whether a token authenticates the subject' }),
     }),
     reasons: z.array(z.string()),
   })
@@ -132,6 +137,6 @@ export const reputationUpdated = eventType(
 export const reputationReported = eventType(
   'reputation.reported',
   ['identities:read'],
-  'An identity said something of somebody (given), or somebody said something of it (received).',
+  'An identity made a report (given), or a report about it was made (received).',
   Report,
 )

@@ -34,7 +34,7 @@ export class TrustReports {
     if (subject.kind === 'unknown') {
       throw invalid(
         'about',
-        'about must name a subject: the id, handle, DID or address of an agent, or the id of an identity of yours.',
+        'about must name a subject: the id, handle, DID or address of an agent, or the id of an identity of your account.',
       )
     }
     return database.transaction(async (tx) => {

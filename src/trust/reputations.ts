@@ -118,7 +118,7 @@ export function countersOf(row: Partial<Record<keyof Counters, number | null>> |
   return mapped((name) => row?.[name] ?? 0)
 }
 
-/** Whether two sets of counters are equal. */
+/** True if two sets of counters are equal. */
 export function same(one: Counters, other: Counters): boolean {
   return Object.entries(one).every(([name, value]) => other[name as keyof Counters] === value)
 }

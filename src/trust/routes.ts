@@ -20,25 +20,25 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       scope: 'identities:read',
       summary: 'Get the reputation of an identity',
       description:
-        'Worked out from the log by a formula that docs/agents.md gives: the score is 0.5 and the effects of all components. Mail within the ' +
-        'account counts for nothing.',
+        'Computed from the event log by the formula in docs/agents.md: the score is 0.5 plus the effects of all components. Mail within the ' +
+        'account does not count.',
       reply: Reputation,
       handle: ({ caller, params }) => reputations.forCaller(caller, params.id),
     }),
     route('GET', '/agents/:id/reputation', {
       scope: 'identities:read',
       summary: 'Get the reputation of an agent',
-      description: 'That of its identity. About agents of others ask trust/evaluate.',
+      description: 'The reputation of its identity. For agents of other accounts use trust/evaluate.',
       reply: Reputation,
       handle: ({ caller, params }) => reputations.ofAgent(caller, params.id),
     }),
     route('POST', '/identities/:id/events', {
       scope: 'identities:write',
-      summary: 'Report on somebody',
+      summary: 'Report on a subject',
       description:
-        'What this identity has to say of an agent of this box or another, of an address, or of itself. positive, negative and dispute count in ' +
-        'the reputation of an agent of another account; each counts half of the one before of its type, and five a day at most. Other names ' +
-        'are only kept. The subject is told type and weight, not who reported, nor note and data.',
+        'A report of this identity about an agent of this box or another, an address, or itself. positive, negative and dispute count in ' +
+        'the reputation of an agent of another account; each counts half of the previous one of its type, at most five a day. Other names ' +
+        'are only stored. The subject sees type and weight, but not the reporter, note and data.',
       body: NewReport,
       reply: Report,
       status: 201,
@@ -56,7 +56,7 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       scope: 'identities:read',
       summary: 'Issue a reputation credential',
       description:
-        'A Verifiable Credential (VC data model 2.0) as a JWT, signed by the box with a key of /.well-known/jwks.json, good for 24 hours.',
+        'A Verifiable Credential (VC data model 2.0) as a JWT, signed by the box with a key of /.well-known/jwks.json, valid for 24 hours.',
       reply: Credential,
       handle: ({ caller, params }) => credentials.issue(caller, params.id),
     }),
@@ -64,8 +64,8 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       scope: 'identities:read',
       summary: 'Evaluate trust',
       description:
-        'Whether a subject can be trusted with an action, with reasons. Give exactly one of token, did, handle, identity_id and email. Each ' +
-        'action asks for a score of its own: read 0.3, message 0.4, delegate 0.6, payment 0.7, none 0.5; min_score asks for another. Up to ' +
+        'Decides whether a subject can be trusted with an action, with reasons. Send exactly one of token, did, handle, identity_id and email. Each ' +
+        'action requires its own score: read 0.3, message 0.4, delegate 0.6, payment 0.7, none 0.5; min_score overrides it. Up to ' +
         '0.2 below is review, further down deny.',
       body: Question,
       reply: Evaluation,

@@ -16,7 +16,7 @@ export interface Counters {
 export interface Circumstances {
   /** Whole days since the identity was created. */
   age_days: number
-  /** Whether the domain of its address is verified. */
+  /** True if the domain of its address is verified. */
   verified_domain: boolean
 }
 
@@ -87,13 +87,13 @@ export function reportEffects(counters: Pick<Counters, 'positive' | 'negative' |
       name: 'reports_positive',
       value: positive,
       effect: gain(gains.reports_positive, positive),
-      explanation: `Good reports of others with a weight of ${positive} in all.`,
+      explanation: `Good reports of others with a total weight of ${positive}.`,
     },
     {
       name: 'reports_negative',
       value: against,
       effect: rounded(-gain(losses.reports_negative, against)),
-      explanation: `Bad reports of others with a weight of ${against} in all; a dispute counts half.`,
+      explanation: `Bad reports of others with a total weight of ${against}; a dispute counts half.`,
     },
   ]
 }
@@ -108,13 +108,13 @@ function earned(counters: Counters, { age_days, verified_domain }: Circumstances
       name: 'deliveries',
       value: deliveries,
       effect: gain(gains.deliveries, deliveries),
-      explanation: `Servers of others took ${count(deliveries, 'message')} of its own.`,
+      explanation: `Other servers accepted ${count(deliveries, 'message')} from it.`,
     },
     {
       name: 'replies',
       value: replies,
       effect: gain(gains.replies, replies),
-      explanation: `${count(replies, 'conversation')} in which people outside of the account answered it.`,
+      explanation: `${count(replies, 'conversation')} in which people outside the account replied to it.`,
     },
     {
       name: 'verified_domain',
@@ -129,7 +129,7 @@ function earned(counters: Counters, { age_days, verified_domain }: Circumstances
       name: 'tokens',
       value: tokens,
       effect: gain(gains.tokens, tokens),
-      explanation: `It has proved who it is with ${count(tokens, 'token')}.`,
+      explanation: `It was authenticated with ${count(tokens, 'token')}.`,
     },
   ]
 }
@@ -148,7 +148,7 @@ function lost(counters: Counters): Component[] {
       name: 'complaints',
       value: complaints,
       effect: loss(losses.complaints, complaints, deliveries),
-      explanation: `${count(complaints, 'message')} that people called spam.`,
+      explanation: `${count(complaints, 'message')} reported as spam.`,
     },
     ...reports,
   ]

@@ -6,7 +6,7 @@ import type { Identities, IdentityRow } from '../identities/identities.ts'
 import { type Database, sql } from '../store/database.ts'
 import type { Question } from './model.ts'
 
-/** An identity of the box that a caller may ask about: its own, or one with a public agent. */
+/** An identity of the box that a caller may query: its own, or one with a public agent. */
 export interface LocalSubject {
   identity_id: string
   account_id: string
@@ -113,7 +113,7 @@ export class Subjects {
   }
 }
 
-/** Whether the subject is the caller's own. */
+/** True if the subject is the caller's own. */
 export function isOwn(
   { account_id, identity_id }: Caller,
   row: Pick<LocalSubject, 'account_id'> & { id?: string; identity_id?: string },

@@ -25,7 +25,7 @@ const policy = [
 const headersOfPages = {
   'Content-Security-Policy': policy,
   'Cross-Origin-Opener-Policy': 'same-origin',
-  // the page links to sites of strangers, who would learn its URL
+  // the page links to other sites, which would learn its URL
   'X-DNS-Prefetch-Control': 'off',
 }
 
@@ -59,7 +59,7 @@ export class BuiltSite implements Site {
     this.#folder = folder
   }
 
-  /** Loads the build; without one the page is a sentence that says how to make it. */
+  /** Loads the build; without one the page is a sentence on how to create it. */
   async read(): Promise<void> {
     const page = await readFile(join(this.#folder, 'index.html')).catch(absent)
     if (!page) return

@@ -46,7 +46,7 @@ interface Body {
 type Addressee = Pick<WebhookRow, 'id' | 'url' | 'headers' | 'secret' | 'previous_secret' | 'previous_expires_at'>
 
 /** Signs an event and posts it: 2xx is success, a redirect is a failure, 410 disables the webhook. */
-export class WebhookCourier implements Courier<WebhookLoad> {
+export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   readonly kind = kind
   readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, day]
   readonly jitter = 0.1
@@ -62,14 +62,14 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     this.#deps = deps
     this.#answers = deps.metrics.counter(
       'pillarbox_webhook_answers_total',
-      'What endpoints answered: 2xx, 3xx, 4xx, 5xx, or none within the time',
+      'Responses of endpoints: 2xx, 3xx, 4xx, 5xx, or none within the timeout',
       ['answer'],
     )
     deps.events.onRedaction(() => this.#bodies.clear())
     this.#opened = new SecretCache(deps.sealed)
   }
 
-  async deliver(load: WebhookLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<string> {
+  async deliver(load: WebhookLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<AttemptAnswer> {
     const { database, outside, clock } = this.#deps
     const body = await this.#body(load.event_id)
     if (body === undefined) throw new Refused(heard({ error: 'the event is no longer in the log' }))
@@ -79,7 +79,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
       sql`SELECT id, url, headers, secret, previous_secret, previous_expires_at FROM webhooks WHERE id = ${load.webhook_id}
         AND ${listening(clock.now())}`,
     )
-    if (!webhook) throw new Refused(heard({ error: 'the webhook is switched off' }))
+    if (!webhook) throw new Refused(heard({ error: 'the webhook is disabled' }))
     noted['host'] = new URL(webhook.url).host
     let answer: OutsideAnswer
     try {
@@ -102,7 +102,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
   }
 
   /** Measures how long attempts have only failed, and disables the webhook. */
-  async settle(tx: Transaction, load: WebhookLoad, outcome: Outcome, answer: string): Promise<void> {
+  async settle(tx: Transaction, load: WebhookLoad, outcome: Outcome, answer: AttemptAnswer | string): Promise<void> {
     const { events, clock } = this.#deps
     const failing = (this.#failing ??= await this.#stored())
     const { webhook_id } = load
@@ -125,18 +125,18 @@ export class WebhookCourier implements Courier<WebhookLoad> {
       await tx.run(sql`UPDATE webhooks SET failing_since = ${failing_since} WHERE id = ${webhook.id}`)
     }
     const after = { ...webhook, failing_since }
-    if (readAnswer(answer).status === 410) await disable(tx, events, clock.now(), after, 'gone')
+    if (answerOf(answer).status === 410) await disable(tx, events, clock.now(), after, 'gone')
     else if (clock.now() - Date.parse(failing_since) >= failureLimit) {
       await disable(tx, events, clock.now(), after, 'failing')
     }
   }
 
-  finished({ id: queue_id, load, attempt, outcome, answer, next, ms, notes }: AttemptResult<WebhookLoad>): void {
+  finished({ id: queue_id, load, attempt, outcome, answer, next, ms, notes }: AttemptResult<WebhookLoad, AttemptAnswer>): void {
     const { webhook_id, event_id, event } = load
-    const { status: code, error } = readAnswer(answer)
+    const { status: code, error } = answerOf(answer)
     const end = { code, error: error === null ? null : loggable(error, 512), attempt, result: results[outcome] }
     const line = { queue_id, webhook_id, event_id, event, ...notes, ...end, next_attempt_at: next ?? null, ms }
-    if (outcome === 'failed') this.#deps.log.warn(line, 'Webhook attempt failed for good')
+    if (outcome === 'failed') this.#deps.log.warn(line, 'Webhook delivery failed')
     else this.#deps.log.info(line, 'Webhook attempt')
   }
 
@@ -155,7 +155,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
 
   async retry(tx: Transaction, { webhook_id }: WebhookLoad): Promise<void> {
     const webhook = await tx.get(sql`SELECT 1 FROM webhooks WHERE id = ${webhook_id} AND ${listening(this.#deps.clock.now())}`)
-    if (!webhook) throw conflict('The webhook is switched off, or gone.', { code: 'webhook_inactive' })
+    if (!webhook) throw conflict('The webhook is disabled or deleted.', { code: 'webhook_inactive' })
   }
 
   // only committed state: a change that is rolled back must not hide a failure
@@ -202,17 +202,21 @@ function subjectOf({ type, data }: Event): Body['subject'] {
   return type.startsWith('sms.') ? { sms_id: id } : {}
 }
 
-/** The endpoint's answer from the queue's record; only the error of an attempt that got none. */
-export function readAnswer(answer: string | null): AttemptAnswer {
-  if (answer === null) return { status: null, body: null, error: null }
+/** The answer of the endpoint; a message of the queue itself is the error of an attempt that got none. */
+function answerOf(answer: AttemptAnswer | string): AttemptAnswer {
+  return typeof answer === 'string' ? heard({ error: answer }) : answer
+}
+
+/** Parses a stored answer. */
+export function readAnswer(stored: string | null): AttemptAnswer {
+  if (stored === null) return heard({})
   try {
-    return JSON.parse(answer) as AttemptAnswer
+    return JSON.parse(stored) as AttemptAnswer
   } catch {
-    // a sentence of the queue's own
-    return { status: null, body: null, error: answer }
+    return answerOf(stored)
   }
 }
 
-function heard(part: Partial<AttemptAnswer>): string {
-  return JSON.stringify({ status: null, body: null, error: null, ...part })
+function heard(part: Partial<AttemptAnswer>): AttemptAnswer {
+  return { status: null, body: null, error: null, ...part }
 }

@@ -46,7 +46,7 @@ export class WebhookDeliveries {
     return database.transaction(async (tx) => {
       requireActive(await rowOf(tx, clock, caller, id))
       await findDelivery(tx, { kind, lane: id }, deliveryId)
-      if (!(await queue.retry(tx, deliveryId))) throw conflict('An attempt is under way.', { code: 'delivery_under_way' })
+      if (!(await queue.retry(tx, deliveryId))) throw conflict('An attempt is running.', { code: 'delivery_under_way' })
       return toWebhookDelivery(await findDelivery(tx, { kind, lane: id }, deliveryId))
     })
   }
@@ -72,7 +72,7 @@ export class WebhookDeliveries {
 }
 
 function requireActive({ active }: Pick<WebhookRow, 'active'>): void {
-  if (active !== 1) throw conflict('The webhook is switched off; set active to true first.', { code: 'webhook_inactive' })
+  if (active !== 1) throw conflict('The webhook is disabled; set active to true first.', { code: 'webhook_inactive' })
 }
 
 const statuses = { waiting: 'pending', running: 'pending', done: 'delivered', failed: 'failed' } as const

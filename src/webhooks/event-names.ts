@@ -30,7 +30,7 @@ export class EventNames {
     }
   }
 
-  /** Whether a caller with these scopes may read every event of a webhook with those: required to change it. */
+  /** True if a caller with these scopes may read every event of a webhook with those: required to change it. */
   requireAll(caller: Pick<Caller, 'scopes'>, names: readonly string[], held: ReadonlySet<Scope>): void {
     for (const [name, scopes] of this.#types.published()) {
       const typesOf = (names.includes('*') && may({ scopes: held }, scopes)) || names.includes(name)
@@ -46,7 +46,7 @@ export class EventNames {
 }
 
 function lacks(name: string, scopes: readonly Scope[]): Fault {
-  return new Fault('forbidden', `A webhook that hears ${name} needs a key with the scope ${scopes.join(' or ')}.`, {
+  return new Fault('forbidden', `A webhook for ${name} requires a key with the scope ${scopes.join(' or ')}.`, {
     code: 'missing_scope',
     param: 'events',
   })

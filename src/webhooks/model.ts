@@ -16,7 +16,7 @@ const Events = z
   .transform((names) => [...new Set(names)])
   .meta({
     override: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 64 },
-    description: 'names of events, such as email.received; * for all that the key making the webhook may read',
+    description: 'names of events, such as email.received; * for all events that the creating key may read',
   })
 
 /** Headers that HTTP, the signature or Pillarbox set. */
@@ -28,7 +28,7 @@ const ours = new Set(
 
 const Headers = z
   .record(
-    z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/, { error: 'must be the name of a header' }),
+    z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/, { error: 'must be a header name' }),
     z.string().regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,1022}[\x21-\x7e])?$/, {
       error: 'must be 1 to 1024 printable ASCII characters, no space at either end',
     }),
@@ -42,7 +42,7 @@ const Headers = z
     },
   )
   .refine((headers) => new Set(Object.keys(headers).map((name) => name.toLowerCase())).size === Object.keys(headers).length, {
-    error: 'must not name a header twice',
+    error: 'must not contain a header twice',
   })
   .meta({ override: { type: 'object', additionalProperties: { type: 'string' } }, description: 'sent with every delivery' })
 
@@ -51,7 +51,7 @@ const Description = z.string().max(500)
 const Secret = z
   .string()
   .refine(isSecret, {
-    error: 'must be 16 to 256 printable ASCII characters; one that begins with whsec_ goes on with base64 of 16 bytes or more',
+    error: 'must be 16 to 256 printable ASCII characters; after whsec_, base64 of 16 bytes or more is required',
   })
   .meta({ override: { type: 'string', minLength: 16, maxLength: 256 } })
 
@@ -65,34 +65,35 @@ export const Webhook = z
     identity_id: Id('ident').nullable().meta({ description: 'only events of this identity' }),
     description: z.string().nullable(),
     headers: z.record(z.string(), z.string()),
-    failing_since: Timestamp.nullable().meta({ description: 'the first of the attempts since the last success' }),
+    failing_since: Timestamp.nullable().meta({ description: 'time of the first failed attempt since the last success' }),
     disabled_at: Timestamp.nullable(),
     disabled_reason: z.enum(['gone', 'failing', 'identity_deleted', 'key_ended']).nullable().meta({
       description:
-        'why the box switched it off: it answered 410, failed for 5 days, its identity was deleted, or the key that made it ended',
+        'why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended',
     }),
     created_at: Timestamp,
     created_by: Maker,
     updated_at: Timestamp,
     updated_by: Maker.meta({
-      description:
-        'the key or session that last said where it posts, what it hears, or gave it a new secret; null when none did since',
+      description: 'the key or session that last changed its url, events or secret; null if unchanged since its creation',
     }),
-    expires_at: Timestamp.nullable().meta({ description: 'when it ends, with the key that made it; null for one that lasts' }),
+    expires_at: Timestamp.nullable().meta({
+      description: 'time at which it ends with the key that created it; null if it does not expire',
+    }),
   })
   .meta({ id: 'Webhook' })
 export type Webhook = z.output<typeof Webhook>
 
 /** The response with the secret: on creation and rotation. */
 export const WebhookWithSecret = z
-  .object({ ...Webhook.shape, secret: z.string().meta({ description: 'shown this once' }) })
+  .object({ ...Webhook.shape, secret: z.string().meta({ description: 'returned only once' }) })
   .meta({ id: 'WebhookWithSecret' })
 
 export const NewWebhook = z
   .strictObject({
     url: Url,
     events: Events,
-    secret: Secret.optional().meta({ description: 'made when left out' }),
+    secret: Secret.optional().meta({ description: 'generated if omitted' }),
     active: z.boolean().default(true),
     identity_id: Id('ident').nullish().meta({ description: 'only events of this identity' }),
     description: Description.nullish(),
@@ -114,7 +115,7 @@ export const WebhookChange = z
 export type WebhookChange = z.output<typeof WebhookChange>
 
 export const SecretRotation = z
-  .strictObject({ secret: Secret.optional().meta({ description: 'made when left out' }) })
+  .strictObject({ secret: Secret.optional().meta({ description: 'generated if omitted' }) })
   .meta({ id: 'SecretRotation' })
 
 const Attempt = z.object({
@@ -136,8 +137,8 @@ export const WebhookDelivery = z
     event: z.string(),
     status: z.enum(['pending', 'delivered', 'failed']),
     attempts: z.array(Attempt).meta({ description: 'oldest first' }),
-    response_status: z.int().nullable().meta({ description: 'of the last attempt that ended' }),
-    response_body: z.string().nullable().meta({ description: 'its first KiB' }),
+    response_status: z.int().nullable().meta({ description: 'of the last finished attempt' }),
+    response_body: z.string().nullable().meta({ description: 'the first KiB of the response' }),
     next_attempt_at: Timestamp.nullable(),
     created_at: Timestamp,
   })
@@ -149,13 +150,13 @@ export const WebhookDeliveryWithRequest = z
     ...WebhookDelivery.shape,
     request: z
       .object({
-        url: z.string().meta({ description: 'of the webhook, as it is now' }),
+        url: z.string().meta({ description: 'the present url of the webhook' }),
         body: z.string().nullable().meta({
           description:
-            'what is posted; null when the event is no longer in the log, or its type takes a scope that the caller lacks',
+            'the body of the request; null if the event is no longer in the log, or its type requires a scope that the caller lacks',
         }),
       })
-      .meta({ description: 'what the next attempt would send; its headers and signature are made then' }),
+      .meta({ description: 'the request of the next attempt; its headers and signature are created then' }),
   })
   .meta({ id: 'WebhookDeliveryWithRequest' })
 export type WebhookDeliveryWithRequest = z.output<typeof WebhookDeliveryWithRequest>
@@ -171,17 +172,17 @@ export type WebhookEventData = z.output<typeof WebhookEventData>
 export const webhookDisabled = eventType(
   'webhook.disabled',
   ['identities:read'],
-  'A webhook was switched off: it answered 410, failed for 5 days, its identity was deleted, or the key that made it ended.',
+  'A webhook was disabled: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended.',
   WebhookEventData,
 )
 export const webhookTest = eventType(
   'webhook.test',
   ['identities:read'],
-  'Somebody asked for a test; only the webhook in question hears it.',
+  'A test was requested; it is sent only to the tested webhook.',
   z.object({ webhook_id: Id('whk') }),
 )
 
-/** Whether a given secret is valid: with our prefix it must be base64 of 16 to 192 bytes, as receivers decode it. */
+/** True if a given secret is valid: with our prefix it must be base64 of 16 to 192 bytes, as receivers decode it. */
 function isSecret(text: string): boolean {
   if (!/^[\x20-\x7e]{16,256}$/.test(text)) return false
   if (!text.startsWith('whsec_')) return true

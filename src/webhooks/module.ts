@@ -47,7 +47,7 @@ export class WebhooksModule implements Module {
     this.#fanout = new Fanout(common)
     deps.metrics.gauge(
       'pillarbox_webhooks',
-      'Webhooks by how they are: well, failing (the last attempt that is over failed), off (by their owner, or after failures)',
+      'Webhooks by state: well, failing (the last finished attempt failed), off (disabled by their owner, or after failures)',
       async (gauge) => {
         const count = sql`SELECT count(*) AS count, active, failing_since IS NOT NULL AS failing FROM webhooks GROUP BY 2, 3`
         const rows = await deps.database.all<{ count: number; active: number; failing: number }>(count)

@@ -21,9 +21,9 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       summary: 'Create a webhook',
       description:
-        'Every event it names is posted to the url, signed. The key must hold the scopes of those events; one bound to an identity makes ' +
+        'Every event of the listed types is posted to the url, signed. The key must have the scopes of those events; one bound to an identity creates ' +
         'webhooks for that identity only. It names its key in created_by; it ends when the key expires, or is revoked without keep. The secret ' +
-        'is in this answer and never again.',
+        'is returned only in this response.',
       body: NewWebhook,
       reply: WebhookWithSecret,
       status: 201,
@@ -49,8 +49,8 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       summary: 'Change a webhook',
       description:
-        'Needs the scopes of all that the webhook hears. Setting active switches on again what the box switched off. A key that expires changes ' +
-        'only webhooks that end no later than it (else forbidden, code beyond_own); it may switch others off.',
+        'Requires the scopes of all events of the webhook. Setting active enables a disabled webhook again. A key that expires can change ' +
+        'only webhooks that end no later than itself (else forbidden, code beyond_own); it may disable others.',
       body: WebhookChange,
       reply: Webhook,
       example: { body: { events: ['*'], active: true } },
@@ -59,14 +59,14 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('DELETE', '/webhooks/:id', {
       scope: 'account:write',
       summary: 'Delete a webhook',
-      description: 'Once this is answered, nothing more is sent to it; an attempt under way is cut off.',
+      description: 'After the response nothing more is sent to it; a running attempt is aborted.',
       reply: Deleted,
       handle: ({ caller, params }) => webhooks.remove(caller, params.id),
     }),
     route('GET', '/webhooks/:id/deliveries', {
       scope: 'account:read',
       summary: 'List deliveries of a webhook',
-      description: 'Newest first, each with its attempts. Those that ended are kept for 30 days.',
+      description: 'Newest first, each with its attempts. Finished deliveries are kept for 30 days.',
       query: Paging,
       reply: Page(WebhookDelivery),
       handle: ({ caller, params, query }) => deliveries.list(caller, params.id, query),
@@ -74,14 +74,14 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('GET', '/webhooks/:id/deliveries/:delivery_id', {
       scope: 'account:read',
       summary: 'Get a delivery of a webhook',
-      description: 'With what is posted, for callers who may read the event themselves.',
+      description: 'With the request body, for callers who may read the event themselves.',
       reply: WebhookDeliveryWithRequest,
       handle: ({ caller, params }) => deliveries.get(caller, params.id, params.delivery_id),
     }),
     route('POST', '/webhooks/:id/deliveries/:delivery_id/redeliver', {
       scope: 'account:write',
-      summary: 'Deliver an event once more',
-      description: 'The same event with the same id, at once and from the beginning of the schedule.',
+      summary: 'Redeliver an event',
+      description: 'Sends the same event with the same id immediately, with a new retry schedule.',
       reply: WebhookDelivery,
       handle: ({ caller, params }) => deliveries.redeliver(caller, params.id, params.delivery_id),
     }),
@@ -89,15 +89,15 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       summary: 'Send a test event',
       description:
-        'A webhook.test event for this webhook alone, whatever it asked for. The answer is the delivery; the list says how it went.',
+        'Sends a webhook.test event only to this webhook, regardless of its event types. Returns the delivery; the list shows its result.',
       reply: WebhookDelivery,
       handle: ({ caller, params }) => deliveries.test(caller, params.id),
     }),
     route('POST', '/webhooks/:id/secret/rotate', {
       scope: 'account:write',
       receipt: ['secret'],
-      summary: 'Give a webhook a new secret',
-      description: 'For 24 hours deliveries are signed with the former one as well.',
+      summary: 'Rotate the secret of a webhook',
+      description: 'For 24 hours deliveries are also signed with the former secret.',
       body: SecretRotation,
       reply: WebhookWithSecret,
       secret: true,

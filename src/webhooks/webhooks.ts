@@ -160,7 +160,7 @@ export class Webhooks {
       const before = await rowOf(tx, clock, caller, id)
       this.#requireScopes(caller, before)
       requireLastingAs(until, before)
-      if (sealed.read(id, before.secret) === secret) throw conflict('This is the secret already.', { param: 'secret' })
+      if (sealed.read(id, before.secret) === secret) throw conflict('This is already the secret.', { param: 'secret' })
       await keys.origins.changed(tx, id, caller)
       return tx.get<WebhookRow>(
         sql`UPDATE webhooks SET previous_secret = secret, previous_expires_at = ${iso(clock.now() + overlap)},
@@ -226,7 +226,7 @@ async function requireFew(reader: Reader, accountId: string): Promise<void> {
   const last = await reader.get(sql`SELECT 1 FROM webhooks WHERE account_id = ${accountId} LIMIT 1 OFFSET ${maxOfAccount - 1}`)
   if (!last) return
   throw conflict(
-    `An account has at most ${maxOfAccount} webhooks. Delete one that is not needed; one webhook without identity_id hears of all identities.`,
+    `An account has at most ${maxOfAccount} webhooks. Delete one that is not needed; a webhook without identity_id receives events of all identities.`,
     { code: 'too_many_webhooks' },
   )
 }
@@ -237,9 +237,5 @@ function endOf(until: number): string | null {
 }
 
 function requireLastingAs(until: number, { expires_at }: WebhookRow): void {
-  requireLasting(
-    { until },
-    'change where a webhook posts and what it hears',
-    expires_at === null ? Infinity : Date.parse(expires_at),
-  )
+  requireLasting({ until }, 'change the url and events of a webhook', expires_at === null ? Infinity : Date.parse(expires_at))
 }

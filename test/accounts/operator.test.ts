@@ -25,13 +25,13 @@ test('the operator adds an account, lists them, and helps who cannot get in', { 
   const added = await pillarbox(box, grace, 'a password of her own\n')
   expect([added.code, added.output.toString()]).toEqual([
     0,
-    expect.stringMatching(/^Grace was added: acct_\w{26}\. Its person signs in with grace@example\.com\.\n$/),
+    expect.stringMatching(/^Grace was added: acct_\w{26}\. It signs in with grace@example\.com\.\n$/),
   ])
   const refusals: [parameters: string[], input: string, why: RegExp][] = [
     [grace, 'a password of her own\n', /signs in with that e-mail address/],
     [['add', '--name', 'Other', '--email', 'other@example.com'], 'password1\n', /everybody tries first/],
-    [['add', '--name', 'Other', '--email', 'other@example.com'], '', /No password came/],
-    [['password', 'nobody@example.com'], 'a password of her own\n', /no account nobody@example\.com\. Those it has: /],
+    [['add', '--name', 'Other', '--email', 'other@example.com'], '', /No password was entered/],
+    [['password', 'nobody@example.com'], 'a password of her own\n', /no account nobody@example\.com\. List the accounts: /],
   ]
   for (const [parameters, input, why] of refusals) {
     const { code, errors } = await pillarbox(box, parameters, input)

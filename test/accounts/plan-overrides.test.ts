@@ -83,7 +83,7 @@ test('HUP puts other limits into effect', async () => {
   expect([await made(), await made()]).toEqual([201, 403])
   writeFileSync(file, 'limits:\n  identities: 2\n')
   box.child.kill('SIGHUP')
-  await box.said('settings were read again')
+  await box.said('settings reloaded')
   expect([await made(), await made()]).toEqual([201, 403])
   expect(await box.end('SIGTERM')).toBe(0)
 })

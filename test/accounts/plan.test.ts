@@ -109,7 +109,7 @@ describe('a limit', () => {
     const first = await make(box, ada)
     expect([refused(first), refused(await make(box, ada))]).toEqual([null, null])
     const why = refused(await make(box, ada))
-    expect(why).toMatch(new RegExp(`^This account may .*\\b${most}\\b.*, or have the operator raise limits\\.${what}\\.$`))
+    expect(why).toMatch(new RegExp(`^This account may .*\\b${most}\\b.*, or ask the operator to raise limits\\.${what}\\.$`))
     const { limits, usage: used } = await subscription(box)
     expect([limits[what], used[what]]).toEqual([most, most])
     if (!drop) return

@@ -100,7 +100,7 @@ describe('mail that is sent', () => {
     await limit(box, { storage_bytes: before + 2000 })
     expect(refused(await send('word '.repeat(1000)))).toMatch(
       new RegExp(
-        `may keep ${before + 2000} octets of messages and long texts, keeps ${before}, .*: delete some messages, or .*limits\\.storage_bytes\\.$`,
+        `may store ${before + 2000} bytes of messages and long texts, stores ${before}, .*: delete some messages, or .*limits\\.storage_bytes\\.$`,
       ),
     )
     expect(await usage(box, 'storage_bytes')).toBe(before)

@@ -62,11 +62,11 @@ const lies: [string, Manner, RegExp][] = [
     },
     /^127\.0\.0\.1:\d+ answered more than 524288 octets$/,
   ],
-  ['hangs up', (request) => void request.socket.destroy(), /^127\.0\.0\.1:\d+ could not be asked: socket hang up$/],
+  ['hangs up', (request) => void request.socket.destroy(), /^127\.0\.0\.1:\d+ could not be reached: socket hang up$/],
   [
     'leads into the clear',
     (_, response) => answer(response, 200, { newNonce: 'http://127.0.0.1:1/', newAccount: 'http://127.0.0.1:1/' }),
-    /^127\.0\.0\.1:1 could not be asked: it is no https URL$/,
+    /^127\.0\.0\.1:1 could not be reached: it is not an https URL$/,
   ],
 ]
 
@@ -92,10 +92,10 @@ test('a CA whose server nobody vouches for is not spoken to, and one that is not
   const ca = await lyingCa((_, response) => answer(response, 200, {}))
   const other = await lyingCa((_, response) => answer(response, 200, {}))
   const box = await boxOf({ ...ca, ca_file: other.ca_file })
-  expect((await tried(box))['problem']).toMatch(/could not be asked: .*self-signed/)
+  expect((await tried(box))['problem']).toMatch(/could not be reached: .*self-signed/)
   expect(ca.asked).toEqual([])
   const nobody = await boxOf({ directory: `https://127.0.0.1:${await freePort()}/dir`, ca_file: ca.ca_file })
-  expect((await tried(nobody))['problem']).toMatch(/could not be asked: connect ECONNREFUSED/)
+  expect((await tried(nobody))['problem']).toMatch(/could not be reached: connect ECONNREFUSED/)
 })
 
 test('a CA that asks for a pause has it', async () => {

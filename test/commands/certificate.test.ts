@@ -28,14 +28,14 @@ test(
     })
     const renewed = await pillarbox(box, 'certificate', 'renew', 'mx.example.test', '--json')
     expect(renewed).toMatchObject({ status: 1, errors: '' })
-    expect(JSON.parse(renewed.output)[0]).toMatchObject({ source: 'acme', problem: 'The CA said: not you (malformed)' })
+    expect(JSON.parse(renewed.output)[0]).toMatchObject({ source: 'acme', problem: 'CA error: not you (malformed)' })
     expect(await pillarbox(box, 'certificate', 'renew', 'other.example.test')).toMatchObject({
       status: 1,
       errors: 'No certificate for other.example.test is obtained by ACME.\n',
     })
     const listed = await pillarbox(box, 'certificate', 'list')
     expect(listed.output).toMatch(/^NAMES +SOURCE +USED BY +GOOD UNTIL\n/)
-    expect(listed.output).toMatch(/^mx\.example\.test +acme +none yet +The CA said: not you \(malformed\)$/m)
+    expect(listed.output).toMatch(/^mx\.example\.test +acme +none yet +CA error: not you \(malformed\)$/m)
     expect(listed.output).toMatch(/^mx\.example\.test localhost +self_signed +mail +20\d\d-/m)
 
     await box.app.stop()

@@ -98,7 +98,7 @@ test('man shows the manual page without a warning, and mandoc finds only that it
   if (man === undefined || mandoc === undefined) return
   const shown = await run(man, ['--warnings', '--encoding=UTF-8', '--local-file', page], { env: { MANWIDTH: '100' } })
   expect([shown.code, shown.errors]).toEqual([0, ''])
-  expect(shown.output.toString()).toContain('pillarbox - one box that gives software agents an identity of their own')
+  expect(shown.output.toString()).toContain('pillarbox - mail server and API that give software agents their own identities')
   const { output } = await run(mandoc, ['-T', 'lint', '-W', 'warning', page])
   expect(lines(output).filter((line) => !line.includes('missing date'))).toEqual([])
 })

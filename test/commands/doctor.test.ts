@@ -51,7 +51,7 @@ test(
     const well = await doctor(box.env, box.directory)
     expect(well).toMatchObject({ code: 0, errors: '' })
     expect(well.output).toMatch(/^PASS {2}ptr +192\.0\.2\.25 {2}It is mx\.box\.test/m)
-    expect(well.output).toMatch(/^WARN {2}bootstrap_key +settings {2}.+\n {6}fix: Make a key of your own/m)
+    expect(well.output).toMatch(/^WARN {2}bootstrap_key +settings {2}.+\n {6}fix: Create another key/m)
     expect(well.output).toMatch(/\n0 failed, \d+ warnings, \d+ passed\n$/)
     // colours are for people
     expect(well.output).not.toContain('\u001B')
@@ -75,7 +75,7 @@ test('a box that does not run is opened, and left as it was', async () => {
   // another program has its port
   expect(found.lines.find(({ subject }) => subject === `smtp 127.0.0.1:${port}`)).toMatchObject({
     status: 'fail',
-    message: 'Another program has the port.',
+    message: 'Another program uses the port.',
   })
   expect(found.lines.map(({ name }) => name)).toEqual(expect.arrayContaining(['store', 'queue', 'mx']))
   other.close()

@@ -71,22 +71,22 @@ test.each([true, false])(
     expect(await pillarbox(box, 'domain', 'alias', 'remove', 'SALES@pillarbox.test')).toMatchObject({ status: 0 })
     expect(await pillarbox(box, 'domain', 'alias', 'remove', 'sales@pillarbox.test')).toMatchObject({
       status: 1,
-      errors: 'pillarbox.test has no alias sales@pillarbox.test. Those it has: pillarbox domain alias list pillarbox.test\n',
+      errors: 'pillarbox.test has no alias sales@pillarbox.test. List its aliases: pillarbox domain alias list pillarbox.test\n',
     })
     expect((await pillarbox(box, 'domain', 'catch-all', 'pillarbox.test', '--none')).output).toBe(
-      'Mail for unknown addresses of pillarbox.test is refused.\n',
+      'Mail for unknown addresses of pillarbox.test is rejected.\n',
     )
     const listed = await pillarbox(box, 'domain', 'alias', 'list', 'pillarbox.test', '--json')
     expect(JSON.parse(listed.output)).toMatchObject([{ address: 'press@pillarbox.test' }])
     for (const words of [['pillarbox.test'], ['pillarbox.test', 'Ada', '--none']]) {
       expect(await pillarbox(box, 'domain', 'catch-all', ...words)).toMatchObject({
         status: 1,
-        errors: 'Give an identity, or --none.\n',
+        errors: 'Specify an identity, or --none.\n',
       })
     }
     expect(await pillarbox(box, 'domain', 'alias', 'add', 'sales', 'Ada')).toMatchObject({
       status: 1,
-      errors: 'sales is no address such as sales@example.com.\n',
+      errors: 'sales is not an address such as sales@example.com.\n',
     })
   },
 )
@@ -96,7 +96,7 @@ test('what is wrong is a sentence, or JSON to those who asked for it, and the ex
   expect(await pillarbox(box, 'domain', 'check', 'nobody.test')).toMatchObject({
     status: 1,
     output: '',
-    errors: 'The box has no domain nobody.test. Those it has: pillarbox domain list\n',
+    errors: 'The box has no domain nobody.test. List the domains: pillarbox domain list\n',
   })
   const refused = await pillarbox(box, 'domain', 'add', 'not a name', '--json')
   expect(refused.status).toBe(1)

@@ -11,7 +11,7 @@ describe('identities', () => {
     const made = await pillarbox(box, ['identity', 'create', 'Ada Lovelace', '--username', 'ada', '--phone'])
     expect(made).toMatchObject({ status: 0, errors: '' })
     expect(made.output).toMatch(
-      /^Ada Lovelace was made: ident_\w{26}, with the address ada@pillarbox\.test, and the number \+\d+\.\n$/,
+      /^Ada Lovelace was created: ident_\w{26}, with the address ada@pillarbox\.test, and the number \+\d+\.\n$/,
     )
     const id = /ident_\w+/.exec(made.output)![0]
     for (const who of [id, 'ada lovelace', 'ADA@pillarbox.test']) {
@@ -26,7 +26,7 @@ describe('identities', () => {
     expect((await box.call('GET', `/v1/identities/${id}`)).body['status']).toBe('active')
     expect(await pillarbox(box, ['identity', 'show', 'Nobody'])).toMatchObject({
       status: 1,
-      errors: 'The account has no identity Nobody. Those it has: pillarbox identity list\n',
+      errors: 'The account has no identity Nobody. List the identities: pillarbox identity list\n',
     })
   })
 
@@ -39,7 +39,7 @@ describe('identities', () => {
     const refused = await pillarbox(box, ['identity', 'delete', 'Ada'])
     expect([refused.status, refused.errors]).toEqual([
       1,
-      `Delete Ada (ada@pillarbox.test)? With it go its address for good, 2 e-mails, 1 card, the number ${ada['phone_number']}. Say so with --yes.\n`,
+      `Delete Ada (ada@pillarbox.test)? This also deletes its address permanently, 2 e-mails, 1 card, the number ${ada['phone_number']}. Confirm with --yes.\n`,
     ])
     expect((await box.call('GET', `/v1/identities/${ada.id}`)).status).toBe(200)
     expect(await pillarbox(box, ['identity', 'delete', 'Ada', '--yes'])).toMatchObject({ status: 0, errors: '' })
@@ -64,7 +64,7 @@ test('API keys are made, listed masked, rotated and revoked, also of a box that 
   expect((await box.call('GET', '/v1/identities', undefined, { key: made.key })).status).toBe(401)
   expect((await box.call('GET', '/v1/identities', undefined, { key: secret! })).status).toBe(200)
   await box.app.stop()
-  expect((await pillarbox(box, ['key', 'revoke', 'reader'])).output).toBe(`The key ${made.id} (reader) opens nothing any more.\n`)
+  expect((await pillarbox(box, ['key', 'revoke', 'reader'])).output).toBe(`The key ${made.id} (reader) was revoked.\n`)
   const wrong = await pillarbox(box, ['key', 'create', '--scope', 'everything', '--json'])
   expect([wrong.status, JSON.parse(wrong.errors)]).toMatchObject([1, { error: { param: 'scopes.0' } }])
   await box.restart()
@@ -106,7 +106,7 @@ test(
     await box.app.stop()
     expect(await pillarbox(box, ['send', '--from', 'Ada', '--to', 'bob@pillarbox.test', '--text', 'x'])).toMatchObject({
       status: 1,
-      errors: 'The box does not run, and would send nothing. Start it: pillarbox serve\n',
+      errors: 'The box is not running and cannot send. Start it: pillarbox serve\n',
     })
   },
 )

@@ -86,7 +86,7 @@ test('nothing found is status 1, a log that cannot be read is status 2, and both
   const absent = await pillarbox({ env: {}, directory }, ['log', '--file', 'none.log', '--to', 'ada@box.test'])
   expect(absent).toMatchObject({ status: 2, output: '', errors: 'none.log cannot be read: it does not exist.\n' })
   const unasked = await log('')
-  expect(unasked).toMatchObject({ status: 2, errors: 'Say which message: --message-id, --to, --from or --ip.\n' })
+  expect(unasked).toMatchObject({ status: 2, errors: 'Specify the message: --message-id, --to, --from or --ip.\n' })
   const untimely = await log('', '--to', 'ada@box.test', '--since', 'yesterday')
   expect(untimely).toMatchObject({ status: 2, errors: expect.stringContaining('--since must be a time such as') })
 })
@@ -105,7 +105,7 @@ test('a log that others kept is read as well: with priorities, with what they wr
   ]
   const said = await log(kept.join('\n'), '--json', '--message-id', '1@far.test')
   expect([said.status, seconds(said)]).toEqual([0, [1, 3, 5, 6]])
-  expect(said.errors).toMatch(/^\d lines were none of the box's log, and skipped\.\n$/)
+  expect(said.errors).toMatch(/^\d lines were not from the box, and skipped\.\n$/)
 })
 
 test('what a stranger wrote into the log does nothing to the terminal', async () => {
@@ -155,7 +155,7 @@ test('without a file the journal of the unit is read, and whoever may not read i
   )
   expect(none).toMatchObject({
     status: 2,
-    errors: expect.stringMatching(/No journal files were found\. Give the log as a file: pillarbox log --file/),
+    errors: expect.stringMatching(/No journal files were found\. Pass the log as a file: pillarbox log --file/),
   })
   const empty = await withJournal('exit 0', '--to', 'a@b.test')
   expect(empty).toMatchObject({
@@ -166,6 +166,6 @@ test('without a file the journal of the unit is read, and whoever may not read i
   const without = await pillarbox({ env: { PATH: directory }, directory }, ['log', '--to', 'a@b.test'])
   expect(without).toMatchObject({
     status: 2,
-    errors: expect.stringContaining('there is no journalctl here. Give the log as a file'),
+    errors: expect.stringContaining('journalctl is not installed. Pass the log as a file'),
   })
 })

@@ -23,13 +23,13 @@ test('a box that runs is ready, and one that was stopped is not', async () => {
   expect(await ready(place(box))).toMatchObject({
     status: 1,
     output: '',
-    errors: expect.stringMatching(/^No box runs that answers at /),
+    errors: expect.stringMatching(/^No running box answers at /),
   })
 })
 
 test('a box that lacks room on its disk counts as up, so that no service manager ends it, and says what is wrong', async () => {
   const box = await appliance({ PILLARBOX_MIN_FREE: '900 TiB' })
-  const message = 'The box is up, but refuses new data: the disk is nearly full.\n'
+  const message = 'The box is up, but rejects new data: the disk is nearly full.\n'
   expect(await ready(place(box), '--wait', '60')).toEqual({ status: 0, output: message, errors: '' })
 })
 
@@ -46,7 +46,7 @@ test('it does not wait for a box of which the service manager says that its proc
   expect(await box.ended).toBe(78)
   expect(await ready({ MAINPID: String(box.child.pid) }, '--data', folder(), '--wait', '3')).toMatchObject({
     status: 1,
-    errors: `The box has ended (process ${box.child.pid}); its log says why: journalctl -u pillarbox\n`,
+    errors: `The box has exited (process ${box.child.pid}); see its log: journalctl -u pillarbox\n`,
   })
 })
 

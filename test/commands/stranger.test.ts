@@ -19,14 +19,14 @@ test('whoever may not look into a box is told that, and not that there is none',
     const stranger = ['--reuid', String(nobody), '--regid', String(nobody), '--clear-groups', process.execPath, ...command]
     return root ? run('setpriv', stranger, { cwd: '/' }) : run(process.execPath, command, { cwd: '/' })
   }
-  const sentence = `${data} may not be read by this user: ask as root, or as the user the box runs as.\n`
+  const sentence = `${data} may not be read by this user: run the command as root, or as the user that runs the box.\n`
   for (const words of [['status'], ['backup', '/nowhere/box.tar'], ['reputation', 'recount']])
     expect(await asked(...words)).toMatchObject({ code: 1, errors: sentence })
   const { output } = await asked('doctor', '--json')
   const { lines } = JSON.parse(output.toString()) as { lines: { name: string; message: string }[] }
   expect(lines.find(({ name }) => name === 'data')).toMatchObject({
     status: 'fail',
-    message: 'This user may not read it: only what can be seen from outside was checked.',
+    message: 'This user may not read it: only checks from outside were made.',
     fix: 'As root: pillarbox doctor',
   })
   chmodSync(data, 0o700)

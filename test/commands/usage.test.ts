@@ -10,9 +10,9 @@ async function pillarbox(...words: string[]): Promise<{ code: number | null; err
 }
 
 test.each([
-  [['foo'], "error: unknown command 'foo'\nThose there are: pillarbox --help\n"],
+  [['foo'], "error: unknown command 'foo'\nList the commands: pillarbox --help\n"],
   [['statsu', '--json'], `{"error":{"message":"unknown command 'statsu' (Did you mean status?)","code":"invalid_request"}}\n`],
-  [['-c', 'box.yaml', 'foo'], "error: unknown command 'foo'\nThose there are: pillarbox --help\n"],
+  [['-c', 'box.yaml', 'foo'], "error: unknown command 'foo'\nList the commands: pillarbox --help\n"],
   [['-c', 'box.yaml', 'status'], 'error: the command comes before its options: pillarbox status -c box.yaml\n'],
   [['help', 'stats'], "error: unknown command 'stats'\n(Did you mean status?)\n"],
   [['key', 'crate'], "error: unknown command 'crate'\n(Did you mean create?)\n"],

@@ -16,6 +16,6 @@ test('the first start says that the page needs https, where it would be asked fo
     const config = await loadConfig({ env: box.env, cwd: box.directory })
     const text = welcome(box.app, config, 'key', await box.app.setupLink())
     expect(text).toContain(`${url}/setup#token=`)
-    expect([url, text.includes('The page needs https')]).toEqual([url, told])
+    expect([url, text.includes('The page requires https')]).toEqual([url, told])
   }
 })

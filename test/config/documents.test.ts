@@ -93,7 +93,7 @@ test('config check says what is wrong, and that all is well', async () => {
   try {
     await writeFile(join(cwd, 'good.yaml'), 'hostname: mx.example.com\n')
     await writeFile(join(cwd, 'bad.yaml'), 'hostnam: mx.example.com\n')
-    expect(await printed('config', 'check', '--config', join(cwd, 'good.yaml'))).toBe('The configuration is good.\n')
+    expect(await printed('config', 'check', '--config', join(cwd, 'good.yaml'))).toBe('The configuration is valid.\n')
     await expect(printed('config', 'check', '--config', join(cwd, 'bad.yaml'))).rejects.toThrow(
       `${cwd}/bad.yaml:1:1 hostnam: is not a setting, did you mean hostname?`,
     )

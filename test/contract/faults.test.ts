@@ -153,7 +153,7 @@ test('a part that cannot finish its work does not keep the box from letting go o
   await box.call('GET', '/v1/identities')
   damage(box, "CREATE TRIGGER worn BEFORE UPDATE ON api_keys BEGIN SELECT RAISE(ABORT, 'worn'); END")
   await box.restart()
-  expect(box.logged.filter((line) => line.includes('a part did not stop as it should'))).toHaveLength(1)
+  expect(box.logged.filter((line) => line.includes('a module failed to stop'))).toHaveLength(1)
   expect((await box.call('GET', '/v1/identities')).status).toBe(200)
 })
 

@@ -120,12 +120,16 @@ test('a compressed body is refused before it is unpacked', async () => {
 })
 
 test.each([
-  ['a key twice', String.raw`{"a":"x\"\\","b":{"\u0061":1,"a":2}}`, 'The field "a" is there twice.'],
+  ['a key twice', String.raw`{"a":"x\"\\","b":{"\u0061":1,"a":2}}`, 'The field "a" appears twice.'],
   ['__proto__', String.raw`{"a":["\"{,:"],"__prot\u006f__":1}`, 'A field cannot be named __proto__.'],
-  ['NUL in a list', String.raw`{"a":[{"b":["x\u0000"]}]}`, String.raw`A text holds the character NUL (\u0000).`],
+  ['NUL in a list', String.raw`{"a":[{"b":["x\u0000"]}]}`, String.raw`A string contains the character NUL (\u0000).`],
   ['half a pair', String.raw`{"a":"\ud83d\ud83d\ude00"}`, 'A string contains an unpaired surrogate.'],
   ['half a pair in a key', String.raw`{"\ude00":1}`, 'A string contains an unpaired surrogate.'],
-  ['a number', String.raw`{"ü😀":"ü\"","b":12345678901234567890}`, 'The number 12345678901234567890 cannot be kept exactly.'],
+  [
+    'a number',
+    String.raw`{"ü😀":"ü\"","b":12345678901234567890}`,
+    'The number 12345678901234567890 cannot be represented exactly.',
+  ],
 ])('what JSON.parse would pass is found behind strings of any kind: %s', (_what, text, why) => {
   expect(() => parseJson(Buffer.from(text))).toThrow(why)
   // the octets are part of others
@@ -200,13 +204,13 @@ describe('a wrong field is named, and what would be right is said', () => {
 describe('a query is as strict as a body', () => {
   test.each([
     ['limt=5', 'limt', 'Unknown parameter "limt". Did you mean "limit"?'],
-    ['limit=5&limit=6', 'limit', 'The parameter "limit" is there twice.'],
+    ['limit=5&limit=6', 'limit', 'The parameter "limit" appears twice.'],
     ['limit=0', 'limit', 'limit must be a whole number from 1 to 200.'],
     ['limit=', 'limit', 'limit must be a whole number from 1 to 200.'],
     ['limit=1e1', 'limit', 'limit must be a whole number from 1 to 200.'],
     ['unread=yes', 'unread', 'unread must be true or false.'],
     ['cursor=', 'cursor', 'cursor must have at least 1 character.'],
-    ['cursor=a%00b', 'cursor', '"cursor" holds the character NUL.'],
+    ['cursor=a%00b', 'cursor', '"cursor" contains the character NUL.'],
     ['__proto__=x', '__proto__', undefined],
   ])('%s', async (query, param, message) => {
     const error = await errorOf(await box.call('GET', `/v1/toys?${query}`))
@@ -250,7 +254,7 @@ test.each([
   ['an escape that is none', `{"a":"${lots}\\x${lots}"}`, 'The body is not valid JSON.'],
   ['a line end in a string', `{"a":"${lots}\n${lots}"}`, 'The body is not valid JSON.'],
   ['a string without end', `{"a":"${lots}`, 'The body is not valid JSON.'],
-  ['a field twice', `{"a":"${lots}","a":1}`, 'The field "a" is there twice.'],
+  ['a field twice', `{"a":"${lots}","a":1}`, 'The field "a" appears twice.'],
   ['a list', `["${lots}"]`, 'The body must be a JSON object.'],
   ['strings side by side', `{"a":"${lots}"${'""'.repeat(20_000)}}`, 'The body is not valid JSON.'],
 ])('a large body with %s is refused', async (_, body, why) => {

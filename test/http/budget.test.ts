@@ -134,7 +134,7 @@ test('a number without end and white space without end are too_much_padding, whi
   const error = await errorOf(await make(spaced(1_000_001)))
   expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_much_padding' })
   expect(error.message).toBe(
-    'The body has more than 1000000 octets outside of strings, in white space and digits. Send it without indentation.',
+    'The body has more than 1000000 bytes outside of strings, in white space and digits. Send it without indentation.',
   )
 })
 
@@ -166,7 +166,7 @@ test('a call that needs no key takes 64 KiB, and more is refused by what it anno
   const large = await answerTo('/v1/open', 64 * 1024 + 1, '')
   expect(large).toContain('HTTP/1.1 400 ')
   expect(large).toContain('"code":"body_too_large"')
-  expect(large).toContain('The body is larger than 65536 bytes, the most this call takes.')
+  expect(large).toContain('The body is larger than 65536 bytes, the limit of this call.')
   const padded = `{}${' '.repeat(64 * 1024 - 2)}`
   expect((await box.call('POST', '/v1/open', { key: null, body: padded })).status).toBe(200)
   expect(await errorOf(await box.call('POST', '/v1/open', { key: null, body: `${padded} ` }))).toMatchObject({

@@ -148,7 +148,7 @@ test('what it wrote goes when it fails, and the next try finds nothing in its wa
   const failed = await unattended(directory, '--units', 'file/units')
   expect(failed.status).toBe(1)
   const { message: said } = JSON.parse(failed.errors).error
-  expect(said).toContain('What was written was removed again')
+  expect(said).toContain('The files it had written were removed')
   const copy = /\((\/[^)]*)\)/.exec(said)![1]!
   expect(readFileSync(copy, 'utf8')).toContain('made file')
   rmSync(join(copy, '..'), { recursive: true })
@@ -210,11 +210,11 @@ test('a set-up that was cut short at its very end is not undone once somebody us
 test('a wrong command line is told, with status 2, and nothing is done', async () => {
   const directory = folder()
   const wrong: [string[], RegExp][] = [
-    [['--yes'], /--yes needs --domain/],
+    [['--yes'], /--yes requires --domain/],
     [['--yes', '--domain', 'nodots'], /--domain must be a domain such as example\.com\./],
     [['--yes', '--domain', 'agents.test', '--hostname', 'a b'], /--hostname must be a host name/],
     [['--yes', '--domain', 'agents.test', '--email', 'ada'], /--email must be an address/],
-    [['--domain', 'agents.test'], /Nobody can be asked here/],
+    [['--domain', 'agents.test'], /Standard input is not a terminal/],
   ]
   for (const [words, sentence] of wrong) {
     const said = await pillarbox(directory, 'init', '--offline', '--data', 'data', ...words)

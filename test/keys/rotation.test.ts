@@ -210,7 +210,7 @@ test('a key that is handed over is read and never written; changing it is the op
 
   const refused = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
   expect(await refused.ended).toBe(78)
-  expect(refused.errors()).toContain(`handed over in ${handed}`)
+  expect(refused.errors()).toContain(`read from ${handed}`)
   expect(refused.errors()).toContain(`copy it to ${own}`)
   expect(readdirSync(keysOf(box))).toEqual([])
 
@@ -220,7 +220,7 @@ test('a key that is handed over is read and never written; changing it is the op
   const rotating = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
   expect([await rotating.ended, rotating.errors()]).toEqual([0, ''])
   box.env['PILLARBOX_MASTER_KEY_FILE'] = handed
-  await expect(box.restart()).rejects.toThrow(`${own} is: hand that one over`)
+  await expect(box.restart()).rejects.toThrow(`${own} is: provide that key`)
   writeFileSync(join(credentials, 'new'), readFileSync(own), { mode: 0o400 })
   box.env['PILLARBOX_MASTER_KEY_FILE'] = join(credentials, 'new')
   await box.restart()
@@ -273,7 +273,9 @@ test('a rotation that meets a value it cannot open changes nothing', async () =>
         )
       }
     })
-    await expect(keyring.rotate(columns)).rejects.toThrow('webhooks.secret of row 2 does not open under the master key in use')
+    await expect(keyring.rotate(columns)).rejects.toThrow(
+      'webhooks.secret of row 2 cannot be decrypted with the master key in use',
+    )
     const row = await database.get<{ secret: Uint8Array }>(sql`SELECT secret FROM webhooks WHERE id = 'w'`)
     expect(Buffer.from(row!.secret).equals(good)).toBe(true)
     const again = await Keyring.open(database, key)

@@ -49,7 +49,7 @@ export async function fill(box: Appliance): Promise<Kept> {
       expect((await box.call('POST', '/v1/api-keys', { label: 'kept' }, once)).body).toEqual(key)
       expect((await box.call('GET', `/v1/webhooks/${webhook.id}`)).body).toMatchObject({ headers: input.headers })
       const again = await box.call('POST', `/v1/webhooks/${webhook.id}/secret/rotate`, { secret: signing })
-      expect(again.body.error).toMatchObject({ status: 409, message: 'This is the secret already.' })
+      expect(again.body.error).toMatchObject({ status: 409, message: 'This is already the secret.' })
       // a secret that would not open could not be compared with
       const refused = await page.call('POST', '/v1/account/totp/confirm', { code: '000000' })
       expect(refused.body.error).toMatchObject({ status: 403, code: 'wrong_code' })

@@ -168,7 +168,7 @@ describe('an answer in chunks of an octet each', () => {
     const { body } = await outside.get(await flushed(10_000), limits)
     expect(body.toString()).toBe('a'.repeat(10_000))
     await expect(outside.get(await flushed(40_000), limits)).rejects.toMatchObject({
-      message: 'its answer came in more than 16384 chunks of less than 512 bytes',
+      message: 'its response consists of more than 16384 chunks of less than 512 bytes',
       tooLarge: true,
     })
   })

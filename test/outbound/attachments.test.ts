@@ -75,7 +75,7 @@ describe('a URL', () => {
     const world = await pair({ PILLARBOX_FETCH__ALLOW_NETWORKS: '127.0.0.0/8' })
     const tiny = await send(world, { to: world.bob.email, attachments: [{ filename: 'x', url: `${url}/tiny` }] })
     expect([tiny.status, tiny.body.error]).toMatchObject([400, { param: 'attachments[0].url', code: 'url_unreachable' }])
-    expect(tiny.body.error['message']).toContain('its answer came in more than 16384 chunks of less than 512 bytes')
+    expect(tiny.body.error['message']).toContain('its response consists of more than 16384 chunks of less than 512 bytes')
     for (let count = 0; count < 4; count += 1) {
       const { status } = await send(world, { to: world.bob.email, attachments: [{ filename: 'x', url: `${url}/large` }] })
       expect(status).toBe(201)

@@ -7,7 +7,7 @@ test('the further fields of a message are few and short enough to be a header', 
   for (const headers of [fields(101, 'x'), fields(100, 'long '.repeat(150)), fields(7, 'é'.repeat(5000))]) {
     const { status, body } = await send(world, { to: world.bob.email, headers })
     expect([status, body.error]).toMatchObject([400, { param: 'headers', code: 'headers_too_large' }])
-    expect(body.error['message']).toMatch(/at most 100 fields and 65536 octets/)
+    expect(body.error['message']).toMatch(/at most 100 fields and 65536 bytes/)
   }
   expect((await send(world, { to: world.bob.email, headers: fields(100, 'long '.repeat(100)) })).status).toBe(201)
 })

@@ -6,7 +6,7 @@ import { loggedIn, office, outbound, submit } from '../support/submission.ts'
 test('a message that passed more than 25 servers is not sent on', () => {
   expect(() => requireFewHops(through(25), 'id')).not.toThrow()
   expect(() => requireFewHops(through(26), 'id')).toThrow(
-    'The message has passed 26 servers, more than 25: it goes in a circle and is not sent on.',
+    'The message has passed 26 servers, more than 25: this is a mail loop, and it is not relayed.',
   )
 })
 
@@ -32,7 +32,7 @@ test('neither a forward, nor a program that hands it in, nor the operator’s fo
   expect(await outbound(here)).toEqual([])
   expect(await submit(client, { raw: through(24, own) })).toMatch(/^250 /)
   client.destroy()
-  await expect.poll(() => box.logged.some((line) => line.includes('could not be passed on'))).toBe(true)
+  await expect.poll(() => box.logged.some((line) => line.includes('could not be forwarded'))).toBe(true)
   const { body: all } = await box.call('GET', '/v1/identities')
   const operator = all.data.find(({ email }) => email === 'postmaster@pillarbox.test')
   expect((await box.call('GET', `/v1/identities/${operator.id}/emails?direction=outbound`)).body.data).toEqual([])

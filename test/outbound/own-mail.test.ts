@@ -109,12 +109,14 @@ test('a message over which the box goes down is tried apart from others, then se
     await crashes(from)
     inside().queue.wake()
     await vi.waitFor(async () => expect((await until(id, 'deferred')).attempts).toBe(from + 3), 20_000)
-    expect(await tried()).toMatch(/^the box went down time and again/)
+    expect(await tried()).toMatch(/^the box crashed repeatedly/)
   }
   await crashes(10)
   sink.script = undefined
   inside().queue.wake()
-  expect(await until(id, 'failed')).toMatchObject({ response: 'the box went down 9 times over this message; it is set aside' })
+  expect(await until(id, 'failed')).toMatchObject({
+    response: 'the box crashed 9 times while sending this message; it is not retried',
+  })
   await until(await send('bob@far.test'), 'delivered')
   expect(sink.messages.map(({ to }) => to)).toEqual([['bob@far.test']])
 })

@@ -38,9 +38,9 @@ const wrong: [what: string, dns: (stub: Zone) => unknown, status: string, reason
     /64:ff9b/,
   ],
   ['no MX, and a private address of its own', (dns) => dns.a('far.test', '10.0.0.5'), 'failed', /10\.0\.0\.5/],
-  ['an MX that is an address', (dns) => dns.mx('far.test', '192.0.2.1'), 'bounced', /must be a name/],
-  ['an MX that is a loopback address', (dns) => dns.mx('far.test', '127.0.0.1'), 'bounced', /must be a name/],
-  ['null MX', (dns) => dns.mx('far.test', '.').a('far.test', '127.0.0.1'), 'bounced', /takes no mail \(null MX/],
+  ['an MX that is an address', (dns) => dns.mx('far.test', '192.0.2.1'), 'bounced', /must be a host name/],
+  ['an MX that is a loopback address', (dns) => dns.mx('far.test', '127.0.0.1'), 'bounced', /must be a host name/],
+  ['null MX', (dns) => dns.mx('far.test', '.').a('far.test', '127.0.0.1'), 'bounced', /accepts no mail \(null MX/],
   ['no such domain', (dns) => dns.a('near.test', '127.0.0.1'), 'bounced', /no mail server and no address/],
   ['our own name', (dns) => dns.mx('far.test', 'pillarbox.test').a('pillarbox.test', '203.0.113.9'), 'bounced', /would loop/],
 ]

@@ -209,7 +209,7 @@ describe('how much', () => {
       code: 'message_too_large',
       param: 'body_text',
       message:
-        'The text and HTML of the message are too long: with two octets for each line end they may have 10485760 (10 MiB). Attach what is longer.',
+        'The text and HTML of the message are too long: the limit is 10485760 bytes (10 MiB), with two bytes for each line end. Send longer text as an attachment.',
     })
     const ends = await call({ body_text: '\n'.repeat(5_300_000) })
     expect(ends.body.error).toMatchObject({ code: 'message_too_large', param: 'body_text' })

@@ -171,7 +171,7 @@ for (const way of routing) {
     await machine.must('systemctl reload pillarbox.service')
     await machine.must('systemctl start pillarbox-backup.service')
     expect(await machine.must('find /var/backups/pillarbox -type f')).toMatch(/^\/var\/backups\/pillarbox\/pillarbox-\S+\.tar$/m)
-    expect(await machine.must('journalctl --no-pager -u pillarbox -o cat')).toContain('settings were read again')
+    expect(await machine.must('journalctl --no-pager -u pillarbox -o cat')).toContain('settings reloaded')
     await machine.must('systemctl stop pillarbox.service')
     await expectRootLeavesNothing(machine)
     await machine.must('systemctl start pillarbox.service')

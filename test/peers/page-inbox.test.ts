@@ -124,17 +124,17 @@ test('a lost connection is told, and what came meanwhile is there once it is bac
   await page.getByRole('link', { name: /Before/ }).waitFor()
   down = true
   for (const end of cut) await end()
-  await page.getByText('The connection to the box is lost.').waitFor()
+  await page.getByText('The connection to the box was lost.').waitFor()
   await write(box, 'ada@pillarbox.test', 'Meanwhile', 'Two.\n')
   expect(await page.getByRole('link', { name: /Meanwhile/ }).count()).toBe(0)
   down = false
   await page.getByRole('link', { name: /Meanwhile/ }).waitFor()
-  await page.getByText('The connection to the box is lost.').waitFor({ state: 'detached' })
+  await page.getByText('The connection to the box was lost.').waitFor({ state: 'detached' })
   // it went on from the event it had last
   expect(frames.filter((frame) => frame.includes('"since":"evt_'))).toHaveLength(1)
 
   // a network that goes away ends no connection: the browser alone knows
-  const told = page.getByText('The connection to the box is lost.')
+  const told = page.getByText('The connection to the box was lost.')
   await context.setOffline(true)
   await told.waitFor()
   await context.setOffline(false)
@@ -143,7 +143,7 @@ test('a lost connection is told, and what came meanwhile is there once it is bac
   // the event came, and what it had the page read did not
   await page.route('**/threads*', (route) => route.abort())
   await write(box, 'ada@pillarbox.test', 'Half told', 'Three.\n')
-  await page.getByText('The box cannot be reached now.').first().waitFor()
+  await page.getByText('The box cannot be reached.').first().waitFor()
   await page.unroute('**/threads*')
   await cut.at(-1)!()
   await page.getByRole('link', { name: /Half told/ }).waitFor()

@@ -207,7 +207,7 @@ test('what may have been done already is not done twice', async () => {
   await page.getByLabel('To', { exact: true }).fill('postmaster@pillarbox.test')
   await page.getByLabel('Message', { exact: true }).fill('Only once.')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
-  await page.getByText('The box cannot be reached now.').waitFor()
+  await page.getByText('The box cannot be reached.').waitFor()
   // who pressed it by the keyboard is still there
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Send')
   await page.getByRole('button', { name: 'Send', exact: true }).click()

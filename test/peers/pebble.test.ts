@@ -153,7 +153,7 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
     expect(status).toBe(200)
     const [main] = body.data
     expect(main).toMatchObject({ source: 'acme', uses: [], issuer: null, names: [mx] })
-    expect(main.problem).toMatch(/^mx\.example\.test: the CA said: .*(?:DNS|resolve|IP)/i)
+    expect(main.problem).toMatch(/^mx\.example\.test: CA error: .*(?:DNS|resolve|IP)/i)
     const wait = Date.parse(main.next_try_at) - Date.parse(main.tried_at)
     expect(wait).toBeGreaterThan(4 * 60_000)
     expect(wait).toBeLessThan(6 * 60_000)
@@ -226,7 +226,7 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
         uses: [],
         names: ['mta-sts.late.test'],
         source: 'acme',
-        problem: expect.stringContaining('mta-sts.late.test: the CA said'),
+        problem: expect.stringContaining('mta-sts.late.test: CA error'),
       },
     ])
     const { port } = box.app.httpAddresses.tls!
@@ -253,6 +253,6 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
     expect((await box.call('POST', '/v1/certificates/renew')).body.data).toMatchObject([{ source: 'acme', problem: null }])
     const stranger = await scene({ PILLARBOX_HTTP__TLS__LISTEN: '' }, { binding })
     const { body } = await stranger.box.call('POST', '/v1/certificates/renew')
-    expect(body.data[0].problem).toMatch(/^The CA said: .+ \(externalAccountRequired\)$/)
+    expect(body.data[0].problem).toMatch(/^CA error: .+ \(externalAccountRequired\)$/)
   })
 })

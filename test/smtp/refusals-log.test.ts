@@ -146,7 +146,7 @@ test('at debug, the whole dialogue is logged, without the message and what belon
       'S: 220 box.test ESMTP',
       'C: EHLO client.test',
       'C: AUTH',
-      'C: (8 octets that are no command)',
+      'C: (8 bytes that are not a command)',
       'C: MAIL FROM:<sender@client.test>',
       'C: RCPT TO:<user@box.test>',
       'C: DATA',

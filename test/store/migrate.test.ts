@@ -63,7 +63,7 @@ describe('migrations', () => {
     fillDisk(join(disk, 'ballast'), 1024 * 1024)
     const next = migrations(first, 'CREATE TABLE extra (x)', 'SELECT 1', 'DELETE FROM notes')
     expect(() => prepare(file, true, next)).toThrow(
-      `${file} was not migrated: the copy ${file}.before-3 that is made first takes 2.9 MiB, and 992 KiB are free. Make room, and start again; nothing was changed.`,
+      `${file} was not migrated: the copy ${file}.before-3 that is made first needs 2.9 MiB, and 992 KiB are free. Free space, and start again; nothing was changed.`,
     )
     expect(readdirSync(disk).toSorted()).toEqual(['ballast', 'box.db'])
     expect(look(file)).toMatchObject({ version: 3, notes: 1 })

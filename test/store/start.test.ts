@@ -95,7 +95,7 @@ describe('the start', () => {
     const database = new DatabaseSync(file)
     database.exec('PRAGMA journal_mode = WAL')
     database.close()
-    expect(refusal(file, true)).toEqual(sentence(file, /holds nothing/))
+    expect(refusal(file, true)).toEqual(sentence(file, /is empty/))
   })
 
   it('refuses a lost file whose log is still there', () => {

@@ -85,7 +85,7 @@ describe('state.json', () => {
     const opening = StateFile.open(file, fresh)
     await expect(opening).rejects.toThrow(sentence)
     await expect(opening).rejects.toThrow(file)
-    await expect(opening).rejects.toThrow(/Put back|Run the newer program/)
+    await expect(opening).rejects.toThrow(/Restore .*previous|Run the newer program/)
     expect(readFileSync(file)).toEqual(Buffer.from(content))
     expect(existsSync(`${file}.previous`)).toBe(false)
   })
@@ -95,7 +95,7 @@ describe('state.json', () => {
     await state.update((document) => void (document.box_id = 'box 1'))
     rmSync(file)
     await expect(StateFile.open(file, fresh)).rejects.toThrow(
-      /state\.json is missing, although .*previous is there\. Put that back/,
+      /state\.json is missing, although .*previous exists\. Restore that file/,
     )
     expect(existsSync(file)).toBe(false)
   })

@@ -1,5 +1,6 @@
 import { domainToASCII } from 'node:url'
 import { expect, vi } from 'vitest'
+import { emailQueued } from '../../src/outbound/model.ts'
 import { Queue } from '../../src/queue/queue.ts'
 import { Domains } from '../../src/domains/domains.ts'
 import type { IdentityRow } from '../../src/identities/identities.ts'
@@ -110,17 +111,21 @@ async function put(
   const examined = await mail.examiner.examine(raw, envelope)
   const recipients = to.map((address) => ({ field: 'to' as const, address: { address, name: '' } }))
   return database.transaction(async (tx) => {
-    const kept = await mail.outgoing.insert(tx, {
-      owner,
-      from: owner.email,
-      raw,
-      examined,
-      recipients,
-      labels: [],
-      send_at: null,
-      created_by: null,
-      trace: 'X-Signed: yes\r\n',
-    })
+    const kept = await mail.outgoing.insert(
+      tx,
+      {
+        owner,
+        from: owner.email,
+        raw,
+        examined,
+        recipients,
+        labels: [],
+        send_at: null,
+        created_by: null,
+        trace: 'X-Signed: yes\r\n',
+      },
+      emailQueued,
+    )
     for (const { seq, address } of kept.recipients) {
       const load: EmailLoad = { recipient_seq: seq, ...(sent.require_tls ? { require_tls: true } : {}) }
       const lane = domainToASCII(address.slice(address.lastIndexOf('@') + 1))

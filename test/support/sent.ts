@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { deflateRawSync } from 'node:zlib'
+import { emailQueued } from '../../src/outbound/model.ts'
 import { type Clock, systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { masterKey, Seal } from '../../src/core/seal/seal.ts'
@@ -51,17 +52,21 @@ export async function sent(
   }
   return withStore(box, clock, async (tx, outgoing) => {
     const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
-    const { email, recipients } = await outgoing.insert(tx, {
-      owner: row!,
-      from: owner.email,
-      raw: Buffer.from(raw),
-      examined,
-      recipients: to.map((address) => ({ field: 'to', address: { address, name: '' } })),
-      labels: [],
-      send_at: null,
-      created_by: null,
-      trace: '',
-    })
+    const { email, recipients } = await outgoing.insert(
+      tx,
+      {
+        owner: row!,
+        from: owner.email,
+        raw: Buffer.from(raw),
+        examined,
+        recipients: to.map((address) => ({ field: 'to', address: { address, name: '' } })),
+        labels: [],
+        send_at: null,
+        created_by: null,
+        trace: '',
+      },
+      emailQueued,
+    )
     for (const { seq } of recipients)
       await outgoing.updateDelivery(tx, seq, {
         status,

@@ -257,7 +257,10 @@ test('of one key 500 calls wait at once, of an account 1,000; the next is told w
   calls.push(...begin(500, 'key_2'))
   await vi.waitFor(() => expect(waiting.size).toBe(1000))
   const third = wait({ timeout: 0 }, undefined, undefined, 'key_3')
-  await expect(third).rejects.toMatchObject({ ...refused, message: expect.stringMatching(/^1000 calls of this account wait/) })
+  await expect(third).rejects.toMatchObject({
+    ...refused,
+    message: expect.stringMatching(/^1000 calls of this account are already waiting/),
+  })
   leaving.abort()
   await Promise.all(calls)
   expect(await wait({ timeout: 0 })).toMatchObject({ timed_out: true })

@@ -214,7 +214,7 @@ describe('what is fetched', () => {
     ['is no JSON', { body: '<html>' }, 'issuer_invalid', false],
     ['is a list', { body: [] }, 'issuer_invalid', false],
     ['says something twice', { body: '{"id":"a","id":"b"}' }, 'issuer_invalid', false],
-    ['is the document of another', { body: { id: 'did:web:victim.example' } }, 'issuer_invalid', false],
+    ['has a different id', { body: { id: 'did:web:victim.example' } }, 'issuer_invalid', false],
     ['fails', { status: 500 }, 'issuer_unreachable', true],
     ['is busy', { status: 429 }, 'issuer_unreachable', true],
     ['never comes', { silent: true }, 'issuer_unreachable', true],

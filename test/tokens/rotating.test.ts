@@ -27,7 +27,7 @@ test('the command lets the published next key sign, or replaces all, of a box th
   const after = await issue()
   for (const token of [before, after]) expect(await isGood(token)).toBe(true)
   const again = await rotate()
-  expect([again.code, again.errors]).toEqual([1, expect.stringMatching(/it can sign in \d+ min.*--now/s)])
+  expect([again.code, again.errors]).toEqual([1, expect.stringMatching(/it can be used in \d+ min.*--now/s)])
 
   // others have the keys: nothing is stopped for that
   const known = await published(box)

@@ -73,9 +73,9 @@ describe('an agent of this box', () => {
           min_score: 0.5,
           subject: { did: bob.agent.did, handle: 'bob', identity_id: null, email: bob.email, proven: false },
           reasons: [
-            'The score 0.5 (bronze) reaches the 0.5 that is asked for.',
-            'Nothing proves that it is they who speak: for that, ask them for an identity token and evaluate it.',
-            'Nothing speaks for it yet.',
+            'The score 0.5 (bronze) reaches the required 0.5.',
+            'The subject is not authenticated: to authenticate it, request an identity token from it and evaluate that.',
+            'There is nothing in its favour yet.',
           ],
         },
       ])
@@ -113,7 +113,7 @@ describe('an agent of this box', () => {
     const token = await issue()
     const good = await evaluate({ token, action: 'message' })
     expect(good.body).toMatchObject({ decision: 'allow', subject: { did: bob.agent.did, identity_id: null, proven: true } })
-    expect(good.body.reasons[1]).toBe('The token is good: it is they who speak.')
+    expect(good.body.reasons[1]).toBe('The token is valid: the subject is authenticated.')
     const shop = await issue('https://shop.example.com')
     expect((await evaluate({ token: shop })).body).toMatchObject({
       decision: 'deny',
@@ -126,7 +126,7 @@ describe('an agent of this box', () => {
     for (const bad of ['x', `${token}x`, token.slice(0, -4), `${token.split('.').slice(0, 2).join('.')}.`]) {
       const { status, body } = await evaluate({ token: bad, min_score: 0 })
       expect([status, body]).toMatchObject([200, { decision: 'deny', score: 0 }])
-      expect(body.reasons[0]).toMatch(/^The token proves nothing\. [A-Z]/)
+      expect(body.reasons[0]).toMatch(/^The token is not valid\. [A-Z]/)
     }
   })
 
@@ -139,11 +139,9 @@ describe('an agent of this box', () => {
       weight: 5,
       note: 'a secret',
     })
-    await expect
-      .poll(async () => (await evaluate({ handle: 'cyd' })).body.reasons)
-      .toContain('Against it speak: reports negative.')
+    await expect.poll(async () => (await evaluate({ handle: 'cyd' })).body.reasons).toContain('Against it: reports negative.')
     const { body } = await evaluate({ handle: 'cyd' })
-    expect(body.reasons).toContain('For it speak: tokens.')
+    expect(body.reasons).toContain('In its favour: tokens.')
     expect(JSON.stringify(body)).not.toMatch(/secret|components|counters/)
     expect((await evaluate({ handle: 'cyd', action: 'delegate' })).body.decision).toBe('review')
   })
@@ -188,7 +186,7 @@ describe('somebody of elsewhere', () => {
     await other('POST', `/v1/identities/${bob.id}/events`, { type: 'negative', about: did, weight: 5 })
     const { body } = await evaluate({ did, action: 'payment' })
     expect([body.score, body.decision]).toEqual([0.42, 'deny'])
-    expect(body.reasons).toContain('Accounts of this box reported bad of it.')
+    expect(body.reasons).toContain('Accounts of this box made bad reports about it.')
     expect(JSON.stringify(body)).not.toContain(bob.id)
   })
 
@@ -211,13 +209,13 @@ describe('somebody of elsewhere', () => {
     const { body: key } = await box.call('POST', '/v1/api-keys', { scopes: ['identities:read'] })
     const narrow = await evaluate({ email: sam, action: 'read' }, { key: key.key as string })
     expect(narrow.body).toMatchObject({ decision: 'review', score: 0.5 })
-    expect(narrow.body.reasons[1]).toBe('Mail was not looked at: the key may not read it.')
+    expect(narrow.body.reasons[1]).toBe('Mail was not considered: the key may not read it.')
     // who wants no more mail is written to after somebody looked
     await box.call('POST', '/v1/suppressions', { email: sam })
     const suppressed = await evaluate({ email: sam, action: 'message' })
     expect([suppressed.body.decision, suppressed.body.reasons]).toEqual([
       'review',
-      expect.arrayContaining(['Your account writes to it no more.']) as string[],
+      expect.arrayContaining(['Your account has suppressed this address.']) as string[],
     ])
   })
 

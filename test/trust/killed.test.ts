@@ -57,7 +57,7 @@ test('killed at any moment: what was counted is what the log says, to the last e
   expect(await last.end('SIGTERM')).toBe(0)
   const recount = boxProcess(env, ['reputation', 'recount'])
   expect(await recount.ended).toBe(0)
-  expect(recount.output()).toBe('The log tells something of 3 identities. All was counted right.\n')
+  expect(recount.output()).toBe('The log has events of 3 identities. All counts were correct.\n')
 })
 
 function desk(): {

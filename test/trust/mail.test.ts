@@ -83,7 +83,7 @@ test(
     await box.app.stop()
     const recount = boxProcess(box.env, ['reputation', 'recount'])
     expect([await recount.ended, recount.errors()]).toEqual([0, ''])
-    expect(recount.output()).toMatch(/^The log tells something of \d identities\. All was counted right\.\n$/)
+    expect(recount.output()).toMatch(/^The log has events of \d identities\. All counts were correct\.\n$/)
     await box.restart()
     expect((await reputation(box, ada)).counters).toEqual(before.counters)
     expect(await reputation(box, ben.id)).toMatchObject({ score: 0.5, counters: { deliveries: 0, replies: 0 } })

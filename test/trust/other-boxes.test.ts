@@ -26,7 +26,7 @@ test('an agent of another box is judged by its box’s word, which counts little
     // what else it says of itself is not shown as if it were known
     subject: { did, handle: null, identity_id: null, email: null, proven: true },
   })
-  expect(praised.reasons[1]).toContain(`${host.origin} vouches that it is ${did} who speaks, and for nothing else`)
+  expect(praised.reasons[1]).toContain(`${host.origin} authenticates ${did}, and nothing else`)
   expect(await evaluate({ reputation: { score: 0.4, tier: 'bronze' } })).toMatchObject({ decision: 'deny', score: 0.4 })
   for (const reputation of [undefined, 'best', { score: 7 }, { score: -1 }, { score: '1' }, [1]]) {
     expect(await evaluate({ reputation })).toMatchObject({ decision: 'review', score: 0.5 })

@@ -23,18 +23,18 @@ test('HUP reads the settings again; a bad file keeps the old ones and says where
 
   writeFileSync(file, 'smtp:\n  size: 1 MiB\n')
   box.child.kill('SIGHUP')
-  await box.said('settings were read again')
+  await box.said('settings reloaded')
   expect(await sizeOf(smtp[0].port)).toBe('1048576')
 
   writeFileSync(file, 'smtp:\n  size: 2 MiB\n  sise: 3\n')
   box.child.kill('SIGHUP')
-  const told = await box.said('the settings were not taken over; the box goes on with the old ones')
+  const told = await box.said('settings could not be reloaded; the former ones remain in effect')
   expect(told['problem']).toContain(`${file}:3:3 smtp.sise: `)
   expect(await sizeOf(smtp[0].port)).toBe('1048576')
 
   writeFileSync(file, 'smtp:\n  size: 2 MiB\nhostname: other.test\n')
   box.child.kill('SIGHUP')
-  expect((await box.said('these settings were changed but need a restart'))['settings']).toEqual(['hostname'])
+  expect((await box.said('changed settings require a restart'))['settings']).toEqual(['hostname'])
   expect(await sizeOf(smtp[0].port)).toBe('2097152')
   expect(await box.end('SIGTERM')).toBe(0)
 })
@@ -59,12 +59,12 @@ test('pillarbox reload waits for what comes of it, and fails when the settings a
   const refused = await reload()
   expect(refused).toMatchObject({ status: 1, output: '' })
   expect(refused.errors).toContain(`${file}:3:3 smtp.sise: `)
-  expect(refused.errors).toContain('The box goes on with the settings it had.')
-  expect(await box.said('the settings were not taken over; the box goes on with the old ones')).toMatchObject({ level: 'error' })
+  expect(refused.errors).toContain('The former settings remain in effect.')
+  expect(await box.said('settings could not be reloaded; the former ones remain in effect')).toMatchObject({ level: 'error' })
   expect(await sizeOf(smtp[0].port)).toBe('1048576')
 
   expect(await box.end('SIGTERM')).toBe(0)
-  expect(await reload()).toMatchObject({ status: 1, errors: 'No box runs: it reads its settings when it starts.\n' })
+  expect(await reload()).toMatchObject({ status: 1, errors: 'The box is not running: it reads its settings when it starts.\n' })
 })
 
 test('a bad file stops the start with file, line and column, and exit status 78', async () => {
@@ -116,7 +116,7 @@ test('HUP takes over a certificate that was renewed under the same name', async 
   expect(await shownBy(smtp[0].port)).toContain('first.test')
   await renew(cert, key, 'second.test')
   box.child.kill('SIGHUP')
-  await box.said('settings were read again')
+  await box.said('settings reloaded')
   expect(await shownBy(smtp[0].port)).toContain('second.test')
   await box.end('SIGTERM')
 })

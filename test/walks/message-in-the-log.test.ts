@@ -20,7 +20,7 @@ async function logOf(desk: OutboundProcess, ...words: string[]): Promise<{ lines
   const said = await pillarbox({ env: {}, directory }, ['log', '--file', file, ...words])
   expect(said.status).toBe(0)
   // what the box prints at its first start is for people
-  expect(said.errors).toMatch(/^\d+ lines were none of the box's log, and skipped\.\n$/)
+  expect(said.errors).toMatch(/^\d+ lines were not from the box, and skipped\.\n$/)
   const { output } = await pillarbox({ env: {}, directory }, ['log', '--file', file, '--json', ...words])
   const json = output.trimEnd().split('\n')
   return { lines: said.output.trimEnd().split('\n'), json: json.map((line) => JSON.parse(line) as Line) }

@@ -8,9 +8,9 @@ import { networksOf } from '../../net/networks.ts'
 export interface GuessTarget {
   /** The login name as typed, or the protected object. */
   name: string
-  /** Whether there is such an account. Strangers cannot evict the counters of an existing account. */
+  /** True if there is such an account. Attackers cannot evict the counters of an existing account. */
   exists: boolean
-  /** Whether the account was signed in to from this network before. */
+  /** True if the account was signed in to from this network before. */
   known: boolean
 }
 
@@ -140,7 +140,7 @@ function takeOne(tallies: Tallies, now: number): void {
   tallies.filled = now
 }
 
-/** Names are typed by strangers, have any length, and may be a password in the wrong field: only a hash is kept. */
+/** Names are untrusted, have any length, and may be a password in the wrong field: only a hash is kept. */
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }

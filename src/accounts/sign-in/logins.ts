@@ -29,7 +29,7 @@ export function factorOf(accountId: string): string {
   return `second factor ${accountId}`
 }
 
-/** Spellings that differ only in case are one address, though a mail server may tell them apart. */
+/** Spellings that differ only in case are one address, though a mail server may distinguish them. */
 export function folded(email: string): string {
   return email.normalize('NFC').toLowerCase()
 }

@@ -42,14 +42,14 @@ export class PasswordHashes {
     return write({ cost, nonce, tag: await this.#tag(password, nonce, cost) })
   }
 
-  /** Whether the password matches this hash; without a hash it is false after the same time. */
+  /** True if the password matches this hash; without a hash it is false after the same time. */
   async fits(password: string, kept: string | undefined): Promise<boolean> {
     const known = read(kept ?? this.#dummyHash)
     const tag = await this.#tag(password, known.nonce, known.cost)
     return sameBytes(tag, known.tag) && kept !== undefined
   }
 
-  /** Whether a hash was made with another cost than the current one. */
+  /** True if a hash was made with another cost than the current one. */
   isOutdated(kept: string): boolean {
     const { memory, passes, parallelism } = read(kept).cost
     return memory !== cost.memory || passes !== cost.passes || parallelism !== cost.parallelism

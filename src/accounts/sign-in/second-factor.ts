@@ -58,7 +58,7 @@ export class SecondFactor {
     return changes === 1
   }
 
-  /** Whether this is an unused recovery code of the account; it stays unused. */
+  /** True if this is an unused recovery code of the account; it stays unused. */
   async holdsRecoveryCode(reader: Reader, accountId: string, code: string): Promise<boolean> {
     const row = await reader.get(sql`SELECT 1 FROM recovery_codes JOIN logins ON logins.account_id = recovery_codes.account_id
       WHERE recovery_codes.account_id = ${accountId} AND hash = ${hashOf(code)} AND confirmed_at IS NOT NULL`)
@@ -75,7 +75,7 @@ export class SecondFactor {
   }
 }
 
-/** Whether a text has the form of an app code and not of a recovery code. */
+/** True if a text has the form of an app code and not of a recovery code. */
 export function isAppCode(code: string): boolean {
   return /^\d{6}$/.test(plain(code))
 }

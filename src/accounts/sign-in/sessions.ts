@@ -56,7 +56,7 @@ export class Sessions {
     clock: Clock
     cursors: Cursors
     settings: SessionSettings
-    /** Whether the operator's list still has the account. */
+    /** True if the operator's list still has the account. */
     exists: (accountId: string) => boolean
   }) {
     this.#database = parts.database

@@ -73,8 +73,8 @@ export class SignIn {
   }
 
   /**
-   * The counter of this attempt. One with a recovery code, which cannot be guessed, has its own counter: strangers who exhaust the guesses
-   * of an account do not lock out its owner.
+   * The counter of this attempt. One with a recovery code, which cannot be guessed, has its own counter: attackers who exhaust the guesses of an
+   * account do not lock out its owner.
    */
   async #target(visitor: Visitor, input: SignInInput, login: LoginRow | undefined): Promise<GuessTarget> {
     const { database, factor, networks } = this.#deps
@@ -144,7 +144,7 @@ function wrongCredentials(): Fault {
   return new Fault('unauthorized', 'The e-mail address or the password is wrong.', { code: 'invalid_credentials' })
 }
 
-/** Whether it counts as a wrong guess: a missing code, or a failure on our side, does not. */
+/** True if it counts as a wrong guess: a missing code, or a failure on our side, does not. */
 function isWrong(error: unknown): boolean {
   return error instanceof Fault && (error.code === 'invalid_credentials' || error.code === 'invalid_totp')
 }

@@ -26,15 +26,15 @@ export function addBackupCommand(program: Command): void {
     .command('backup [file]')
     .description('back up the whole box into one file, running or stopped')
     .option('--passphrase-file <file>', 'include the keys, encrypted with the passphrase in the first line of this file')
-    .option('--force', 'write over a file that is there')
-    .option('--auto', 'put it into backup.directory as the settings say, and remove those that are too many: for timers')
+    .option('--force', 'overwrite an existing file')
+    .option('--auto', 'write it to backup.directory as set in the settings, and remove surplus backups; for timers')
   ofBox(command).action(async (file: string | undefined, options: Options) => {
     process.umask(0o077)
     if (options.auto) {
-      if (file !== undefined) command.error('Give a file or --auto, not both.', { exitCode: exits.usage })
+      if (file !== undefined) command.error('Specify a file or --auto, not both.', { exitCode: exits.usage })
       return auto(options)
     }
-    return toFile(file ?? command.error('Give the file to write, or --auto.', { exitCode: exits.usage }), options)
+    return toFile(file ?? command.error('Specify the file to write, or --auto.', { exitCode: exits.usage }), options)
   })
 }
 
@@ -52,7 +52,7 @@ async function auto(options: Options): Promise<void> {
     const result = await untilSignal(async (signal) => resultOf(box, await box.call<Job>('POST', '/v1/backups', {}), signal))
     const { name, size, warnings } = result as { name: string; size: number; warnings: string[] }
     warn(warnings)
-    return say(options, result, `The box made ${name} (${size} bytes).`)
+    return say(options, result, `The box wrote ${name} (${size} bytes).`)
   }
   const config = await settingsOf(options)
   const input = inputOf(config)
@@ -71,13 +71,13 @@ function inputOf({ data_dir, keys_dir, master_key_file, mail }: Config): Omit<Ba
 function tell(options: Options, { file, size, manifest, warnings }: MadeBackup, answer: object): void {
   warn(warnings)
   const { rows, created_at, keys } = manifest
-  const sealed = keys === 'sealed' ? 'the keys sealed' : 'without the keys'
+  const sealed = keys === 'sealed' ? 'keys encrypted' : 'without the keys'
   const what = `${rows['identities'] ?? 0} identities, ${rows['emails'] ?? 0} e-mails, ${sealed}; ${size} bytes`
   say(
     options,
     answer,
-    `${file} holds the box as of ${created_at} (${what}).\nIt says nothing of the settings: keep the configuration file too.\n` +
-      `Prove it with: pillarbox verify ${file}\nKeep a copy elsewhere than in ${dirname(file)}.`,
+    `${file} contains the box as of ${created_at} (${what}).\nIt does not contain the settings: keep the configuration file too.\n` +
+      `Verify it with: pillarbox verify ${file}\nKeep a copy outside ${dirname(file)}.`,
   )
 }
 

@@ -18,12 +18,12 @@ export function addRestoreCommand(program: Command): void {
     .command('restore <file>')
     .description('restore a box from a backup into an empty directory')
     .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
-    .option('--data <directory>', 'target directory, missing or empty (default: $PILLARBOX_DATA_DIR, else as the settings say)')
+    .option('--data <directory>', 'target directory, missing or empty (default: $PILLARBOX_DATA_DIR, else from the settings)')
     .option('--passphrase-file <file>', 'file with the passphrase of the keys in the backup')
-    .option('--master-key <file>', "the box's master key, when it was kept elsewhere")
+    .option('--master-key <file>', "the box's master key, if it is stored elsewhere")
     .option(
       '--without-keys',
-      'give up what is sealed: one-time passwords, webhooks with their secrets, second factors, DKIM keys',
+      'discard encrypted data: one-time passwords, webhooks with their secrets, second factors, DKIM keys',
     )
   withJson(command).action(async (file: string, options: Options) => {
     process.umask(0o077)
@@ -48,15 +48,15 @@ export function addRestoreCommand(program: Command): void {
 function formatRestored(restored: RestoredBox): string {
   const { data_dir, keys_dir, keys, manifest } = restored
   const key = {
-    backup: `The keys were put into ${keys_dir}.`,
-    given: `The master key was put into ${keys_dir}.`,
-    there: 'The master key that was there is the right one, and was left as it is.',
-    new: `A new master key was made in ${keys_dir}.`,
+    backup: `The keys were written to ${keys_dir}.`,
+    given: `The master key was written to ${keys_dir}.`,
+    there: 'The existing master key is the right one, and was not changed.',
+    new: `A new master key was created in ${keys_dir}.`,
   }[keys]
   const lines = [
-    `${data_dir} holds the box of ${manifest.mail_domain} as it was on ${manifest.created_at}. ${key}`,
+    `${data_dir} contains the box of ${manifest.mail_domain} as of ${manifest.created_at}. ${key}`,
     ...warningsOf(restored).map((warning) => `- ${warning}`),
-    `Start it with: pillarbox serve, with data_dir ${data_dir} and the settings it had.`,
+    `Start it with: pillarbox serve, with data_dir ${data_dir} and its former settings.`,
   ]
   return lines.join('\n')
 }
@@ -64,7 +64,7 @@ function formatRestored(restored: RestoredBox): string {
 /** Kinds of undelivered messages. */
 const words: Record<string, string> = {
   email: 'e-mails (one for each recipient)',
-  'email-release': 'e-mails of which the time had not come',
+  'email-release': 'scheduled e-mails',
   'operator-mail': 'e-mails for the operator',
   report: 'reports to other domains',
   webhook: 'webhook calls',
@@ -75,19 +75,19 @@ const words: Record<string, string> = {
 function warningsOf({ manifest, waiting, lost, keys, data_dir }: RestoredBox): string[] {
   const { created_at } = manifest
   const warnings = [
-    `What happened after ${created_at} is not known to it: what was revoked or deleted since is there again, what came since is not.`,
+    `Changes after ${created_at} are not in it: objects revoked or deleted since then exist again, and later data is missing.`,
   ]
   const queued = Object.entries(waiting).map(([kind, count]) => `${words[kind] ?? kind}: ${count}`)
   if (queued.length > 0) {
     warnings.push(
-      `It had this to deliver: ${queued.join('; ')}. It sends them when it starts, also those that were sent since. ` +
-        'To look at the mail first, start it with outbound.mode: none.',
+      `Its queue contains ${queued.join('; ')}. They are sent when the box starts, including any that were already sent after the backup. ` +
+        'To inspect the mail first, start it with outbound.mode: none.',
     )
   }
   const given = Object.entries(lost).map(([place, count]) => `${count} of ${place}`)
   if (keys === 'new' || given.length > 0) {
     warnings.push(
-      `Given up with the keys: ${given.length > 0 ? given.join(', ') : 'nothing'}. Set webhooks, one-time passwords and second factors up anew, and publish new DKIM records ` +
+      `Discarded with the keys: ${given.length > 0 ? given.join(', ') : 'nothing'}. Set up webhooks, one-time passwords and second factors again, and publish new DKIM records ` +
         `(pillarbox domain list --data ${data_dir}).`,
     )
   }

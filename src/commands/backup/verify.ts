@@ -18,7 +18,7 @@ export function addVerifyCommand(program: Command): void {
     .command('verify <file>')
     .description('verify a backup: every checksum, its database page by page, every message in it')
     .option('--passphrase-file <file>', 'decrypt its keys, and verify encrypted values with them')
-    .option('--master-key <file>', 'verify encrypted values with a master key that is kept elsewhere')
+    .option('--master-key <file>', 'verify encrypted values with a master key that is stored elsewhere')
     .option('--scratch <directory>', 'directory for the unpacked database (default: beside the backup)')
   withJson(command).action(async (file: string, { passphraseFile, masterKey, scratch, ...options }: Options) => {
     process.umask(0o077)
@@ -36,9 +36,9 @@ export function addVerifyCommand(program: Command): void {
 }
 
 const aboutKeys = {
-  'left out': 'It holds no keys: keep master.key elsewhere.',
-  'not opened': 'It holds the keys sealed; to see whether they open, add --passphrase-file.',
-  opened: 'The master key opens everything that is sealed',
+  'left out': 'It contains no keys: keep master.key elsewhere.',
+  'not opened': 'It contains the encrypted keys; to check that they can be decrypted, add --passphrase-file.',
+  opened: 'The master key decrypts all encrypted values',
 }
 
 function formatVerified({ file, manifest, blobs, keys, sealed }: VerifiedBackup): string {
@@ -46,7 +46,7 @@ function formatVerified({ file, manifest, blobs, keys, sealed }: VerifiedBackup)
   const count = Object.values(rows).reduce((sum, one) => sum + one, 0)
   const key = keys === 'opened' ? `${aboutKeys.opened} (${sealed} values).` : aboutKeys[keys]
   return (
-    `${file} is whole: the box as of ${created_at}, by Pillarbox ${program_version} (database version ${database_version}).\n` +
-    `${count} rows in ${Object.keys(rows).length} tables, ${blobs} messages and other contents, each as it was kept.\n${key}`
+    `${file} is valid: the box as of ${created_at}, by Pillarbox ${program_version} (database version ${database_version}).\n` +
+    `${count} rows in ${Object.keys(rows).length} tables, ${blobs} messages and other contents, each with the right checksum.\n${key}`
   )
 }

@@ -12,10 +12,10 @@ export function addDocsCommand(program: Command): void {
   program
     .command('docs')
     .description('generate the reference of the API, the commands or the settings, or the manual page')
-    .argument('[file]', 'where to (default: docs/api.md, docs/commands.md, docs/settings.md, docs/pillarbox.1)')
-    .option('--commands', 'the reference of the commands, made from their help', false)
-    .option('--man', 'the manual page, made from the declarations of the commands', false)
-    .option('--settings', 'the reference of the settings, made from their declarations', false)
+    .argument('[file]', 'output file (default: docs/api.md, docs/commands.md, docs/settings.md, docs/pillarbox.1)')
+    .option('--commands', 'the reference of the commands, generated from their help', false)
+    .option('--man', 'the manual page, generated from the declarations of the commands', false)
+    .option('--settings', 'the reference of the settings, generated from their declarations', false)
     .action(
       async (file: string | undefined, { commands, man, settings }: { commands: boolean; man: boolean; settings: boolean }) => {
         if (settings) writeFileSync(file ?? 'docs/settings.md', settingsReference(Config))

@@ -13,7 +13,7 @@ pillarbox \\- ${escaped(lowered(program.description()))}
 .RI [ command ]
 .RI [ options ]
 .SH DESCRIPTION
-${escaped('Without a command, pillarbox serves. Each command explains itself: pillarbox COMMAND --help.')}
+${escaped('Without a command, pillarbox runs serve. Help for a command: pillarbox COMMAND --help.')}
 ${notes.map(([title, text]) => `.TP\n.B ${escaped(title)}\n${escaped(plain(text))}`).join('\n')}
 .SH OPTIONS
 ${optionsOf(program, help)}

@@ -4,39 +4,34 @@ import type { Command } from 'commander'
 export const notes: readonly (readonly [string, string])[] = [
   [
     'Which box',
-    `Commands find their box as \`serve\` does: \`--config\`, else \`$PILLARBOX_CONFIG\`, else \`./pillarbox.yaml\`; \`--data\` or
+    `Commands find the box like \`serve\` does: \`--config\`, else \`$PILLARBOX_CONFIG\`, else \`./pillarbox.yaml\`; \`--data\` or
 \`$PILLARBOX_DATA_DIR\` names another data directory.`,
   ],
   [
     'Running or not',
-    `Commands speak with a running box through \`control.sock\` in its data directory, which only its owner (and root) can open; a box that
-does not run they open for themselves, and nothing is received or sent meanwhile. Those that need it stopped, or running, say so.`,
+    `Commands connect to a running box through \`control.sock\` in its data directory, which only its owner (and root) can open. If the box is not running, they open its data directory themselves; nothing is received or sent then. Commands that require the box stopped, or running, say so.`,
   ],
   [
-    'Whose things',
-    `Identities, keys and domains are the first account's unless \`--account\` names another one by its id; the queue, the status and the list
-of accounts are the whole box's.`,
+    'Account',
+    `Identities, keys and domains are those of the first account, unless \`--account\` names another one by its id; the queue, the status and the list of accounts cover the whole box.`,
   ],
   [
-    'For programs',
-    `With \`--json\` the answer is JSON on standard output, and what went wrong is \`{"error": {"message", "code", "param"}}\` on
-standard error.`,
+    'JSON',
+    `With \`--json\` the result is JSON on standard output, and an error is \`{"error": {"message", "code", "param"}}\` on standard error.`,
   ],
   [
     'Exit status',
-    `0: done. 1: it could not be done, or what was looked at is not well (\`domain check\`, \`send --wait\`, \`status\`). 2: the command line is wrong,
-or \`doctor\` could not look at the box, or \`log\` could not read. 78: the configuration or the data directory forbids it.`,
+    `0: success. 1: failure, or a check found a problem (\`domain check\`, \`send --wait\`, \`status\`). 2: the command line is invalid, or \`doctor\` could not check the box, or \`log\` could not read. 78: the configuration or the data directory is unusable.`,
   ],
   [
     'Secrets',
-    `They are never arguments, which every process of a machine can read: passwords are typed, or read from standard input; keys are printed
-when they are made, and never again.`,
+    `They are never arguments, which every process of the machine can read: passwords are typed, or read from standard input; keys are printed once, when they are created.`,
   ],
 ]
 
 const introduction = `# Commands
 
-\`pillarbox\` is the program and its tools in one (\`node src/main.ts\`, or \`npx pillarbox\`). This page is made from the program's own help
+\`pillarbox\` is the program and its tools in one (\`node src/main.ts\`, or \`npx pillarbox\`). This page is generated from the program's help
 (\`pillarbox docs --commands\`), and a test compares the two.
 
 ${notes.map(([title, text]) => `- **${title}.** ${text.replaceAll('\n', '\n  ')}\n`).join('')}`

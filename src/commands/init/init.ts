@@ -23,21 +23,21 @@ export function addInitCommand(program: Command): void {
   const init = program
     .command('init')
     .description('set up a box: its settings, keys, DNS records and systemd units; as root, and without --data, as a service')
-    .option('--domain <domain>', 'the domain of its addresses, as in agents.example.com')
-    .option('--hostname <name>', 'the name of the machine that its MX record points to (default: mx.<domain>)')
-    .option('--email <address>', 'where mail for postmaster and abuse is forwarded')
+    .option('--domain <domain>', 'the domain of its addresses, such as agents.example.com')
+    .option('--hostname <name>', 'host name of this machine, the target of the MX record (default: mx.<domain>)')
+    .option('--email <address>', 'address to which mail for postmaster and abuse is forwarded')
     .option(
       '--data <directory>',
       'data directory (default: $PILLARBOX_DATA_DIR; else /var/lib/pillarbox as root, ./data otherwise)',
     )
-    .option('-c, --config <file>', 'settings file to write (default: $PILLARBOX_CONFIG, else as the data directory suggests)')
+    .option('-c, --config <file>', 'settings file to write (default: $PILLARBOX_CONFIG, else derived from the data directory)')
     .option(
       '--units <directory>',
-      'where the systemd units go (default: /etc/systemd/system for a service, else in the data directory)',
+      'directory of the systemd units (default: /etc/systemd/system for a service, else in the data directory)',
     )
-    .option('--behind-proxy', 'a web server of this machine passes the API on')
+    .option('--behind-proxy', 'a reverse proxy on this machine serves the API')
     .option('--agree-terms', "obtain certificates from Let's Encrypt, agreeing to its terms of service")
-    .option('--offline', 'ask nothing outside this machine')
+    .option('--offline', 'make no requests to other machines')
     .option('--yes', 'ask no questions')
   withJson(init).action((options: InitOptions) => untilSignal((signal) => run(options, signal)))
 }
@@ -56,7 +56,7 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
   const journal = new Journal(places.log, removeUser)
   if (journal.unfinished) {
     if (journal.used(places.data)) throw new Failure(usedSince(places, journal), 'box_used')
-    printProgress(options, `An earlier set-up was cut short. What it left was removed (${journal.undo()}).`)
+    printProgress(options, `An earlier set-up was interrupted. Its files were removed (${journal.undo()}).`)
   }
   const units = nameable(places) ? unitFiles(places) : []
   const no = refusal(
@@ -82,7 +82,7 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
   } catch (error) {
     const copy = journal.undo()
     throw new Failure(
-      `${sentence(signal.aborted ? signal.reason : error)} What was written was removed again (${copy}).`,
+      `${sentence(signal.aborted ? signal.reason : error)} The files it had written were removed (${copy}).`,
       'init_failed',
     )
   }
@@ -123,8 +123,8 @@ async function make(places: Places, choice: InitChoice, { units, findings, journ
     setup_link,
     warnings: [
       ...findings.filter(({ good }) => !good).map(({ text }) => text),
-      ...(choice.lowPorts ? [] : ['Only root may open port 25 here, so mail is received at port 2525: lead port 25 to it.']),
-      ...(units.length > 0 ? [] : ['No systemd units were written: they cannot name paths with spaces or quotes.']),
+      ...(choice.lowPorts ? [] : ['Only root may open port 25 here, so mail is received at port 2525: forward port 25 to it.']),
+      ...(units.length > 0 ? [] : ['No systemd units were written: they cannot contain paths with spaces or quotes.']),
     ],
   }
 }
@@ -144,8 +144,8 @@ async function begun(places: Places): Promise<FirstRun<{ dns_records: ZoneRecord
 
 function usedSince({ data }: Places, { file }: Journal): string {
   return (
-    `${file} tells of a set-up that was cut short, but the box in ${data} was used since. Nothing was changed; to keep the box, remove ${file}, ` +
-    'and give --data for another one.'
+    `${file} records an interrupted set-up, but the box in ${data} was used since. Nothing was changed; to keep the box, remove ${file}, ` +
+    'and use --data for another one.'
   )
 }
 

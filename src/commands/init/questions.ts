@@ -29,7 +29,7 @@ export async function chosenBy(options: InitOptions, lowPorts: boolean): Promise
   }
   if (!options.yes) return { ...(await asked(options, given)), lowPorts }
   if (given.domain === undefined)
-    wrong('--yes needs --domain: the domain of the addresses, such as agents.example.com.', 'domain')
+    wrong('--yes requires --domain: the domain of the addresses, such as agents.example.com.', 'domain')
   const { domain, email, hostname = `mx.${domain}` } = given
   return { domain, hostname, email, behindProxy: options.behindProxy ?? false, agreed: options.agreeTerms ?? false, lowPorts }
 }
@@ -41,19 +41,22 @@ interface Given {
 }
 
 async function asked(options: InitOptions, given: Given): Promise<Omit<InitChoice, 'lowPorts'>> {
-  if (options.json || !process.stdin.isTTY) wrong('Nobody can be asked here: give --yes, --domain and --hostname.', 'yes')
-  begin('A new Pillarbox')
-  const domain = given.domain ?? (await line(MailDomain, { message: 'The domain of its addresses (agents.example.com)' }))!
+  if (options.json || !process.stdin.isTTY) wrong('Standard input is not a terminal: use --yes, --domain and --hostname.', 'yes')
+  begin('Set up Pillarbox')
+  const domain = given.domain ?? (await line(MailDomain, { message: 'Domain of the addresses (agents.example.com)' }))!
   const hostname =
     given.hostname ??
-    (await line(HostName, { message: 'The name of this machine, that the MX record points to', usual: `mx.${domain}` }))!
+    (await line(HostName, { message: 'Host name of this machine, the target of the MX record', usual: `mx.${domain}` }))!
   const email =
     given.email ??
-    (await line(MailAddress, { message: 'Where mail for postmaster and abuse is forwarded (empty: nowhere)', optional: true }))
+    (await line(MailAddress, {
+      message: 'Address to which mail for postmaster and abuse is forwarded (empty: none)',
+      optional: true,
+    }))
   const web = [443, 80].map(listenerAt).find((program) => program !== undefined)
   const behindProxy =
     options.behindProxy ??
-    (web !== undefined && (await askYes(`${web || 'A web server'} has ports 80 or 443. Shall it pass the API on?`)))
+    (web !== undefined && (await askYes(`${web || 'A web server'} uses ports 80 or 443. Use it as a reverse proxy for the API?`)))
   const agreed =
     options.agreeTerms ?? (await askYes("Obtain certificates from Let's Encrypt, and agree to its terms of service?"))
   const go = await askYes(`Set up a box for ${domain} on ${hostname}?`)

@@ -36,8 +36,8 @@ The box for ${domain} is set up.
   Keys      ${outcome.keys}
   Log       ${log}
 ${outcome.units.map((file) => `  Unit      ${file}\n`).join('')}
-${first_key === null ? 'Your API key is the bootstrap key you set.' : `Your API key, shown this once. Keep it:\n\nexport KEY='${first_key}'`}
-${warnings.length === 0 ? '' : `\nTo be mended:\n${warnings.map((one) => `\n  - ${one}`).join('')}\n`}
+${first_key === null ? 'Your API key is the bootstrap key you set.' : `Your API key, shown only once. Store it safely:\n\nexport KEY='${first_key}'`}
+${warnings.length === 0 ? '' : `\nTo be corrected:\n${warnings.map((one) => `\n  - ${one}`).join('')}\n`}
 Next:
 
 ${steps(outcome, places).join('\n\n')}
@@ -50,12 +50,12 @@ function steps({ domain, config, units, zone, data, keys, setup_link }: InitOutc
   const own = places.system ? '' : ` --config ${config}`
   return [
     `1. Start it:\n\n     ${start(places, units, `${command} serve${own}`)}`,
-    `2. Publish the records below (also in ${zone}), then see whether they are right:\n\n     ${command} domain check ${domain}${own}`,
+    `2. Publish the records below (also in ${zone}), then check them:\n\n     ${command} domain check ${domain}${own}`,
     ...(setup_link === null
       ? []
-      : [`3. Set your password, once the box runs (this link is good once, for 24 hours):\n\n     ${setup_link}`]),
-    `${setup_link === null ? 3 : 4}. Keep a copy of ${join(keys, 'master.key')} on another machine: what is sealed under it is lost without it.\n` +
-      `   Backups of ${data} (pillarbox backup, ${program}/docs/data.md) hold it only where backup.passphrase_file is set.`,
+      : [`3. Set your password, once the box runs (the link can be used once, within 24 hours):\n\n     ${setup_link}`]),
+    `${setup_link === null ? 3 : 4}. Keep a copy of ${join(keys, 'master.key')} on another machine: without it the encrypted data is lost.\n` +
+      `   Backups of ${data} (pillarbox backup, ${program}/docs/data.md) contain it only if backup.passphrase_file is set.`,
   ]
 }
 

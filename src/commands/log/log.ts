@@ -28,13 +28,13 @@ export function addLogCommand(program: Command): void {
     .command('log')
     .description('all log lines of a message: from the SMTP connection to webhooks, from the API call to its bounce')
     .option('--message-id <id>', 'its Message-ID')
-    .option('--to <address>', 'a recipient; @example.com is any of a domain')
-    .option('--from <address>', 'the sender, of the envelope where it came, the identity where it was sent')
-    .option('--ip <address>', 'the client it came from, or the server it went to')
+    .option('--to <address>', 'a recipient; @example.com for any of a domain')
+    .option('--from <address>', 'the sender: of the envelope for received mail, the identity for sent mail')
+    .option('--ip <address>', 'the client that sent it, or the server that received it')
     .option('--since <time>', 'from this time: 2026-11-22T10:00:00Z, or 30min, 2h, 1d ago')
-    .option('--file <file>', 'read this file in place of the journal; - is standard input')
-    .option('--unit <name>', 'the unit whose journal is read', 'pillarbox')
-    .option('--follow', 'go on with what is written from now on, until it is stopped')
+    .option('--file <file>', 'read this file instead of the journal; - is standard input')
+    .option('--unit <name>', 'the systemd unit whose journal is read', 'pillarbox')
+    .option('--follow', 'follow the log until stopped')
   withJson(command).addHelpText(
     'after',
     `
@@ -47,10 +47,13 @@ Without systemd, for example: docker compose logs --no-log-prefix pillarbox | pi
 async function show({ json, since: when, file, unit, follow = false, ...input }: Options): Promise<void> {
   const wanted = { message_id: input.messageId, to: input.to, from: input.from, ip: input.ip }
   if (Object.values(wanted).every((value) => value === undefined)) {
-    throw new Failure('Say which message: --message-id, --to, --from or --ip.', 'nothing_asked')
+    throw new Failure('Specify the message: --message-id, --to, --from or --ip.', 'nothing_asked')
   }
   if (follow && file !== undefined && file !== '-') {
-    throw new Failure(`--follow is for the journal; for a file: tail -F ${file} | pillarbox log --file - …`, 'not_followed')
+    throw new Failure(
+      `--follow works only with the journal; for a file: tail -F ${file} | pillarbox log --file - …`,
+      'not_followed',
+    )
   }
   const since = when === undefined ? undefined : timeOf(when)
   const trail = new LogTrail(wanted)
@@ -75,7 +78,7 @@ async function show({ json, since: when, file, unit, follow = false, ...input }:
     }
   }
   if (skipped > 0)
-    process.stderr.write(`${skipped} ${skipped === 1 ? 'line was' : 'lines were'} none of the box's log, and skipped.\n`)
+    process.stderr.write(`${skipped} ${skipped === 1 ? 'line was' : 'lines were'} not from the box, and skipped.\n`)
   if (found > 0) return
   const elsewhere =
     read > 0 || file !== undefined ? '' : ' Does the box run as another unit (--unit), or write its log to a file (--file)?'

@@ -12,7 +12,7 @@ export interface LogSource {
   unit: string
   /** In milliseconds since the Unix epoch. */
   since?: number | undefined
-  /** Whether to wait for further lines. */
+  /** True if to wait for further lines. */
   follow: boolean
 }
 
@@ -91,21 +91,21 @@ async function requireRights(unit: string): Promise<void> {
 }
 
 function withoutJournal({ code, message }: NodeJS.ErrnoException): Failure {
-  const why = code === 'ENOENT' ? 'there is no journalctl here' : message
+  const why = code === 'ENOENT' ? 'journalctl is not installed' : message
   return new Failure(
-    `The journal cannot be read: ${why}. Give the log as a file: pillarbox log --file FILE, or --file - for standard input.`,
+    `The journal cannot be read: ${why}. Pass the log as a file: pillarbox log --file FILE, or --file - for standard input.`,
     'no_journal',
   )
 }
 
 function unread(complaint: string, unit: string): Failure {
   if (/insufficient permissions|not seeing messages/i.test(complaint)) {
-    const remedy = 'Run this as root, or join the group that may: usermod -aG systemd-journal NAME, then log in again.'
+    const remedy = 'Run this as root, or join the group systemd-journal: usermod -aG systemd-journal NAME, then log in again.'
     return new Failure(`This user may not read the journal of ${unit}. ${remedy}`, 'journal_forbidden')
   }
   const why = complaint.trim().split('\n', 1)[0] || 'journalctl failed'
   return new Failure(
-    `The journal cannot be read: ${why.replace(/\.$/, '')}. Give the log as a file: pillarbox log --file FILE.`,
+    `The journal cannot be read: ${why.replace(/\.$/, '')}. Pass the log as a file: pillarbox log --file FILE.`,
     'no_journal',
   )
 }

@@ -35,7 +35,7 @@ export interface RunningBox {
 /** The box of a command. */
 export interface Box extends RunningBox {
   config: Config
-  /** Whether it runs; otherwise it was opened for this command, has no listeners, and neither receives nor sends. */
+  /** True if it runs; otherwise it was opened for this command, has no listeners, and neither receives nor sends. */
   running: boolean
 }
 
@@ -43,7 +43,7 @@ export interface Box extends RunningBox {
 export function ofBox(command: Command, { account = true } = {}): Command {
   command
     .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
-    .option('--data <directory>', 'data directory (default: $PILLARBOX_DATA_DIR, else as the settings say)')
+    .option('--data <directory>', 'data directory (default: $PILLARBOX_DATA_DIR, else from the settings)')
   if (account) command.option('--account <id>', 'the account to act for (default: the first one)')
   return withJson(command)
 }
@@ -112,7 +112,7 @@ async function inApp<T>(config: Config, work: (app: App) => Promise<T>): Promise
   }
 }
 
-/** Whether a directory contains a box, complete or not. */
+/** True if a directory contains a box, complete or not. */
 export function holdsBox(directory: string): boolean {
   return ['state.json', 'state.json.previous', 'pillarbox.db'].some((name) => existsSync(join(directory, name)))
 }
@@ -144,7 +144,7 @@ function boxAt(socket: string, options: BoxOptions): RunningBox {
 /** The timeout of the box's first answer in milliseconds. */
 const timeout = 10_000
 
-/** Whether a running box answers on this socket. Throws Failure when one is there and does not answer. */
+/** True if a running box answers on this socket. Throws Failure when one is there and does not answer. */
 export async function answers(socket: string): Promise<boolean> {
   const signal = AbortSignal.timeout(timeout)
   try {
@@ -152,8 +152,8 @@ export async function answers(socket: string): Promise<boolean> {
     return true
   } catch (error) {
     if (signal.aborted) {
-      const remedy = 'look into its log, and restart it (systemctl restart pillarbox).'
-      throw new Failure(`A box has ${socket}, and does not answer: ${remedy}`, 'no_answer')
+      const remedy = 'check its log, and restart it (systemctl restart pillarbox).'
+      throw new Failure(`A box has opened ${socket} but does not answer: ${remedy}`, 'no_answer')
     }
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return false

@@ -27,5 +27,5 @@ export async function identityNamed(box: Box, who: string): Promise<Found> {
     const { data } = await box.call<Page<Found>>('GET', `/v1/identities?limit=1&${filter}=${encodeURIComponent(who)}`)
     if (data[0]) return data[0]
   }
-  throw new Failure(`The account has no identity ${who}. Those it has: pillarbox identity list`, 'not_found', 'identity')
+  throw new Failure(`The account has no identity ${who}. List the identities: pillarbox identity list`, 'not_found', 'identity')
 }

@@ -28,7 +28,7 @@ function tell({ progress: { done, total, unit } }: Job): void {
 export async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController()
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  const cut = (): void => stop.abort(new Failure('It was cut short. Nothing was left behind.', 'cut_short'))
+  const cut = (): void => stop.abort(new Failure('Interrupted. Partial files were removed.', 'cut_short'))
   // not `once`: signal-exit, a dependency of write-file-atomic, ends the process when its listener is the only one left
   for (const name of names) process.on(name, cut)
   try {

@@ -42,7 +42,7 @@ export function mustBeOpen(directory: string): void {
   try {
     accessSync(directory, constants.R_OK | constants.X_OK)
   } catch (error) {
-    const message = `${directory} may not be read by this user: ask as root, or as the user the box runs as.`
+    const message = `${directory} may not be read by this user: run the command as root, or as the user that runs the box.`
     throw Object.assign(new Failure(message, 'not_allowed'), { cause: error })
   }
 }

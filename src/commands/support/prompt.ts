@@ -38,13 +38,13 @@ export async function askYes(message: string, usual = true): Promise<boolean> {
 export async function askPassword(): Promise<string> {
   if (process.stdin.isTTY) return typed()
   const [line = ''] = (await whole(process.stdin)).split(/\r?\n/)
-  if (line === '') throw new Failure('No password came. Type it, or pass it as the first line of standard input.')
+  if (line === '') throw new Failure('No password was entered. Type it, or pass it as the first line of standard input.')
   return line
 }
 
 /** Asks for confirmation. Throws a sentence when the answer is no, or there is no terminal. */
 export async function confirmed(question: string): Promise<void> {
-  if (!process.stdin.isTTY) throw new Failure(`${question} Say so with --yes.`, 'not_confirmed', 'yes')
+  if (!process.stdin.isTTY) throw new Failure(`${question} Confirm with --yes.`, 'not_confirmed', 'yes')
   const answer = await confirm({ message: question, initialValue: false })
   if (isCancel(answer) || !answer) throw new Failure('Nothing was changed.', 'not_confirmed')
 }
@@ -54,7 +54,7 @@ async function typed(): Promise<string> {
   if (isCancel(first)) throw left()
   const second = await password({ message: 'Again' })
   if (isCancel(second)) throw left()
-  if (first !== second) throw new Failure('The two are not the same. Nothing was changed.')
+  if (first !== second) throw new Failure('The passwords do not match. Nothing was changed.')
   return first
 }
 

@@ -8,7 +8,7 @@ import { say } from './say.ts'
 
 type Options = BoxOptions & { wait: string }
 
-/** What makes a box not ready, by the names of `/readyz`, and as a sentence. */
+/** The failures of `/readyz` by name, each as a sentence. */
 interface NotReady {
   failing: string[]
   message: string
@@ -24,10 +24,10 @@ export function addReadyCommand(program: Command): void {
   const ready = program
     .command('ready')
     .description(
-      'whether the box runs and accepts mail and calls: exit 0 when it does, also while the disk is nearly full and new data is refused; else 1',
+      'check that the box runs and accepts mail and calls: exit 0 if it does, also while the disk is nearly full and new data is rejected; else 1',
     )
   ofBox(ready)
-    .option('--wait <seconds>', 'how long to wait until it does', '0')
+    .option('--wait <seconds>', 'maximum time to wait until it does', '0')
     .action(async (options: Options) => {
       const socket = controlSocket(await placeOf(options))
       if (socket === undefined) throw new Failure('The path of data_dir is too long for a socket in it: use a shorter one.')
@@ -42,7 +42,7 @@ export function addReadyCommand(program: Command): void {
       if (lacking === undefined) return say(options, { ready: true, failing: [] }, 'The box is ready.')
       if (!serves(lacking)) throw new Failure(lacking.message, 'not_ready')
       const { failing } = lacking
-      say(options, { ready: true, failing }, 'The box is up, but refuses new data: the disk is nearly full.')
+      say(options, { ready: true, failing }, 'The box is up, but rejects new data: the disk is nearly full.')
     })
 }
 
@@ -58,7 +58,7 @@ function endOf(processId: string | undefined): string | undefined {
     process.kill(Number(processId), 0)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') return undefined
-    return `The box has ended (process ${processId}); its log says why: journalctl -u pillarbox`
+    return `The box has exited (process ${processId}); see its log: journalctl -u pillarbox`
   }
   return undefined
 }
@@ -71,7 +71,9 @@ function lacks(socketPath: string): Promise<NotReady | undefined> {
       (answer) => {
         let text = ''
         answer.setEncoding('utf8').on('data', (piece: string) => (text += piece))
-        answer.on('error', () => resolve({ failing: [], message: 'The box broke off its answer.' }))
+        answer.on('error', () =>
+          resolve({ failing: [], message: 'The box closed the connection before its response was complete.' }),
+        )
         answer.on('end', () => resolve(answer.statusCode === 200 ? undefined : lackIn(text)))
       },
     )
@@ -82,8 +84,8 @@ function lacks(socketPath: string): Promise<NotReady | undefined> {
 }
 
 function absence({ code, message }: NodeJS.ErrnoException, socket: string): string {
-  if (code === 'ENOENT' || code === 'ECONNREFUSED') return `No box runs that answers at ${socket}.`
-  if (code === 'EACCES') return `${socket} belongs to another user: ask as root, or as the user the box runs as.`
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') return `No running box answers at ${socket}.`
+  if (code === 'EACCES') return `${socket} belongs to another user: run the command as root, or as the user that runs the box.`
   return `The box does not answer at ${socket}: ${message}.`
 }
 
@@ -92,7 +94,7 @@ function lackIn(text: string): NotReady {
     const { failing } = JSON.parse(text) as { failing: string[] }
     return { failing, message: `The box runs but is not ready: ${failing.join(', ')}.` }
   } catch {
-    return { failing: [], message: 'The box runs, but its answer cannot be read.' }
+    return { failing: [], message: 'The box runs, but its response is invalid.' }
   }
 }
 

@@ -56,7 +56,7 @@ export function mustBeKnown(program: Command, words: readonly string[]): void {
   const names = ['help', ...program.commands.map((command) => command.name())]
   if (!names.includes(asked)) {
     const near = nearest(asked, names)
-    const meant = near === undefined ? 'Those there are: pillarbox --help' : `(Did you mean ${near}?)`
+    const meant = near === undefined ? 'List the commands: pillarbox --help' : `(Did you mean ${near}?)`
     program.error(`error: unknown command '${asked}'\n${meant}`, { exitCode: exits.usage })
   }
   if (first > 0) {
@@ -72,6 +72,6 @@ export function mustBeKnown(program: Command, words: readonly string[]): void {
 export function unread(output: NodeJS.WriteStream): void {
   output.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     process.exitCode = exits.failed
-    if (code !== 'EPIPE') process.stderr.write(`The answer could not be written: ${message}.\n`)
+    if (code !== 'EPIPE') process.stderr.write(`The output could not be written: ${message}.\n`)
   })
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 
 /** Adds the option --json. */
 export function withJson(command: Command): Command {
-  return command.option('--json', 'answer as JSON')
+  return command.option('--json', 'print JSON')
 }
 
 /** Prints a result: as JSON, or as text. */

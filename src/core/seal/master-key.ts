@@ -5,14 +5,14 @@ import { makeKey, masterKey, readKey, Seal, syncFolder } from './seal.ts'
 /** The steps of a rotation; each is reported once it is on disk. */
 export type Step = 'made' | 'sealed' | 'former kept' | 'in use'
 
-/** A name for a master key that tells nothing of it: kept beside what is sealed, to know which key opens it. */
+/** A name for a master key that reveals nothing of it: stored with encrypted values to identify their key. */
 export function nameOf(master: Buffer): string {
   return new Seal(master).key('name').toString('hex')
 }
 
 /**
- * Where the master key is: in `master.key` of a directory of ours, or in a file that is handed over and never written. While a rotation is
- * under way the key to come lies beside it as `master.key.next`; the one before stays as `master.key.former`.
+ * Where the master key is: in `master.key` of the keys directory, or in a configured file that is never written. During a rotation the next key is
+ * beside it as `master.key.next`; the former one stays as `master.key.former`.
  */
 export class MasterKey {
   readonly #directory: string

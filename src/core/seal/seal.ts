@@ -23,8 +23,8 @@ import {
 import { dirname, join } from 'node:path'
 
 /**
- * What must not lie open on disk: AES-256-GCM under the box's master key. The context binds a sealed value to its place,
- * so that one copied to another row does not open.
+ * Encryption of secrets on disk: AES-256-GCM under the box's master key. The context binds a sealed value to its place, so that one copied to another
+ * row does not open.
  */
 export class Seal {
   readonly #master: Buffer
@@ -69,9 +69,9 @@ export interface SealedColumn {
   base64?: true
   /** Which of the rows, when not all: an SQL condition. */
   only?: string
-  /** SQL that leaves nothing of them once the master key is lost, in a state that a box can go on from; else a value is removed, or its row. */
+  /** SQL that removes them after the loss of the master key and leaves the box usable; by default the value is removed, or its row. */
   lost?: string
-  /** What binds a value to its row. */
+  /** The context that binds a value to its row. */
   context: (row: Record<string, unknown>) => string
 }
 
@@ -124,7 +124,7 @@ const restore =
   'Restore it from a backup, or provide it (master_key_file, or the systemd credential master.key): without it the encrypted values cannot be read.'
 
 /**
- * The key in a file of ours, that nobody else can read or change; one that is `given` may be anybody's, and read by its group. Throws a
+ * The key in a file of the box, which no other user may read or change; a `given` file may belong to any user, and be readable by its group. Throws a
  * sentence with the file's name.
  */
 export function readKey(file: string, given = false): Buffer {

@@ -24,7 +24,7 @@ const maxDirectory = 64 * 1024 * 1024
 /** Bytes that opening a file counts for. */
 const look = 256
 
-/** The most that is read at once. */
+/** The largest single read. */
 const small = 64 * 1024
 
 const most32 = 0xffffffff
@@ -85,7 +85,7 @@ export class ZipFile {
   async *#unpacked({ method, packed, size }: ZipEntry, start: number): AsyncGenerator<Buffer> {
     const octets = pieces(this.#file, start, packed)
     if (method !== 0 && size <= small && packed <= small) {
-      // at once, to no more than it is said to be: that much is counted also where it fails
+      // in one step, to no more than its declared size, which counts even if it fails
       const most = Math.max(size, 1)
       for await (const chunk of octets) {
         this.unpacked += most

@@ -25,8 +25,8 @@ const most32 = 0xffffffff
 const most16 = 0xffff
 
 /**
- * A ZIP, octet by octet as its files come (APPNOTE 6.3.10): each deflated, sizes and checksum behind it, with ZIP64 records so that
- * neither files nor their number have a bound. Of what has been written only the names are in memory.
+ * A ZIP, streamed as its files come (APPNOTE 6.3.10): each deflated, sizes and checksum behind it, with ZIP64 records so that neither files nor their
+ * number have a bound. Of what has been written only the names are in memory.
  */
 export async function* zip(files: AsyncIterable<Packable>): AsyncGenerator<Buffer> {
   const kept: Kept[] = []
@@ -59,7 +59,7 @@ export async function* zip(files: AsyncIterable<Packable>): AsyncGenerator<Buffe
   yield ending(kept.length, start, at - start)
 }
 
-/** What is small is deflated at once: to make a stream takes longer than to use it. */
+/** Small data is deflated in one step: creating a stream takes longer than using it. */
 async function* deflated(content: Packable['content'], entry: Kept): AsyncGenerator<Buffer> {
   if (content instanceof Uint8Array && content.length <= small) {
     entry.crc = crc32(content)
@@ -157,7 +157,7 @@ function dosTime(milliseconds: number): Buffer {
   return field
 }
 
-/** What a stream makes of octets, as it makes them: whoever stops reading stops the source, and what the source throws comes out here. */
+/** The output of a transform stream over the source: stopping the iteration stops the source, and errors of the source are thrown here. */
 export async function* through(octets: AsyncIterable<Uint8Array>, stream: Transform): AsyncGenerator<Buffer> {
   // its failure is the stream's, and thrown by the loop
   pipeline(Readable.from(octets), stream).catch(() => undefined)

@@ -1,7 +1,7 @@
 import { openapi } from './openapi.ts'
 import { type AnyRoute, routeOf } from '../route.ts'
 
-/** `GET /v1/openapi.json`: made once, when somebody first asks. */
+/** `GET /v1/openapi.json`: generated once, at the first request. */
 export function openapiRoute(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }): AnyRoute {
   let document: Buffer | undefined
   const described: AnyRoute = routeOf('Reference')('GET', '/openapi.json', {

@@ -26,32 +26,32 @@ interface Schema {
   default?: unknown
 }
 
-const conventions = `Every call but the public ones carries \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8); no body
-is \`{}\`. A body has at most 1 MiB (64 KiB on calls without a key, 40 MiB where it is an e-mail; else \`body_too_large\`), 32 levels (\`too_deep\`) and
-10,000 tokens, which are the braces and brackets that open, the commas and the colons outside of strings (\`too_many_tokens\`); keys of 1,024 octets (\`too_long_key\`);
-1,000,000 octets outside of strings, such as white space (\`too_much_padding\`); and 6,291,456 escapes in them (\`too_many_escapes\`).
-Bodies that are read at once have 48 MiB in each account and 96 MiB together; e-mails that are read for an attachment, an HTML page or to be forwarded have 96 MiB and 192 MiB, with those that wait: above it stands \`rate_limited\`, \`too_much_at_once\`. An account that has taken less than 1 MiB is not refused for what others have taken.
-Answers of one account that are not read yet have 48 MiB: above it the next is \`rate_limited\`, \`too_much_unread\`. Those of all callers have 144 MiB: above it connections of whoever has left most unread are closed.
-Calls take turns by account, or by network without a key: of one account 1,000 wait at most, and the next is \`rate_limited\`, \`too_many_waiting\`.
-Fields and parameters that are not listed are refused, with the nearest one named. Times are ISO 8601 in UTC, ids are opaque.
+const conventions = `Every call except the public ones requires \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8);
+an empty body means \`{}\`. Limits of a body: 1 MiB (64 KiB without a key, 40 MiB for an e-mail; else \`body_too_large\`), 32 levels (\`too_deep\`),
+10,000 tokens, which are opening braces and brackets, commas and colons outside of strings (\`too_many_tokens\`), keys of 1,024 bytes (\`too_long_key\`),
+1,000,000 bytes outside of strings, such as white space (\`too_much_padding\`), and 6,291,456 escapes in strings (\`too_many_escapes\`).
+Bodies being read are limited to 48 MiB for each account and 96 MiB in total, stored e-mails being read (for an attachment, an HTML page, or to be forwarded) or waiting for it to 96 MiB and 192 MiB; above that the response is \`rate_limited\`, \`too_much_at_once\`. An account that uses less than 1 MiB is not rejected because of others.
+Unread responses are limited to 48 MiB for each account; above that the next call is \`rate_limited\`, \`too_much_unread\`. Above 144 MiB in total, the connections of the client with the most unread bytes are closed.
+Accounts (without a key: networks) take turns; at most 1,000 calls of one wait, and the next is \`rate_limited\`, \`too_many_waiting\`.
+Unknown fields and parameters are rejected; the error names the nearest known one. Times are ISO 8601 in UTC, ids are opaque.
 
-Lists answer \`{data, has_more, next_cursor}\`; the next page is asked for with \`cursor\`.
-A page has fewer rows than \`limit\` where they are large (about 1 MiB together): \`has_more\` says whether there are more.
+Lists return \`{data, has_more, next_cursor}\`; pass \`next_cursor\` as \`cursor\` to get the next page.
+A page has fewer rows than \`limit\` if they are large (about 1 MiB in total): \`has_more\` is true if there are more.
 
 **Errors** have one shape, \`{"error": {type, message, param, status, code, request_id}}\`, and one of these types: \`invalid_request\` 400,
-\`unauthorized\` 401, \`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is a stable word for programs;
+\`unauthorized\` 401, \`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is stable and machine-readable;
 \`request_id\` is also in \`X-Request-Id\`.
 
-**Repeating safely:** a POST, and a GET that says so, may carry \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body gets the first
-answer again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 5xx or
-a 429 the same key may be tried again. A call that sends or moves a message is answered with the message as it is now. \`idempotency_answer_gone\` (404):
-what the call was about was deleted since; \`idempotency_answer_not_kept\` (409): its answer had more than 256 KiB, or no room in its account. If a
-restart cut the first call off, \`idempotency_interrupted\` says so: check whether it took effect.
+**Idempotency:** a POST, and a GET where stated, accepts \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body gets the first
+response again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first call is in progress, it is a \`conflict\`. After a 5xx or
+a 429 the same key can be retried. A repeated call that sends or moves a message returns the present state of the message. \`idempotency_answer_gone\` (404):
+the object of the call was deleted since; \`idempotency_answer_not_kept\` (409): the response was larger than 256 KiB, or exceeded the quota of its account.
+\`idempotency_interrupted\`: a restart interrupted the first call; check whether it took effect.
 
-**Writing without reading:** a key that may write something and not read it is answered a receipt (ids, status, times, and what the call says
-besides); what it makes itself it is shown whole.
+**Writing without reading:** a key that may write an object but not read it gets a receipt (ids, status, times, and the fields named in the call's
+description); objects it creates are returned completely.
 
-**Rate limits** are told on every answer by \`RateLimit-Policy\` and \`RateLimit\`; a 429 carries \`Retry-After\` in seconds.`
+**Rate limits** are stated in every response by \`RateLimit-Policy\` and \`RateLimit\`; a 429 has \`Retry-After\` in seconds.`
 
 /** The API as a page of Markdown: every call with what it takes and answers, every event, every object. */
 export function reference(routes: readonly AnyRoute[], events: readonly DescribedEvent[]): string {
@@ -77,7 +77,7 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
   ].join('\n\n')
 }
 
-/** What events carry, by name: some of it is in no answer of a call. */
+/** The data of events, by name: some of it is in no response of a call. */
 function carried(events: readonly DescribedEvent[]): Record<string, Schema> {
   const schemas = events.map(({ data }) => z.toJSONSchema(data, { io: 'output' }) as { $defs?: Record<string, Schema> })
   return Object.assign({}, ...schemas.map(({ $defs }) => $defs ?? {})) as Record<string, Schema>

@@ -16,7 +16,7 @@ const challenges = '/.well-known/acme-challenge/'
 /** The names of components that are not ready; empty when the box is ready. */
 export type Ready = () => Promise<string[]>
 
-/** What health checks and metrics are answered from. */
+/** The sources of health checks and metrics. */
 export interface MonitoringDeps {
   ready: Ready
   metrics: Metrics

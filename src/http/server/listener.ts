@@ -183,7 +183,7 @@ export class Listener {
     for (const socket of this.#upgraded) socket.destroy()
   }
 
-  /** Returns false, and closes the connection, when it has too many requests: one packet can hold thousands, and all would begin at once. */
+  /** Returns false, and closes the connection, when it has too many requests: one packet can contain thousands, and all would start immediately. */
   #admitRequest(socket: Duplex, response: ServerResponse): boolean {
     if (socket.destroyed) return false
     const requests = this.#requests.get(socket) ?? { all: 0, ahead: 0 }

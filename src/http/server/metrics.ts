@@ -36,7 +36,7 @@ export class CallMetrics {
   }
 }
 
-/** What happens on the ports below HTTP. */
+/** Metrics of connections and TLS, below HTTP. */
 export class PortMetrics {
   readonly #malformed: Counter<'code'>
   readonly #handshakes: Counter

@@ -1,6 +1,6 @@
 import helmet from 'koa-helmet'
 
-/** An API answer may load nothing, be framed by nobody and send no form. */
+/** An API response may load nothing, not be framed, and not submit forms. */
 const nothing = { defaultSrc: ["'none'"], baseUri: ["'none'"], formAction: ["'none'"], frameAncestors: ["'none'"] }
 
 /**
@@ -25,7 +25,7 @@ export function securityHeaders(secure: boolean): Record<string, string> {
     xFrameOptions: { action: 'deny' },
     xXssProtection: false,
     xPoweredBy: false,
-    // These speak of pages; an API answer is none, and the page of the reference needs none of them.
+    // These concern pages; an API response is not a page, and the page of the reference needs none of them.
     crossOriginOpenerPolicy: false,
     originAgentCluster: false,
     xDnsPrefetchControl: false,

@@ -57,7 +57,7 @@ export class Upgrades {
     this.#deps = deps
   }
 
-  /** Whether this request is ours; any other with an `Upgrade` field is an ordinary call (RFC 9110 7.8). */
+  /** True if this request is ours; any other with an `Upgrade` field is an ordinary call (RFC 9110 7.8). */
   wants(request: IncomingMessage): boolean {
     return request.headers.upgrade?.toLowerCase() === 'websocket' && this.#upgrades.has(pathOf(request))
   }

@@ -15,7 +15,7 @@ import { confirmAuthor, checkMessage, type VerdictSettings } from '../../mailaut
 
 export interface ExamineSettings extends VerdictSettings {
   dns: DnsSettings
-  /** Whether to authenticate messages; if false, every result is `none`. */
+  /** True if to authenticate messages; if false, every result is `none`. */
   verify: boolean
 }
 
@@ -35,7 +35,7 @@ export interface WorkerStart {
   begun: Int32Array
 }
 
-/** One message in a batch. Its octets are at `start` to `end` of the batch's buffer. */
+/** One message in a batch. Its bytes are at `start` to `end` of the batch's buffer. */
 export interface Task {
   id: number
   start: number
@@ -48,13 +48,13 @@ export interface Task {
   suspect: boolean
 }
 
-/** Messages to the worker. Tasks are batched with their octets in one buffer, as each message between threads has a cost. */
+/** Messages to the worker. Tasks are batched with their bytes in one buffer, as each message between threads has a cost. */
 export type ExamineOrder = { tasks: Task[]; octets: ArrayBuffer } | { settings: ExamineSettings }
 
 /** Messages from the worker: batched results, a verdict available before its message is parsed, or a heartbeat. */
 export type WorkerReport = { alive: true } | { id: number; verdict: Verdict } | { results: Result[]; octets: ArrayBuffer }
 
-/** `spans` are the positions of the result's octets in the report's buffer. */
+/** `spans` are the positions of the result's bytes in the report's buffer. */
 export interface Result {
   id: number
   spans: [number, number][]
@@ -90,11 +90,11 @@ const nothing = new Uint8Array()
 /** Idle heartbeats after which a parser is aborted; the first may have begun before it. */
 const maxIdleHeartbeats = 3
 
-/** Octets of large messages after which garbage is collectAfter once there is nothing to do: what was made of them is several times as large. */
+/** Bytes of large messages after which garbage is collected when the worker is idle: parsing takes several times as much memory. */
 const collectAfter = 4 * 1024 * 1024
 const large = 1024 * 1024
 
-/** Size of a message that is always parsed at once, in octets. */
+/** Size of a message that is always parsed immediately, in bytes. */
 const smallOctets = 16 * 1024
 
 /** Processes tasks of the parent thread, or of the other end of a port until it is closed. */
@@ -104,7 +104,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   const tally = new DnsTally(start.queries)
   let dns = new Dns(settings.dns, undefined, tally)
   let pending = 0
-  /** Octets of large messages largeOctets garbage was last collectAfter. */
+  /** Bytes of large messages since garbage was last collected. */
   let largeOctets = 0
   let finished: Finished[] = []
   const waiting: { task: Task; raw: Buffer }[] = []
@@ -179,7 +179,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     const judged =
       current.verify && !envelope.own
         ? checkMessage(raw, envelope, dns.lookup, current).then((verdict) => {
-            // Posted at once, as the parser may crash this thread.
+            // Posted immediately, as the parser may crash this thread.
             if (!isRead) post({ id, verdict: confirmAuthor(verdict, headerOnly(raw, '').from, envelope, current) })
             return verdict
           })
@@ -244,7 +244,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   }
 }
 
-/** Deflated by tables that are no larger than the octets need, largeOctets making them takes longer than packing a few KB; an inflater reads all sizes. */
+/** Deflated with tables no larger than the input needs, as building them takes longer than packing a few KB; an inflater reads all sizes. */
 function deflated(octets: Buffer): Buffer {
   const windowBits = Math.min(15, Math.max(9, 32 - Math.clz32(octets.length)))
   const chunkSize = Math.min(deflatable, Math.max(octets.length, 1024))

@@ -30,10 +30,10 @@ export interface ExaminerOptions {
 
 const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies StoredBodies)
 
-/** Octets of several messages in one worker; of one account half as many. Parsing can take thirty times as much memory. */
+/** Bytes of several messages in one worker; of one account half as many. Parsing can take thirty times as much memory. */
 const maxOctets = 8 * 1024 * 1024
 
-/** Size of a message that may be in a worker together with a large one, which may only be waiting for the DNS. In octets. */
+/** Size of a message that may be in a worker together with a large one, which may only be waiting for the DNS. In bytes. */
 const smallOctets = 64 * 1024
 
 /** The maximum number of workers for suspects: messages that were in a worker that died. */
@@ -267,13 +267,13 @@ export class Examiner {
     if (!isStarting && this.#quarantine.size < maxQuarantined && this.#suspects.peek(mayTake)) this.#quarantine.add(this.#open())
   }
 
-  /** Whether a suspect is small enough to be examined while other suspects are. */
+  /** True if a suspect is small enough to be examined while other suspects are. */
   #fitsBeside({ raw }: ExamineJob): boolean {
     const octets = [...this.#quarantine].reduce((sum, slot) => sum + slot.octets, 0)
     return octets === 0 || octets + raw.length <= maxOctets
   }
 
-  /** Whether there is a worker left beside those that have a message of the same account, or of the same sender, to themselves. */
+  /** True if there is a worker left beside those that have a message of the same account, or of the same sender, to themselves. */
   #hasCapacity(key: string): boolean {
     const [account, sender] = key.split(' ')
     const quarantined = [...this.#quarantine].flatMap(({ jobs }) => jobs.map((job) => suspectKey(job).split(' ')))
@@ -364,7 +364,7 @@ function isSettled({ verdict, signal }: ExamineJob, why: EndReason, count: numbe
   return verdict !== null && (verdict.action === 'reject' || (why === 'deadline' && count === 1))
 }
 
-/** Whether both are of one account, or of one sender outside: who sends what kills seldom sends one. */
+/** True if both are of one account, or of one sender outside: who sends what kills seldom sends one. */
 function isRelated(one: ExamineJob, other: ExamineJob): boolean {
   const sender = senderOf(one)
   return one.account === other.account || (sender !== null && sender === senderOf(other))

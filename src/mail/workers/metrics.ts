@@ -2,7 +2,7 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { DnsTally } from '../../net/dns-tally.ts'
 import type { Examiner } from './examiner.ts'
 
-/** What the workers that examine messages show of themselves. */
+/** The metrics of the workers that examine messages. */
 export function examinerMetrics(metrics: Metrics, examiner: Examiner, queries: Record<string, DnsTally>): void {
   metrics.counted(
     'pillarbox_dns_queries_total',

@@ -84,7 +84,7 @@ export class WorkerSlot {
     return this.#jobs.size
   }
 
-  /** Size of the messages in it, in octets. */
+  /** Size of the messages in it, in bytes. */
   get octets(): number {
     return this.#octets
   }

@@ -41,7 +41,7 @@ function aggregateOf(fields: readonly HeaderField[], mail: Mime): Report | null 
   return null
 }
 
-/** Whether name or type are those of an aggregate report: RFC 9990 3.5.1 (`receiver!domain!begin!end.xml.gz`), RFC 8460 5.1. */
+/** True if name or type are those of an aggregate report: RFC 9990 3.5.1 (`receiver!domain!begin!end.xml.gz`), RFC 8460 5.1. */
 function isReportFile(contentType: string, filename: string): boolean {
   return /^application\/tlsrpt\+/i.test(contentType) || /^[^!]+!.+!.*\.(?:xml|json|zip|gz)$|dmarc|\.xml(?:\.gz)?$/i.test(filename)
 }

@@ -77,7 +77,7 @@ export class BackupDirectory {
     return found.toSorted((one, other) => (one.manifest.created_at < other.manifest.created_at ? 1 : -1))[0]
   }
 
-  /** One backup; undefined when it is gone or its manifest is damaged: verify says more. */
+  /** One backup; undefined if it is missing or its manifest is damaged: verify reports details. */
   async read(name: string): Promise<StoredBackup | undefined> {
     try {
       const { size, manifest } = await BackupArchive.open(join(this.#directory(), name))
@@ -95,7 +95,7 @@ export class BackupDirectory {
   #directory(): string {
     const { directory } = this.#settings
     if (directory !== undefined) return directory
-    throw new Fault('conflict', 'The box does not know where its backups go: set backup.directory, and reload.', {
+    throw new Fault('conflict', 'No backup directory is configured: set backup.directory, and reload.', {
       code: 'backup_not_configured',
     })
   }
@@ -126,7 +126,7 @@ async function namesIn(directory: string): Promise<string[]> {
   try {
     return await readdir(directory)
   } catch (error) {
-    const message = `The directory of backups cannot be read: ${(error as Error).message}. Make it, or mend backup.directory.`
+    const message = `The directory of backups cannot be read: ${(error as Error).message}. Create it, or correct backup.directory.`
     throw new Fault('conflict', message, { code: 'backup_not_configured', cause: error })
   }
 }

@@ -52,8 +52,8 @@ export class Backups {
         const made = await backupDirectory.add({ ...place, program_version: version, created_at }, { signal, progress })
         const { file, size, manifest, warnings, removed } = made
         report({ done: manifest.database_size, total: manifest.database_size, unit: 'bytes' })
-        for (const warning of warnings) log.warn({ file, warning }, 'a backup does not hold everything')
-        log.info({ file, size, keys: manifest.keys, removed }, 'a backup was made')
+        for (const warning of warnings) log.warn({ file, warning }, 'backup is not complete')
+        log.info({ file, size, keys: manifest.keys, removed }, 'backup created')
         return { name: nameOf(file), size, created_at, keys: manifest.keys === 'sealed', warnings, removed }
       },
       { scopes: ['account:read'] },
@@ -62,7 +62,7 @@ export class Backups {
 
   /** A page of backups, newest first. */
   async list({ limit, cursor, offset }: Paging): Promise<Page<Backup>> {
-    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
     const before = cursor === undefined ? Infinity : this.#deps.cursors.read('backups', cursor)
     const backupDirectory = new BackupDirectory(this.#settings)
     const found: StoredBackup[] = []

@@ -1,8 +1,8 @@
 import { Fault } from '../../core/fault.ts'
 
-/** A damaged backup: the sentence says where. */
+/** A damaged backup: the sentence names the place. */
 export function damaged(file: string, what: string, cause?: unknown): Fault {
-  return new Fault('invalid_request', `${file} is damaged: ${what}. Take another backup; nothing was changed.`, {
+  return new Fault('invalid_request', `${file} is damaged: ${what}. Use another backup; nothing was changed.`, {
     code: 'backup_damaged',
     cause,
   })
@@ -21,10 +21,10 @@ export function diskFault(error: unknown, what: string): unknown {
   // EFBIG is the process limit, 778 a write refused by SQLite
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG' || kind === 13 || errcode === 778) {
     return refused(
-      `${what}: the disk is full. Make room, or choose another place; nothing was left behind.`,
+      `${what}: the disk is full. Free space, or choose another directory; partial files were removed.`,
       'storage_full',
       error,
     )
   }
-  return refused(`${what}: ${(error as Error).message}. Nothing was left behind.`, 'backup_failed', error)
+  return refused(`${what}: ${(error as Error).message}. Partial files were removed.`, 'backup_failed', error)
 }

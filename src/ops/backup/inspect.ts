@@ -17,28 +17,28 @@ export function inspectDatabase(archive: BackupArchive, file: string, known: num
   const { database_version, program_version, rows } = archive.manifest
   if (database_version > known) {
     throw refused(
-      `${archive.file} holds a database of a newer Pillarbox (${program_version}, version ${database_version}; this one knows ${known}). ` +
+      `${archive.file} contains a database of a newer Pillarbox (${program_version}, version ${database_version}; this one knows ${known}). ` +
         'Use the newer program; nothing was changed.',
       'backup_newer',
     )
   }
   reading(archive, file, (database) => {
     if (value(database, 'PRAGMA application_id') !== applicationId)
-      throw damaged(archive.file, 'its database is not one of Pillarbox')
+      throw damaged(archive.file, 'its database is not a Pillarbox database')
     const version = Number(value(database, 'PRAGMA user_version'))
     if (version !== database_version)
-      throw damaged(archive.file, `its database is of version ${version}, and its manifest says ${database_version}`)
+      throw damaged(archive.file, `its database has version ${version}, but its manifest ${database_version}`)
     const trouble = String(value(database, 'PRAGMA integrity_check(1)'))
-    if (trouble !== 'ok') throw damaged(archive.file, `its database is not whole (${trouble.split('\n').at(-1)})`)
+    if (trouble !== 'ok') throw damaged(archive.file, `its database is damaged (${trouble.split('\n').at(-1)})`)
     const orphan = database.prepare('PRAGMA foreign_key_check').get()
-    if (orphan) throw damaged(archive.file, `in its database a row of ${String(orphan['table'])} points to nothing`)
+    if (orphan) throw damaged(archive.file, `its database violates a foreign key in ${String(orphan['table'])}`)
     const found = rowsOf(database)
     const names = [...new Set([...Object.keys(rows), ...Object.keys(found)])]
     const wrong = names.find((name) => rows[name] !== found[name])
     if (wrong !== undefined)
       throw damaged(
         archive.file,
-        `its table ${wrong} has ${found[wrong] ?? 'no'} rows, and its manifest says ${rows[wrong] ?? 'none'}`,
+        `its table ${wrong} has ${found[wrong] ?? 'no'} rows, but its manifest ${rows[wrong] ?? 'none'}`,
       )
   })
 }
@@ -50,9 +50,9 @@ export async function inspectState(archive: BackupArchive): Promise<void> {
   try {
     state = State.parse(JSON.parse(text))
   } catch (error) {
-    throw damaged(archive.file, 'its state.json is not one that this program knows', error)
+    throw damaged(archive.file, 'its state.json is not readable by this version', error)
   }
-  if (state.box_id !== archive.manifest.box_id) throw damaged(archive.file, 'its state.json is of another box')
+  if (state.box_id !== archive.manifest.box_id) throw damaged(archive.file, 'its state.json belongs to another box')
 }
 
 /** Decompresses every message, body and media file and compares its checksum; returns their number. Throws Fault. */
@@ -64,7 +64,7 @@ export function inspectBlobs(archive: BackupArchive, file: string): number {
     for (const { id, size, sha256, deflated, bytes } of rows) {
       const octets = plain(deflated === 1, Buffer.concat([bytes, ...piecesOf(id)]))
       const sound = octets?.length === size && (sha256 === null || createHash('sha256').update(octets).digest().equals(sha256))
-      if (!sound) throw damaged(archive.file, `the octets of blob ${id} are not those that were kept`)
+      if (!sound) throw damaged(archive.file, `the bytes of blob ${id} do not match their checksum`)
       count += 1
     }
     return count
@@ -86,7 +86,7 @@ export function inspectSealed(archive: BackupArchive, file: string, columns: rea
         try {
           seal.open(base64 === true ? Buffer.from(String(kept), 'base64') : (kept as Uint8Array), context(row))
         } catch (error) {
-          throw damaged(archive.file, `${table}.${column} of row ${place} does not open under the master key`, error)
+          throw damaged(archive.file, `${table}.${column} of row ${place} cannot be decrypted with the master key`, error)
         }
         count += 1
       }

@@ -26,7 +26,7 @@ export function keyFiles(place: KeyPlace, name: string | null): KeyFiles {
   if (!master) {
     const where = place.master_key_file ?? join(place.keys_dir, 'master.key')
     throw refused(
-      `${where} is not the master key that the database is sealed under, or cannot be read: a backup with it would open nothing. ` +
+      `${where} is not the master key that encrypts the database, or cannot be read: a backup with it would be useless. ` +
         'Put the right one there, or leave out --passphrase-file.',
       'wrong_master_key',
     )
@@ -58,22 +58,22 @@ function below(directory: string): KeyFiles {
     .filter((name) => !/\.[0-9a-f]{12}$/.test(name) && statSync(join(directory, name)).isFile())
     .toSorted()
   const sizes = files.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
-  if (sizes > maxSize) throw refused(`${directory} holds more than keys (${sizes} bytes): move the rest away.`, 'not_keys')
+  if (sizes > maxSize) throw refused(`${directory} contains other files than keys (${sizes} bytes): move them away.`, 'not_keys')
   return files.map((name) => ({ name, content: readFileSync(join(directory, name)) }))
 }
 
-/** The first line of a passphrase file. Throws Fault when it is empty, or readable by everybody. */
+/** The first line of a passphrase file. Throws Fault when it is empty, or readable by every user. */
 export function passphraseIn(file: string | undefined): string | undefined {
   if (file === undefined) return undefined
   let text: string
   try {
     const { mode } = statSync(file)
     // systemd grants the service access to credentials by an ACL, which appears as group bits
-    if (mode & 0o007) throw new Error(`everybody can read it (mode ${(mode & 0o777).toString(8)}); set it to 0600`)
+    if (mode & 0o007) throw new Error(`every user can read it (mode ${(mode & 0o777).toString(8)}); set it to 0600`)
     text = readFileSync(file, 'utf8').split(/\r?\n/)[0]!
   } catch (error) {
-    throw refused(`The passphrase was not taken from ${file}: ${(error as Error).message}.`, 'no_passphrase', error)
+    throw refused(`The passphrase was not read from ${file}: ${(error as Error).message}.`, 'no_passphrase', error)
   }
-  if (text === '') throw refused(`${file} holds no passphrase: its first line is empty.`, 'no_passphrase')
+  if (text === '') throw refused(`${file} contains no passphrase: its first line is empty.`, 'no_passphrase')
   return text
 }

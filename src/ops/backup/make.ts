@@ -90,11 +90,11 @@ export function draftsOf(file: string): [archive: string, copy: string] {
 function checkPlace(input: BackupInput): void {
   const folder = dirname(resolve(input.file))
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw refused(`There is no directory ${folder}. Make it first.`, 'no_directory')
+    throw refused(`The directory ${folder} does not exist. Create it first.`, 'no_directory')
   const data = existsSync(input.data_dir) ? realpathSync(input.data_dir) : resolve(input.data_dir)
   if (`${realpathSync(folder)}/`.startsWith(`${data}/`)) {
     throw refused(
-      `${input.file} lies in the data directory: what happens to that would happen to the backup. Choose another place.`,
+      `${input.file} is in the data directory, so both could be lost together. Choose another directory.`,
       'inside_data_dir',
     )
   }
@@ -109,7 +109,7 @@ function checkSpace({ file, data_dir }: BackupInput): void {
   const { bavail, bsize } = statfsSync(folder)
   const needed = statSync(join(data_dir, 'pillarbox.db'), { throwIfNoEntry: false })?.size ?? 0
   if (bavail * bsize > needed) return
-  const message = `${folder} has not enough room: ${needed} bytes are needed at least, ${bavail * bsize} are free. Nothing was left behind.`
+  const message = `${folder} has too little free space: at least ${needed} bytes are required, ${bavail * bsize} are free. Partial files were removed.`
   throw refused(message, 'storage_full')
 }
 
@@ -117,7 +117,7 @@ function mustBeFree({ file, force }: BackupInput): void {
   const there = statSync(file, { throwIfNoEntry: false })
   if (there && !there.isFile()) throw refused(`${file} is not a file.`, 'exists')
   if (there && !force)
-    throw refused(`${file} is there already, and was left as it is. Choose another name, or add --force.`, 'exists')
+    throw refused(`${file} exists already, and was not changed. Choose another name, or add --force.`, 'exists')
 }
 
 async function* compressed(file: string, onProgress: (done: number) => void, signal?: AbortSignal): AsyncIterable<Buffer> {
@@ -142,7 +142,7 @@ function adopt(writer: ArchiveWriter, draft: string, file: string): void {
 
 function withoutKeys(input: BackupInput): string {
   return (
-    `The keys were left out, as there is no passphrase to seal them under: keep ${masterKeySource(input)} in another safe place. ` +
+    `The keys were left out because there is no passphrase to encrypt them: store ${masterKeySource(input)} in another safe place. ` +
     'Without it the one-time passwords, webhook secrets and DKIM keys in this backup cannot be read.'
   )
 }

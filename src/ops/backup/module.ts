@@ -15,7 +15,7 @@ export function backupModule(deps: Deps): Module {
   const backups = new Backups({ ...deps, box: deps.state.data.box_id, settings: settingsOf(deps.config) })
   deps.metrics.gauge(
     'pillarbox_backup_last_timestamp_seconds',
-    'The moment that the newest backup in backup.directory holds, in seconds since 1970; 0 without one',
+    'Unix time of the newest backup in backup.directory; 0 without one',
     async (gauge) => gauge.set(await newest(backups)),
   )
   return { name: 'backup', routes: routes(backups), reload: (config) => backups.reload(settingsOf(config)) }

@@ -21,7 +21,7 @@ export interface Owner {
   gid: number
 }
 
-/** Reserved names of a restore under way. */
+/** Reserved names of a running restore. */
 export const reserved = /^(?:\.restoring|unfinished)(?:\/|$)/
 
 /** The lock files of a data directory. */
@@ -43,7 +43,7 @@ export class RestoreTarget {
   readonly #inside: boolean
   /** While it is held no box can start there. */
   readonly #lock: DirectoryLock | undefined
-  /** Whether the lock was created here. */
+  /** True if the lock was created here. */
   readonly #ownLock: boolean
   /** The names moved so far. */
   readonly #moved: string[] = []
@@ -56,7 +56,7 @@ export class RestoreTarget {
     const [inside, beside] = draftsOf(this.directory)
     this.draft = this.#inside ? inside : beside
     const above = dirname(this.directory)
-    if (!existsSync(above)) throw refused(`There is no directory ${above}. Make it first.`, 'no_directory')
+    if (!existsSync(above)) throw refused(`The directory ${above} does not exist. Create it first.`, 'no_directory')
     if (this.#inside) this.#mustBeDirectory()
     this.#ownLock = !existsSync(join(this.directory, locks[0]!))
     this.#lock = this.#inside && last === 'state.json' ? new DirectoryLock(this.directory) : undefined
@@ -73,7 +73,7 @@ export class RestoreTarget {
     }
   }
 
-  /** Whether a directory is empty or missing. */
+  /** True if a directory is empty or missing. */
   static isFree(directory: string): boolean {
     return !existsSync(directory) || contentOf(directory).length === 0
   }
@@ -125,7 +125,7 @@ export class RestoreTarget {
     if (!existsSync(this.draft)) return
     const note = join(this.draft, mark)
     if (!existsSync(note) && readdirSync(this.draft).length > 0)
-      throw refused(`${this.draft} is in the way: it is not of a restore. Move it away.`, 'in_the_way')
+      throw refused(`${this.draft} exists and does not belong to a restore. Move it away.`, 'in_the_way')
     if (this.#inside && existsSync(note) && !existsSync(join(this.directory, this.#last))) {
       const moved = readFileSync(note, 'utf8').split('\n')
       for (const name of moved.filter((one) => one !== '')) rmSync(join(this.directory, name), { recursive: true, force: true })
@@ -141,8 +141,8 @@ export class RestoreTarget {
     const there = contentOf(this.directory)
     if (there.length === 0) return
     throw refused(
-      `${this.directory} is not empty (${there.slice(0, 3).join(', ')}${there.length > 3 ? ', …' : ''}): a backup is restored onto nothing. ` +
-        'Move what is there away, or name another directory; nothing was changed.',
+      `${this.directory} is not empty (${there.slice(0, 3).join(', ')}${there.length > 3 ? ', …' : ''}): a backup can be restored only into an empty directory. ` +
+        'Move its files away, or specify another directory; nothing was changed.',
       'not_empty',
     )
   }

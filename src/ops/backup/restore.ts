@@ -80,7 +80,7 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
 function mustBeKnown({ file, manifest }: BackupArchive): void {
   if (manifest.database_version <= knownVersion()) return
   throw refused(
-    `${file} holds a database of a newer Pillarbox (${manifest.program_version}, version ${manifest.database_version}; this one knows ` +
+    `${file} contains a database of a newer Pillarbox (${manifest.program_version}, version ${manifest.database_version}; this one knows ` +
       `${knownVersion()}). Use the newer program; nothing was changed.`,
     'backup_newer',
   )
@@ -91,10 +91,10 @@ function mustHaveKey({ file, manifest }: BackupArchive, input: RestoreInput): vo
   if (input.passphrase !== undefined || input.master_key !== undefined || input.without_keys || existsSync(usedKey(input))) return
   const holds =
     manifest.keys === 'sealed'
-      ? `${file} holds the keys sealed: give --passphrase-file, the file with the passphrase they were sealed under.`
-      : `${file} holds no keys: give --master-key, the file of the box's master key (master.key), or put it at ${usedKey(input)}.`
+      ? `${file} contains encrypted keys: add --passphrase-file, the file with their passphrase.`
+      : `${file} contains no keys: add --master-key, the file of the box's master key (master.key), or put it at ${usedKey(input)}.`
   throw refused(
-    `${holds} Without it the one-time passwords, webhook secrets and DKIM keys are lost; to give them up, add --without-keys. Nothing was changed.`,
+    `${holds} Without it the one-time passwords, webhook secrets and DKIM keys are lost; to discard them, add --without-keys. Nothing was changed.`,
     'key_needed',
   )
 }
@@ -116,8 +116,8 @@ async function keysFor(
   if (input.without_keys) return there ? { from: 'there', lost: true } : { from: 'new', write: 'new', lost: true }
   if (there || input.master_key_file !== undefined) {
     throw refused(
-      `${usedKey(input)} is not the master key that ${input.file} is sealed under, and was left as it is. ` +
-        'Move it away, or name another place for the keys (keys_dir); nothing was changed.',
+      `${usedKey(input)} is not the master key that encrypts ${input.file}, and was not changed. ` +
+        'Move it away, or set another directory for the keys (keys_dir); nothing was changed.',
       'wrong_master_key',
     )
   }

@@ -12,9 +12,9 @@ export function routes(backups: Backups): AnyRoute[] {
       scope: 'account:write',
       operator: true,
       receipt: 'all',
-      summary: 'Make a backup',
+      summary: 'Create a backup',
       description:
-        "Only for the box's operator. Begins a job that puts all of the box into a file in `backup.directory`, and then removes those that are too many; its result names the file.",
+        "Only for the box's operator. Starts a job that writes the whole box to a file in `backup.directory`, and then removes surplus backups; its result names the file.",
       reply: Job,
       handle: ({ caller }) => backups.begin(caller),
     }),

@@ -57,7 +57,7 @@ export async function backUpInChild(
   for (const left of [draft, copy, `${copy}-journal`]) rmSync(left, { force: true })
   signal?.throwIfAborted()
   if (end.failed?.code !== undefined) throw refused(end.failed.message, end.failed.code)
-  throw new Fault('internal_error', 'The backup was cut off: its process ended. Nothing was left behind; try again.', {
+  throw new Fault('internal_error', 'The backup was interrupted: its process exited. Partial files were removed; try again.', {
     code: 'backup_failed',
     cause: new Error(end.failed?.message ?? errors),
   })

@@ -56,7 +56,11 @@ export async function openKeys(text: string, passphrase: string, context: string
   try {
     plain = Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString()
   } catch (error) {
-    throw refused('The keys in the backup do not open under this passphrase. Nothing was changed.', 'wrong_passphrase', error)
+    throw refused(
+      'The keys in the backup cannot be decrypted with this passphrase. Nothing was changed.',
+      'wrong_passphrase',
+      error,
+    )
   }
   return understood(plain, Plain).files
 }
@@ -70,11 +74,7 @@ function understood<Shape extends z.ZodType>(text: string, shape: Shape): z.outp
   try {
     return shape.parse(JSON.parse(text))
   } catch (error) {
-    throw refused(
-      'The keys in the backup are not in the form that this program knows. Nothing was changed.',
-      'backup_damaged',
-      error,
-    )
+    throw refused('The keys in the backup have an unknown format. Nothing was changed.', 'backup_damaged', error)
   }
 }
 

@@ -30,7 +30,7 @@ export function takeSnapshot(directory: string, copy: string): Snapshot {
     // accounts are in one and their data in the other: both must be of the same moment
     if (stateOf(directory).equals(state)) return { state, ...described(file, copy), ...boxOf(directory, state) }
   }
-  throw refused(`${join(directory, 'state.json')} does not stay the same for as long as a copy takes. Try again.`, 'busy')
+  throw refused(`${join(directory, 'state.json')} changes while it is copied. Try again.`, 'busy')
 }
 
 function stateOf(directory: string): Buffer {

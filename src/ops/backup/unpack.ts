@@ -16,7 +16,7 @@ export async function unpack(archive: BackupArchive, directory: string, signal?:
   const size = archive.manifest.database_size
   const { bavail, bsize } = statfsSync(directory)
   if (bavail * bsize < size + margin) {
-    const message = `${directory} has not enough room: ${size + margin} bytes are needed, ${bavail * bsize} are free. Nothing was left behind.`
+    const message = `${directory} has too little free space: ${size + margin} bytes are required, ${bavail * bsize} are free. Partial files were removed.`
     throw refused(message, 'storage_full')
   }
   const target = createWriteStream(file, { flags: 'wx', mode: 0o600 })
@@ -30,7 +30,7 @@ export async function unpack(archive: BackupArchive, directory: string, signal?:
     throw diskFault(error, `${file} could not be written`)
   }
   if (target.bytesWritten !== size)
-    throw damaged(archive.file, `its database has ${target.bytesWritten} bytes, and must have ${size}`)
+    throw damaged(archive.file, `its database has ${target.bytesWritten} bytes, but must have ${size}`)
   syncPath(file)
   const state = join(directory, 'state.json')
   writeFileSync(state, await archive.text(entryNames.state), { mode: 0o600, flag: 'wx', flush: true })

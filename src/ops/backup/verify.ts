@@ -37,7 +37,7 @@ export interface VerifiedBackup {
   manifest: Manifest
   /** Bytes of messages, bodies and media compared with their checksums. */
   blobs: number
-  /** Whether a key was given, and decrypts every value. */
+  /** True if a key was given, and decrypts every value. */
   keys: 'left out' | 'not opened' | 'opened'
   /** The number of decrypted values. */
   sealed: number
@@ -86,14 +86,14 @@ export async function masterKeyIn(
   if (master_key !== undefined) return givenKey(master_key)
   if (passphrase === undefined) return undefined
   if (archive.manifest.keys !== 'sealed')
-    throw refused(`${archive.file} holds no keys that a passphrase could open: give --master-key instead.`, 'no_keys')
+    throw refused(`${archive.file} contains no encrypted keys: use --master-key instead.`, 'no_keys')
   const files = await openKeys(await archive.text(entryNames.keys), passphrase, keysContext(archive.manifest))
   const text = files
     .find(({ name }) => name === 'master.key')
     ?.content.toString()
     .trim()
   const key = Buffer.from(text ?? '', 'base64')
-  if (key.length !== 32) throw damaged(archive.file, 'its keys have no master key among them')
+  if (key.length !== 32) throw damaged(archive.file, 'its keys do not include a master key')
   return key
 }
 
@@ -104,7 +104,7 @@ export function mustOpen(archive: BackupArchive, file: string, master: Buffer): 
     const name = masterKeyName(database)
     if (name === null || name === nameOf(master)) return
     throw refused(
-      `This is not the master key that the database in ${archive.file} is sealed under. Nothing was changed.`,
+      `This is not the master key that encrypts the database in ${archive.file}. Nothing was changed.`,
       'wrong_master_key',
     )
   } finally {
@@ -131,7 +131,7 @@ export function bringUp(archive: BackupArchive, file: string): void {
   try {
     migrateCopied(file)
   } catch (error) {
-    throw damaged(archive.file, `its database cannot be taken over: ${(error as Error).message}`, error)
+    throw damaged(archive.file, `its database cannot be migrated: ${(error as Error).message}`, error)
   }
 }
 

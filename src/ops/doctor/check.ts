@@ -75,13 +75,13 @@ const timeout = 25_000
 /** Runs a check for at most 25 s. A failure becomes a line of its own. */
 export async function examine(check: Check, asked: boolean): Promise<Finding> {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`it did not end within ${timeout / 1000} s`)), timeout)
+  const timer = setTimeout(() => late.reject(new Error(`it did not finish within ${timeout / 1000} s`)), timeout)
   try {
     return { check, lines: await Promise.race([check.run(asked), late.promise]) }
   } catch (error) {
     const line = about(check.name, 'the check itself').warn(
-      `It could not be made: ${reasonOf(error)}.`,
-      'Look into the log of the box for "a check of the doctor failed".',
+      `The check failed: ${reasonOf(error)}.`,
+      'Search the log of the box for "a check of the doctor failed".',
     )
     return { check, lines: [line], error }
   } finally {

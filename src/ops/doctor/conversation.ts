@@ -54,7 +54,7 @@ export async function fetchCertificateAfterStartTls(place: Endpoint, name: strin
     await talk.say()
     if (!/^250[- ]STARTTLS\r?$/im.test(await talk.whole('EHLO doctor.invalid'))) throw new Error('it offers no STARTTLS')
     const go = await talk.say('STARTTLS')
-    if (!go.startsWith('220')) throw new Error(`to STARTTLS it says ${go}`)
+    if (!go.startsWith('220')) throw new Error(`it replies to STARTTLS: ${go}`)
     plain.removeAllListeners('data')
     const socket = connectSecurely({ socket: plain, servername: name, rejectUnauthorized: false })
     await within8s(once(socket, 'secureConnect'), socket)
@@ -85,7 +85,7 @@ class LineConversation {
     if (question !== undefined) this.#socket.write(`${question}\r\n`)
     const isWhole = (): boolean => /^(?:\d{3} |HTTP\/).*\r?\n/m.test(this.#text)
     const closed = once(this.#socket, 'close').then(() => {
-      throw new Error(this.#text === '' ? 'it hangs up without a word' : `it says: ${this.#text.slice(0, 100)}`)
+      throw new Error(this.#text === '' ? 'it closes the connection without a reply' : `it replies: ${this.#text.slice(0, 100)}`)
     })
     closed.catch(() => undefined)
     while (!isWhole()) await within8s(Promise.race([once(this.#socket, 'data'), closed]), this.#socket)
@@ -112,7 +112,7 @@ async function secured(place: Endpoint, name: string): Promise<TLSSocket> {
 
 function peerCertificate(socket: TLSSocket): ShownCertificate {
   const certificate = socket.getPeerX509Certificate()
-  if (!certificate) throw new Error('it shows no certificate')
+  if (!certificate) throw new Error('it presents no certificate')
   const why: unknown = socket.authorizationError
   // the name is checked separately from the issuer
   const named = String(why) === 'ERR_TLS_CERT_ALTNAME_INVALID'

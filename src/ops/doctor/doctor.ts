@@ -30,7 +30,7 @@ export class Doctor {
     this.#deps = deps
     deps.metrics.gauge(
       'pillarbox_doctor_lines',
-      'What the doctor saw last: lines by check and status (pass, warn, fail)',
+      'Last results of the doctor: lines by check and status (pass, warn, fail)',
       async (gauge) => {
         const rows = await deps.database.all<{ name: string; status: string; count: number }>(
           sql`SELECT name, status, count(*) AS count FROM doctor_lines GROUP BY name, status`,
@@ -74,10 +74,10 @@ export class Doctor {
       return this.#toReport(await this.#rows())
     } catch (error) {
       // a failing store is itself one of the results
-      this.#deps.log.error({ err: error }, 'what the doctor saw could not be kept')
+      this.#deps.log.error({ err: error }, 'results of the doctor could not be stored')
       const at = iso(this.#deps.clock.now())
       const store = about('store', 'writing').fail(
-        `The store keeps nothing: ${reasonOf(error)}`,
+        `The store cannot write: ${reasonOf(error)}`,
         writing(error, this.#deps.dataDirectory),
       )
       const lines = results.flatMap((result) => result.lines)
@@ -90,7 +90,7 @@ export class Doctor {
   #emit(changes: readonly DoctorChange[]): void {
     for (const { name, subject, status, before, message } of changes) {
       const level = status === 'pass' ? 'info' : 'warn'
-      this.#deps.log[level]({ name, subject, status, before, message }, 'the doctor sees a change')
+      this.#deps.log[level]({ name, subject, status, before, message }, 'result of a doctor check changed')
     }
   }
 

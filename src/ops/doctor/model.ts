@@ -16,18 +16,18 @@ export interface Line {
 }
 
 const shape = {
-  name: z.string().meta({ description: 'which check: config, disk, mx, … (docs/troubleshooting.md)' }),
-  subject: z.string().meta({ description: 'of what: a path, a domain, an address' }),
+  name: z.string().meta({ description: 'the check: config, disk, mx, … (docs/troubleshooting.md)' }),
+  subject: z.string().meta({ description: 'the object checked: a path, a domain, an address' }),
   status: Status,
-  message: z.string().meta({ description: 'what was found' }),
-  fix: z.string().nullable().meta({ description: 'what mends it, verbatim: a command, a setting, a DNS record' }),
+  message: z.string().meta({ description: 'the finding' }),
+  fix: z.string().nullable().meta({ description: 'the remedy, verbatim: a command, a setting, a DNS record' }),
 }
 
 /** A stored line. */
 export const DoctorLine = z
   .object({
     ...shape,
-    since: Timestamp.meta({ description: 'when it came to this status' }),
+    since: Timestamp.meta({ description: 'time since which it has this status' }),
     checked_at: Timestamp,
   })
   .meta({ id: 'DoctorLine' })
@@ -36,11 +36,11 @@ export type DoctorLine = z.output<typeof DoctorLine>
 /** The report of the doctor. */
 export const DoctorReport = z
   .object({
-    status: Status.meta({ description: 'the worst of the lines' }),
+    status: Status.meta({ description: 'the worst status of the lines' }),
     pass: z.int(),
     warn: z.int(),
     fail: z.int(),
-    checked_at: Timestamp.nullable().meta({ description: 'when a check was last run; null before the first' }),
+    checked_at: Timestamp.nullable().meta({ description: 'time of the last check; null before the first' }),
     lines: z.array(DoctorLine),
   })
   .meta({ id: 'DoctorReport' })
@@ -50,7 +50,7 @@ export type DoctorReport = z.output<typeof DoctorReport>
 export const DoctorChange = z
   .object({
     ...shape,
-    before: Status.nullable().meta({ description: 'its status before; null when it was not there' }),
+    before: Status.nullable().meta({ description: 'its status before; null for a new line' }),
     since: Timestamp,
   })
   .meta({ id: 'DoctorChange' })
@@ -61,7 +61,7 @@ const readers: Scope[] = ['account:read']
 export const doctorChanged = eventType(
   'doctor.changed',
   readers,
-  "A check of the box came to another result. In the operator's account only.",
+  "The result of a check of the box changed. Only in the operator's account.",
   DoctorChange,
 )
 

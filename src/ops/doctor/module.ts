@@ -37,7 +37,7 @@ interface Deps extends ModuleBasis {
   inquire: (settings: { hostname: string; dns: Config['dns'] }) => FreshInquiry
   lookUpDomains: LookUpDomains
   probe: GreetServer
-  /** Whether the domain is hosted here. */
+  /** True if the domain is hosted here. */
   isOurs: (domain: string) => boolean
   /** The id of this key, if it is valid. */
   keyOf: (key: string) => Promise<string | undefined>
@@ -177,7 +177,7 @@ function timeAt(url: string): () => Promise<number> {
     const input = { method: 'GET' as const, headers: [], body: null, signal: AbortSignal.timeout(10_000), limit: 1024 * 1024 }
     const { headers } = await callConfigured(new URL(url), input)
     const time = Date.parse([headers['date']].flat()[0] ?? '')
-    if (Number.isNaN(time)) throw new Error('its answer has no Date')
+    if (Number.isNaN(time)) throw new Error('its response has no Date')
     return time + 500
   }
 }

@@ -36,7 +36,7 @@ export function opening(error: unknown, places: Places): string {
     case 'room':
       return freeingSpace(places.data_dir)
     default:
-      return 'Do what the sentence says.'
+      return 'Correct it as the message says.'
   }
 }
 
@@ -58,14 +58,14 @@ export function writing(error: unknown, dataDirectory: string): string {
   if (denied !== undefined) return denied
   if (error instanceof Fault && error.code === 'storage_full') return freeingSpace(dataDirectory)
   if (error instanceof Fault && error.code === 'storage_busy') {
-    return `End the program that has it open, which this names: fuser -v ${quoted(join(dataDirectory, 'pillarbox.db'))}`
+    return `Stop the program that has it open, shown by: fuser -v ${quoted(join(dataDirectory, 'pillarbox.db'))}`
   }
-  return 'See what the kernel says of the disk (dmesg), then restart the box.'
+  return 'Check the kernel log for disk errors (dmesg), then restart the box.'
 }
 
 /** The fix for a full disk; the box then continues by itself. */
 export function freeingSpace(dataDirectory: string): string {
-  return `Make room or enlarge the disk; what is large on it: du -xh ${quoted(mountOf(existingPart(dataDirectory)))} | sort -h | tail`
+  return `Free space or enlarge the disk; show large directories: du -xh ${quoted(mountOf(existingPart(dataDirectory)))} | sort -h | tail`
 }
 
 /** A command for root that makes directories and their contents accessible to this user; undefined when they are. */
@@ -90,7 +90,7 @@ export function owning(folders: readonly string[]): string {
 export function replacing(file: string): string {
   const { uid, gid } = statSync(join(file, '..'), { throwIfNoEntry: false }) ?? { uid: 0, gid: 0 }
   return (
-    `With COPY a copy of it that was kept elsewhere: install -m 600 -o ${uid} -g ${gid} COPY ${quoted(file)}\n` +
+    `With COPY as a copy of it stored elsewhere: install -m 600 -o ${uid} -g ${gid} COPY ${quoted(file)}\n` +
     'Without one: docs/troubleshooting.md, "The master key is lost".'
   )
 }
@@ -114,7 +114,7 @@ function closedAbove(path: string): string | undefined {
   return refusal(above, constants.X_OK) === undefined ? undefined : above
 }
 
-/** Whether a directory, or its contents, belongs to another user; root may use any. */
+/** True if a directory, or its contents, belongs to another user; root may use any. */
 function isForeign(folder: string): boolean {
   const me = process.geteuid?.() ?? 0
   if (me === 0 || !existsSync(folder)) return false
@@ -122,7 +122,7 @@ function isForeign(folder: string): boolean {
   return within(folder).some((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me)
 }
 
-/** Whether the owner may not read and write a directory, or its contents. */
+/** True if the owner may not read and write a directory, or its contents. */
 function isShut(folder: string): boolean {
   const { R_OK, W_OK, X_OK } = constants
   if (!existsSync(folder)) return false
@@ -157,8 +157,8 @@ export function restoring(dataDirectory: string): string {
   const settings = own ? ` --config ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))}` : ''
   const back = own ? ` && cp -a ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))} ${data}` : ''
   return (
-    'Stop the box, and with FILE the newest backup that pillarbox verify proves, as root:\n' +
+    'Stop the box, and with FILE as the newest backup that pillarbox verify accepts, as root:\n' +
     `mv ${data} ${damagedCopy} && install -d -m 700 -o ${uid} -g ${gid} ${data} && pillarbox restore FILE --data ${data}${settings}${back}\n` +
-    'Then start it. What came since the backup is only in the directory that was moved: keep it.'
+    'Then start it. Data newer than the backup is only in the directory that was moved: keep it.'
   )
 }

@@ -9,9 +9,9 @@ export function routes(doctor: Doctor): AnyRoute[] {
     route('GET', '/doctor', {
       scope: 'account:read',
       operator: true,
-      summary: 'Get what the doctor saw last',
+      summary: 'Get the last results of the doctor',
       description:
-        'The health of the box, line by line: what is not well comes with what mends it. Checks run by themselves, cheap ones every 5 minutes, those that ask others every 6 hours.',
+        'The health of the box, line by line; each problem has a remedy. Checks run automatically: local ones every 5 minutes, those that contact other servers every 6 hours.',
       reply: DoctorReport,
       timeout: 60_000,
       handle: () => doctor.report(),
@@ -20,9 +20,8 @@ export function routes(doctor: Doctor): AnyRoute[] {
       scope: 'account:write',
       reads: ['account:read'],
       operator: true,
-      summary: 'Have the doctor look now',
-      description:
-        'Runs every check, which may take half a minute, and answers the lines. Who asks meanwhile gets the same answer.',
+      summary: 'Run all checks of the doctor',
+      description: 'Runs every check, which may take half a minute, and returns the lines. Concurrent calls share one run.',
       reply: DoctorReport,
       // also with a full disk, when it is needed most
       stores: false,

@@ -52,7 +52,7 @@ export class Minutes {
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       // disk full or store failing: reported elsewhere, and the counts go into a later minute
-      log.debug({ err: error }, 'the figures of a minute could not be written')
+      log.debug({ err: error }, 'metrics of a minute could not be written')
     }
   }
 

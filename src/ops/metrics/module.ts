@@ -46,10 +46,10 @@ export function routes(series: Series): AnyRoute[] {
     routeOf('Operation')('GET', '/stats', {
       scope: 'account:read',
       operator: true,
-      summary: 'Get what went on',
+      summary: 'Get the activity of the box',
       description:
-        'Mail, events, webhooks, calls, the queue and the disk, minute by minute for a week; at most a day (1440) of minutes, or a week of hours, ' +
-        'at once. The step that holds `from` is the first. Work is counted in the minute in which it ended.',
+        'Counts of mail, events, webhooks, calls, the queue and the disk for each minute of a week; at most a day (1440) of minutes, or a week of hours, ' +
+        'in one call. The first step contains `from`. Work is counted in the minute in which it ended.',
       query: StatsFilter,
       reply: Stats,
       handle: ({ query }) => series.of(query),

@@ -9,7 +9,7 @@ type Row = StatsValues & { at: string }
 
 /** Each step: its length, the default and the longest time span, in milliseconds. */
 const steps: Record<Step, { size: number; usual: number; most: number; words: string }> = {
-  minute: { size: minute, usual: hour, most: day, words: 'a day of minutes; ask for step=hour, or for less' },
+  minute: { size: minute, usual: hour, most: day, words: 'a day of minutes; use step=hour, or a shorter range' },
   hour: { size: hour, usual: day, most: 7 * day, words: 'a week of hours' },
 }
 
@@ -36,7 +36,7 @@ export class Series {
     const to = filter.to === undefined ? this.#clock.now() : Date.parse(filter.to)
     const from = filter.from === undefined ? to - usual : Date.parse(filter.from)
     if (from >= to) throw invalid('from', 'from must be earlier than to.')
-    if (to - from > most) throw invalid('from', `From from to to is more than ${words}.`)
+    if (to - from > most) throw invalid('from', `The range from from to to is more than ${words}.`)
     const first = Math.floor(from / size) * size
     const end = Math.ceil(to / size) * size
     const rows = new Map((await this.#rows(step, iso(first), iso(end))).map((row) => [row.at, row]))

@@ -60,7 +60,7 @@ export class RetentionModule implements Module {
     ]
   }
 
-  /** While the disk is nearly full, deleted data is released at once, and not only at night. */
+  /** While the disk is nearly full, deleted data is released immediately, and not only at night. */
   async start(): Promise<void> {
     this.#deps.space.whileLow(() => void (this.#reclaiming ??= this.#reclaim().finally(() => (this.#reclaiming = undefined))))
   }
@@ -79,7 +79,7 @@ export class RetentionModule implements Module {
   async #reclaim(): Promise<void> {
     const { database, log } = this.#deps
     await sweep(() => database.reclaim(), this.#stopping.signal).catch((error: unknown) =>
-      log.warn({ err: error }, 'the database could not give room back to the disk'),
+      log.warn({ err: error }, 'database could not return free space to the disk'),
     )
   }
 
@@ -92,7 +92,7 @@ export class RetentionModule implements Module {
     const { events, clock, log } = this.#deps
     const before = iso(clock.now() - this.#times.events)
     const count = await events.prune(before, signal)
-    if (count > 0) log.info({ events: count, before }, 'events were old enough to go')
+    if (count > 0) log.info({ events: count, before }, 'old events deleted')
   }
 }
 
@@ -101,7 +101,7 @@ function quotaSettings({ mail }: Config): QuotaSettings {
 }
 
 const Emptied = z
-  .object({ id: Id('ident'), purged: z.int().meta({ description: 'e-mails and text messages that are gone' }) })
+  .object({ id: Id('ident'), purged: z.int().meta({ description: 'number of deleted e-mails and text messages' }) })
   .meta({ id: 'Emptied' })
 
 function routes({ identities, trash }: { identities: Identities; trash: Trash }): AnyRoute[] {
@@ -112,7 +112,7 @@ function routes({ identities, trash }: { identities: Identities; trash: Trash })
       stores: false,
       receipt: ['purged'],
       summary: 'Empty the trash of an identity',
-      description: 'E-mails and text messages in it go for good, and the room they took is free.',
+      description: 'Deletes its e-mails and text messages permanently, and frees their space.',
       reply: Emptied,
       handle: async ({ caller, params }) => {
         const { id } = await identities.row(caller, params.id)

@@ -51,7 +51,7 @@ export class Trash {
     return [...this.#keepers.values()]
   }
 
-  /** Sets the retention in milliseconds; 0: items are purged at once. */
+  /** Sets the retention in milliseconds; 0: items are purged immediately. */
   reload(time: number): void {
     this.#time = time
   }
@@ -157,7 +157,7 @@ export class Trash {
   async #purge(tx: Transaction, { id, kind }: Entry): Promise<void> {
     await tx.run(sql`DELETE FROM trash WHERE id = ${id}`)
     const keeper = this.#keepers.get(kind)
-    if (!keeper) throw new Error(`Nobody keeps ${kind} in the trash.`)
+    if (!keeper) throw new Error(`No trash is registered for ${kind}.`)
     await keeper.purge(tx, id)
   }
 }

@@ -55,11 +55,11 @@ export class Backlog {
     return database.transaction(async (tx) => {
       const { kind, state, load } = await findInBacklog(tx, id)
       if (state === 'running') throw underWay()
-      if (state === 'done') throw conflict('It is done: it would arrive twice.', { code: 'delivery_done' })
+      if (state === 'done') throw conflict('It is done; a retry would deliver it twice.', { code: 'delivery_done' })
       if (state === 'waiting') await queue.retryNow(tx, id)
       else {
         const courier = queue.courier(kind)
-        if (!courier?.retry) throw conflict(`What failed of kind ${kind} is not tried again.`, { code: 'not_repeatable' })
+        if (!courier?.retry) throw conflict(`A failed delivery of kind ${kind} cannot be retried.`, { code: 'not_repeatable' })
         await courier.retry(tx, load)
         await queue.retry(tx, id)
       }
@@ -76,7 +76,7 @@ export class Backlog {
     return database.transaction(async (tx) => {
       const { kind, state, load } = await findInBacklog(tx, id)
       if (state === 'running') throw underWay()
-      if (!(await queue.cancelByOperator(tx, { id, kind, load }, why))) throw notFound('delivery that waits; it is over')
+      if (!(await queue.cancelByOperator(tx, { id, kind, load }, why))) throw notFound('waiting delivery; it has ended')
       return { id, deleted: true }
     })
   }
@@ -138,7 +138,7 @@ export class Backlog {
 }
 
 function underWay(): ReturnType<typeof conflict> {
-  return conflict('An attempt is under way; look again when it is over.', { code: 'delivery_under_way' })
+  return conflict('An attempt is running; try again when it has ended.', { code: 'delivery_under_way' })
 }
 
 /** The text fields of a payload. */

@@ -18,10 +18,10 @@ export type QueueFilter = z.output<typeof QueueFilter>
 const server = {
   smtp_code: z.int().nullable().meta({ description: 'of the reply of the mail server (RFC 5321 4.2)' }),
   enhanced_code: z.string().nullable().meta({ description: 'RFC 3463' }),
-  response: z.string().nullable().meta({ description: 'the text of the reply, or why there was none' }),
-  mx: z.string().nullable().meta({ description: 'the server that was spoken to' }),
-  ip: z.string().nullable().meta({ description: 'its address' }),
-  tls: z.string().nullable().meta({ description: 'version, cipher, and whether the certificate was checked' }),
+  response: z.string().nullable().meta({ description: 'the text of the reply, or the reason why there was none' }),
+  mx: z.string().nullable().meta({ description: 'the host name of the server' }),
+  ip: z.string().nullable().meta({ description: 'the address of the server' }),
+  tls: z.string().nullable().meta({ description: 'version, cipher, and whether the certificate was verified' }),
 }
 
 /** A delivery in the queue, of any kind. */
@@ -29,17 +29,17 @@ export const QueueEntry = z
   .object({
     id: Id('dlv'),
     kind: z.string().meta({ description: 'email, email-release (waits for its time), webhook, sms, sms-media, …' }),
-    destination: z.string().meta({ description: 'what is served a little at a time: a domain, a webhook’s id, …' }),
-    about: z.record(z.string(), z.string()).meta({ description: 'ids and addresses; nothing of the content' }),
+    destination: z.string().meta({ description: 'the destination that shares a concurrency limit: a domain, a webhook’s id, …' }),
+    about: z.record(z.string(), z.string()).meta({ description: 'ids and addresses, without content' }),
     state: z.enum(['waiting', 'running', 'done', 'failed']),
     attempts: z.int(),
-    last_answer: z.string().nullable().meta({ description: 'what the last attempt that is over heard' }),
+    last_answer: z.string().nullable().meta({ description: 'the response to the last finished attempt' }),
     ...server,
-    reason: z.string().nullable().meta({ description: 'who ended it, when it was not tried to its end' }),
-    due_at: Timestamp.nullable().meta({ description: 'when it is tried next' }),
+    reason: z.string().nullable().meta({ description: 'why it ended early, if it did' }),
+    due_at: Timestamp.nullable().meta({ description: 'time of the next attempt' }),
     created_at: Timestamp,
     ended_at: Timestamp.nullable(),
-    age: z.int().meta({ description: 'seconds from its creation to its end, or to now' }),
+    age: z.int().meta({ description: 'seconds from its creation to its end, or until now' }),
   })
   .meta({ id: 'QueueEntry' })
 export type QueueEntry = z.output<typeof QueueEntry>
@@ -64,8 +64,8 @@ export type QueueEntryWithHistory = z.output<typeof QueueEntryWithHistory>
 const Depth = z.object({
   waiting: z.int(),
   running: z.int(),
-  age: z.int().meta({ description: 'of the oldest, in seconds' }),
-  due_at: Timestamp.nullable().meta({ description: 'when the next is tried' }),
+  age: z.int().meta({ description: 'age of the oldest, in seconds' }),
+  due_at: Timestamp.nullable().meta({ description: 'time of the next attempt' }),
 })
 
 /** The length and age of the queue. */
@@ -74,7 +74,7 @@ export const QueueSummary = z
     kinds: z.array(z.object({ kind: z.string(), ...Depth.shape })),
     destinations: z
       .array(z.object({ kind: z.string(), destination: z.string(), ...Depth.shape }))
-      .meta({ description: 'the hundred that most waits for' }),
+      .meta({ description: 'the hundred destinations with the most waiting deliveries' }),
   })
   .meta({ id: 'QueueSummary' })
 export type QueueSummary = z.output<typeof QueueSummary>
@@ -82,8 +82,8 @@ export type QueueSummary = z.output<typeof QueueSummary>
 /** The result of a reload of the settings. */
 export const Reloaded = z
   .object({
-    reloaded: z.array(z.string()).meta({ description: 'settings that changed and are in effect' }),
-    restart: z.array(z.string()).meta({ description: 'settings that differ from those of the start and need one' }),
+    reloaded: z.array(z.string()).meta({ description: 'changed settings that are in effect' }),
+    restart: z.array(z.string()).meta({ description: 'settings that differ from those at the start and require a restart' }),
   })
   .meta({ id: 'Reloaded' })
 export type Reloaded = z.output<typeof Reloaded>
@@ -94,25 +94,25 @@ export const Status = z
     version: z.string(),
     started_at: Timestamp,
     uptime: z.int().meta({ description: 'seconds' }),
-    failing: z.array(z.string()).meta({ description: 'what of the box does not work now: http, smtp, space, store' }),
+    failing: z.array(z.string()).meta({ description: 'failing modules: http, smtp, space, store' }),
     identities: z.int(),
     queue: QueueSummary.shape.kinds,
     last_24_hours: z
       .object({
         emails_received: z.int(),
-        emails_delivered: z.int().meta({ description: 'copies that a server, or a relay, took' }),
+        emails_delivered: z.int().meta({ description: 'copies accepted by a server or a relay' }),
         emails_bounced: z.int(),
         emails_failed: z.int(),
         sms_received: z.int(),
         sms_sent: z.int(),
         sms_failed: z.int(),
       })
-      .meta({ description: 'as far as the log goes back' }),
+      .meta({ description: 'as far back as the event log goes' }),
     disk: z.object({
-      free: z.int().nullable().meta({ description: 'octets; null when the disk does not say' }),
-      database: z.int().meta({ description: 'octets of the database and its log' }),
-      low: z.boolean().meta({ description: 'nothing new is taken' }),
-      min_free: z.int().meta({ description: 'octets free below which nothing new is taken' }),
+      free: z.int().nullable().meta({ description: 'bytes; null if it cannot be read' }),
+      database: z.int().meta({ description: 'bytes of the database and its log' }),
+      low: z.boolean().meta({ description: 'whether new data is rejected' }),
+      min_free: z.int().meta({ description: 'free bytes below which new data is rejected' }),
     }),
   })
   .meta({ id: 'Status' })

@@ -33,13 +33,13 @@ const able = ['http', 'smtp', 'space', 'store']
 function statusMetrics({ metrics, version, failing }: Deps): void {
   metrics.gauge(
     'pillarbox_info',
-    'Always 1; which version of the box runs, and on which of Node',
+    'Always 1; version of the box and of Node.js',
     (gauge) => gauge.labels(version, process.version).set(1),
     ['version', 'node'],
   )
   metrics.gauge(
     'pillarbox_failing',
-    '1 for what of the box does not work now, as /readyz says: http, smtp, space (the disk is short of room: nothing new is taken), store (nothing can be written)',
+    '1 for each failing module, as in /readyz: http, smtp, space (too little free disk space: new data is rejected), store (nothing can be written)',
     async (gauge) => {
       const bad = await failing()
       for (const what of able) gauge.labels(what).set(bad.includes(what) ? 1 : 0)

@@ -17,8 +17,8 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
     route('GET', '/status', {
       scope: 'account:read',
       operator: true,
-      summary: 'Get how the box is',
-      description: 'What runs, what waits, what came and went in a day, and the disk.',
+      summary: 'Get the status of the box',
+      description: 'Its modules, queue, traffic of the last day, and disk.',
       reply: Status,
       handle: () => state.status(),
     }),
@@ -26,10 +26,10 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       scope: 'account:write',
       operator: true,
       receipt: 'all',
-      summary: 'Read the settings again',
+      summary: 'Reload the settings',
       description:
-        'As `systemctl reload pillarbox` does. Settings that are refused change nothing: the answer is `invalid_request` with the code ' +
-        '`settings_refused`, and names file, line and column.',
+        'Like `systemctl reload pillarbox`. Invalid settings change nothing: the response is `invalid_request` with the code ' +
+        '`settings_refused`, naming file, line and column.',
       reply: Reloaded,
       handle: () => reread(),
     }),
@@ -37,7 +37,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       scope: 'account:read',
       operator: true,
       summary: 'List the queue',
-      description: 'Everything that leaves the box, of all accounts, newest first: mail, text messages, webhooks.',
+      description: 'Deliveries of all accounts, newest first: mail, text messages, webhooks.',
       query: QueueFilter,
       reply: Page(QueueEntry),
       example: { query: { state: 'waiting', kind: 'email' } },
@@ -47,7 +47,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       scope: 'account:read',
       operator: true,
       summary: 'Summarize the queue',
-      description: 'How much waits, and for how long, by kind and by destination.',
+      description: 'Length and age of the queue, by kind and by destination.',
       reply: QueueSummary,
       handle: () => backlog.summary(),
     }),
@@ -55,17 +55,17 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       scope: 'account:read',
       operator: true,
       summary: 'Get a delivery of the queue',
-      description: 'With every attempt, and what was heard of it.',
+      description: 'With every attempt and its response.',
       reply: QueueEntryWithHistory,
       handle: ({ params }) => backlog.get(params.id),
     }),
     route('POST', '/queue/:id/retry', {
       scope: 'account:write',
       operator: true,
-      summary: 'Try a delivery of the queue now',
+      summary: 'Retry a delivery of the queue now',
       description:
-        'One that waits is tried now, at its place in the schedule; mail and webhook deliveries that failed once more from its beginning. ' +
-        'What is done, under way, bounced or taken back is a conflict.',
+        'A waiting delivery is tried now and keeps its place in the retry schedule; a failed mail or webhook delivery starts the schedule again. ' +
+        'A delivery that is done, running, bounced or cancelled is a conflict.',
       reply: QueueEntryWithHistory,
       handle: ({ params }) => backlog.retry(params.id),
     }),
@@ -74,8 +74,8 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       operator: true,
       summary: 'Drop a delivery of the queue',
       description:
-        'It is not tried any more. The copy of a message has failed, with “cancelled by the operator” for an answer and its event; a webhook is ' +
-        'not told, which does not count as its failure. What is under way is a conflict.',
+        'Cancels the delivery. The copy of a message fails with the response “cancelled by the operator” and its event; a webhook is ' +
+        'not called, which does not count as its failure. A running delivery is a conflict.',
       reply: Deleted,
       handle: ({ params }) => backlog.drop(params.id),
     }),

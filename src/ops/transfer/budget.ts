@@ -89,7 +89,7 @@ export function flawOf(error: unknown): 'too_large' | 'unreadable' {
 function tooMuch(max: number): Fault {
   return new Fault(
     'invalid_request',
-    `The archive holds more than ${max} octets unpacked (8 times transfer.upload_limit). Split it into several.`,
+    `The contents of the archive exceed ${max} bytes (8 times transfer.upload_limit). Split it into several.`,
     { code: 'import_too_large' },
   )
 }

@@ -188,27 +188,27 @@ function text(words: string): Buffer {
 
 /** The README of an export. */
 export function readme(address: string, made: string, files: readonly string[]): string {
-  return `An export of ${address}, made ${made} by Pillarbox.
+  return `An export of ${address}, created ${made} by Pillarbox.
 
 identity.json    the identity
-messages.mbox    every e-mail, oldest first, spam too (mboxrd: lines that begin with "From " have a ">" more; line ends are LF)
-eml/             e-mails as files of their own: all of them, or those whose octets an mbox cannot hold exactly
-messages.jsonl   a line for each e-mail: everything the box knows of it but its words; "file" and "mbox_index" say where it is
-sms.jsonl        a line for each text message, oldest first; what came with it is in media/
+messages.mbox    every e-mail, oldest first, including spam (mboxrd: lines that begin with "From " are quoted with ">"; line ends are LF)
+eml/             e-mails as separate files: all of them, or those that an mbox cannot store exactly
+messages.jsonl   a line for each e-mail with its data except the text; "file" and "mbox_index" give its place
+sms.jsonl        a line for each text message, oldest first; its media are in media/
 threads.jsonl    conversations
-events.jsonl     what happened, oldest first
-cards.jsonl      cards: what they are called and what they may spend
+events.jsonl     events, oldest first
+cards.jsonl      cards: names and budgets
 totp.jsonl       services with one-time passwords
 agents.jsonl     the public profile
 
-Received messages are exactly the octets that came. Sent ones have the date and signatures with which they left.
+Received messages are byte for byte as received. Sent ones have the date and signatures with which they were sent.
 
-NOT in here, because the box cannot read it or must not give it away:
-- what is encrypted in cards (encrypted_data): the client that made it has the key, the box has not;
-- the secrets of one-time passwords: set them up anew at each service;
+NOT included, because the box cannot read it or must not disclose it:
+- the encrypted data of cards (encrypted_data): only the client that created it has the key;
+- the secrets of one-time passwords: set them up again at each service;
 - API keys, webhooks and suppressions: they belong to the account.
-What the key that asked for the export may not read is not here either. These files are: ${files.join(', ')}.
+Data that the key of the export may not read is not included either. The files are: ${files.join(', ')}.
 
-pillarbox import <identity> <this file> puts messages and text messages into another identity.
+pillarbox import <identity> <this file> imports messages and text messages into another identity.
 `
 }

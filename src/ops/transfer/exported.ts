@@ -125,7 +125,7 @@ function read(line: ByteBuffer, name: string, number: number): unknown {
 function tooLong(name: string, number: number): Fault {
   return new Fault(
     'invalid_request',
-    `Line ${number} of ${name} is longer than ${longestLine} octets, the most that is read of a message’s record. Leave the line out, and import its message as a file of its own.`,
+    `Line ${number} of ${name} is longer than ${longestLine} bytes, the limit for a record of a message. Remove the line, and import its message as a separate file.`,
     { code: 'line_too_long' },
   )
 }

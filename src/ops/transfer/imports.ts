@@ -65,7 +65,7 @@ export class Imports {
     await identities.row(caller, identityId)
     jobs.requireFree(caller, importKind, 'account')
     if (this.#arriving.has(caller.account_id)) {
-      throw conflict('Another import is arriving; wait for its end.', { code: 'job_running' })
+      throw conflict('Another import is being uploaded; wait until it ends.', { code: 'job_running' })
     }
     this.#arriving.add(caller.account_id)
     const path = join(this.#deps.directory, newId('req'))
@@ -224,7 +224,7 @@ class ImportRun {
     const { imported, sms } = this.#tally
     const texts = sms === 0 ? '' : ` and ${sms} text messages`
     throw conflict(
-      `The mailbox is full (mail.quota, or what its account may keep: limits.storage_bytes); ${imported} messages${texts} were imported before it was. Make room and import the same again: what is there already is left out.`,
+      `The mailbox is full (mail.quota, or the storage quota of its account, limits.storage_bytes); ${imported} messages${texts} were imported before. Free space and repeat the import: existing messages are skipped.`,
       { code: 'mailbox_full' },
     )
   }
@@ -252,13 +252,13 @@ function octetsOf(messages: readonly { octets: number }[]): number {
 }
 
 function tooMany(): Fault {
-  return new Fault('invalid_request', `The file brings more than ${maxMessages} messages. Split it into several.`, {
+  return new Fault('invalid_request', `The file contains more than ${maxMessages} messages. Split it into several.`, {
     code: 'import_too_large',
   })
 }
 
 function tooLarge(max: number): Fault {
-  return new Fault('invalid_request', `The file has more than ${max} octets, the most that is taken (transfer.upload_limit).`, {
+  return new Fault('invalid_request', `The file is larger than ${max} bytes (transfer.upload_limit).`, {
     code: 'body_too_large',
   })
 }

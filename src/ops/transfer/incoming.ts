@@ -82,7 +82,7 @@ function toldBy(path: string): unknown {
   }
 }
 
-/** Whether it starts with a header field (RFC 5322 2.2). */
+/** True if it starts with a header field (RFC 5322 2.2). */
 function isMessage(start: Buffer): boolean {
   return /^(?:\ufeff|\xef\xbb\xbf)?[!-9;-~]{1,100}[ \t]*:/.test(start.toString('latin1'))
 }

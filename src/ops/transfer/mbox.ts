@@ -33,7 +33,7 @@ export async function* messagesOf(file: AsyncIterable<Uint8Array>, max: number):
   const gathered = new Gathered(max)
   let fromLine: string | undefined
   let afterEmpty = true
-  /** Whether the next bytes start a line, and do not continue one that is too long to buffer. */
+  /** True if the next bytes start a line, and do not continue one that is too long to buffer. */
   let begins = true
   /** Bytes of the file before `octets`. */
   let before = 0
@@ -76,7 +76,7 @@ export async function* messagesOf(file: AsyncIterable<Uint8Array>, max: number):
   if (fromLine !== undefined) yield gathered.found(fromLine, before + rest.length)
 }
 
-/** Whether a file that starts like this is an mbox. */
+/** True if a file that starts like this is an mbox. */
 export function isMbox(start: Buffer): boolean {
   const text = start.toString('latin1').replace(/^[\r\n]+/, '')
   const head = Buffer.from(text.slice(0, text.search(/\n|$/)), 'latin1')
@@ -84,8 +84,8 @@ export function isMbox(start: Buffer): boolean {
 }
 
 /**
- * A message in an mbox (`mboxrd`), with its `From ` line and the empty line after it; line ends are LF. `exact` says whether `messagesOf`
- * restores the same bytes, as it only produces CRLF line ends.
+ * A message in an mbox (`mboxrd`), with its `From ` line and the empty line after it; line ends are LF. `exact` is true if `messagesOf` restores the
+ * same bytes, as it only produces CRLF line ends.
  */
 export async function mboxrd(bytes: Buffer, sender: string, time: number): Promise<{ entry: Buffer; exact: boolean }> {
   const date = new Date(time).toUTCString()
@@ -185,7 +185,7 @@ function isQuoted(bytes: Buffer, start: number, end: number): boolean {
   return bytes[start] === quote && isQuotable(bytes, start + 1, end)
 }
 
-/** Whether it is `From `, after any number of `>`. */
+/** True if it is `From `, after any number of `>`. */
 function isQuotable(bytes: Buffer, start: number, end: number): boolean {
   let at = start
   while (at < end && bytes[at] === quote) at += 1

@@ -5,7 +5,7 @@ export const ExportInput = z
     format: z
       .enum(['mbox', 'eml'])
       .default('mbox')
-      .meta({ description: 'how messages are written: all in messages.mbox, or each in a file of its own below eml/' }),
+      .meta({ description: 'format of the messages: all in messages.mbox, or each in a separate file below eml/' }),
   })
   .meta({ id: 'ExportWish' })
 export type ExportInput = z.output<typeof ExportInput>

@@ -17,8 +17,8 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
       scope: ['messages:read', 'emails:read'],
       summary: 'Export an identity',
       description:
-        'Begins a job that writes all that the key may read of the identity into a ZIP: messages, text messages, threads, events, and the ' +
-        'records of cards and one-time passwords without what is secret. Its result has a url, which needs no key and opens for 24 hours.',
+        'Starts a job that writes all data of the identity that the key may read into a ZIP: messages, text messages, threads, events, and the ' +
+        'records of cards and one-time passwords without secrets. Its result has a url, which requires no key and is valid for 24 hours.',
       body: ExportInput,
       reply: Job,
       status: 201,
@@ -30,9 +30,9 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
       scope: ['messages:write', 'emails:write'],
       summary: 'Import messages',
       description:
-        'The body is an mbox, one message, or a ZIP of such, of a maildir, or that an export made; at most transfer.upload_limit octets. ' +
-        'Begins a job that reads it. What is there already (the same Message-ID and octets) is left out, so that an import may be repeated. ' +
-        'Imported messages are found and counted like others, but no event tells of them, and no check vouches for them.',
+        'The body is an mbox, one message, a ZIP of these or of a maildir, or an export; at most transfer.upload_limit bytes. ' +
+        'Starts a job that imports it. Existing messages (same Message-ID and bytes) are skipped, so an import can be repeated. ' +
+        'Imported messages are searchable and counted like others, but cause no events, and are not authenticated.',
       upload: 'application/octet-stream',
       timeout: arrival,
       reply: Job,

@@ -83,7 +83,7 @@ export async function compose(draft: Draft, { name, at }: Origin): Promise<Compo
   return { raw: built.subarray(head.length), head, whole: built }
 }
 
-/** Whether an enclosed message may travel as it is: it cannot be encoded (RFC 2046 5.2.1), so its lines must fit. */
+/** True if an enclosed message may travel as it is: it cannot be encoded (RFC 2046 5.2.1), so its lines must fit. */
 export function fitsUnencoded(octets: Buffer): boolean {
   return !octets.includes(0) && !hasLongLine(octets)
 }

@@ -64,21 +64,30 @@ export interface RawMail {
   require_tls?: boolean
 }
 
-/** A composed message. */
-interface ComposedEmail {
+/** Who sends a message to whom, and when. */
+export interface SendEnvelope {
   /** Null for the box itself. */
   caller: Caller | null
   owner: IdentityRow
-  /** The address it is from, one of the owner's. */
+  /** The address it is from, one of the owner's, which the caller has checked. */
   from: string
+  addressees: Addressee[]
+  send_at: string | null
+}
+
+/** One that the outbox has admitted. */
+interface AdmittedEnvelope extends SendEnvelope {
+  admitted: true
+}
+
+/** A composed message. */
+interface ComposedEmail extends SendEnvelope {
   raw: Buffer
   /** Header fields before `raw` that may still change: the Date of a message composed here. */
   head: string
   /** Both together. */
   whole: Buffer
-  addressees: Addressee[]
   labels: string[]
-  send_at: string | null
   require_tls: boolean
   /** The thread, when it is known other than by the header. */
   thread_id: string | null
@@ -98,22 +107,16 @@ export class Outbox {
     this.#settings = settings
   }
 
-  /**
-   * Composes and accepts a message of an identity; returns it as stored. `from` must be an address of the identity, which the caller has checked.
-   * `write` makes the content and is called only when the message may be sent. The box itself has no caller. Throws a Fault when it may not be sent.
-   */
-  async accept(
-    owner: IdentityRow,
-    {
-      caller,
-      addressees,
-      send_at,
-      from = owner.email,
-    }: Pick<Draft, 'addressees' | 'send_at'> & Pick<ComposedEmail, 'caller'> & { from?: string },
-    write: () => Promise<MessageContent>,
-  ): Promise<Email> {
+  /** All checks that can be made before the content of a message is known. Throws a Fault when it may not be sent. */
+  async admit(envelope: SendEnvelope): Promise<AdmittedEnvelope> {
+    const { owner, from, addressees, send_at } = envelope
     await this.#require(owner, from, addressees, send_at)
-    const draft: Draft = { ...(await write()), from, addressees, send_at }
+    return { ...envelope, admitted: true }
+  }
+
+  /** Composes and accepts a message; returns it as stored. Throws a Fault when it may not be sent. */
+  async accept({ owner, caller, from, addressees, send_at }: AdmittedEnvelope, content: MessageContent): Promise<Email> {
+    const draft: Draft = { ...content, from, addressees, send_at }
     requireBodySize(draft)
     const { clock, composer } = this.#deps
     const at = send_at === null ? clock.now() : Date.parse(send_at)
@@ -153,7 +156,7 @@ export class Outbox {
     const { database, clock, domains, suppressions, limits, plan } = this.#deps
     requireActive(owner)
     const outside = addressees.filter(({ address }) => !domains.receives(domainOf(address.address)))
-    const unreachable = outside.find(({ address }) => !this.#leaves(domainOf(address.address)))
+    const unreachable = outside.find(({ address }) => !this.leaves(domainOf(address.address)))
     if (unreachable) {
       const why = 'outgoing mail is disabled (outbound.mode is none).'
       throw invalid(unreachable.field, `${unreachable.address.address} is not on this box, and ${why}`, 'outbound_off')
@@ -171,7 +174,8 @@ export class Outbox {
     await limits.require(database, this.sendCountOf(owner.id, from, addresses, at))
   }
 
-  #leaves(domain: string): boolean {
+  /** True if mail for this domain leaves the box at all. */
+  leaves(domain: string): boolean {
     return this.#settings.mode !== 'none' || this.#settings.relays.some(({ domains }) => domains.includes(domain))
   }
 
@@ -201,15 +205,9 @@ export class Outbox {
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
       const created_by = caller && makerOf(caller)
-      const kept = await outgoing.insert(tx, {
-        ...composed,
-        created_by,
-        recipients: addressees,
-        examined,
-        trace: signatures + head,
-      })
+      const message = { ...composed, created_by, recipients: addressees, examined, trace: signatures + head }
+      const kept = await outgoing.insert(tx, message, emailQueued)
       await this.#enqueue(tx, composed, kept)
-      await kept.tell(emailQueued)
       tx.afterCommit(() => this.#log(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })

@@ -18,7 +18,6 @@ import type { SendLimits } from './limits.ts'
 import { emailCancelled } from '../model.ts'
 import type { Outbox } from './outbox.ts'
 import { headerDate } from './prepare-raw.ts'
-import { suspended } from '../transport/undelivered.ts'
 
 interface Deps {
   keys: Pick<Keys, 'ends' | 'origins'>
@@ -112,7 +111,7 @@ export class Pending implements Dispatcher {
     const rows = await tx.all<Pick<RecipientRow, 'seq' | 'delivery_id'>>(
       sql`SELECT one.seq, one.delivery_id FROM emails JOIN email_recipients AS one ON one.email_id = emails.id
         WHERE emails.identity_id = ${identityId} AND emails.direction = 'outbound' AND emails.status IN ('queued', 'sending', 'deferred')
-        AND one.status = 'deferred' AND one.response = ${suspended}`,
+        AND one.status = 'deferred' AND one.suspended = 1`,
     )
     for (const { seq, delivery_id } of rows) {
       const retried = delivery_id !== null && (await queue.retryNow(tx, delivery_id))
@@ -176,7 +175,7 @@ export class Pending implements Dispatcher {
     return row!.account_id
   }
 
-  /** Stops a delivery. Returns whether nothing is sent any more; a scheduled message was never sent, however often its release was attempted. */
+  /** Stops a delivery. Returns true if nothing more is sent; a scheduled message was never sent, however often its release was attempted. */
   async #stop(tx: Transaction, { status }: RecipientRow, deliveryId: string): Promise<boolean> {
     const { queue } = this.#deps
     if (await queue.cancel(tx, deliveryId)) return true

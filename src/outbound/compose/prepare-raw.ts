@@ -39,8 +39,8 @@ export function freshMessageId(domain: string): string {
 const slice = 1024 * 1024
 
 /**
- * The octets with CRLF for every CR, LF and CRLF; a slice at a time, so that the others have their turn. By hand, octet by octet: replacing in a
- * text of nothing but line ends takes a hundred times its memory, and seconds.
+ * The octets with CRLF for every CR, LF and CRLF; a slice at a time, yielding to other work in between. In a loop over the bytes: replacing in a text
+ * of nothing but line ends takes a hundred times its memory, and seconds.
  */
 export async function withLineEnds(raw: Buffer): Promise<Buffer> {
   const turns = new Turns()
@@ -80,7 +80,7 @@ function mend(raw: Buffer, from: number, to: number, octets: Buffer, length: num
   return end
 }
 
-/** Whether a line is longer than may be sent; line ends are CRLF. */
+/** True if a line is longer than may be sent; line ends are CRLF. */
 export function hasLongLine(octets: Buffer): boolean {
   // of all lines that end within as many octets as one may have, none is longer
   for (let at = 0; octets.length - at > longestLine;) {

@@ -115,8 +115,8 @@ export class SendService {
     const { drafts, outbox, fetches } = this.#deps
     const share = fetches.share(owner.account_id)
     try {
-      const envelope = { caller, addressees, send_at: drafts.sendAt(input.send_at), from }
-      return await outbox.accept(owner, envelope, async () => finish(await drafts.read(input, share, signal), share))
+      const envelope = await outbox.admit({ caller, owner, from, addressees, send_at: drafts.sendAt(input.send_at) })
+      return await outbox.accept(envelope, await finish(await drafts.read(input, share, signal), share))
     } finally {
       share.release()
     }
@@ -140,7 +140,7 @@ export class SendService {
     const { to, cc } = email.recipients
     if (email.direction === 'outbound') return { to: [], cc }
     const addresses = [...to, ...cc].map(({ address }) => mailboxOf(address))
-    // a catch-all is told by where the message arrived
+    // a catch-all is recognized by the address where the message arrived
     const own = new Set([owner.email, mailboxOf(email.to), ...(await this.#deps.identities.ownAmong(owner.id, addresses))])
     const isOther = ({ address }: Address): boolean => !own.has(mailboxOf(address))
     return { to: to.filter(isOther), cc: cc.filter(isOther) }

@@ -18,7 +18,7 @@ export function mailboxOf(address: string): string {
 }
 
 /**
- * Whether an identity may send from an address, that is, receives its mail. Addresses with invisible characters, which look like another, are
+ * True if an identity may send from an address, that is, receives its mail. Addresses with invisible characters, which look like another, are
  * refused.
  */
 export async function maySendFrom(identities: Identities, owner: Pick<IdentityRow, 'id'>, address: string): Promise<boolean> {

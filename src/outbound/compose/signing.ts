@@ -63,7 +63,7 @@ export class DkimSigner {
 
 interface Signed {
   domain: string
-  /** What `h=` lists. */
+  /** The field names in `h=`. */
   names: string[]
   /** The fields it names, in that order, in relaxed form. */
   canonical: string

@@ -23,7 +23,7 @@ export class AddressPolicy {
     return isPublic(canonical) || this.#allowed.has(canonical) ? undefined : canonical
   }
 
-  /** Whether this box itself listens there. */
+  /** True if this box itself listens there. */
   isOurs(address: string, port: number): boolean {
     const canonical = canonicalAddress(address) ?? ''
     return this.#listeners().some(

@@ -2,7 +2,7 @@ import { minute } from '../../core/clock.ts'
 import { type TransportAnswer, later, type Security, Undelivered } from './undelivered.ts'
 import { type Log, loggable } from '../../core/log.ts'
 import type { AttemptResult, AttemptNotes } from '../../queue/courier.ts'
-import { readAnswer, statusOf } from './outcomes.ts'
+import { statusOf } from './outcomes.ts'
 
 /** Longest time for one attempt in milliseconds, and for one with a large message: RFC 5321 4.5.3.2.6 allows ten minutes after its end. */
 export interface Timeouts {
@@ -66,9 +66,9 @@ const maxReply = 512
 /** Writes the line of one attempt to deliver a message to one recipient. */
 export function writeAttempt(
   log: Log,
-  { id: queue_id, attempt, outcome, answer, next, ms, notes }: AttemptResult<unknown>,
+  { id: queue_id, attempt, outcome, next, ms, notes }: AttemptResult<unknown>,
+  reply: TransportAnswer,
 ): void {
-  const reply = readAnswer(answer)
   const result = outcome === 'interrupted' ? outcome : statusOf(outcome, reply)
   const { message_id, email_id, from, to, return_path, tls = null, cipher, verified, email_ids } = notes
   const server = serverIn(notes)

@@ -16,12 +16,12 @@ import { type Attempt, attemptsOf } from '../../queue/history.ts'
 import type { Domains } from '../../domains/domains.ts'
 import type { Inbox } from '../../mail/inbox.ts'
 import type { OutgoingEmails, QueuedEmail } from '../../mail/outgoing.ts'
-import type { Refusal } from '../../smtp/replies.ts'
+import { Refusal } from '../../smtp/replies.ts'
 import type { Database, Reader, Transaction } from '../../store/database.ts'
 import { AttemptBounds, noteSecurity, serverIn, type Timeouts, writeAttempt } from './attempt-bounds.ts'
 import type { SmtpDelivery, ServerListener } from './smtp-delivery.ts'
 import { type EmailLoad, kind } from '../compose/load.ts'
-import { type Outcomes, readAnswer } from './outcomes.ts'
+import { answerOf, type Outcomes, readAnswer } from './outcomes.ts'
 import { domainOf } from '../compose/recipients.ts'
 import type { ReturnPaths } from '../return-path.ts'
 import { readReply, refusal } from './smtp-reply.ts'
@@ -60,7 +60,7 @@ const maxEarlyRetries = 12
 const maxCrashes = { running: 3, all: 9 }
 
 /** Delivers the copy of each recipient: to an own inbox, to a relay, or to the servers of the domain. */
-export class MailCourier implements Courier<EmailLoad> {
+export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
   readonly kind = kind
   /** 0, 1, 5, 15, 30 min, 1, 2, 4 h, and every 4 h until five days are over. */
   readonly schedule = [
@@ -96,30 +96,36 @@ export class MailCourier implements Courier<EmailLoad> {
     await this.#deps.outgoing.updateDelivery(tx, recipient_seq, { status: 'sending', attempts: attempt, next_attempt_at: null })
   }
 
-  async deliver(load: EmailLoad, attempt: number, signal: AbortSignal, notes: AttemptNotes): Promise<string> {
+  async deliver(load: EmailLoad, attempt: number, signal: AbortSignal, notes: AttemptNotes): Promise<TransportAnswer> {
     try {
       const answer = await this.#attempt(load, attempt, signal, notes)
-      this.#count(answer)
-      return JSON.stringify(answer)
+      this.#count(answer, notes)
+      return answer
     } catch (error) {
       if (!(error instanceof Undelivered)) throw error
       const { permanent, maxDelay } = error
       noteSecurity(notes, error.security)
       // an aborted attempt names its last server
       const answer = error.answer.mx === null ? { ...error.answer, ...serverIn(notes) } : error.answer
-      this.#count(answer)
-      if (permanent) throw new Refused(JSON.stringify(answer))
+      this.#count(answer, notes)
+      if (permanent) throw new Refused(answer)
       const soon = maxDelay !== undefined && (await this.#mayRetryEarly(load))
-      throw new Deferred(JSON.stringify(soon ? { ...answer, soon } : answer), undefined, soon ? maxDelay : undefined)
+      throw new Deferred(soon ? { ...answer, soon } : answer, undefined, soon ? maxDelay : undefined)
     }
   }
 
-  settle(tx: Transaction, { recipient_seq }: EmailLoad, outcome: Outcome, answer: string, next?: string): Promise<void> {
-    return this.#deps.outcomes.note(tx, recipient_seq, outcome, answer, next)
+  settle(
+    tx: Transaction,
+    { recipient_seq }: EmailLoad,
+    outcome: Outcome,
+    answer: TransportAnswer | string,
+    next?: string,
+  ): Promise<void> {
+    return this.#deps.outcomes.note(tx, recipient_seq, outcome, answerOf(answer), next)
   }
 
-  finished(end: AttemptResult<EmailLoad>): void {
-    writeAttempt(this.#deps.log, end)
+  finished(end: AttemptResult<EmailLoad, TransportAnswer>): void {
+    writeAttempt(this.#deps.log, end, answerOf(end.answer))
   }
 
   async describe(reader: Reader, { recipient_seq }: EmailLoad): Promise<Record<string, string>> {
@@ -178,12 +184,12 @@ export class MailCourier implements Courier<EmailLoad> {
     })
   }
 
-  /** Whether the next attempt may come earlier than planned, which is limited for each message. */
+  /** True if the next attempt may come earlier than planned, which is limited for each message. */
   async #mayRetryEarly({ recipient_seq }: EmailLoad): Promise<boolean> {
     const queuedEmail = await this.#deps.outgoing.queuedEmail(recipient_seq)
     if (!queuedEmail) return false
     const attempts = await this.#attemptsOf(queuedEmail)
-    return attempts.filter(({ answer }) => answer?.includes('"soon":true') === true).length < maxEarlyRetries
+    return attempts.filter(({ answer }) => answer !== null && readAnswer(answer).soon === true).length < maxEarlyRetries
   }
 
   async #attemptsOf({ recipient: { delivery_id } }: QueuedEmail): Promise<Attempt[]> {
@@ -203,7 +209,7 @@ export class MailCourier implements Courier<EmailLoad> {
     // the server accepted the message although we did not get its reply
     if (recipient.status === 'bounced') throw refused('a bounce was received in the meantime')
     if (identity_status === 'deleted') throw refused('the identity that sent it was deleted', { cancelled: true })
-    if (identity_status === 'suspended') throw later(suspended)
+    if (identity_status === 'suspended') throw suspended()
     if ((await suppressions.among(database, account_id, [recipient.address])).length > 0) {
       throw refused(`${recipient.address} is suppressed`, { enhanced_code: '5.7.1' })
     }
@@ -248,7 +254,7 @@ export class MailCourier implements Courier<EmailLoad> {
     try {
       notes['email_ids'] = await inbox.deliverInternal(envelope, raw)
     } catch (error) {
-      if (!isRefusal(error)) throw error
+      if (!(error instanceof Refusal)) throw error
       throw refusal(`${error.code} ${error.enhanced} ${error.text}`, 'rcpt').at({
         hostname: transport().hostname,
         address: null,
@@ -259,8 +265,8 @@ export class MailCourier implements Courier<EmailLoad> {
     return { ...accepted('accepted by this box'), outcome: 'delivered', mx: transport().hostname, ip: null, tls: null }
   }
 
-  #count({ outcome, tls }: TransportAnswer): void {
-    const encrypted = tls === null ? 'none' : tls.endsWith('not checked') ? 'unchecked' : 'checked'
+  #count({ outcome }: TransportAnswer, { verified }: AttemptNotes): void {
+    const encrypted = verified === undefined ? 'none' : verified === true ? 'checked' : 'unchecked'
     this.#deliveries.labels(outcome, encrypted).inc()
   }
 }
@@ -268,11 +274,6 @@ export class MailCourier implements Courier<EmailLoad> {
 function accepted(response: string): Omit<TransportAnswer, 'outcome' | 'mx' | 'ip' | 'tls'> {
   const { code, enhanced, text } = readReply(response)
   return { smtp_code: code === 0 ? null : code, enhanced_code: enhanced, response: text }
-}
-
-/** By name, as the class is imported as a type only. */
-function isRefusal(error: unknown): error is Refusal {
-  return error instanceof Error && error.name === 'Refusal'
 }
 
 /** When the message is sent, in milliseconds since the Unix epoch. */

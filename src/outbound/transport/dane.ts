@@ -47,7 +47,7 @@ export class Dane {
 export interface DaneQueries {
   checkDnssecSecure: (host: string) => Promise<{ secure: boolean }>
   resolveTlsa: (name: string) => Promise<Tlsa[]>
-  /** What was found, by name. */
+  /** The records found, by name. */
   found: ReadonlyMap<string, Tlsa[]>
 }
 

@@ -14,7 +14,7 @@ export interface MailHosts {
   port: number
   /** The only server, instead of those in the DNS: a relay of the operator, at any address. */
   host?: string
-  /** Whether the MTA-STS policy allows this server. */
+  /** True if the MTA-STS policy allows this server. */
   allows?: (hostname: string) => boolean
   /** TLSA records are not queried. */
   withoutDane?: true
@@ -263,7 +263,7 @@ interface View {
   resolve: (name: string, type: keyof RecordsOf) => Promise<unknown[]>
 }
 
-/** What the library throws after the last server. */
+/** The error of the library after the last server. */
 const exhausted = new Error('every server was tried')
 
 /** Converts an error of the library. An address that was left out explains why no server is left, unless the DNS itself failed. */
@@ -289,7 +289,7 @@ function notAdmitted(domain: string): Undelivered {
   return later(`no mail server of ${domain} matches its MTA-STS policy (RFC 8461)`, '4.7.0', 'policy')
 }
 
-/** A name for comparison: lower case, without a dot at the end. */
+/** A name for comparison: lower case, without a trailing dot. */
 function normalized(name: string): string {
   return name.replace(/\.$/, '').toLowerCase()
 }

@@ -57,7 +57,7 @@ export interface SystemMail {
   from: string
   to: string
   raw: Buffer
-  /** Whether it is sent even when TLS fails (RFC 8460 3). */
+  /** True if it is sent even when TLS fails (RFC 8460 3). */
   despite_tls: boolean
 }
 
@@ -112,7 +112,7 @@ export class OutboundTransport {
     for await (const { socket, hostname, address } of exchangers.servers(target, signal)) {
       const who = `${hostname} (${address}, port ${target.port})`
       try {
-        // with implicit TLS the client speaks first
+        // with implicit TLS the client sends first
         if (!options.implicit) await greeted(socket, who, signal)
         return who
       } finally {

@@ -28,12 +28,10 @@ export class Outcomes {
     this.#deps = deps
   }
 
-  /** `answer` is the answer of the courier, or a message of the queue itself. */
-  async note(tx: Transaction, seq: number, outcome: Outcome, answer: string, next: string | undefined): Promise<void> {
+  async note(tx: Transaction, seq: number, outcome: Outcome, reply: TransportAnswer, next: string | undefined): Promise<void> {
     const { outgoing, clock, suppressions } = this.#deps
     const before = await outgoing.recipient(seq, tx)
     if (!before) return
-    const reply = readAnswer(answer)
     const status = statusOf(outcome, reply)
     const now = iso(clock.now())
     const delivery = await outgoing.updateDelivery(tx, before, {
@@ -44,6 +42,7 @@ export class Outcomes {
       mx: reply.mx,
       tls: reply.tls,
       next_attempt_at: next ?? null,
+      suspended: reply.suspended === true ? 1 : 0,
       ...(status === 'delivered' ? { delivered_at: now } : {}),
       ...(status === 'bounced' ? { bounced_at: now } : {}),
     })
@@ -78,7 +77,7 @@ export class Outcomes {
     }
   }
 
-  /** Whether a deferral is the first one, or the first after four hours. */
+  /** True if a deferral is the first one, or the first after four hours. */
   async #isReportable(tx: Transaction, { delivery_id }: RecipientRow): Promise<boolean> {
     if (delivery_id === null) return false
     const attempts = (await attemptsOf(tx, [delivery_id])).get(delivery_id) ?? []
@@ -90,7 +89,7 @@ export class Outcomes {
   }
 }
 
-/** What became of the recipient. */
+/** The outcome for the recipient. */
 export function statusOf(
   outcome: Outcome,
   reply: TransportAnswer,
@@ -102,11 +101,17 @@ export function statusOf(
   return reply.outcome === 'bounced' ? 'bounced' : 'failed'
 }
 
-/** Parses the answer of the courier; a message of the queue itself is no JSON. */
-export function readAnswer(answer: string): TransportAnswer {
+/** The answer of the courier; a message of the queue itself becomes the response. */
+export function answerOf(answer: TransportAnswer | string): TransportAnswer {
+  if (typeof answer !== 'string') return answer
+  return { outcome: 'deferred', smtp_code: null, enhanced_code: null, response: answer, mx: null, tls: null }
+}
+
+/** Parses a stored answer; a message of the queue itself is no JSON. */
+export function readAnswer(stored: string): TransportAnswer {
   try {
-    return JSON.parse(answer) as TransportAnswer
+    return JSON.parse(stored) as TransportAnswer
   } catch {
-    return { outcome: 'deferred', smtp_code: null, enhanced_code: null, response: answer, mx: null, tls: null }
+    return answerOf(stored)
   }
 }

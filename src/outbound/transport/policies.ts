@@ -150,7 +150,7 @@ function readPolicy(text: string): MtaStsPolicy {
   }
 }
 
-/** Whether the patterns of a policy name the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
+/** True if the patterns of a policy name the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
 export function policyNames({ mx }: Pick<MtaStsPolicy, 'mx'>, hostname: string): boolean {
   return validateMx(hostname, { mode: 'enforce', mx }).valid
 }

@@ -116,7 +116,7 @@ export class SmtpClientSession implements Server {
     this.tls = `${this.security.version} ${this.security.cipher}, certificate ${verified ? 'checked' : 'not checked'}`
   }
 
-  /** Whether the connection is open. */
+  /** True if the connection is open. */
   get alive(): boolean {
     return !this.#connection.destroyed
   }
@@ -133,7 +133,7 @@ export class SmtpClientSession implements Server {
     if (international && !can.includes('SMTPUTF8')) {
       throw never(`${this.hostname} does not accept non-ASCII addresses (SMTPUTF8, RFC 6531)`, '5.6.7')
     }
-    // RFC 6152 3: such octets never go where they were not offered, and what is signed is not converted
+    // RFC 6152 3: 8-bit data is sent only to servers that offer it, and signed content is not converted
     if (!isAscii(octets) && !can.includes('8BITMIME')) {
       throw never(`${this.hostname} does not accept 8-bit data (8BITMIME, RFC 6152)`, '5.6.3')
     }

@@ -39,7 +39,7 @@ export function refusal(reply: string, stage: Stage): Undelivered {
   })
 }
 
-/** Whether a reply is greylisting. */
+/** True if a reply is greylisting. */
 function isGreylisting({ smtp_code, enhanced_code, response }: FailureReply): boolean {
   if (/gr[ae]y-?\s?list/i.test(response)) return true
   // a full mailbox is not emptied in five minutes
@@ -66,7 +66,7 @@ interface RecipientReply {
 }
 
 /**
- * Whether the address does not exist (a hard bounce): 5.1.x except errors of the sender (5.1.7 to 5.1.9), 5.2.1, or such a text where the code is
+ * True if the address does not exist (a hard bounce): 5.1.x except errors of the sender (5.1.7 to 5.1.9), 5.2.1, or such a text where the code is
  * generic. Full mailboxes, policy and spam are not hard bounces.
  */
 export function isHard({ smtp_code, enhanced_code, response }: RecipientReply): boolean {

@@ -46,7 +46,7 @@ export class TlsMemory {
     this.#recordedAt.set(hostname, now)
   }
 
-  /** Whether mail may go to this server in the clear. */
+  /** True if mail may go to this server in the clear. */
   async allowsClear(hostname: string): Promise<boolean> {
     const { database, clock, log } = this.#deps
     const now = clock.now()

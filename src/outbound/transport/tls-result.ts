@@ -1,7 +1,7 @@
 import { TLSSocket } from 'node:tls'
 import type { Tlsa } from './dane.ts'
 
-/** What can be wrong with a TLS session, of the result types of RFC 8460 4.3. */
+/** The failures of a TLS session, by the result types of RFC 8460 4.3. */
 export type TlsFailureType =
   | 'starttls-not-supported'
   | 'certificate-host-mismatch'
@@ -14,7 +14,7 @@ export type TlsFailureType =
 
 export interface TlsFailure {
   type: TlsFailureType
-  /** In words or as a code; null where the type says it all. */
+  /** In words or as a code; null if the type suffices. */
   reason: string | null
 }
 
@@ -55,14 +55,14 @@ export function tlsaPolicy(hostname: string, records: readonly Tlsa[]): TlsPolic
   return { type: 'tlsa', domain: hostname, strings, mx_hosts: [hostname] }
 }
 
-/** What a checked certificate would have failed for; null when it is good. */
+/** The reason for which verification of the certificate would have failed; null if it is valid. */
 export function flawOf(socket: unknown): TlsFailure | null {
   if (!(socket instanceof TLSSocket)) return { type: 'starttls-not-supported', reason: null }
   if (socket.authorized) return null
   return certificateFailure(socket.authorizationError)
 }
 
-/** What an error of a handshake, or OpenSSL's code for it, comes to; nodemailer puts its own code over that of the system. */
+/** The result type of a handshake error or its OpenSSL code; nodemailer replaces the code of the system with its own. */
 export function certificateFailure(error: unknown): TlsFailure {
   const { code: outer = '', originalCode } = (error ?? {}) as { code?: string; originalCode?: string }
   const code = typeof error === 'string' ? error : (originalCode ?? outer)
@@ -74,7 +74,7 @@ export function certificateFailure(error: unknown): TlsFailure {
   return { type: 'validation-failure', reason: code || null }
 }
 
-/** What a domain says of TLS to its servers (RFC 8461 3.2). */
+/** The MTA-STS policy of a domain (RFC 8461 3.2). */
 export interface MtaStsPolicy {
   mode: 'enforce' | 'testing' | 'none'
   mx: string[]

@@ -9,13 +9,15 @@ export interface TransportAnswer extends AttemptAnswer {
   soon?: boolean
   /** The message was cancelled, as its sender was deleted. */
   cancelled?: true
+  /** Its sender is suspended: it is tried again when that ends. */
+  suspended?: true
 }
 
 /** How a connection is encrypted. */
 export interface Security {
   version: string
   cipher: string
-  /** Whether the certificate was checked and valid. */
+  /** True if the certificate was checked and valid. */
   verified: boolean
 }
 
@@ -39,7 +41,7 @@ export class Undelivered extends Error {
   security: Security | null = null
   /** The longest wait until the next attempt, in milliseconds. */
   readonly maxDelay: number | undefined
-  /** What a report says of the step `tls`. */
+  /** The result of the step `tls` for reports. */
   readonly tlsFailure: TlsFailure | undefined
 
   constructor(
@@ -58,7 +60,7 @@ export class Undelivered extends Error {
     this.tlsFailure = tlsFailure
   }
 
-  /** Whether the failure is permanent. */
+  /** True if the failure is permanent. */
   get permanent(): boolean {
     return this.answer.outcome !== 'deferred'
   }
@@ -75,13 +77,15 @@ interface FailedOutcome {
   outcome: 'deferred' | 'bounced' | 'failed'
 }
 
+/** The identity that wrote the message is suspended. */
+export function suspended(): Undelivered {
+  return new Undelivered({ outcome: 'deferred', response: 'the identity that sent it is suspended', suspended: true })
+}
+
 /** A temporary failure without an SMTP reply. */
 export function later(why: string, enhanced: string | null = null, step?: Step): Undelivered {
   return new Undelivered({ outcome: 'deferred', response: why, enhanced_code: enhanced }, { step })
 }
-
-/** The answer of a message whose identity is suspended; it is found by this text when the identity is resumed. */
-export const suspended = 'the identity that sent it is suspended'
 
 /** A permanent failure of the destination. */
 export function never(why: string, enhanced: string, step?: Step): Undelivered {

@@ -140,7 +140,7 @@ export class SupabaseSession implements ManagedSession {
       channel.renew(token, grant)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      // supabase-js falls back to this token with a heartbeat, whatever it got since: no reason to close channels
+      // supabase-js falls back to this token with a heartbeat even after a refresh: no reason to close channels
       if (token === this.#apikey) return
       this.#system(topic, 'error', 'system', reasonOf(error), channel.joinRef)
       this.#close(topic)

@@ -41,7 +41,7 @@ const StatusBody = z.object({
   error: Failure.optional(),
 })
 
-/** A bridge that speaks the protocol of docs/sms.md: a modem, Kannel, a script. Both directions are signed as in Standard Webhooks. */
+/** A bridge that implements the protocol of docs/sms.md: a modem, Kannel, a script. Both directions are signed as in Standard Webhooks. */
 export function httpBridge({ settings, clock, country }: Deps): SmsProvider {
   const key = settings.secret.startsWith('whsec_')
     ? Buffer.from(settings.secret.slice(6), 'base64')

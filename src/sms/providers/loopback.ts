@@ -44,7 +44,7 @@ export function loopback({ inbound, isTaken }: Deps): SmsProvider {
   }
 }
 
-// twenty countries share the numbering plan: the area code tells them apart
+// twenty countries share the numbering plan: the area code distinguishes them
 const areas = {
   US: (
     '201 202 203 205 206 207 208 209 210 212 213 214 215 216 217 218 219 224 225 228 229 231 234 239 240 248 251 252 253 254 ' +

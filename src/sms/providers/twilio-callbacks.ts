@@ -80,7 +80,7 @@ export function statusOf(form: Record<string, string>, smsId: string | null): Ca
 
 const explanations: Record<string, string> = {
   '21211': 'This number cannot be sent to.',
-  '21610': 'The recipient has told Twilio to stop.',
+  '21610': 'The recipient has opted out at Twilio (STOP).',
   '30003': 'The phone is off or unreachable.',
   '30005': 'The number does not exist.',
   '30006': 'The number is a landline, or its network is unreachable.',

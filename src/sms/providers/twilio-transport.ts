@@ -36,7 +36,7 @@ export class TwilioTransport {
   readonly #clock: Clock
   readonly #signal: AbortSignal | undefined
 
-  /** Requests under way when the signal aborts are Lost. */
+  /** Requests in progress when the signal aborts are Lost. */
   constructor(base: string, clock: Clock, signal?: AbortSignal) {
     this.#base = base
     this.#clock = clock

@@ -72,7 +72,7 @@ export class Checkpoints {
     } catch (error) {
       // SQLite counts the copied pages as done: after a failed sync only reading the whole log again restores them
       if (isSyncFailure(error)) this.#deps.broken(error)
-      else log.warn({ err: error }, 'a checkpoint failed; the next write tries again')
+      else log.warn({ err: error }, 'checkpoint failed; retried with the next write')
     }
   }
 

@@ -170,7 +170,7 @@ export class SqliteDatabase implements Database {
     const { fd } = this.#walFile
     // the log must begin with its header
     if (fstatSync(fd).size === 0) await this.probe()
-    // synchronous: no transaction may write meanwhile. What follows the last frame is never read (sqlite.org/walformat.html, section 4.4)
+    // synchronous: no transaction may write meanwhile. Bytes after the last frame are never read (sqlite.org/walformat.html, section 4.4)
     const size = this.#uncopiedLog() + bytes
     const zeros = new Uint8Array(1024 * 1024)
     for (let end = fstatSync(fd).size; end < size; end += zeros.length) {
@@ -271,7 +271,7 @@ export class SqliteDatabase implements Database {
   /** After a failed sync the kernel may have dropped pages: the content of the disk is unknown until the next start reads it. */
   #break(error: unknown): Fault {
     if (this.#broken) return this.#broken
-    this.#log.fatal({ err: error }, 'the disk failed to keep what was written: nothing more is stored until a restart')
+    this.#log.fatal({ err: error }, 'disk failed to store data: nothing more is stored until a restart')
     this.#broken = new Fault('internal_error', 'The disk failed while storing; the box must be restarted.', {
       code: 'storage_failed',
       cause: error,
@@ -283,7 +283,7 @@ export class SqliteDatabase implements Database {
     try {
       this.#writer.optimize()
     } catch (error) {
-      this.#log.warn({ err: error }, 'the statistics of the database were not renewed')
+      this.#log.warn({ err: error }, 'statistics of the database could not be updated')
     }
   }
 
@@ -291,7 +291,7 @@ export class SqliteDatabase implements Database {
     try {
       listener()
     } catch (error) {
-      this.#log.error({ err: error }, 'a listener failed after a commit')
+      this.#log.error({ err: error }, 'listener failed after a commit')
     }
   }
 }

@@ -13,7 +13,7 @@ export function asFault(error: unknown): unknown {
   // some file systems report a full disk or quota as an input/output error
   if ((code & 0xff) === full || code === writeFailed || code === indexGrowFailed) return storageFull(error)
   if ((code & 0xff) === busy) {
-    return new Fault('internal_error', 'Another program holds the database. Try again later.', {
+    return new Fault('internal_error', 'Another program has locked the database. Try again later.', {
       code: 'storage_busy',
       retryAfter: 5,
       cause: error,
@@ -22,7 +22,7 @@ export function asFault(error: unknown): unknown {
   return error
 }
 
-/** Whether a sync to disk failed. */
+/** True if a sync to disk failed. */
 export function isSyncFailure(error: unknown): boolean {
   return syncFailed.includes(errorCode(error) ?? 0)
 }

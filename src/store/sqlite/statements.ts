@@ -33,7 +33,7 @@ export function parameters(query: Sql): SQLInputValue[] {
   for (const value of query.values) {
     // an object in the first position would be read as named parameters, and NaN stored as NULL
     if (typeof value === 'object' ? value !== null && !(value instanceof Uint8Array) : Number.isNaN(value))
-      throw new TypeError(`${String(value)} cannot be stored: only text, numbers, null and octets can.`)
+      throw new TypeError(`${String(value)} cannot be stored: only text, numbers, null and bytes can.`)
   }
   return query.values as SQLInputValue[]
 }

@@ -21,7 +21,7 @@ export class OpenTransaction implements Transaction {
     return this.#open
   }
 
-  /** Whether a statement ran that may have written. */
+  /** True if a statement ran that may have written. */
   get wrote(): boolean {
     return this.#wrote
   }

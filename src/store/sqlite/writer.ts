@@ -44,7 +44,7 @@ export class GroupWriter {
     this.#statements = new Statements(this.#database)
   }
 
-  /** Whether the caller runs inside the work of an open transaction. */
+  /** True if the caller runs inside the work of an open transaction. */
   get inside(): boolean {
     return this.#inside.getStore()?.open ?? false
   }

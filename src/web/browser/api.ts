@@ -39,7 +39,7 @@ interface Options {
   idempotent?: boolean
 }
 
-/** Whether the session has ended, and calls wait for a new sign-in. */
+/** True if the session has ended, and calls wait for a new sign-in. */
 export const expired = signal(false)
 
 let waiting: (() => void)[] = []
@@ -147,7 +147,7 @@ async function whole(response: Response): Promise<string> {
 }
 
 function unreachable(): ApiError {
-  return new ApiError('The box cannot be reached now. Nothing was lost: try again.', { status: 0, code: 'unreachable' })
+  return new ApiError('The box cannot be reached. Nothing was lost: try again.', { status: 0, code: 'unreachable' })
 }
 
 function errorOf(status: number, text: string): ApiError {
@@ -155,7 +155,10 @@ function errorOf(status: number, text: string): ApiError {
     const { message, code, param } = JSON.parse(text).error
     return new ApiError(message, { status, code, param })
   } catch {
-    return new ApiError(`The box, or a proxy in front of it, answered ${status} without a reason.`, { status, code: 'unknown' })
+    return new ApiError(`The box, or a reverse proxy in front of it, answered ${status} without a reason.`, {
+      status,
+      code: 'unknown',
+    })
   }
 }
 

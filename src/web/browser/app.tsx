@@ -34,12 +34,12 @@ export function App(): JSX.Element {
   }, [signedIn])
   if (error) {
     return (
-      <main class="door">
+      <main class="centered">
         <Trouble error={error} again={find} />
       </main>
     )
   }
-  if (session.value === undefined) return <main class="door" aria-busy="true" />
+  if (session.value === undefined) return <main class="centered" aria-busy="true" />
   return (
     <>
       <Content />
@@ -110,7 +110,7 @@ function Fetched({ view, params }: Found): JSX.Element {
   if (!failed) return <p class="waiting">Loading…</p>
   return (
     <p class="trouble" role="alert">
-      This part of the page could not be fetched. <a href={place.value.path}>Reload the page</a>
+      This part of the page could not be loaded. <a href={place.value.path}>Reload the page</a>
     </p>
   )
 }

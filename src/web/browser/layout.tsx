@@ -48,7 +48,7 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
         </div>
       </header>
       <div role="status" class="connection">
-        {connection.value === 'lost' && <p>The connection to the box is lost. Reconnecting; no events will be missed.</p>}
+        {connection.value === 'lost' && <p>The connection to the box was lost. Reconnecting; no events will be missed.</p>}
       </div>
       <main id="main" tabIndex={-1} ref={main}>
         {children}

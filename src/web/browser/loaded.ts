@@ -10,7 +10,7 @@ export interface Loaded<Value> {
   reload: () => Promise<void>
 }
 
-/** Whether an event may have changed the data. */
+/** True if an event may have changed the data. */
 export type Concerns = (event: LiveEvent) => boolean
 
 /** Events come in bursts: they cause one load, this many milliseconds after the first. */

@@ -27,7 +27,7 @@ function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
         <Field
           name="totp"
           label="Code"
-          hint="From your authenticator app. A recovery code works as well."
+          hint="From your authenticator app, or a recovery code."
           autoComplete="one-time-code"
           inputMode="text"
           required
@@ -41,11 +41,11 @@ function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
 /** The page without a session. */
 export function SignInPage(): JSX.Element {
   return (
-    <main class="door" id="main">
+    <main class="centered" id="main">
       <h1>Pillarbox</h1>
       <SignInForm />
       <p class="hint">
-        No password yet? The operator makes a link with <code>pillarbox account setup-link</code>.
+        No password yet? The operator can create a link with <code>pillarbox account setup-link</code>.
       </p>
     </main>
   )
@@ -55,7 +55,7 @@ export function SignInPage(): JSX.Element {
 export function SignInAgain(): JSX.Element {
   return (
     <Dialog title="Sign in again">
-      <p>Your session has ended. What you typed is kept.</p>
+      <p>Your session has ended. Your input is kept.</p>
       <SignInForm email={session.value?.account.email} />
     </Dialog>
   )
@@ -64,11 +64,12 @@ export function SignInAgain(): JSX.Element {
 /** Shown over plain http, where browsers neither store the session cookie nor provide the APIs that the page needs. */
 export function Insecure(): JSX.Element {
   return (
-    <main class="door" id="main">
+    <main class="centered" id="main">
       <h1>This page needs https, or localhost</h1>
       <p>This connection is plain http: others on the network could read your password and mail. Signing in is disabled.</p>
       <p class="hint">
-        The operator sets <code>http.tls</code>, or puts a proxy with TLS in front, and sets <code>public_url</code> to https.
+        The operator sets <code>http.tls</code>, or puts a reverse proxy with TLS in front, and sets <code>public_url</code> to
+        https.
       </p>
     </main>
   )

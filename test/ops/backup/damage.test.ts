@@ -87,7 +87,7 @@ test('the command names what is wrong, answers 1, and leaves nothing behind', as
     return errors
   }
   expect(await changed(octets.indexOf('pillarbox.db.zst\0') + 600)).toMatch(
-    /copy\.tar is damaged: the checksum of pillarbox\.db\.zst is not that of its manifest\. Take another backup; nothing was changed\.\n$/,
+    /copy\.tar is damaged: the checksum of pillarbox\.db\.zst is not that of its manifest\. Use another backup; nothing was changed\.\n$/,
   )
   expect(await changed(octets.indexOf('"created_at": "20') + 20)).toMatch(/is damaged: /)
   expect(JSON.parse(await changed(octets.indexOf('SHA256SUMS') + 520, '--json'))).toMatchObject({
@@ -121,20 +121,20 @@ test('a database that is wrong inside a right archive is noticed', async () => {
   const damage: [(database: DatabaseSync) => void, RegExp][] = [
     [
       (database) => database.exec(`UPDATE blobs SET bytes = zeroblob(length(bytes)) WHERE deflated = 0 OR id = 1`),
-      /the octets of blob 1 are not/,
+      /the bytes of blob 1 do not match/,
     ],
     [
       (database) => database.exec('UPDATE blob_pieces SET bytes = zeroblob(length(bytes)) WHERE place = 2'),
-      /the octets of blob \d+ are not/,
+      /the bytes of blob \d+ do not match/,
     ],
     [
       (database) => database.exec('UPDATE totp_secrets SET secret = zeroblob(length(secret))'),
-      /totp_secrets\.secret of row 1 does not open/,
+      /totp_secrets\.secret of row 1 cannot be decrypted/,
     ],
-    [(database) => database.exec('DROP TABLE sms_seen'), /cannot be taken over: .* the table sms_seen is missing/],
+    [(database) => database.exec('DROP TABLE sms_seen'), /cannot be migrated: .* the table sms_seen is missing/],
     [
       (database) => database.exec('PRAGMA user_version = 999'),
-      /holds a database of a newer Pillarbox \(0\.1\.0, version 999; this one knows \d+\)/,
+      /contains a database of a newer Pillarbox \(0\.1\.0, version 999; this one knows \d+\)/,
     ],
   ]
   for (const [change, told] of damage) {

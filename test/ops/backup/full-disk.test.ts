@@ -10,9 +10,9 @@ test('on a full disk nothing is left of a backup or a restore, and it is said wh
   const small = smallDisk(12)
   if (small === undefined) return
   const box = await bigBox(16)
-  const full = /could not be written: the disk is full\. Make room, or choose another place; nothing was left behind\.\n$/
+  const full = /could not be written: the disk is full\. Free space, or choose another directory; partial files were removed\.\n$/
   const cases: [string, RegExp][] = [
-    [small, /has not enough room: \d+ bytes are needed at least, \d+ are free\. Nothing was left behind\.\n$/],
+    [small, /has too little free space: at least \d+ bytes are required, \d+ are free\. Partial files were removed\.\n$/],
     // the copy of the database fits, and the archive does not
     [smallDisk(24)!, full],
   ]
@@ -29,11 +29,11 @@ test('on a full disk nothing is left of a backup or a restore, and it is said wh
   const refused = await pillarbox(box, 'restore', file, '--data', data, '--master-key', key)
   expect([refused.status, refused.errors]).toEqual([
     1,
-    expect.stringMatching(/has not enough room: \d+ bytes are needed, \d+ are free\. Nothing was left behind\.\n$/),
+    expect.stringMatching(/has too little free space: \d+ bytes are required, \d+ are free\. Partial files were removed\.\n$/),
   ])
   expect(readdirSync(small)).toEqual([])
   const verified = await pillarbox(box, 'verify', file, '--scratch', small)
-  expect([verified.status, verified.errors]).toEqual([1, expect.stringMatching(/has not enough room/)])
+  expect([verified.status, verified.errors]).toEqual([1, expect.stringMatching(/has too little free space/)])
   expect(readdirSync(small)).toEqual([])
   // a mounted disk that is empty is a place to restore to
   const roomy = smallDisk(64)!
@@ -50,7 +50,7 @@ test('where the system cuts a write off, nothing is left of a backup', async () 
   const limited = ['--fsize=1000000', process.execPath, program, 'backup', join(target, 'box.tar')]
   const { code, errors } = await run('prlimit', limited, { env: box.env, cwd: box.directory })
   expect(code).toBe(1)
-  expect(errors).toMatch(/Nothing was left behind|nothing was left behind/)
+  expect(errors).toMatch(/[Pp]artial files were removed/)
   expect(existsSync(join(target, 'box.tar'))).toBe(false)
   expect(readdirSync(target)).toEqual([])
 }, 300_000)

@@ -51,7 +51,7 @@ test.each([false, true])('no empty box begins where a restore was cut short (a d
   const draft = there ? join(data, '.restoring') : `${data}.part`
   mkdirSync(draft, { recursive: true })
   writeFileSync(join(draft, 'unfinished'), '')
-  await expect(started(data)).rejects.toThrow(`${draft} is of a restore that is under way or was cut short`)
+  await expect(started(data)).rejects.toThrow(`${draft} belongs to a restore that is running or was interrupted`)
   expect(existsSync(join(data, 'state.json'))).toBe(false)
   // the next one is not in its way
   built(data).adopt(owner)

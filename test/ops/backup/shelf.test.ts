@@ -89,7 +89,7 @@ test('a box that was not told where says so; told by a reload, it knows', async 
   const refused = await box.call('POST', '/v1/backups', {})
   expect([refused.status, refused.body.error]).toMatchObject([
     409,
-    { code: 'backup_not_configured', message: 'The box does not know where its backups go: set backup.directory, and reload.' },
+    { code: 'backup_not_configured', message: 'No backup directory is configured: set backup.directory, and reload.' },
   ])
   expect((await box.call('GET', '/v1/backups')).body.data).toEqual([])
   mkdirSync(join(box.directory, 'shelf'))
@@ -99,7 +99,7 @@ test('a box that was not told where says so; told by a reload, it knows', async 
   expect(await over(box, job.id)).toMatchObject({ status: 'done' })
   await expect(
     loadConfig({ env: { ...box.env, PILLARBOX_BACKUP__DIRECTORY: './data/shelf' }, cwd: box.directory }),
-  ).rejects.toThrow(/must lie outside data_dir/)
+  ).rejects.toThrow(/must be outside data_dir/)
 }, 300_000)
 
 test('a backup under way is cancelled, and nothing is left of it', async () => {

@@ -27,7 +27,7 @@ const faults: Fault[] = [
     harm: () => `chmod 755 ${box.data}`,
     name: 'permissions',
     subject: () => box.data,
-    message: /can be used by everybody/,
+    message: /can be used by everyone/,
   },
   {
     what: 'a database of root',

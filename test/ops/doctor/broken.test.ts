@@ -92,7 +92,7 @@ describe('names the fault', () => {
     expect(await seen('spf')).toMatchObject({
       status: 'fail',
       message: expect.stringContaining(`Mail from ${address}`),
-      fix: 'Replace it by: box.test. 3600 IN TXT "v=spf1 mx ~all"',
+      fix: 'Replace it with: box.test. 3600 IN TXT "v=spf1 mx ~all"',
     })
     const dkim = dns_records.find(({ purpose, required }) => purpose === 'dkim' && required)!
     box.dns.txt(dkim.name, dkim.value.replace(/p=.{8}/, 'p=AAAAAAAA'))
@@ -110,17 +110,17 @@ describe('names the fault', () => {
     box.dns.mx('box.test', hostname).fails('box.test', 'servfail')
     expect(await seen('mx')).toMatchObject({
       status: 'pass',
-      message: expect.stringMatching(/^The DNS gave no answer now; on 20.* it was as it/),
+      message: expect.stringMatching(/^The DNS lookup failed now; on 20.* it was correct/),
     })
   })
 
   test('of a certificate that ran out, soon will, or does not hold yet', async () => {
     const cases = [
-      [{ from: -90 * day, to: -day }, 'fail', /^It ran out on \d{4}-/],
-      [{ from: -85 * day, to: 5 * day }, 'fail', /^It runs out in 4 days/],
-      [{ from: -75 * day, to: 15 * day }, 'warn', /^It runs out in 14 days/],
-      [{ from: -5 * day, to: day }, 'warn', /^It runs out in 23 hours/],
-      [{ from: 2 * day }, 'fail', /^It holds only from/],
+      [{ from: -90 * day, to: -day }, 'fail', /^It expired on \d{4}-/],
+      [{ from: -85 * day, to: 5 * day }, 'fail', /^It expires in 4 days/],
+      [{ from: -75 * day, to: 15 * day }, 'warn', /^It expires in 14 days/],
+      [{ from: -5 * day, to: day }, 'warn', /^It expires in 23 hours/],
+      [{ from: 2 * day }, 'fail', /^It is valid only from/],
     ] as const
     for (const [life, status, message] of cases) {
       const { box } = await patient(smtpTls(await certificatePair(hostname, life)))
@@ -148,7 +148,7 @@ describe('names the fault', () => {
       PILLARBOX_ACME__DIRECTORY: 'https://127.0.0.1:9/directory',
     })
     expect(await linesOf(box, 'tls')).toMatchObject([
-      { status: 'warn', fix: 'pillarbox certificate list says what is in its way; then: pillarbox certificate renew' },
+      { status: 'warn', fix: 'pillarbox certificate list shows the problem; then: pillarbox certificate renew' },
     ])
   })
 
@@ -183,21 +183,21 @@ describe('names the fault', () => {
     expect(line).toMatchObject({ status: 'fail', fix: expect.stringContaining(`ss -ltnp 'sport = :${box.smtp.port}'`) })
   })
 
-  test('of an address without a name, with one that does not lead back, and with another than ours', async () => {
+  test('of an address without a name, with one that does not point back, and with another than ours', async () => {
     const { box } = await patient()
     box.dns.drop('25.2.0.192.in-addr.arpa', 'PTR')
     const fix = expect.stringContaining(`set the reverse DNS of ${address} to ${hostname}`)
     expect(await linesOf(box, 'ptr')).toMatchObject([
-      { subject: address, status: 'fail', message: expect.stringContaining('no PTR'), fix },
+      { subject: address, status: 'fail', message: expect.stringContaining('PTR record'), fix },
     ])
     box.dns.ptr(address, 'vm-25.provider.test')
     expect(await linesOf(box, 'ptr')).toMatchObject([
-      { status: 'fail', message: expect.stringContaining('does not lead back'), fix },
+      { status: 'fail', message: expect.stringContaining('does not point back'), fix },
     ])
     box.dns.a('vm-25.provider.test', address)
     expect(await linesOf(box, 'ptr')).toMatchObject([{ status: 'warn', message: expect.stringContaining('vm-25.provider.test') }])
     box.dns.fails('25.2.0.192.in-addr.arpa', 'servfail')
-    expect(await linesOf(box, 'ptr')).toMatchObject([{ status: 'warn', message: 'The DNS gave no answer.' }])
+    expect(await linesOf(box, 'ptr')).toMatchObject([{ status: 'warn', message: 'The DNS lookup failed.' }])
   })
 
   test('of a host name that leads nowhere, or elsewhere', async () => {
@@ -233,7 +233,7 @@ describe('names the fault', () => {
     expect(await linesOf(box, 'disk')).toMatchObject([
       { subject: data, status: 'warn' },
       { subject: 'inodes', status: 'warn' },
-      { subject: 'trend', status: 'warn', message: 'It fills by 124 MiB a day: at this pace nothing new is taken in 3 days.' },
+      { subject: 'trend', status: 'warn', message: 'It grows by 124 MiB a day: at this rate new data is rejected in 3 days.' },
     ])
     disk.free = 100 * 1024
     disk.ffree = 0
@@ -261,7 +261,7 @@ describe('names the fault', () => {
     )
     await box.call('POST', '/v1/identities', { name: 'Ada' })
     expect(await linesOf(box, 'queue')).toMatchObject([
-      { subject: 'email', status: 'fail', message: expect.stringContaining('far.test should have been tried 1 hour ago') },
+      { subject: 'email', status: 'fail', message: expect.stringContaining('far.test was due 1 hour ago') },
     ])
     for (const number of [1, 2, 3, 4, 5, 6]) {
       change(
@@ -277,7 +277,7 @@ describe('names the fault', () => {
       {
         subject: 'email',
         status: 'warn',
-        message: 'None of 6 attempts of the last hour went well; the last one: 421 no (all to far.test)',
+        message: 'None of 6 attempts of the last hour succeeded; the last one: 421 no (all to far.test)',
         fix: expect.stringContaining('pillarbox queue list --destination far.test'),
       },
     ])
@@ -328,7 +328,7 @@ describe('names the fault', () => {
       },
       {
         status: 'warn',
-        message: 'Nothing but failure for 20 minutes.',
+        message: 'All attempts failed for 20 minutes.',
         fix: expect.stringContaining(`/v1/webhooks/${bad}/deliveries`),
       },
     ])
@@ -360,7 +360,7 @@ describe('names the fault', () => {
       subject: 'webhook',
       status: 'warn',
       message: expect.stringContaining(`(all to ${webhook['id']})`),
-      fix: expect.stringContaining(`GET /v1/webhooks/${webhook['id']}/deliveries has what it answers`),
+      fix: expect.stringContaining(`GET /v1/webhooks/${webhook['id']}/deliveries shows its responses`),
     })
     expect(line!.fix).not.toMatch(/port25|helo|ptr/)
     expect(await linesOf(box, 'webhooks')).toMatchObject([
@@ -368,7 +368,7 @@ describe('names the fault', () => {
     ])
     sink.paths.set('/one', says(200))
     // the box tries again by itself
-    expect(line!.fix).toMatch(/once it is mended: pillarbox queue retry ID, or wait\.$/)
+    expect(line!.fix).toMatch(/once it is fixed: pillarbox queue retry ID, or wait\.$/)
     await expect.poll(() => linesOf(box, 'queue'), timeout).toMatchObject([{ status: 'pass' }])
   })
 
@@ -485,7 +485,9 @@ describe('names the fault', () => {
     expect(await linesOf(compared, 'clock')).toMatchObject([{ status: 'pass' }])
     await compared.call('POST', '/v1/identities', { name: 'Ada' })
     clock.ahead -= 60 * minute
-    expect(await linesOf(compared, 'clock')).toMatchObject([{ status: 'fail', message: expect.stringContaining('It went back') }])
+    expect(await linesOf(compared, 'clock')).toMatchObject([
+      { status: 'fail', message: expect.stringContaining('It was set back') },
+    ])
   })
 
   test('of backups that nobody makes, or made long ago, or without the keys', async () => {
@@ -513,7 +515,7 @@ describe('names the fault', () => {
     await succeed(process.execPath, [program, 'backup', join(directory, 'by hand.tar')], { env: right.env, cwd: right.directory })
     expect(await linesOf(right, 'backup')).toMatchObject([
       {
-        message: expect.stringContaining('by hand.tar is without the keys'),
+        message: expect.stringContaining('by hand.tar contains no keys'),
         fix: expect.stringContaining('data-keys/master.key'),
       },
     ])

@@ -69,7 +69,7 @@ test('a port in use, a missing record, a clock that is off and an expired certif
   for (const lines of [first!, second!]) {
     expect(lines.ports).toMatchObject({
       status: 'fail',
-      message: 'Another program has the port.',
+      message: 'Another program uses the port.',
       fix: expect.stringMatching(/^Stop it/),
     })
     expect(lines.mx).toMatchObject({ status: 'fail', fix: 'Publish: box.test. 3600 IN MX 10 mx.box.test.' })
@@ -77,8 +77,8 @@ test('a port in use, a missing record, a clock that is off and an expired certif
     expect(commandsOf(lines.clock.fix!)).toBe('apt-get install -y chrony')
     expect(lines.tls).toMatchObject({
       status: 'fail',
-      message: expect.stringMatching(/^It ran out on/),
-      fix: expect.stringMatching(/^Renew it, put the files in place/),
+      message: expect.stringMatching(/^It expired on/),
+      fix: expect.stringMatching(/^Renew it, replace the files/),
     })
   }
   other.close()
@@ -107,17 +107,17 @@ test('a port below 1024 is refused to a user without the right, and not to a ser
     return lines.find(({ subject }) => subject.endsWith(':867'))!
   }
   const refused = await port()
-  expect(refused).toMatchObject({ status: 'fail', message: 'This user may not have a port below 1024.' })
+  expect(refused).toMatchObject({ status: 'fail', message: 'This user may not open a port below 1024.' })
   expect(await port(`${commandsOf(refused.fix!)};`)).toMatchObject({ status: 'pass', message: 'The port is free.' })
   await installUnit(box)
   expect(await port()).toMatchObject({
     status: 'pass',
-    message: expect.stringContaining('the service may have it (/etc/systemd/system/pillarbox.service)'),
+    message: expect.stringContaining('the service can open it (/etc/systemd/system/pillarbox.service)'),
   })
   const listen = 'net.createServer().listen(867, String.fromCharCode(49,50,55,46,48,46,48,46,49))'
   // 867 in hexadecimal, of a socket that listens (proc_pid_net(5))
   const taken = `timeout 60 '${process.execPath}' -e '${listen}' > /dev/null 2>&1 & until grep -q ':0363 .* 0A ' /proc/net/tcp; do :; done;`
-  expect(await port(taken)).toMatchObject({ status: 'fail', message: 'Another program has the port.' })
+  expect(await port(taken)).toMatchObject({ status: 'fail', message: 'Another program uses the port.' })
 })
 
 test('config check as root reads what the settings name as the user of the box, and names a missing master key as systemd does', async () => {
@@ -132,7 +132,7 @@ test('config check as root reads what the settings name as the user of the box, 
   const told = await box.doctor('root')
   expect(told.line('config', 'PASSPHRASE_FILE')).toMatchObject({
     status: 'fail',
-    fix: expect.stringContaining(`Let user ${owner.uid} read it`),
+    fix: expect.stringContaining(`Make it readable for user ${owner.uid}`),
   })
   chownSync(passphrase, owner.uid, owner.gid)
   expect(await box.command('root', 'config', 'check')).toMatchObject({

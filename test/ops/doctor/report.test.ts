@@ -98,10 +98,10 @@ test('the figures count lines by check and status', async () => {
 })
 
 test.each([
-  [storageFull(undefined), /^Make room or enlarge the disk/],
+  [storageFull(undefined), /^Free space or enlarge the disk/],
   [
     new Fault('internal_error', 'Held.', { code: 'storage_busy' }),
-    /^End the program that has it open.*fuser -v \S+\/pillarbox\.db$/,
+    /^Stop the program that has it open.*fuser -v \S+\/pillarbox\.db$/,
   ],
   [new Fault('internal_error', 'The disk failed.', { code: 'storage_failed' }), /dmesg.*restart the box/],
 ])(

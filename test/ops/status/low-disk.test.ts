@@ -12,8 +12,8 @@ import { fillDisk, freeOn, smallDisk } from '../../support/small-disk.ts'
 vi.setConfig({ testTimeout: 120_000 })
 
 const program = new URL('../../../src/main.ts', import.meta.url).pathname
-const short = 'the disk is low on space: new data is refused'
-const roomAgain = 'the disk has space again: new data is accepted'
+const short = 'disk low on space: new data is rejected'
+const roomAgain = 'disk has space again: new data is accepted'
 const MiB = 1024 * 1024
 
 interface Running {
@@ -77,7 +77,7 @@ async function livedIn(disk: string): Promise<{ env: Record<string, string>; ide
 }
 
 async function expectReadOnly(env: Record<string, string>, box: Running, identity: string): Promise<void> {
-  expect(await command(env, 'ready')).toEqual([0, 'The box is up, but refuses new data: the disk is nearly full.\n'])
+  expect(await command(env, 'ready')).toEqual([0, 'The box is up, but rejects new data: the disk is nearly full.\n'])
   const [, answered] = await command(env, 'ready', '--json')
   expect(JSON.parse(answered)).toEqual({ ready: true, failing: ['space'] })
   expect(await box.call('GET', '/readyz')).toEqual({ status: 503, body: { status: 'unavailable', failing: ['space'] } })
@@ -88,7 +88,7 @@ async function expectReadOnly(env: Record<string, string>, box: Running, identit
   const [code, screen] = await command(env, 'status')
   expect([code, screen]).toEqual([
     1,
-    expect.stringMatching(/refuses new data: the disk is nearly full[^]*free, less than min_free \(64.0 MiB\)/),
+    expect.stringMatching(/rejects new data: the disk is nearly full[^]*free, less than min_free \(64.0 MiB\)/),
   ])
   const { status, body } = await box.call('POST', '/v1/identities', { name: 'Bea' })
   expect([status, body.error.code]).toEqual([500, 'storage_full'])
@@ -159,7 +159,7 @@ test('a box that fills up while it runs says so, and goes on by itself once ther
     const { lines } = JSON.parse(text) as { lines: { name: string; status: string; fix: string | null }[] }
     return lines.filter(({ name, status }) => ['disk', 'store'].includes(name) && status === 'fail').map(({ fix }) => fix)
   }
-  expect(await failed()).toEqual([`Make room or enlarge the disk; what is large on it: du -xh ${disk} | sort -h | tail`])
+  expect(await failed()).toEqual([`Free space or enlarge the disk; show large directories: du -xh ${disk} | sort -h | tail`])
   rmSync(join(disk, 'ballast'))
   await box.process.said(roomAgain)
   expect(await deliver(box.smtp, { to: 'postmaster@pillarbox.test', raw: message({}, 'x\n') })).toMatch(/^250 /)
@@ -179,7 +179,7 @@ test('a full disk on which nothing was reserved is told as what it is, never as 
   const box = boxProcess(env)
   expect(await box.ended).toBe(1)
   expect(box.errors().replace(/\(\S+ \S+ free\)/, '(… free)')).toBe(
-    `The disk of ${disk}/data is full (… free), and a box cannot be opened without some room: make 16 MiB free, and start again. Nothing was lost.\n`,
+    `The disk of ${disk}/data is full (… free), and a box cannot be opened without some free space: free 16 MiB, and start again. No data was lost.\n`,
   )
   rmSync(join(disk, 'ballast'))
   const again = await started(env)
@@ -194,7 +194,7 @@ test('a first start on a full disk makes nothing', async () => {
   const box = boxProcess(env)
   expect(await box.ended).toBe(1)
   expect(box.errors()).toBe(
-    `A new box needs 16 MiB, and the disk of ${disk}/data has 8 MiB free. Make room, or set another data_dir.\n`,
+    `A new box needs 16 MiB, and the disk of ${disk}/data has 8 MiB free. Free space, or set another data_dir.\n`,
   )
   expect(readdirSync(disk)).toEqual(before)
 })

@@ -56,7 +56,7 @@ function text(number: number, more: object = {}): object {
 }
 
 test.each([
-  ['line_too_long', 'line 2 of messages.jsonl is longer than 4194304 octets', () => repeated('x', 5, '{}\n')],
+  ['line_too_long', 'line 2 of messages.jsonl is longer than 4194304 bytes', () => repeated('x', 5, '{}\n')],
   ['too_deep', 'Line 2 of messages.jsonl is nested deeper than 32 levels', () => repeated('[', 1, '{}\n')],
   ['too_many_tokens', 'Line 2 of messages.jsonl has more than 100000 tokens', () => repeated('{},', 1, '{}\n[')],
 ])(

@@ -72,7 +72,7 @@ test(
     expect(bomb.length).toBeLessThan(100_000)
     expect(await imported(box, id, bomb)).toMatchObject({
       status: 'failed',
-      error: { code: 'import_too_large', message: expect.stringContaining('8388608 octets unpacked') },
+      error: { code: 'import_too_large', message: expect.stringContaining('exceed 8388608 bytes') },
     })
     const other = await appliance()
     const { id: there } = await identity(other)

@@ -54,7 +54,7 @@ export class ArchiveWriter {
         .padEnd(this.#reserved - 1)
         .concat('\n'),
     )
-    if (text.length !== this.#reserved) throw new Error('The manifest does not fit into its room.')
+    if (text.length !== this.#reserved) throw new Error('The manifest exceeds its reserved space.')
     this.#writeAt(tarHeader('manifest.json', text.length, this.#modified), 0)
     this.#writeAt(text, block)
     const last = Buffer.from(sums(createHash('sha256').update(text).digest('hex'), this.#entries))
@@ -66,7 +66,7 @@ export class ArchiveWriter {
     return manifest
   }
 
-  /** Whether this archive is the file at the path, and not another that was started since. */
+  /** True if this archive is the file at the path, and not another that was started since. */
   isAt(file: string): boolean {
     return statSync(file, { throwIfNoEntry: false })?.ino === fstatSync(this.#handle).ino
   }

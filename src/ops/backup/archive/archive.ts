@@ -50,7 +50,7 @@ export class BackupArchive {
     const last = { name: 'SHA256SUMS', size: expected.length }
     await this.#expectHeader(position, last)
     if (!(await this.#read(position + block, last.size)).equals(expected))
-      throw damaged(this.file, 'its manifest is not the one that SHA256SUMS was made of')
+      throw damaged(this.file, 'its manifest does not match SHA256SUMS')
     position += block + last.size
     const end = position - last.size + padded(last.size) + 2 * block
     await this.#expectZeros(position, end)
@@ -80,7 +80,7 @@ export class BackupArchive {
       if (entry.name === name) return { start: position + block, size: entry.size }
       position += block + padded(entry.size)
     }
-    throw damaged(this.file, `it holds no ${name}`)
+    throw damaged(this.file, `it contains no ${name}`)
   }
 
   async #expectHeader(position: number, { name, size }: { name: string; size: number }): Promise<void> {
@@ -92,7 +92,7 @@ export class BackupArchive {
 
   async #expectZeros(from: number, to: number): Promise<void> {
     if ((await this.#read(from, to - from)).some((octet) => octet !== 0))
-      throw damaged(this.file, `there is something where there must be nothing (bytes ${from} to ${to})`)
+      throw damaged(this.file, `bytes ${from} to ${to} must be zero`)
   }
 
   async #hash(start: number, size: number, signal?: AbortSignal): Promise<string> {
@@ -118,7 +118,7 @@ export class BackupArchive {
   }
 
   #cut(needed: number): Error {
-    return damaged(this.file, `it ends after ${this.size} bytes, and must have ${needed} at least`)
+    return damaged(this.file, `it ends after ${this.size} bytes, but must have at least ${needed}`)
   }
 }
 
@@ -128,7 +128,7 @@ async function opened(file: string): Promise<FileHandle> {
     handle = await open(file, 'r')
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    const what = code === 'ENOENT' ? `There is no ${file}.` : `${file} cannot be read: ${message}.`
+    const what = code === 'ENOENT' ? `${file} does not exist.` : `${file} cannot be read: ${message}.`
     throw refused(what, code === 'ENOENT' ? 'not_found' : 'unreadable', error)
   }
   if ((await handle.stat()).isFile()) return handle

@@ -5,7 +5,7 @@ import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
 export interface Newest {
   name: string
   created_at: string
-  /** Whether it contains the keys. */
+  /** True if it contains the keys. */
   keys: boolean
 }
 
@@ -44,9 +44,11 @@ export function backups({ directory, newest, now, masterKey, created }: Deps): C
       if (age > 2 * day) return [line.of(age > 7 * day ? 'fail' : 'warn', `${last.name} is ${spell(age)} old.`, make)]
       if (last.keys) return [line.pass(`${last.name} is ${spell(Math.max(0, age))} old.`)]
       const fix = `Set backup.passphrase_file, or keep a copy of ${masterKey} in another safe place.`
-      return [line.warn(`${last.name} is without the keys: what is sealed cannot be read from it alone.`, fix)]
+      return [line.warn(`${last.name} contains no keys: encrypted data cannot be restored from it alone.`, fix)]
     } catch (error) {
-      return [line.fail(reasonOf(error), 'Make the directory, for the user of the box to write to, or change backup.directory.')]
+      return [
+        line.fail(reasonOf(error), 'Create the directory, writable by the user that runs the box, or change backup.directory.'),
+      ]
     }
   })
 }

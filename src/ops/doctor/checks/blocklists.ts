@@ -25,15 +25,15 @@ async function look(ask: Ask, address: string, list: string): Promise<Line> {
   const line = about('blocklists', `${address} ${list}`)
   const name = `${reverseName(address) ?? address}.${list}`
   const found = await ask(name, 'A')
-  const resolver = 'Set dns.servers to a resolver of your own: lists do not answer the large public ones.'
-  if (found === 'unknown') return line.warn('The list gave no answer.', resolver)
+  const resolver = 'Set dns.servers to your own resolver: block lists do not answer large public resolvers.'
+  if (found === 'unknown') return line.warn('The DNS lookup failed.', resolver)
   const codes = found.filter((code) => code.startsWith('127.'))
   if (codes.some((code) => code.startsWith('127.255.255.'))) {
-    return line.warn(`The list does not answer whom we ask (${codes.join(', ')}).`, resolver)
+    return line.warn(`The list does not answer this resolver (${codes.join(', ')}).`, resolver)
   }
   if (codes.length === 0) return line.pass('It is not listed.')
   const texts = await ask(name, 'TXT')
   const why = texts === 'unknown' || texts.length === 0 ? '' : `: ${texts[0]!.slice(0, 200)}`
   const removal = removals[list]?.(address) ?? `the site of ${list}`
-  return line.fail(`It is listed (${codes.join(', ')})${why}`, `Find and end the cause, then ask to be taken off: ${removal}`)
+  return line.fail(`It is listed (${codes.join(', ')})${why}`, `Find and remove the cause, then request removal: ${removal}`)
 }

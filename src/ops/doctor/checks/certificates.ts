@@ -23,9 +23,9 @@ interface Deps {
   present: () => ListenerEndpoint[] | undefined
   /** The public name of a listener. */
   nameOf: (listener: ListenerEndpoint) => string
-  /** Whether MTA-STS enforcement requires a trusted certificate. */
+  /** True if MTA-STS enforcement requires a trusted certificate. */
   strict: boolean
-  /** Whether ACME provides certificates without configured files. */
+  /** True if ACME provides certificates without configured files. */
   acme: boolean
   now: () => number
 }
@@ -34,8 +34,8 @@ interface Deps {
 const early = { milliseconds: 21 * day, part: 21 / 90 }
 const late = { milliseconds: 7 * day, part: 7 / 90 }
 
-const byFiles = 'Renew it, put the files in place, and: systemctl reload pillarbox'
-const byAcme = 'pillarbox certificate list says what is in its way; then: pillarbox certificate renew'
+const byFiles = 'Renew it, replace the files, then: systemctl reload pillarbox'
+const byAcme = 'pillarbox certificate list shows the problem; then: pillarbox certificate renew'
 
 /** Checks the certificates in use, and those in files: their lifetime, names, and whether key and certificate match. */
 export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps): Check {
@@ -45,15 +45,15 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
       const certificate = new X509Certificate(await readFile(pair.cert))
       if (!certificate.checkPrivateKey(createPrivateKey(await readFile(pair.key)))) {
         return line.fail(
-          `The key in ${pair.key} is not that of the certificate: the box would not come up again.`,
-          `Set ${pair.setting}.key to the key that the certificate was made with.`,
+          `The key in ${pair.key} does not belong to the certificate: the box could not be restarted.`,
+          `Set ${pair.setting}.key to the private key of the certificate.`,
         )
       }
       return judge(line, { certificate, distrust: null }, { name: pair.name, now: now(), renew: byFiles })
     } catch (error) {
       return line.fail(
         `It cannot be read: ${reasonOf(error)}.`,
-        `Put certificate and key there as PEM, or change ${pair.setting}.`,
+        `Put the certificate and key there in PEM form, or change ${pair.setting}.`,
       )
     }
   }
@@ -70,10 +70,7 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
       return [untrusted(listener, presented.distrust, { strict, renew: own ? byAcme : undefined })]
     } catch (error) {
       return [
-        line.fail(
-          `There is no TLS to be had: ${reasonOf(error)}.`,
-          'Look into the log of the box; set a certificate that can be read.',
-        ),
+        line.fail(`TLS is not available: ${reasonOf(error)}.`, 'Check the log of the box; configure a readable certificate.'),
       ]
     }
   }
@@ -96,16 +93,16 @@ function judge(
   const life = ends - certificate.validFromDate.getTime()
   const short = ({ milliseconds, part }: typeof early): boolean => left < Math.min(milliseconds, part * life)
   const until = certificate.validToDate.toISOString().slice(0, 10)
-  if (left <= 0) return line.fail(`It ran out on ${until}.`, renew)
+  if (left <= 0) return line.fail(`It expired on ${until}.`, renew)
   if (certificate.validFromDate.getTime() > now) {
-    return line.fail(`It holds only from ${certificate.validFromDate.toISOString()} on.`, 'Look at the clock of this machine.')
+    return line.fail(`It is valid only from ${certificate.validFromDate.toISOString()}.`, 'Check the clock of this machine.')
   }
   if (certificate.checkHost(name) === undefined) {
     const names = (certificate.subjectAltName ?? certificate.subject).replaceAll('\n', ', ').slice(0, 200)
     return line.fail(`It is for ${names}, not for ${name}.`, `Get a certificate that names ${name}.`)
   }
-  if (short(early)) return line.of(short(late) ? 'fail' : 'warn', `It runs out in ${spell(left)}, on ${until}.`, renew)
-  return line.pass(`It is for ${name}, and holds until ${until}.`)
+  if (short(early)) return line.of(short(late) ? 'fail' : 'warn', `It expires in ${spell(left)}, on ${until}.`, renew)
+  return line.pass(`It is for ${name}, and valid until ${until}.`)
 }
 
 function settingOf({ speech }: ListenerEndpoint): string {
@@ -121,10 +118,10 @@ function untrusted(
   const setting = settingOf(listener)
   const chain = why.includes('VERIFY_LEAF') || why.includes('ISSUER')
   const message = chain
-    ? `Programs that check do not trust it (${why}): the certificates that lead to its root may be missing.`
+    ? `Clients that verify it do not trust it (${why}): intermediate certificates may be missing.`
     : `Clients do not trust it (${why}): it is not signed by a CA they know.`
   const fix = chain
-    ? `Put the whole chain into ${setting}.cert: the certificate first, then those that signed it.`
+    ? `Put the complete chain into ${setting}.cert: the certificate first, then the intermediate certificates.`
     : (renew ?? `Set acme.agree_terms, or ${setting}.cert and ${setting}.key to a certificate of a public authority.`)
   return line.of(listener.speech === 'smtp' && strict ? 'fail' : 'warn', message, fix)
 }

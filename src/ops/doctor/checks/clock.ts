@@ -9,7 +9,7 @@ interface Deps {
   now: () => number
   /** The time of the latest known event, in milliseconds; undefined without one. */
   newest?: (() => Promise<number | undefined>) | undefined
-  /** The time of a server, in milliseconds; without one the machine is asked whether its clock is synchronized. */
+  /** The time of a server, in milliseconds; without one the synchronization of the machine's clock is checked. */
   elsewhere?: (() => Promise<number>) | undefined
   /** The URL of that server. */
   source: string | undefined
@@ -25,7 +25,7 @@ export function clock({ now, newest, elsewhere, source, run = program }: Deps): 
   return newCheck('clock', 'usual', async () => {
     const last = await newest?.()
     if (last !== undefined && last - now() > harmful) {
-      const message = `It went back: the box has kept what happened ${spell(last - now())} from now.`
+      const message = `It was set back: the box has stored events ${spell(last - now())} in the future.`
       return [about('clock', 'now').fail(message, mend)]
     }
     return [elsewhere ? await compared(elsewhere, now, source ?? '') : await kept(run)]
@@ -44,20 +44,23 @@ async function compared(elsewhere: () => Promise<number>, now: () => number, sou
     if (Math.abs(off) > noticeable) return line.warn(`${much}.`, mend)
     return line.pass(`It agrees with ${source}.`)
   } catch (error) {
-    return line.warn(`${source} did not say how late it is: ${reasonOf(error)}`, 'Set doctor.time_url to a URL that answers.')
+    return line.warn(
+      `The time could not be read from ${source}: ${reasonOf(error)}`,
+      'Set doctor.time_url to a URL that answers.',
+    )
   }
 }
 
 async function kept(run: Run): Promise<Line> {
   const line = about('clock', 'now')
   const timedatectl = await run('timedatectl', ['show', '--property=NTPSynchronized', '--value']).catch(() => '')
-  if (timedatectl.trim() === 'yes') return line.pass('The system keeps it right.')
+  if (timedatectl.trim() === 'yes') return line.pass('It is synchronized by the system.')
   const chrony = await run('chronyc', ['-n', 'tracking']).catch(() => '')
-  if (/^Leap status\s*: Normal$/m.test(chrony)) return line.pass('chrony keeps it right.')
-  if (timedatectl.trim() === 'no' || chrony !== '') return line.warn('Nothing keeps it right (no NTP synchronization).', mend)
+  if (/^Leap status\s*: Normal$/m.test(chrony)) return line.pass('It is synchronized by chrony.')
+  if (timedatectl.trim() === 'no' || chrony !== '') return line.warn('It is not synchronized (no NTP).', mend)
   return line.warn(
-    'Nobody on this machine says whether it is right.',
-    'Set doctor.time_url to a URL whose Date may be believed, such as https://www.example.com.',
+    'Its synchronization could not be determined.',
+    'Set doctor.time_url to a URL with a reliable Date header, such as https://www.example.com.',
   )
 }
 

@@ -28,7 +28,7 @@ export function disk({ directory, minimum, measure = statfs, history, now }: Dep
       return [spaceLine(directory, free, minimum), ...inodes(directory, seen), ...trend(past, { free, minimum, now: now() })]
     } catch (error) {
       const line = about('disk', directory)
-      return [line.fail(`The disk does not say how full it is: ${reasonOf(error)}`, `Look at it: df ${quoted(directory)}`)]
+      return [line.fail(`The free space of the disk could not be read: ${reasonOf(error)}`, `Check it: df ${quoted(directory)}`)]
     }
   })
 }
@@ -38,9 +38,9 @@ function spaceLine(directory: string, free: number, minimum: number): Line {
   const much = `${formatBytes(free)} are free`
   const fix = freeingSpace(directory)
   if (free < minimum) {
-    return line.fail(`${much}, less than min_free (${formatBytes(minimum)}): mail is put off, and nothing new is taken.`, fix)
+    return line.fail(`${much}, less than min_free (${formatBytes(minimum)}): mail is deferred, and new data is rejected.`, fix)
   }
-  if (minimum > 0 && free < 2 * minimum) return line.warn(`${much}; below ${formatBytes(minimum)} nothing new is taken.`, fix)
+  if (minimum > 0 && free < 2 * minimum) return line.warn(`${much}; below ${formatBytes(minimum)} new data is rejected.`, fix)
   return line.pass(`${much}.`)
 }
 
@@ -49,8 +49,8 @@ function inodes(directory: string, { files, ffree }: { files: number; ffree: num
   if (files === 0) return []
   const line = about('disk', 'inodes')
   const share = Math.floor((ffree / files) * 100)
-  const fix = `Remove small files from the disk of ${directory}: find ${quoted(directory)} -xdev -type f | wc -l counts ours.`
-  if (share < 1) return [line.fail('No more files can be made on the disk: its inodes are used up.', fix)]
+  const fix = `Remove small files from the disk of ${directory}: find ${quoted(directory)} -xdev -type f | wc -l counts those of the box.`
+  if (share < 1) return [line.fail('No more files can be created on the disk: it has no free inodes.', fix)]
   if (share < 5) return [line.warn(`Only ${share} % of the inodes of the disk are free.`, fix)]
   return [line.pass(`${share} % are free.`)]
 }
@@ -66,7 +66,7 @@ function trend(
   const pace = (oldest.free - free) / (now - oldest.at)
   const left = pace > 0 ? Math.max(0, free - minimum) / pace : Infinity
   const lately = `${formatBytes(Math.round(Math.abs(pace) * day))} a day`
-  if (left > 14 * day) return [line.pass(pace > 0 ? `It fills by ${lately}.` : 'It does not fill.')]
-  const message = `It fills by ${lately}: at this pace nothing new is taken in ${spell(left)}.`
-  return [line.warn(message, 'Make room or enlarge the disk, or keep mail for a shorter time.')]
+  if (left > 14 * day) return [line.pass(pace > 0 ? `It grows by ${lately}.` : 'It is not growing.')]
+  const message = `It grows by ${lately}: at this rate new data is rejected in ${spell(left)}.`
+  return [line.warn(message, 'Free space or enlarge the disk, or reduce the retention of mail.')]
 }

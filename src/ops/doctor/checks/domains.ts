@@ -5,10 +5,10 @@ import type { Line } from '../model.ts'
 export interface SeenRecord {
   purpose: 'mx' | 'spf' | 'dkim' | 'dmarc' | 'mta_sts' | 'tls_rpt'
   required: boolean
-  /** Whether it is a DKIM key that signs nothing now. */
+  /** True if it is a DKIM key that signs nothing now. */
   idle: boolean
   status: 'missing' | 'invalid' | 'valid'
-  /** Whether the DNS gave no answer, so that this result is older or unknown. */
+  /** True if the DNS lookup failed, so that this result is older or unknown. */
   unanswered: boolean
   /** When the DNS last answered; null when unknown. */
   seen_at: string | null
@@ -20,7 +20,7 @@ export interface SeenRecord {
 
 export interface SeenDomain {
   name: string
-  /** Whether its mail is accepted. */
+  /** True if its mail is accepted. */
   receives: boolean
   records: SeenRecord[]
 }
@@ -42,10 +42,10 @@ function linesOf({ name, receives, records }: SeenDomain): Line[] {
     const wrong = counted.filter(({ status }) => status !== 'valid')
     const [first] = wrong
     const silent = counted.find(({ unanswered }) => unanswered)
-    if (!first) return line.pass(silent ? formerly(silent) : 'It is as it should be.')
+    if (!first) return line.pass(silent ? formerly(silent) : 'It is correct.')
     const publish = wrong.map(({ zone }) => zone).join('\n')
-    const verb = first.status === 'invalid' ? 'Replace it by' : 'Publish'
-    const message = wrong.map(({ reason }) => reason ?? 'It is not as it should be.').join(' ')
+    const verb = first.status === 'invalid' ? 'Replace it with' : 'Publish'
+    const message = wrong.map(({ reason }) => reason ?? 'It is not correct.').join(' ')
     const serious = wrong.some(({ required, unanswered }) => required && !unanswered) && receives
     return line.of(serious ? 'fail' : 'warn', message, `${verb}: ${publish}`)
   })
@@ -53,5 +53,5 @@ function linesOf({ name, receives, records }: SeenDomain): Line[] {
 
 /** A record that was correct at the last answer is not reported as wrong for a missing one. */
 function formerly({ seen_at }: SeenRecord): string {
-  return `The DNS gave no answer now; ${seen_at === null ? 'before' : `on ${seen_at}`} it was as it should be.`
+  return `The DNS lookup failed now; ${seen_at === null ? 'before' : `on ${seen_at}`} it was correct.`
 }

@@ -5,7 +5,7 @@ import { masterKeySource, serviceUnit } from '../../../core/service-unit.ts'
 import { replacing } from '../remedies.ts'
 
 interface BootstrapDeps {
-  /** Whether the settings contain a bootstrap key. */
+  /** True if the settings contain a bootstrap key. */
   bootstrap: boolean
   /** The id of the key it is, if that is still valid. */
   opens: () => Promise<string | undefined>
@@ -17,10 +17,10 @@ export function bootstrapKey({ bootstrap, opens }: BootstrapDeps): Check {
     if (!bootstrap) return []
     const line = about('bootstrap_key', 'settings')
     const id = await opens()
-    const remove = 'take bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) out of the settings'
-    if (id === undefined) return [line.pass('It opens nothing any more.')]
-    const fix = `Make a key of your own (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
-    return [line.warn('The key for the first steps still opens everything, and lies in the settings.', fix)]
+    const remove = 'remove bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) from the settings'
+    if (id === undefined) return [line.pass('It has been revoked.')]
+    const fix = `Create another key (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
+    return [line.warn('The bootstrap key is still valid with every scope, and stored in the settings.', fix)]
   })
 }
 
@@ -37,11 +37,11 @@ export function masterKey(places: MasterKeyDeps): Check {
     // a box that never ran has none yet, and an unreadable directory is not known to be empty
     if (!existsSync(join(places.data_dir, 'state.json')) || !existsSync(join(file, '..'))) return []
     const line = about('data', file)
-    if (existsSync(file)) return [line.pass('The master key is there.')]
+    if (existsSync(file)) return [line.pass('The master key is present.')]
     const unit = serviceUnit(places.data_dir)
     const next =
       unit?.masterKey === file
-        ? `the service cannot be started (status=243/CREDENTIALS: ${unit.files[0]} hands it over by LoadCredential)`
+        ? `the service cannot be started (status=243/CREDENTIALS: ${unit.files[0]} passes it by LoadCredential)`
         : 'the box cannot be started'
     return [line.fail(`The master key is missing: ${next}.`, replacing(file))]
   })

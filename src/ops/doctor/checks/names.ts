@@ -7,7 +7,7 @@ import { receivingRoles } from '../../../identities/role-names.ts'
 import { type Database, join, sql } from '../../../store/database.ts'
 import { getServers } from 'node:dns'
 
-const silent = 'Set dns.servers to a resolver that answers; the line dns says whether this one answers anything.'
+const silent = 'Set dns.servers to a resolver that answers; the line dns shows whether the present one answers.'
 
 /** Checks that our host name, used in HELO and MX records, points here (RFC 5321 2.3.5), and that the API's name resolves. */
 export function helo(externalView: ExternalView, publicUrl: () => string): Check {
@@ -25,19 +25,19 @@ export function helo(externalView: ExternalView, publicUrl: () => string): Check
 async function leads(externalView: ExternalView, ask: Ask, name: string): Promise<Line> {
   const line = about('helo', name)
   const found = await externalView.hosts(ask, name)
-  if (found === 'unknown') return line.warn('The DNS gave no answer.', silent)
+  if (found === 'unknown') return line.warn('The DNS lookup failed.', silent)
   const [own] = externalView.settings.addresses
   const record = `${name}. 3600 IN ${own?.includes(':') ? 'AAAA' : 'A'} ${own ?? '<the public address of this machine>'}`
   if (found.length === 0) return line.fail('It has no address in the DNS.', `Publish: ${record}`)
   const wrong = own === undefined ? [] : found.filter((address) => !externalView.settings.addresses.includes(address))
   if (name === externalView.settings.hostname && wrong.length > 0) {
-    return line.fail(`It leads to ${wrong.join(', ')}, which doctor.addresses does not name.`, `Publish: ${record}`)
+    return line.fail(`It points to ${wrong.join(', ')}, which is not in doctor.addresses.`, `Publish: ${record}`)
   }
   if (own === undefined && !found.some((address) => isPublic(address))) {
-    const message = `It leads to ${found.join(', ')}, which is not reachable from the internet.`
-    return line.warn(message, `Publish: ${record}; or set doctor.addresses when only this machine sees it so.`)
+    const message = `It points to ${found.join(', ')}, which is not reachable from the internet.`
+    return line.warn(message, `Publish: ${record}; or set doctor.addresses if only this machine resolves it to that.`)
   }
-  return line.pass(`It leads to ${found.join(', ')}.`)
+  return line.pass(`It points to ${found.join(', ')}.`)
 }
 
 /** Checks that our addresses have a PTR record to our name, which resolves to them: large receivers refuse mail from others. */
@@ -57,17 +57,17 @@ async function goesBack(externalView: ExternalView, ask: Ask, address: string): 
   const { hostname } = externalView.settings
   const fix = `Have the provider of this machine set the reverse DNS of ${address} to ${hostname}`
   const found = await externalView.names(ask, address)
-  if (found === 'unknown') return line.warn('The DNS gave no answer.', silent)
+  if (found === 'unknown') return line.warn('The DNS lookup failed.', silent)
   const names = found.map((name) => name.toLowerCase().replace(/\.$/, ''))
-  if (names.length === 0) return line.fail('It has no name (no PTR record): large receivers refuse mail from it.', fix)
+  if (names.length === 0) return line.fail('It has no reverse DNS (PTR record): large receivers reject mail from it.', fix)
   for (const name of names) {
     const hosts = await externalView.hosts(ask, name)
-    if (hosts === 'unknown') return line.warn(`Of its name ${name} the DNS gave no answer.`, silent)
+    if (hosts === 'unknown') return line.warn(`The DNS lookup of its name ${name} failed.`, silent)
     if (!hosts.includes(address)) continue
-    if (name === hostname) return line.pass(`It is ${hostname}, and ${hostname} is it.`)
-    return line.warn(`It is ${name}, and the box calls itself ${hostname}.`, `${fix}, or set hostname to ${name}`)
+    if (name === hostname) return line.pass(`It is ${hostname}, and ${hostname} points back to it.`)
+    return line.warn(`It is ${name}, but the HELO name of the box is ${hostname}.`, `${fix}, or set hostname to ${name}`)
   }
-  return line.fail(`Its name ${names.join(', ')} does not lead back to it: large receivers refuse mail from it.`, fix)
+  return line.fail(`Its name ${names.join(', ')} does not point back to it: large receivers reject mail from it.`, fix)
 }
 
 interface Deps {
@@ -87,11 +87,11 @@ export function operatorNames({ database, domain, account }: Deps): Check {
           WHERE address IN (${join(addresses)}) AND status <> 'deleted' AND account_id <> ${account} ORDER BY address`,
     )
     if (rows.length === 0)
-      return [about('operator_names', 'all').pass(`No other account receives what comes for the operator of ${domain}.`)]
+      return [about('operator_names', 'all').pass(`No other account receives mail for the operator of ${domain}.`)]
     return rows.map(({ address, id, account_id }) =>
       about('operator_names', address).fail(
-        `It is an identity of the account ${account_id}, which can have certificates issued for ${domain} and answers for the box.`,
-        `Tell its account, and delete it: pillarbox identity delete ${id} --account ${account_id} --yes; mail to it then comes to the operator.`,
+        `It is an identity of the account ${account_id}, which can have certificates issued for ${domain} and reply in its name.`,
+        `Inform its owner, and delete it: pillarbox identity delete ${id} --account ${account_id} --yes; mail to it then goes to the operator.`,
       ),
     )
   })
@@ -99,7 +99,7 @@ export function operatorNames({ database, domain, account }: Deps): Check {
 
 interface ResolverDeps {
   externalView: ExternalView
-  /** The domain of new addresses. */
+  /** Domain of new addresses. */
   domain: string
   /** The configured name servers; empty: those of the system. */
   servers: readonly string[]
@@ -115,7 +115,7 @@ export function resolver({ externalView, domain, servers }: ResolverDeps): Check
       const names = [...new Set([hostname, domain])]
       const answers = await Promise.all(names.map((name) => ask(name, 'A')))
       if (answers.some((answer) => answer !== 'unknown')) return [line.pass('It answers.')]
-      const message = `No answer about ${names.join(' and ')}: mail can be neither sent nor checked.`
+      const message = `The DNS lookup of ${names.join(' and ')} failed: mail can be neither sent nor checked.`
       return [line.fail(message, 'Set dns.servers to a resolver that answers, then: systemctl reload pillarbox')]
     }),
   )

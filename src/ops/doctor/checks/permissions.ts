@@ -12,7 +12,7 @@ interface Deps {
   masterKeyFile: string | undefined
   /** Configured private keys of certificates. */
   privateKeys: readonly string[]
-  /** Whether the box itself runs the check, not a command. */
+  /** True if the box itself runs the check, not a command. */
   running: () => boolean
 }
 
@@ -21,7 +21,7 @@ interface Kept {
   /** The forbidden mode bits, and the right mode. */
   forbidden: number
   right: string
-  /** Whether other owners are allowed. */
+  /** True if other owners are allowed. */
   foreign?: boolean
 }
 
@@ -72,16 +72,16 @@ async function look(subject: string, kept: Kept[]): Promise<Line[]> {
     }
   }
   if (!there) return []
-  if (wrong.length === 0) return [line.pass('Nobody else can read it.')]
+  if (wrong.length === 0) return [line.pass('No other user can read it.')]
   return [line.fail(`${wrong.join('; ')}.`, fixes.join(' && '))]
 }
 
 function readers({ mode }: Stats): string {
-  return mode & 0o007 ? 'used by everybody on this machine' : 'used by its group'
+  return mode & 0o007 ? 'used by everyone on this machine' : 'used by its group'
 }
 
 function asRoot(): Line[] {
   if (process.geteuid?.() !== 0) return []
-  const message = 'The box runs as root: a flaw in it would be one of the whole machine.'
-  return [about('permissions', 'user').warn(message, 'Run it as a user of its own: User=pillarbox in the systemd unit.')]
+  const message = 'The box runs as root: a vulnerability in it would affect the whole machine.'
+  return [about('permissions', 'user').warn(message, 'Run it as a separate user: User=pillarbox in the systemd unit.')]
 }

@@ -27,7 +27,7 @@ export function port25({ externalView, database, probe, mode, port, domain, isOu
     const line = about('port25', mode)
     if (mode === 'none') return []
     const left = mode === 'direct' ? await lately(database, now(), isOurs) : undefined
-    if (left !== undefined) return [line.pass(`Mail to ${left} has just left.`)]
+    if (left !== undefined) return [line.pass(`Mail to ${left} was just sent.`)]
     // a box without a public address does not probe other servers
     if (mode === 'direct' && (await externalView.ask((ask) => externalView.addresses(ask))).length === 0) return []
     try {
@@ -36,8 +36,8 @@ export function port25({ externalView, database, probe, mode, port, domain, isOu
       const fix =
         mode === 'direct'
           ? `Ask the provider of this machine to open port ${port} outwards, or set outbound.mode to relay and outbound.relay`
-          : 'Check outbound.relay: host, port and tls; and whether the provider lets this machine reach it.'
-      return [line.fail(`No mail can leave: ${reasonOf(error)}.`, fix)]
+          : 'Check outbound.relay: host, port and tls; and that the provider allows this machine to reach it.'
+      return [line.fail(`No mail can be sent: ${reasonOf(error)}.`, fix)]
     }
   })
 }

@@ -35,19 +35,19 @@ export function ports({ hostname, wanted, present, dataDirectory }: Deps): Check
 const start = 'systemctl start pillarbox, or: pillarbox serve'
 
 function notRunning(): Line {
-  return about('ports', 'box').warn('It does not run: it was looked at from its files.', start)
+  return about('ports', 'box').warn('The box is not running: only its files were checked.', start)
 }
 
 async function answers(listener: ListenerEndpoint, hostname: string): Promise<Line> {
   const line = about('ports', `${listener.speech} ${formatEndpoint(listener)}`)
-  const fix = `Look into the log of the box; who listens there: ss -ltnp 'sport = :${listener.port}'`
+  const fix = `Check the log of the box; show the listening program: ss -ltnp 'sport = :${listener.port}'`
   try {
     const said = await greeting(listener, hostname)
     if (listener.speech.startsWith('http')) {
       return / 200 /.test(said) ? line.pass('It answers.') : line.fail(`It answers “${said}”.`, fix)
     }
     if (said.startsWith(`220 ${hostname} `)) return line.pass('It answers.')
-    return line.fail(`It greets with “${said}”, not as ${hostname}: another program may have the port.`, fix)
+    return line.fail(`It greets with “${said}”, not as ${hostname}: another program may be using the port.`, fix)
   } catch (error) {
     return line.fail(`It does not answer: ${reasonOf(error)}.`, fix)
   }
@@ -67,7 +67,7 @@ async function greeting(listener: ListenerEndpoint, hostname: string): Promise<s
   }
 }
 
-/** Whether the port is available. */
+/** True if the port is available. */
 async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: string): Promise<Line> {
   const line = about('ports', `${speech} ${formatEndpoint({ host, port })}`)
   const server = createServer()
@@ -82,25 +82,25 @@ async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: str
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? ''
     const taken = (): Line =>
-      line.fail('Another program has the port.', `Stop it, or set another port; which it is: ss -ltnp 'sport = :${port}'`)
+      line.fail('Another program uses the port.', `Stop it, or set another port; show it: ss -ltnp 'sport = :${port}'`)
     if (code === 'EADDRINUSE') return taken()
     if (code === 'EACCES') {
       if (await isAnswered(host, port)) return taken()
       const unit = serviceUnit(dataDirectory)
-      if (unit?.lowPorts) return line.pass(`Nothing answers there, and the service may have it (${unit.files[0]}).`)
+      if (unit?.lowPorts) return line.pass(`Nothing answers there, and the service can open it (${unit.files[0]}).`)
       const fix = `echo ${port} > /proc/sys/net/ipv4/ip_unprivileged_port_start`
       const service = 'as a service: AmbientCapabilities=CAP_NET_BIND_SERVICE in its unit'
-      return line.fail('This user may not have a port below 1024.', `${fix}\nOr, ${service}.`)
+      return line.fail('This user may not open a port below 1024.', `${fix}\nOr, ${service}.`)
     }
     if (code === 'EADDRNOTAVAIL')
       return line.fail('This machine has no such address.', `Set a listener at one of: ip -brief address`)
-    return line.fail(`The port cannot be had: ${reasonOf(error)}.`, 'Set another port.')
+    return line.fail(`The port cannot be opened: ${reasonOf(error)}.`, 'Set another port.')
   } finally {
     server.close()
   }
 }
 
-/** Whether a program listens at the port, where this user may not bind to it. */
+/** True if a program listens at the port, where this user may not bind to it. */
 async function isAnswered(host: string, port: number): Promise<boolean> {
   const hosts = host === '::' ? ['::1', '127.0.0.1'] : [within({ host, port }).host]
   const found = await Promise.all(

@@ -17,7 +17,7 @@ export function queue({ database, now, running }: Deps): Check {
           WHERE state = 'waiting' GROUP BY kind ORDER BY kind`,
     )
     const lines = await Promise.all(kinds.map((kind) => judge(database, kind, now(), running())))
-    return lines.length > 0 ? lines : [about('queue', 'all').pass('Nothing waits.')]
+    return lines.length > 0 ? lines : [about('queue', 'all').pass('The queue is empty.')]
   })
 }
 
@@ -28,17 +28,17 @@ interface Advice {
 }
 
 const retry = (kind: string): string =>
-  `pillarbox queue list --kind ${kind} has the last answer of each; once that is mended: pillarbox queue retry ID`
+  `pillarbox queue list --kind ${kind} shows the last response of each; once that is fixed: pillarbox queue retry ID`
 
 const mail: Advice = {
   one: (domain) =>
-    `pillarbox queue list --destination ${domain} has its answers: theirs to mend, unless they name this machine (lines port25, helo, ptr, spf).`,
-  all: 'Lines port25, dns, helo and ptr say what is in the way; the way out is set by outbound.*',
+    `pillarbox queue list --destination ${domain} shows its responses: the other side must fix them, unless they concern this machine (lines port25, helo, ptr, spf).`,
+  all: 'Lines port25, dns, helo and ptr show the problem; the route is set by outbound.*',
 }
 
 const routing: Record<string, Advice> = {
   webhook: {
-    one: (id) => `GET /v1/webhooks/${id}/deliveries has what it answers; once it is mended: pillarbox queue retry ID, or wait.`,
+    one: (id) => `GET /v1/webhooks/${id}/deliveries shows its responses; once it is fixed: pillarbox queue retry ID, or wait.`,
     all: retry('webhook'),
   },
   sms: { one: () => retry('sms'), all: retry('sms') },
@@ -58,11 +58,11 @@ async function judge(database: Database, { kind, waiting, oldest, due }: Kind, n
   // many deliveries to one dead server are overdue, while the next one is still tried
   if (running && overdue > 15 * minute && now - (last?.newest ?? 0) > 15 * minute) {
     const lane = await laneOf(database, kind, due)
-    const message = `${waiting} wait, and ${lane} should have been tried ${spell(overdue)} ago: the queue does not move.`
-    return line.fail(message, 'Restart the box: systemctl restart pillarbox; then look into its log for part "delivery".')
+    const message = `${waiting} wait, and ${lane} was due ${spell(overdue)} ago: the queue is stuck.`
+    return line.fail(message, 'Restart the box: systemctl restart pillarbox; then check its log for part "delivery".')
   }
   if (last && last.done === 0 && last.tried >= 5) {
-    const message = `None of ${last.tried} attempts of the last hour went well; the last one: ${last.answer ?? 'no answer'}`
+    const message = `None of ${last.tried} attempts of the last hour succeeded; the last one: ${last.answer ?? 'no answer'}`
     const { one, all } = routing[kind] ?? mail
     const [lane] = last.lanes
     // failures to many destinations have a local cause, to one destination a remote one
@@ -73,7 +73,7 @@ async function judge(database: Database, { kind, waiting, oldest, due }: Kind, n
   if (waiting > 10_000) {
     return line.warn(
       `${waiting} wait, the oldest for ${spell(age)}.`,
-      'pillarbox queue list shows for whom; pillarbox queue drop gives them up.',
+      'pillarbox queue list shows the recipients; pillarbox queue drop cancels them.',
     )
   }
   return line.pass(`${waiting} ${waiting === 1 ? 'waits' : 'wait'}${age > hour ? `, the oldest for ${spell(age)}` : ''}.`)

@@ -20,12 +20,12 @@ export function secondFactors({ database, accounts }: Deps): Check {
     const people = rows.filter(({ account_id }) => listed.has(account_id))
     const bare = people.filter(({ confirmed_at }) => confirmed_at === null).slice(0, maxLines)
     const all = about('second_factor', 'all')
-    if (people.length === 0) return [all.pass('Nobody signs in with a password.')]
-    if (bare.length === 0) return [all.pass('Everybody who signs in has a second factor.')]
+    if (people.length === 0) return [all.pass('No account signs in with a password.')]
+    if (bare.length === 0) return [all.pass('Every account that signs in has a second factor.')]
     return bare.map(({ account_id }) =>
       about('second_factor', account_id).warn(
-        'Its person signs in with a password alone: who finds that is in.',
-        'Signed in as that person: POST /v1/account/totp, then POST /v1/account/totp/confirm {"code": "…"} (docs/accounts.md)',
+        'It signs in with only a password.',
+        'Signed in to that account: POST /v1/account/totp, then POST /v1/account/totp/confirm {"code": "…"} (docs/accounts.md)',
       ),
     )
   })

@@ -3,7 +3,7 @@ import type { Line } from '../model.ts'
 import type { ListenerEndpoint } from './ports.ts'
 
 interface Deps {
-  /** The domain of new addresses. */
+  /** Domain of new addresses. */
   domain: string
   hostname: string
   publicUrl: () => string

@@ -12,7 +12,7 @@ interface Deps {
 /** The timeout for reading the whole database, and again after damage was found, in milliseconds. */
 const timeout = 22_000
 
-const copying = `See whether all of it can be copied: ${proof}`
+const copying = `Check that it can be copied completely: ${proof}`
 
 /** Checks that the database accepts writes. */
 export function storeWrites({ database, dataDirectory }: Deps): Check {
@@ -20,9 +20,9 @@ export function storeWrites({ database, dataDirectory }: Deps): Check {
     const line = about('store', 'writing')
     try {
       await database.probe()
-      return [line.pass('It keeps what it is given.')]
+      return [line.pass('It can write.')]
     } catch (error) {
-      return [line.fail(`It keeps nothing: ${reasonOf(error)}`, writing(error, dataDirectory))]
+      return [line.fail(`It cannot write: ${reasonOf(error)}`, writing(error, dataDirectory))]
     }
   })
 }
@@ -39,17 +39,20 @@ async function whole({ database, dataDirectory }: Deps): Promise<Line> {
   let first: string | null = null
   try {
     first = await database.damage(timeout)
-    if (first === null) return line.pass('Every page is sound.')
+    if (first === null) return line.pass('Every page is intact.')
     const second = await database.damage(Math.max(1000, end - performance.now()))
     if (second === null) {
-      const message = `One reading found damage (${first}), and the next one, made at once, found none: the disk or the memory may be failing.`
+      const message = `One check found damage (${first}), and an immediate second one found none: the disk or the memory may be failing.`
       return line.warn(message, copying)
     }
-    return line.fail(`It is damaged, by two readings: ${second}`, `${copying}\nOnly if that fails: ${restoring(dataDirectory)}`)
+    return line.fail(
+      `It is damaged, confirmed by two checks: ${second}`,
+      `${copying}\nOnly if that fails: ${restoring(dataDirectory)}`,
+    )
   } catch (error) {
-    if (first !== null) return line.warn(`One reading found damage (${first}), and a second one was not finished.`, copying)
+    if (first !== null) return line.warn(`One check found damage (${first}), and a second one was not finished.`, copying)
     const late = error instanceof Error && 'code' in error && error.code === 'too_slow'
     const why = late ? '' : `: ${reasonOf(error)}`
-    return line.warn(`It could not be read whole within ${timeout / 1000} s${why}.`, copying)
+    return line.warn(`It could not be checked completely within ${timeout / 1000} s${why}.`, copying)
   }
 }

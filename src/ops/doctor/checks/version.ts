@@ -6,7 +6,7 @@ const safeNode: Record<string, string> = { 24: '24.22.1' }
 
 /** Node.js comes with the packages, each version of Pillarbox with its own. */
 const upgrade =
-  'Upgrade Pillarbox to its newest version, which brings its own Node.js (docs/install.md), and start it by bin/pillarbox.'
+  'Upgrade Pillarbox to its newest version, which brings its own Node.js (docs/install.md), and start it with bin/pillarbox.'
 
 /** Earlier versions could damage a database when the WAL restarts. */
 const soundSqlite = '3.51.3'
@@ -31,7 +31,7 @@ function ofNode(node: string): Line {
   const line = about('version', 'node')
   const safe = safeNode[node.split('.')[0] ?? '']
   if (safe !== undefined && isBefore(node, safe)) {
-    const message = `${node} has known holes, which ${safe} closes (CVE-2026-111497 and others).`
+    const message = `${node} has known vulnerabilities, fixed in ${safe} (CVE-2026-111497 and others).`
     return line.warn(message, upgrade)
   }
   return line.pass(`${node}.`)

@@ -31,10 +31,10 @@ export function webhooks({ database, now }: { database: Database; now: () => num
       if (active === 0) {
         const why = disabled_reason === 'gone' ? 'it answered 410' : 'it failed for days'
         const fix = `Once it answers: PATCH /v1/webhooks/${id} {"active": true}; or DELETE /v1/webhooks/${id}`
-        return line.fail(`It was switched off on ${disabled_at?.slice(0, 10) ?? 'an unknown day'}: ${why}.`, fix)
+        return line.fail(`It was disabled on ${disabled_at?.slice(0, 10) ?? 'an unknown day'}: ${why}.`, fix)
       }
-      const message = `Nothing but failure for ${spell(now() - Date.parse(failing_since!))}.`
-      return line.warn(message, `What it answers: GET /v1/webhooks/${id}/deliveries`)
+      const message = `All attempts failed for ${spell(now() - Date.parse(failing_since!))}.`
+      return line.warn(message, `See its responses: GET /v1/webhooks/${id}/deliveries`)
     })
     return lines.length > 0 ? lines : [about('webhooks', 'all').pass('None has failed for 10 minutes or longer.')]
   })

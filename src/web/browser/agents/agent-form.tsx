@@ -40,10 +40,10 @@ export function AgentDialog({ title, agent, submit, send, onClose }: Props): JSX
         first
         autoComplete="off"
         defaultValue={agent?.handle}
-        hint="a-z, 0-9 and hyphen; unique on this box for ever. Empty: made from the name."
+        hint="a-z, 0-9 and hyphen; unique on this box, never reused. Empty: derived from the name."
       />
       <Field name="display_name" label="Name" autoComplete="off" defaultValue={agent?.display_name} />
-      <TextArea name="description" label="What it is for" rows={3} defaultValue={agent?.description ?? ''} />
+      <TextArea name="description" label="Purpose" rows={3} defaultValue={agent?.description ?? ''} />
       <Field
         name="avatar_url"
         label="Picture"
@@ -54,16 +54,16 @@ export function AgentDialog({ title, agent, submit, send, onClose }: Props): JSX
       />
       <TextArea
         name="capabilities"
-        label="What it can do"
+        label="Capabilities"
         rows={2}
-        hint="One on a line."
+        hint="One per line."
         defaultValue={agent?.capabilities.join('\n')}
       />
       <TextArea
         name="links"
         label="Links"
         rows={2}
-        hint="One on a line: a name, and an https address."
+        hint="One per line: a name and an https address."
         defaultValue={agent?.links.map(({ name, url }) => `${name} ${url}`).join('\n')}
       />
     </FormDialog>

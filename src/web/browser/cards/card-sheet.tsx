@@ -70,7 +70,7 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
             >
               <p>
                 Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its
-                bank the card is not cancelled by this.
+                bank not cancelled at its bank.
               </p>
             </ConfirmButton>
           </>

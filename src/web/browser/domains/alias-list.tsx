@@ -35,14 +35,14 @@ export function AliasList({ domain, path, onChange }: Props): JSX.Element {
       </div>
       <p class="faint">
         {catch_all === null ? (
-          'Mail for unknown addresses is refused.'
+          'Mail for unknown addresses is rejected.'
         ) : (
           <>
             Mail for unknown addresses goes to <IdentityName id={catch_all} />.
           </>
         )}
       </p>
-      <Rows list={list} empty="No alias yet. An alias is a further address, whose mail goes to an identity.">
+      <Rows list={list} empty="No alias yet. An alias is an additional address whose mail goes to an identity.">
         {(alias) => (
           <li>
             <span class="grow breaks">
@@ -63,7 +63,7 @@ export function AliasList({ domain, path, onChange }: Props): JSX.Element {
                 announce(`${alias.address} was deleted.`)
               }}
             >
-              <p>Mail to it is refused from then on. Received mail is kept.</p>
+              <p>Mail to it is rejected from then on. Received mail is kept.</p>
             </ConfirmButton>
           </li>
         )}
@@ -99,7 +99,7 @@ export function AliasList({ domain, path, onChange }: Props): JSX.Element {
           <IdentityField
             name="catch_all"
             label="Mail for unknown addresses"
-            none="is refused"
+            none="is rejected"
             chosen={catch_all}
             hint="Spammers try many addresses: a catch-all receives mail to all of them."
           />

@@ -15,7 +15,7 @@ const purposes: Record<DnsRecord['purpose'], string> = {
 
 const states = {
   valid: { tone: 'good', word: 'valid' },
-  invalid: { tone: 'bad', word: 'not right' },
+  invalid: { tone: 'bad', word: 'not correct' },
   missing: { tone: 'warn', word: 'missing' },
 } as const
 
@@ -63,7 +63,7 @@ export function DomainState({ domain: { status, dns_records } }: { domain: Domai
       {wrong > 0 && (
         <span class="faint">
           {' '}
-          {wrong} of {dns_records.length} records not right
+          {wrong} of {dns_records.length} records not correct
         </span>
       )}
     </span>

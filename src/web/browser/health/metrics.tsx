@@ -104,16 +104,16 @@ function now(value: number | null, say: (value: number) => string): string {
 }
 
 const columns: [keyof StatsValues, string][] = [
-  ['mail_in', 'Mail taken'],
+  ['mail_in', 'Mail accepted'],
   ['mail_refused', 'refused'],
   ['mail_delivered', 'delivered'],
   ['mail_failed', 'failed'],
   ['events', 'Events'],
-  ['webhooks_done', 'Webhooks taken'],
+  ['webhooks_done', 'Webhooks delivered'],
   ['webhooks_failed', 'failed'],
   ['api_calls', 'API calls'],
   ['queue_depth', 'Queue'],
-  ['oldest_due', 'Late, s'],
+  ['oldest_due', 'Delay, s'],
 ]
 
 function MetricsTable({ series }: { series: Series }): JSX.Element {

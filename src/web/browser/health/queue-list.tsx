@@ -99,7 +99,7 @@ function EntryLine({ entry, onRetry, onDrop }: EntryProps): JSX.Element {
       )}
       <Mark tone={tones[state]}>{state}</Mark>
       {(state === 'waiting' || state === 'failed') && (
-        <Action run={onRetry} label={`Try now ${id}`}>
+        <Action run={onRetry} label={`Retry now ${id}`}>
           Try now
         </Action>
       )}

@@ -24,7 +24,7 @@ export function Body({ email }: { email: Email }): JSX.Element {
         )}
         {form === 'html' && elsewhere && !remote && (
           <span>
-            Remote images are not loaded: their owner would learn that you opened the message.{' '}
+            Remote images are not loaded: they would show their owner that you opened the message.{' '}
             <button type="button" onClick={() => setRemote(true)}>
               Show images
             </button>
@@ -32,7 +32,7 @@ export function Body({ email }: { email: Email }): JSX.Element {
         )}
       </div>
       {form === 'html' ? <Sheet key={path} path={path} /> : <div class="mail-text">{body_text ?? email.text ?? ''}</div>}
-      {body_truncated && <p class="hint">The message is truncated here. The source has all of it.</p>}
+      {body_truncated && <p class="hint">The message is truncated here. The source is complete.</p>}
     </div>
   )
 }

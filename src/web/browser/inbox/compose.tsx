@@ -19,7 +19,7 @@ interface DialogProps extends Props {
 function MessageDialog({ title, path, children, onClose, onSent }: DialogProps): JSX.Element {
   const send = async (typed: Typed, files: FormData): Promise<void> => {
     const sent = await post<Email>(path, await sendRequestOf(typed, files))
-    announce(sent.status === 'scheduled' ? 'It is kept, and leaves at its time.' : 'The message was queued.')
+    announce(sent.status === 'scheduled' ? 'The message was scheduled.' : 'The message was queued.')
     onClose()
     onSent(sent)
   }
@@ -51,7 +51,7 @@ export function ReplyDialog({ email, ...props }: Props & { email: Email }): JSX.
   const bySignature = verified_domain !== null && authentication?.dmarc.aligned_by.join() === 'dkim'
   return (
     <MessageDialog
-      title={direction === 'inbound' ? `Reply to ${from_name || from}` : 'Write once more'}
+      title={direction === 'inbound' ? `Reply to ${from_name || from}` : 'Write again'}
       path={`/v1/identities/${identity_id}/emails/${id}/reply`}
       {...props}
     >

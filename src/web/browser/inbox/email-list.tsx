@@ -27,7 +27,7 @@ export function EmailList({ id, folder, query, current }: Props): JSX.Element {
   )
   const pathOf = (email: EmailRow): string => `/v1/identities/${id}/emails/${email.id}`
   return (
-    <Listing list={list} empty={query === '' ? 'Nothing here.' : 'Nothing is found.'}>
+    <Listing list={list} empty={query === '' ? 'No e-mail.' : 'No results.'}>
       {(rows) => (
         <ul class="rows mails">
           {rows.map((email) => (
@@ -47,8 +47,8 @@ export function EmailList({ id, folder, query, current }: Props): JSX.Element {
                     <Action run={() => post(`${pathOf(email)}/restore`).then(reread)} done="Restored.">
                       Restore
                     </Action>
-                    <Action run={() => remove(`${pathOf(email)}?purge=true`).then(reread)} done="Deleted for good.">
-                      Delete for good
+                    <Action run={() => remove(`${pathOf(email)}?purge=true`).then(reread)} done="Permanently deleted.">
+                      Delete permanently
                     </Action>
                   </span>
                 </div>

@@ -17,7 +17,7 @@ import { CopyButton } from '../widgets/copy-button.tsx'
 
 interface Props {
   email: Email
-  /** Whether it is the newest of its conversation. */
+  /** True if it is the newest of its conversation. */
   last: boolean
 }
 
@@ -74,11 +74,11 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
               </dd>,
             ],
         )}
-        {send_at !== null && status === 'scheduled' && <Fact name="Leaves">{moment(send_at)}</Fact>}
+        {send_at !== null && status === 'scheduled' && <Fact name="Scheduled for">{moment(send_at)}</Fact>}
       </dl>
       {direction === 'inbound' && <VerdictLines email={email} />}
       <CodesAndLinks codes={email.codes} links={email.links} />
-      {email.parse_error !== null && <p class="refusal">It could not be read whole: {email.parse_error}</p>}
+      {email.parse_error !== null && <p class="refusal">It could not be parsed completely: {email.parse_error}</p>}
       <Body email={email} />
       <AttachmentList email={email} />
       {direction === 'outbound' && <Deliveries path={path} deliveries={deliveries} />}
@@ -106,7 +106,7 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
           Source
         </button>
         <ConfirmButton label="Delete" title="Delete this e-mail?" action="Delete" run={throwAway}>
-          <p>It goes to the trash, from where it can be restored for a time.</p>
+          <p>It goes to the trash, from which it can be restored for a time.</p>
         </ConfirmButton>
       </div>
       {doing === 'reply' && <ReplyDialog email={email} onClose={close} onSent={reread} />}
@@ -177,7 +177,7 @@ function Source({ path, onClose }: { path: string; onClose: () => void }): JSX.E
           <pre class="source" tabIndex={0} aria-label="Source">
             {text.slice(0, maxCharacters)}
           </pre>
-          {text.length > maxCharacters && <p class="hint">The source is truncated here: download the file for all of it.</p>}
+          {text.length > maxCharacters && <p class="hint">The source is truncated here: download the complete file.</p>}
         </>
       )}
     </Dialog>

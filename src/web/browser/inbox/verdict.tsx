@@ -32,7 +32,7 @@ export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
             ? 'It is not signed.'
             : dkim.map((signature, index) => <div key={index}>{dkimWords(signature)}</div>)}
         </Fact>
-        <Fact name="DMARC">{dmarcWords(dmarc)}</Fact>
+        <Fact name="DMARC">{dmarcWords(dmarc, email.verified_domain !== null)}</Fact>
         <Fact name="TLS">{open && <Transport path={`/v1/identities/${identity_id}/emails/${id}`} />}</Fact>
       </dl>
     </details>
@@ -66,7 +66,7 @@ function spfWords({ result, domain, reason }: Authentication['spf']): string {
       return `The sending server is probably not authorized by ${who} (softfail).`
     case 'none':
     case 'neutral':
-      return `${domain ?? 'The sender'} publishes no list of servers that may send for it.`
+      return `${domain ?? 'The sender'} publishes no SPF record.`
     default:
       return `The check failed${because(reason)}.`
   }
@@ -85,14 +85,13 @@ function dkimWords({ result, domain, selector, aligned, reason }: Authentication
 
 const policyWords = { none: 'none', quarantine: 'quarantine', reject: 'reject' }
 
-/** The DMARC result as a sentence. */
-function dmarcWords({ result, domain, policy, aligned_by, reason }: Authentication['dmarc']): string {
+/** The DMARC result as a sentence; `verified` is whether the e-mail has a verified domain. */
+function dmarcWords({ result, domain, policy, aligned_by, reason }: Authentication['dmarc'], verified: boolean): string {
   const who = domain ?? 'the sender'
   switch (result) {
     case 'pass':
       // an authenticated author, of a message that can be parsed in two ways
-      if (reason?.startsWith('not verified'))
-        return `It was sent by ${who}, but may display differently than was signed${because(reason)}.`
+      if (!verified) return `It was sent by ${who}, but may display differently than was signed${because(reason)}.`
       return `Verified: it is from ${who}, by ${aligned_by.map((one) => one.toUpperCase()).join(' and ')}.`
     case 'fail':
       return `Not verified as from ${who}, whose policy is ${policy === null ? 'none' : policyWords[policy]}.`

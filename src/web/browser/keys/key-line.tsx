@@ -3,7 +3,7 @@ import type { ApiKey } from '../../../accounts/model.ts'
 import { Mark, moment, Time } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
 
-/** What each scope permits. */
+/** The permissions of each scope. */
 export const scopeWords: Record<ApiKey['scopes'][number], string> = {
   'identities:read': 'read identities, their events and one-time codes',
   'identities:write': 'create, change and delete identities',

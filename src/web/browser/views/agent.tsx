@@ -63,7 +63,7 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
         <Fact name="Identity">
           <IdentityName id={identity_id} />
         </Fact>
-        {capabilities.length > 0 && <Fact name="Can do">{capabilities.join(', ')}</Fact>}
+        {capabilities.length > 0 && <Fact name="Capabilities">{capabilities.join(', ')}</Fact>}
         {links.length > 0 && (
           <Fact name="Links">
             <ul class="links">
@@ -104,7 +104,7 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
           }}
         >
           <p>
-            Its documents are gone, its DID resolves no more, and <span class="mono">{handle}</span> is nobody’s ever after. The
+            Its documents are removed, its DID no longer resolves, and <span class="mono">{handle}</span> is never reused. The
             identity stays.
           </p>
         </ConfirmButton>
@@ -157,7 +157,7 @@ function ReputationSheet({ agentId, identityId }: { agentId: string; identityId:
             <p>
               <strong class="score">{score.toFixed(2)}</strong> of 1 <Mark tone={tones[tier]}>{tier}</Mark>{' '}
               <span class="faint">
-                worked out <Time at={updated_at} />; everybody begins at 0.50
+                computed <Time at={updated_at} />; every identity starts at 0.50
               </span>
             </p>
             <ul class="components">

@@ -22,7 +22,7 @@ export function View(): JSX.Element {
       </div>
       <Rows
         list={list}
-        empty="No agent yet. An agent is the public face of an identity: strangers can find out who writes to them."
+        empty="No agent yet. An agent is the public profile of an identity, with which recipients can look up a sender."
       >
         {({ id, display_name, handle, description, status, created_at }) => (
           <li>

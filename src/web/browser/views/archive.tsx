@@ -33,7 +33,7 @@ function Archive({ id }: { id: string }): JSX.Element {
           <p>A ZIP with its messages, text messages and events;no secrets of cards or one-time passwords.</p>
           <Select name="format" label="Messages">
             <option value="mbox">in one file (mbox)</option>
-            <option value="eml">each in a file of its own (eml)</option>
+            <option value="eml">each in a separate file (eml)</option>
           </Select>
         </Form>
       </section>

@@ -22,7 +22,7 @@ function Cards({ id }: { id: string }): JSX.Element {
   return (
     <Listing
       list={list}
-      empty="No card yet. Cards are stored by the API, encrypted before they come: this page never sees a number."
+      empty="No card yet. Cards are stored through the API, encrypted by the client: this page never receives a number."
     >
       {(rows) => (
         <ul class="cards">

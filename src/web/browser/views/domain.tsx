@@ -94,7 +94,7 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
               go('/domains')
             }}
           >
-            <p>Mail to it is refused from then on. A domain can be deleted only when no identity has an address in it.</p>
+            <p>Mail to it is rejected from then on. A domain can be deleted only when no identity has an address in it.</p>
           </ConfirmButton>
         )}
       </div>
@@ -118,7 +118,7 @@ function ReportList({ path }: { path: string }): JSX.Element {
   return (
     <section aria-labelledby="reports">
       <h2 id="reports">Reports</h2>
-      <Listing list={list} empty="No report yet. Other servers send them about once a day, when they get mail in its name.">
+      <Listing list={list} empty="No report yet. Other servers send them about once a day if they receive mail in its name.">
         {(rows) => (
           <ul class="rows">
             {rows.map((report, index) => (

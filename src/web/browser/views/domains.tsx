@@ -23,14 +23,14 @@ export function View(): JSX.Element {
           Add a domain
         </button>
       </div>
-      <Rows list={list} empty="No domain yet. Once the DNS of one is right, identities can have addresses in it.">
+      <Rows list={list} empty="No domain yet. Once the DNS records of a domain are correct, identities can have addresses in it.">
         {(domain) => (
           <li>
             <span class="grow">
               <Link href={`/domains/${domain.id}`}>
                 <strong>{domain.name}</strong>
               </Link>{' '}
-              {domain.default && <span class="faint">the box’s own</span>}
+              {domain.default && <span class="faint">domain of the box</span>}
             </span>
             <span class="faint">
               {domain.last_checked_at === null ? (

@@ -74,7 +74,7 @@ function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element {
             </Fact>
             <Fact name="Disk">
               {disk.free === null ? 'free space unknown' : `${bytes(disk.free)} free`}, database {bytes(disk.database)}{' '}
-              {disk.low && <Mark tone="bad">low: new data is refused</Mark>}
+              {disk.low && <Mark tone="bad">low: new data is rejected</Mark>}
             </Fact>
           </dl>
         )}
@@ -89,14 +89,14 @@ function BackupList(): JSX.Element {
   const [making, setMaking] = useState<string>()
   const over = async ({ status }: Job): Promise<void> => {
     await list.reload()
-    announce(status === 'done' ? 'The backup is made.' : 'The backup was not made.')
+    announce(status === 'done' ? 'The backup was created.' : 'The backup failed.')
   }
   return (
     <section aria-labelledby="backups">
       <div class="head spaced">
         <h2 id="backups">Backups</h2>
         <span class="actions">
-          <Action run={async () => setMaking((await post<Job>('/v1/backups')).id)}>Make a backup</Action>
+          <Action run={async () => setMaking((await post<Job>('/v1/backups')).id)}>Create a backup</Action>
         </span>
       </div>
       {making !== undefined && <JobProgress key={making} id={making} label="Backup" onEnd={(job) => void over(job)} />}

@@ -50,9 +50,7 @@ export function View(): JSX.Element {
       </p>
       <Rows
         list={list}
-        empty={
-          query === '' ? 'No identity yet. Each has a name, an address that receives, and what belongs to it.' : 'None is found.'
-        }
+        empty={query === '' ? 'No identity yet. Each has a name and an address that receives mail.' : 'No results.'}
       >
         {(row) => <IdentityLine row={row} />}
       </Rows>
@@ -105,11 +103,11 @@ function NewIdentityDialog({ onClose, onMade }: Props): JSX.Element {
       <Field
         name="email_username"
         label="Address, before the @"
-        hint="Empty: made from the name. It is never given to another identity."
+        hint="Empty: derived from the name. It is never reused."
         autoComplete="off"
         autoCapitalize="none"
       />
-      <Field name="email_domain" label="Domain" hint="Empty: the box's own domain." autoComplete="off" autoCapitalize="none" />
+      <Field name="email_domain" label="Domain" hint="Empty: the domain of the box." autoComplete="off" autoCapitalize="none" />
     </FormDialog>
   )
 }

@@ -85,21 +85,21 @@ function StorageLines({ identity: { id, name }, storage }: { identity: Identity;
   return (
     <>
       {limit === null ? (
-        <p>E-mail takes {bytes(used)}.</p>
+        <p>E-mail uses {bytes(used)}.</p>
       ) : (
         <Bar label="E-mail" value={used} max={limit} text={`${bytes(used)} of ${bytes(limit)}`} />
       )}
-      {media > 0 && <p>Text messages and what came with them take {bytes(media)}.</p>}
+      {media > 0 && <p>Text messages and their media use {bytes(media)}.</p>}
       {trash > 0 && (
         <p>
-          {bytes(trash)} of it are in the trash.{' '}
+          {bytes(trash)} of this are in the trash.{' '}
           <ConfirmButton
             label="Empty the trash"
             title="Empty the trash?"
             action="Empty the trash"
             run={() => post(`/v1/identities/${id}/trash/empty`).then(reload)}
           >
-            <p>E-mails and text messages in the trash of {name} go for good.</p>
+            <p>E-mails and text messages in the trash of {name} are deleted permanently.</p>
           </ConfirmButton>
         </p>
       )}
@@ -126,7 +126,7 @@ function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: ()
       <p>This also deletes:</p>
       <ul>
         <li>
-          its address <strong class="mono">{email}</strong>, which refuses mail from now on and is never given to anybody else
+          its address <strong class="mono">{email}</strong>, which rejects mail from now on and is never reused
         </li>
         {phone_number !== undefined && (
           <li>
@@ -134,8 +134,8 @@ function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: ()
           </li>
         )}
         <li>
-          {threads('conversation')} of e-mail{storage ? ` (${bytes(storage.used)})` : ''}, removed for good when the time of the
-          trash is over
+          {threads('conversation')} of e-mail{storage ? ` (${bytes(storage.used)})` : ''}, deleted permanently when the retention
+          time of the trash ends
         </li>
         <li>{texts('text message')}</li>
         <li>{cards('card')}</li>
@@ -149,7 +149,7 @@ function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: ()
 function useAmount(path: string): (what: string) => string {
   const { value } = useResource<Page<unknown>>(`${path}?limit=${pageSize}`)
   return (what) => {
-    if (!value) return `all its ${what}s`
+    if (!value) return `all of its ${what}s`
     const { length } = value.data
     if (value.has_more) return `more than ${pageSize} ${what}s`
     return `${length === 0 ? 'no' : length} ${what}${length === 1 ? '' : 's'}`

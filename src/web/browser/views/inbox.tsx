@@ -99,7 +99,7 @@ function ThreadList({ id, own, current }: { id: string; own: string; current: st
     true,
   )
   return (
-    <Listing list={list} empty="No mail yet. What comes appears here by itself.">
+    <Listing list={list} empty="No mail yet. New mail appears here automatically.">
       {(rows) => (
         <ul class="rows mails">
           {rows.map((thread) => (

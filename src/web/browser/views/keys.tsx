@@ -108,7 +108,7 @@ function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
       send={({ keep }) => send(keep === true)}
       onClose={onClose}
     >
-      <p>The next call with it ({apiKey.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
+      <p>The next call with it ({apiKey.key_prefix}…) is rejected. Its WebSockets are closed.</p>
       <Tick
         name="keep"
         label="Keep what was created with it: keys, webhooks, exports, scheduled e-mails"
@@ -142,7 +142,7 @@ function NewKeyDialog({ send, onClose }: Props): JSX.Element {
       wide
     >
       <Field name="label" label="Name" first autoComplete="off" hint="A label, such as mail reader." />
-      <Choices name="scopes" legend="It may" choices={choices} chosen={['identities:read', 'messages:read']} />
+      <Choices name="scopes" legend="Scopes" choices={choices} chosen={['identities:read', 'messages:read']} />
       <IdentityField
         label="Of"
         none="every identity"

@@ -27,7 +27,7 @@ export function View(): JSX.Element {
     announce('Your password is set, and you are signed in.')
   }
   return (
-    <main class="door" id="main">
+    <main class="centered" id="main">
       <h1>Welcome to Pillarbox</h1>
       {token === '' ? (
         <p>

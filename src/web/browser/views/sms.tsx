@@ -152,7 +152,7 @@ function PhoneNumberLine({ identity: { id, name, phone_number } }: { identity: I
         label="Release"
         kind="plain"
         title={`Release ${phone_number}?`}
-        action="Give it back"
+        action="Release it"
         run={async () => {
           await remove(`/v1/identities/${id}/phone`)
           await reload()

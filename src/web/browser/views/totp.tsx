@@ -32,7 +32,7 @@ function Entries({ id }: { id: string }): JSX.Element {
           New one-time password
         </button>
       </div>
-      <Rows list={list} empty="None yet. A service that asks for codes of an app can be answered from here.">
+      <Rows list={list} empty="No one-time password yet. It provides the codes for services with an authenticator app.">
         {(entry) => (
           <li>
             <span class="grow">
@@ -56,8 +56,8 @@ function Entries({ id }: { id: string }): JSX.Element {
               }}
             >
               <p>
-                Its secret is deleted. Where it is the only second factor, disable that at {entry.service_name} first, or nobody
-                gets in.
+                Its secret is deleted. If it is the only second factor, disable that at {entry.service_name} first, or the account
+                there is locked.
               </p>
             </ConfirmButton>
           </li>
@@ -84,7 +84,7 @@ function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
         const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''))
         await post(`/v1/identities/${id}/totp`, given)
         await onMade()
-        announce('The one-time password is set up.')
+        announce('The one-time password was created.')
         onClose()
       }}
       onClose={onClose}
@@ -102,10 +102,10 @@ function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
         label="Or the link of its QR code"
         autoComplete="off"
         spellcheck={false}
-        hint="otpauth://totp/…, in place of the secret."
+        hint="otpauth://totp/…, instead of the secret."
       />
-      <Field name="service_name" label="Service" autoComplete="off" hint="Empty: as the link names it." />
-      <Field name="account_name" label="Account there" autoComplete="off" />
+      <Field name="service_name" label="Service" autoComplete="off" hint="Empty: the name in the link." />
+      <Field name="account_name" label="Account at the service" autoComplete="off" />
     </FormDialog>
   )
 }

@@ -72,8 +72,8 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
         </button>
         <ConfirmButton
           label="New secret"
-          title="A new secret?"
-          action="Make a new secret"
+          title="Rotate the secret?"
+          action="Create a new secret"
           run={async () => setSecret((await post<{ secret: string }>(`${path}/secret/rotate`)).secret)}
         >
           <p>For 24 hours deliveries are signed with the current secret as well.</p>
@@ -82,7 +82,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
           <ConfirmButton
             label="Disable"
             title="Disable the webhook?"
-            action="Switch off"
+            action="Disable"
             run={() => change({ active: false }, 'The webhook is disabled.')}
           >
             <p>Nothing is sent to it until it is enabled. Events in the meantime are not delivered later.</p>
@@ -101,7 +101,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
             go('/webhooks')
           }}
         >
-          <p>Nothing more is sent to {webhook.url}; its deliveries and its secret are gone.</p>
+          <p>Nothing more is sent to {webhook.url}; its deliveries and its secret are deleted.</p>
         </ConfirmButton>
       </div>
       {changing && (
@@ -146,14 +146,14 @@ function DeliveryList({ path }: { path: string }): JSX.Element {
           <Action run={test}>Send a test</Action>
         </span>
       </div>
-      <Rows list={list} empty="Nothing was sent to it yet. A test shows whether it is reached.">
+      <Rows list={list} empty="Nothing was sent to it yet. A test shows whether it is reachable.">
         {(delivery) => <DeliveryLine path={path} delivery={delivery} onChange={list.reload} />}
       </Rows>
     </section>
   )
 }
 
-/** Whether it ends, or fails, within seconds: a failed one may wait for hours. */
+/** True if it ends, or fails, within seconds: a failed one may wait for hours. */
 function isUnderWay({ status, attempts }: WebhookDelivery): boolean {
   return status === 'pending' && attempts.every((attempt) => attempt.status === 'pending')
 }

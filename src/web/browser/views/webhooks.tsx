@@ -25,7 +25,7 @@ export function View(): JSX.Element {
           New webhook
         </button>
       </div>
-      <Rows list={list} empty="No webhook yet. To each, what happens is posted as it happens, signed, until it is taken.">
+      <Rows list={list} empty="No webhook yet. Events are posted to each webhook, signed, with retries until it accepts them.">
         {(webhook) => (
           <li>
             <span class="grow">

@@ -62,7 +62,7 @@ export function DeliveryLine({ path, delivery, onChange }: Props): JSX.Element {
               </li>
             ))}
           </ol>
-          {next_attempt_at !== null && <p>Tried next at {moment(next_attempt_at)}.</p>}
+          {next_attempt_at !== null && <p>Next attempt at {moment(next_attempt_at)}.</p>}
         </div>
       )}
     </li>

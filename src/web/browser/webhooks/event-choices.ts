@@ -10,7 +10,7 @@ export const eventChoices: Record<string, string> = {
   'email.deferred': 'delivery was deferred',
   'email.bounced': 'it was rejected',
   'email.complained': 'its recipient reported it as spam',
-  'email.failed': 'delivery failed for good',
+  'email.failed': 'delivery failed permanently',
   'email.cancelled': 'it was cancelled before it was sent',
   'sms.received': 'a text message was received',
   'sms.sent': 'the provider accepted one',

@@ -52,7 +52,7 @@ export function WebhookDialog({ title, webhook, submit, send, onClose }: Props):
         name="headers"
         label="Custom headers"
         rows={2}
-        hint="Sent with each delivery, one on a line: Name: value"
+        hint="Sent with each delivery, one per line: Name: value"
         defaultValue={Object.entries(headers)
           .map(([name, value]) => `${name}: ${value}`)
           .join('\n')}

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 interface BarProps {
   value: number
   max: number
-  /** What is measured. */
+  /** The quantity measured. */
   label: string
   /** The value in words, such as `12 of 50 USD`. */
   text: string

@@ -6,7 +6,7 @@ import { useRefusal } from './form.tsx'
 export interface Choice {
   value: string
   label: ComponentChildren
-  /** What it means. */
+  /** Its meaning. */
   hint?: string
 }
 

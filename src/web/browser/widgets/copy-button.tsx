@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 
-const refusal = 'This browser does not let the page copy. Select the text, and copy it yourself.'
+const refusal = 'This browser does not allow the page to copy. Select and copy the text.'
 
 /**
  * Copies a text; `what` names it in the label and the announcement, which is shown beside it, as an open dialog would hide the announcer.

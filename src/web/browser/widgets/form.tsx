@@ -20,7 +20,7 @@ export interface FormProps {
   submit: string
   /** Further buttons. */
   also?: ComponentChildren
-  /** Whether it is reset after success. */
+  /** True if it is reset after success. */
   clears?: boolean
   danger?: boolean
   label?: string
@@ -89,7 +89,7 @@ interface Described {
   label: ComponentChildren
   /** A hint below the field. */
   hint?: ComponentChildren
-  /** Whether it gets the focus. */
+  /** True if it gets the focus. */
   first?: boolean
 }
 
