@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { pages, read, root } from './pages.ts'
@@ -16,11 +16,16 @@ test('links between pages lead somewhere, to the heading that they name', () => 
   expect(broken).toEqual([])
 })
 
-test('pages that are named in words are there', () => {
-  const named = [...pages].flatMap(([path, page]) =>
-    [...page.matchAll(/\bdocs\/[\w-]+\.(?:md|json|yaml)\b/g)].map(([name]) => [path, name] as const),
+test('pages that pages, the program, its settings and its units name are there', () => {
+  const others = ['src', 'config', 'systemd', 'docker', 'bench', '.ci', 'test'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(?:tsx?|ya?ml|json|example|service|timer)$|(?:Dockerfile|run)$/.test(name))
+      .map((name) => [`${folder}/${name}`, read(`${folder}/${name}`)] as const),
   )
-  expect(named.length).toBeGreaterThan(20)
+  const named = [...pages, ...others].flatMap(([path, text]) =>
+    [...text.matchAll(/\bdocs\/(?:[\w-]+\.(?:md|yaml|1)|grafana\.json)\b/g)].map(([name]) => [path, name] as const),
+  )
+  expect(named.length).toBeGreaterThan(60)
   expect(named.filter(([, name]) => !existsSync(join(root, name)))).toEqual([])
 })
 
@@ -59,10 +64,20 @@ function listedIn(index: string): string[] {
 
 const known = new Map<string, Set<string>>()
 
-/** The names that a page's headings have in links. */
+/** The names of a page's headings in links: a title that comes again is numbered. Lines of code are no headings. */
 function headings(path: string): Set<string> {
-  const found = known.get(path) ?? new Set([...read(path).matchAll(/^#+ (.+)$/gm)].map(([, title]) => spelled(title!)))
-  known.set(path, found)
+  const found = known.get(path) ?? new Set<string>()
+  if (!known.has(path)) {
+    const text = read(path).replaceAll(/^```[^]*?^```$/gm, '')
+    const counts = new Map<string, number>()
+    for (const [, title] of text.matchAll(/^#+ (.+)$/gm)) {
+      const name = spelled(title!)
+      const count = counts.get(name) ?? 0
+      counts.set(name, count + 1)
+      found.add(count === 0 ? name : `${name}-${count}`)
+    }
+    known.set(path, found)
+  }
   return found
 }
 

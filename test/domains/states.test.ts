@@ -54,7 +54,7 @@ describe('a record', () => {
     ],
     ['a worse MX', 'mx', ({ dns }) => dns.mx(name, '10 mx.box.test', '20 mx.other.test'), { status: 'valid', reason: null }],
     ['any priority', 'mx', ({ dns }) => dns.mx(name, '0 MX.Box.test'), { status: 'valid', reason: null }],
-    ['the null MX', 'mx', ({ dns }) => dns.mx(name, '0 '), { status: 'invalid', reason: /no mail at all/ }],
+    ['the null MX', 'mx', ({ dns }) => dns.mx(name, '0 '), { status: 'invalid', reason: /null MX/ }],
     ['no MX', 'mx', ({ dns }) => dns.drop(name, 'MX'), { status: 'missing', found: [] }],
     [
       'an MX without an address',
@@ -136,7 +136,7 @@ describe('a record', () => {
       'DKIM of another',
       'dkim',
       ({ dns }, { name: at, value }) => dns.txt(at, value.replace(/p=.{20}/, `p=${'A'.repeat(20)}`)),
-      { status: 'invalid', reason: /another key/ },
+      { status: 'invalid', reason: /not the key/ },
     ],
     [
       'DKIM cut',
@@ -424,7 +424,7 @@ test('a pending domain is verified by itself, and its account hears of it once',
   publish(box.dns, domain)
   await expect.poll(async () => (await get(box, domain)).status, { timeout: 50_000, interval: 200 }).toBe('verified')
   expect(eventsOf(box).map(({ event, data }) => [event, data.id])).toEqual([['domain.verified', domain.id]])
-  expect(box.logged.filter((line) => line.includes('a domain is verified'))).toHaveLength(1)
+  expect(box.logged.filter((line) => line.includes('domain verified'))).toHaveLength(1)
 })
 
 describe('rotating the keys', () => {

@@ -88,7 +88,7 @@ test.each([
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  await expect(post(`http://127.0.0.1:${port}/`, hello(60_000))).rejects.toThrow(/too much|Headers Overflow/)
+  await expect(post(`http://127.0.0.1:${port}/`, hello(60_000))).rejects.toThrow(/too large|Headers Overflow/)
   expect(sent).toBeLessThan(64 * 1024 * 1024)
 })
 
@@ -115,7 +115,7 @@ test('who hangs, or drips, is given up at the deadline, and the reason says so',
   const { sink, post } = await near()
   for (const behaviour of [hangs, drips]) {
     sink.behaviour = behaviour
-    await expect(post(sink.url, hello(200))).rejects.toThrow('no complete answer within 0.2 s')
+    await expect(post(sink.url, hello(200))).rejects.toThrow('no complete response within 0.2 s')
   }
 })
 

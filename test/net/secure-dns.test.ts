@@ -79,7 +79,7 @@ test.each<[string, Change]>([
 })
 
 test.each<[string, Change, RegExp]>([
-  ['trouble', (answer) => (answer.writeUInt16BE(0x81a2, 2), answer), /trouble \(2\)/],
+  ['trouble', (answer) => (answer.writeUInt16BE(0x81a2, 2), answer), /error \(2\)/],
   ['a record that is cut off', (answer) => answer.subarray(0, -12), /past end of message/],
   ['a count that is a lie', (answer) => (answer.writeUInt16BE(60_000, 6), answer), /past end of message/],
 ])('%s is told', async (_what, change, reason) => {

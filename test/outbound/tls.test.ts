@@ -85,7 +85,7 @@ test('a server that was known for its TLS gets nothing in the clear for a day, a
   clock.advance(2 * 3_600_000)
   inside().queue.wake()
   expect((await until(await send('bob@far.test'), 'delivered')).tls).toBeNull()
-  expect(box.logged.filter((line) => line.includes('has had no TLS for a day'))).toHaveLength(1)
+  expect(box.logged.filter((line) => line.includes('mail server without TLS for a day'))).toHaveLength(1)
   // what it offers again counts again
   await box.restart()
   sink.script = undefined

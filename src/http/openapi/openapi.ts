@@ -8,6 +8,7 @@ import {
 } from 'zod-openapi'
 import { trimEnd } from '../../core/text.ts'
 import { cookieName } from '../cookie.ts'
+import { inOrder } from './order.ts'
 import { type AnyRoute, isIdempotent, readersOf, type RoutePath, routePaths } from '../route.ts'
 
 /** An OpenAPI 3.1 document. */
@@ -58,7 +59,7 @@ export function openapi(routes: readonly AnyRoute[], about: { version: string; p
       description: 'Identities with real mail for software agents, on your own server.',
     },
     servers: [{ url: trimEnd(about.publicUrl, '/') || '/' }],
-    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(inOrder(routes).map(({ tag }) => tag))].map((name) => ({ name })),
     security: [{ key: [] }, { session: [] }],
     components: {
       securitySchemes: {

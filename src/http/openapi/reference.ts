@@ -1,8 +1,9 @@
 import * as z from 'zod'
 import { type Document, openapi } from './openapi.ts'
 import { type AnyRoute, type RoutePath, routePaths } from '../route.ts'
+import { inOrder, tagOrder } from './order.ts'
 
-/** An event type, as the reference shows it. */
+/** An event type in the reference. */
 export interface DescribedEvent {
   name: string
   summary: string
@@ -26,44 +27,52 @@ interface Schema {
   default?: unknown
 }
 
-const conventions = `Every call except the public ones requires \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8);
-an empty body means \`{}\`. Limits of a body: 1 MiB (64 KiB without a key, 40 MiB for an e-mail; else \`body_too_large\`), 32 levels (\`too_deep\`),
-10,000 tokens, which are opening braces and brackets, commas and colons outside of strings (\`too_many_tokens\`), keys of 1,024 bytes (\`too_long_key\`),
-1,000,000 bytes outside of strings, such as white space (\`too_much_padding\`), and 6,291,456 escapes in strings (\`too_many_escapes\`).
-Bodies being read are limited to 48 MiB for each account and 96 MiB in total, stored e-mails being read (for an attachment, an HTML page, or to be forwarded) or waiting for it to 96 MiB and 192 MiB; above that the response is \`rate_limited\`, \`too_much_at_once\`. An account that uses less than 1 MiB is not rejected because of others.
-Unread responses are limited to 48 MiB for each account; above that the next call is \`rate_limited\`, \`too_much_unread\`. Above 144 MiB in total, the connections of the client with the most unread bytes are closed.
-Accounts (without a key: networks) take turns; at most 1,000 calls of one wait, and the next is \`rate_limited\`, \`too_many_waiting\`.
-Unknown fields and parameters are rejected; the error names the nearest known one. Times are ISO 8601 in UTC, ids are opaque.
+const basics = `Every call except the public ones carries \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8); no body is \`{}\`.
+Unknown fields and parameters are refused, with the nearest known one named. Times are ISO 8601 in UTC, ids are opaque.
 
-Lists return \`{data, has_more, next_cursor}\`; pass \`next_cursor\` as \`cursor\` to get the next page.
-A page has fewer rows than \`limit\` if they are large (about 1 MiB in total): \`has_more\` is true if there are more.
+**Lists** return \`{data, has_more, next_cursor}\`; request the next page with \`cursor\`. A page has fewer rows than \`limit\` where they are large (about 1 MiB together).
 
-**Errors** have one shape, \`{"error": {type, message, param, status, code, request_id}}\`, and one of these types: \`invalid_request\` 400,
-\`unauthorized\` 401, \`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is stable and machine-readable;
-\`request_id\` is also in \`X-Request-Id\`.
+**Errors** have one shape, \`{"error": {type, message, param, status, code, request_id}}\`, and one of these types: \`invalid_request\` 400, \`unauthorized\` 401,
+\`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is a stable word for programs; \`request_id\` is also in
+\`X-Request-Id\`.
 
-**Idempotency:** a POST, and a GET where stated, accepts \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body gets the first
-response again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first call is in progress, it is a \`conflict\`. After a 5xx or
-a 429 the same key can be retried. A repeated call that sends or moves a message returns the present state of the message. \`idempotency_answer_gone\` (404):
-the object of the call was deleted since; \`idempotency_answer_not_kept\` (409): the response was larger than 256 KiB, or exceeded the quota of its account.
-\`idempotency_interrupted\`: a restart interrupted the first call; check whether it took effect.
+**Idempotency.** A POST, and a GET that says so, may carry \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body returns the first
+response again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 5xx or a 429 the same key
+may be tried again. A call that sends or moves a message is answered with the message as it is now. \`idempotency_answer_gone\` (404): what the call was about was deleted since;
+\`idempotency_answer_not_kept\` (409): its response had more than 256 KiB, or no room in its account; \`idempotency_interrupted\`: a restart interrupted the first call, so check
+whether it took effect.
 
-**Writing without reading:** a key that may write an object but not read it gets a receipt (ids, status, times, and the fields named in the call's
-description); objects it creates are returned completely.
+**Receipts.** A key that may write something but not read it gets a receipt (ids, status, times, and what the call says besides); what it creates itself is returned whole.
 
-**Rate limits** are stated in every response by \`RateLimit-Policy\` and \`RateLimit\`; a 429 has \`Retry-After\` in seconds.`
+**Rate limits** are in every response as \`RateLimit-Policy\` and \`RateLimit\`; a 429 has \`Retry-After\` in seconds.`
 
-/** The API as a page of Markdown: every call with what it takes and answers, every event, every object. */
+const bounds = `| What | Bound | Beyond it |
+| --- | --- | --- |
+| a body | 1 MiB; 64 KiB on calls without a key; 40 MiB where it is an e-mail | \`body_too_large\` |
+| levels of JSON | 32 | \`too_deep\` |
+| tokens of JSON (opening braces and brackets, commas, and colons outside of strings) | 10,000 | \`too_many_tokens\` |
+| a key of JSON | 1,024 bytes | \`too_long_key\` |
+| JSON outside of strings, such as white space | 1,000,000 bytes | \`too_much_padding\` |
+| escapes in strings | 6,291,456 | \`too_many_escapes\` |
+| bodies being read at once | 48 MiB in each account, 96 MiB together; an account with less than 1 MiB is not refused because of others | 429 \`too_much_at_once\` |
+| stored e-mails being read for an attachment, an HTML page or to be forwarded, or waiting for it | 96 MiB in each account, 192 MiB together; an account with less than 1 MiB is not refused because of others | 429 \`too_much_at_once\` |
+| responses that an account has not read | 48 MiB | 429 \`too_much_unread\` |
+| responses that all callers have not read | 144 MiB | connections of the caller with most of them are closed |
+| calls of one account (without a key: of one network) that wait for their turn | 1,000 | 429 \`too_many_waiting\` |`
+
+/** The API as a page of Markdown: a list of all routes, then every call with its body and response, every event, every object. */
 export function reference(routes: readonly AnyRoute[], events: readonly DescribedEvent[]): string {
   const document = openapi(routes, { version: '1', publicUrl: '' })
   const answered = (document.components?.schemas ?? {}) as Record<string, Schema>
   const named = Object.entries({ ...carried(events), ...answered })
-  const calls = routes.map((route) => routePaths([route]).find(({ alias }) => !alias)!)
-  const tags = [...new Set(routes.map(({ tag }) => tag))]
+  const calls = inOrder(routes).map((route) => routePaths([route]).find(({ alias }) => !alias)!)
+  const tags = [...new Set(calls.map(({ route }) => route.tag))]
   return [
     '# API reference',
     'Generated from the route declarations. A running box serves the same at `/docs`, and in OpenAPI 3.1 at `/v1/openapi.json`.',
-    conventions,
+    basics,
+    '## All routes',
+    index(calls),
     ...tags.flatMap((tag) => [
       `## ${tag}`,
       ...calls.filter(({ route }) => route.tag === tag).map((spelling) => call(spelling, document)),
@@ -71,10 +80,34 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
     ...(events.length === 0 ? [] : ['## Events', eventTable(events)]),
     '## Objects',
     ...named
+      .filter(([name]) => !isUnnamed(name))
       .toSorted(([one], [other]) => one.localeCompare(other, 'en'))
-      .map(([name, schema]) => [`### ${name}`, schema.description ?? '', object(schema)].filter(Boolean).join('\n\n')),
+      .map(([name, schema]) => [`### ${titleOf(name)}`, schema.description ?? '', object(schema)].filter(Boolean).join('\n\n')),
+    '## Bounds of requests and responses',
+    bounds,
     '',
   ].join('\n\n')
+}
+
+/** Every route with its scope and one line, under its tag. */
+function index(calls: readonly RoutePath[]): string {
+  const rows = calls.flatMap(({ method, path, route }, at) => [
+    ...(calls[at - 1]?.route.tag === route.tag ? [] : [[`**[${route.tag}](#${anchor(route.tag)})**`, '', '']]),
+    [
+      `\`${method} ${path}\``,
+      scopesOf(route),
+      `[${route.summary}](#${anchor(route.summary)})${route.operator ? ' (operator)' : ''}`,
+    ],
+  ])
+  return table(['Call', 'Scope', ''], rows)
+}
+
+function scopesOf({ scope, reads }: AnyRoute): string {
+  return scope === 'public' ? 'public' : [scope, ...(reads ? [reads] : [])].map((names) => anyOf([names].flat())).join(', and ')
+}
+
+function anyOf(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(' or ')
 }
 
 /** The data of events, by name: some of it is in no response of a call. */
@@ -112,13 +145,13 @@ function call({ method, path, route }: RoutePath, document: Document): string {
             meaning({ ...schema, ...(description ? { description } : {}) }),
           ]),
         ),
-    taken ? `Takes ${shape(taken)}` : '',
-    route.upload === undefined ? '' : `Takes raw bytes (\`${route.upload}\` or any other type) of any length`,
+    taken ? `Body: ${shape(taken)}` : '',
+    route.upload === undefined ? '' : `Body: raw bytes (\`${route.upload}\` or any other type) of any length`,
     route.example?.query ? `Example: \`?${new URLSearchParams(route.example.query).toString()}\`` : '',
     route.example?.body === undefined || route.upload !== undefined
       ? ''
       : `\`\`\`json\n${JSON.stringify(route.example.body, null, 2)}\n\`\`\``,
-    `Answers ${route.status ?? 200}: ${given ? shape(given) : (route.download ?? 'nothing')}`,
+    `Response ${route.status ?? 200}: ${given ? shape(given) : (route.download ?? 'nothing')}`,
   ]
     .filter(Boolean)
     .join('\n\n')
@@ -143,9 +176,9 @@ function eventTable(events: readonly DescribedEvent[]): string {
     `\`${name}\``,
     summary,
     link(z.globalRegistry.get(data)?.id),
-    scopes.map((scope) => `\`${scope}\``).join(' or '),
+    anyOf(scopes),
   ])
-  return table(['Event', 'When', 'Data', 'Read with'], rows)
+  return table(['Event', 'When', 'Data', 'Scope'], rows)
 }
 
 function typeOf(schema: Schema): string {
@@ -165,7 +198,26 @@ function meaning({ description, default: fallback }: Schema): string {
 }
 
 function link(name: string | undefined): string {
-  return name === undefined ? 'object' : `[${name}](#${name.toLowerCase()})`
+  if (name === undefined) return 'object'
+  return isUnnamed(name) ? 'any JSON' : `[${name}](#${anchor(titleOf(name))})`
+}
+
+/** The heading of an object: not that of a tag. */
+function titleOf(name: string): string {
+  return tagOrder.includes(name) ? `${name} (object)` : name
+}
+
+/** Zod's own name for a schema that refers to itself, such as that of any JSON. */
+function isUnnamed(name: string): boolean {
+  return name.startsWith('__schema')
+}
+
+/** The name of a heading in links. */
+function anchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
 }
 
 function table(head: string[], rows: string[][]): string {

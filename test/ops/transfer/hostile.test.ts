@@ -121,7 +121,7 @@ test(
     for (const cut of [good.length - 30, good.length - 200, 100, 4]) {
       expect(await imported(box, id, good.subarray(0, cut))).toMatchObject({
         status: 'failed',
-        error: { message: expect.stringContaining('no ZIP that can be read') },
+        error: { message: expect.stringContaining('not a readable ZIP file') },
       })
     }
   },

@@ -40,7 +40,7 @@ test('killed while it imports, the box says so at the next start, and the same i
   const second = await start()
   expect(await second.call('GET', `/v1/jobs/${job}`)).toMatchObject({
     status: 'failed',
-    error: { message: expect.stringContaining('cut off by a restart') },
+    error: { message: expect.stringContaining('interrupted by a restart') },
   })
   const { id: again } = await second.call('POST', `/v1/identities/${id}/import`, letters)
   for (;;) {

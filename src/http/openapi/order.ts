@@ -1,0 +1,45 @@
+import { type AnyRoute, routePaths } from '../route.ts'
+
+/** The tags of all routes, in the order in which callers need them. */
+export const tagOrder = [
+  'Identities',
+  'E-mail',
+  'Timeline',
+  'Threads',
+  'Webhooks',
+  'Realtime',
+  'SMS',
+  'One-time passwords',
+  'Cards',
+  'Domains',
+  'Suppressions',
+  'API keys',
+  'Agents',
+  'Identity tokens',
+  'Reputation and trust',
+  'Public documents',
+  'Export and import',
+  'Jobs',
+  'Account',
+  'Sessions',
+  'Backups',
+  'Doctor',
+  'Operation',
+  'Reference',
+]
+
+/** The routes by their tags; under a tag short paths before long ones, downloads by signed URLs and other paths than those of the API last. */
+export function inOrder(routes: readonly AnyRoute[]): AnyRoute[] {
+  return routes.toSorted((one, other) => place(one.tag) - place(other.tag) || depth(one) - depth(other))
+}
+
+function place(tag: string): number {
+  const index = tagOrder.indexOf(tag)
+  return index < 0 ? tagOrder.length : index
+}
+
+function depth(route: AnyRoute): number {
+  const path = routePaths([route])[0]!.path
+  const last = !path.startsWith('/v1/') || (route.scope === 'public' && route.download !== undefined)
+  return (last ? 100 : 0) + path.split('/').length
+}
