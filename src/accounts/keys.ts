@@ -1,4 +1,5 @@
 import { type Clock, iso } from '../core/clock.ts'
+import { lruMap } from '../core/memory.ts'
 import { type Cursors, page } from '../store/page.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -45,7 +46,7 @@ export class Keys {
   readonly #plan: Plan
   readonly #limits: KeyLimits
   #defaultRate: number
-  readonly #known = new Map<string, Known>()
+  readonly #known = lruMap<Known>(10_000)
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
   readonly #ends = new Map<Made, End>()
@@ -237,7 +238,6 @@ export class Keys {
     const made_by = line.slice(1).filter(({ rate_limit }) => rate_limit)
     const secret = row.hash === hash ? row.rotations : row.rotations - 1
     const known: Known = { id: row.id, admits: { ...this.#identified(row, secret), made_by } }
-    if (this.#known.size >= 10_000) this.#known.clear()
     this.#known.set(hash, known)
     return known
   }

@@ -1,5 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { LRUCache } from 'lru-cache'
+
+export { LRUCache }
 
 /** Buffers of fewer bytes are left to the garbage collector. */
 const large = 16 * 1024
@@ -30,4 +33,13 @@ export function setNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Val
   map.delete(key)
   map.set(key, value)
   if (map.size > max) map.delete(map.keys().next().value!)
+}
+
+/**
+ * A map that drops the least recently used of its entries when there are more than `max`. Every `get` and `set` is a use. To drop the first entry of a
+ * Map of 100,000 takes thirty times as long: it searches through the entries that were dropped before.
+ */
+export function lruMap<Value extends NonNullable<unknown>>(max: number): LRUCache<string, Value> {
+  // memory for `max` entries would be reserved, for `maxSize` it is not
+  return new LRUCache({ maxSize: max, sizeCalculation: () => 1 })
 }

@@ -14,7 +14,7 @@ import { bodyLimits, bodyOf, disconnectUnread } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
 import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
-import { docsPaths, serveDocs } from './openapi/docs-page.ts'
+import { docsPage, docsPaths } from './openapi/docs-page.ts'
 import { dispatcher, type Handler, type RouterContext } from './server/dispatch.ts'
 import { handleCall } from './endpoint.ts'
 import { CallMetrics } from './server/metrics.ts'
@@ -138,7 +138,7 @@ export class Api {
       answer: async (context: Matched) => {
         context.state.route = '/docs'
         await this.#admit(context.state, { scope: 'public', rate: 'document' })
-        await serveDocs(context)
+        send(context, await docsPage(context.path))
       },
     }))
     return [...calls, ...documents]

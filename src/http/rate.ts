@@ -1,6 +1,6 @@
 import { type Clock, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import { setNewest } from '../core/memory.ts'
+import { lruMap } from '../core/memory.ts'
 
 /** The state of a rate limit of one caller after this call. */
 export interface RateLimitState {
@@ -20,17 +20,16 @@ interface Bucket {
   filled: number
 }
 
-/** Token buckets of one policy: each holds a minute's quota and fills evenly. Keeps the buckets of the newest 100,000 callers. */
+/** Token buckets of one policy: each holds a minute's quota and fills evenly. Keeps the buckets of the latest 100,000 callers. */
 export class Buckets {
   readonly #policy: string
   readonly #clock: Clock
-  readonly #size: number
-  readonly #buckets = new Map<string, Bucket>()
+  readonly #buckets: ReturnType<typeof lruMap<Bucket>>
 
   constructor(policy: string, clock: Clock, size = 100_000) {
     this.#policy = policy
     this.#clock = clock
-    this.#size = size
+    this.#buckets = lruMap(size)
   }
 
   /** Takes one call from the caller's bucket; undefined when there is no limit (`perMinute` 0). */
@@ -43,7 +42,7 @@ export class Buckets {
     bucket.filled = now
     const admitted = bucket.tokens >= 1
     if (admitted) bucket.tokens -= 1
-    setNewest(this.#buckets, caller, bucket, this.#size)
+    this.#buckets.set(caller, bucket)
     return {
       policy: this.#policy,
       perMinute,

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { performance } from 'node:perf_hooks'
+import { LRUCache } from '../core/memory.ts'
 import { isAbsent } from './resolve.ts'
 import type { DnsTally } from './dns-tally.ts'
 
@@ -45,7 +45,7 @@ const maxRecordBytes = 8192
 export class Dns {
   readonly #ask: Lookup
   readonly #timeout: number
-  readonly #cache = new DnsCache(10_000, 16 * 1024 * 1024)
+  readonly #cache = new LRUCache<string, Outcome>({ max: 10_000, maxSize: 16 * 1024 * 1024 })
   readonly #pending = new Map<string, Promise<Outcome>>()
   readonly #tally: DnsTally | undefined
 
@@ -76,7 +76,7 @@ export class Dns {
     const outcome = await this.#attempt(name, type)
     if ('error' in outcome) {
       this.#tally?.countFailure(outcome.error)
-      if (isAbsent(outcome.error)) this.#cache.set(key, outcome, missing, 64)
+      if (isAbsent(outcome.error)) this.#cache.set(key, outcome, { ttl: missing, size: key.length + 64 })
       return outcome
     }
     this.#tally?.count('found')
@@ -84,7 +84,7 @@ export class Dns {
     // No legitimate name has that much text.
     if (size > maxTextBytes || outcome.answer.some((entry) => sizeOf([entry] as DnsAnswer) > maxRecordBytes))
       return { error: new DnsError('EBADRESP', name) }
-    this.#cache.set(key, outcome, found, size + 64)
+    this.#cache.set(key, outcome, { ttl: found, size: key.length + size + 64 })
     return outcome
   }
 
@@ -163,47 +163,6 @@ export class Inquiry {
       if (code === 'ETIMEOUT' || code === 'ECONNREFUSED') this.#timeouts += 1
       throw error instanceof DnsError ? error : new DnsError(code, name)
     }
-  }
-}
-
-/** An LRU cache of answers, limited in number and in bytes. */
-class DnsCache {
-  readonly #entries = new Map<string, { outcome: Outcome; until: number; size: number }>()
-  readonly #maxEntries: number
-  readonly #maxBytes: number
-  #bytes = 0
-
-  constructor(count: number, maxBytes: number) {
-    this.#maxEntries = count
-    this.#maxBytes = maxBytes
-  }
-
-  get(key: string): Outcome | undefined {
-    const entry = this.#entries.get(key)
-    if (!entry) return undefined
-    this.#remove(key)
-    if (entry.until <= performance.now()) return undefined
-    this.#store(key, entry)
-    return entry.outcome
-  }
-
-  set(key: string, outcome: Outcome, lifetime: number, size: number) {
-    this.#remove(key)
-    this.#store(key, { outcome, until: performance.now() + lifetime, size: size + key.length })
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#maxEntries && this.#bytes <= this.#maxBytes) break
-      this.#remove(oldest)
-    }
-  }
-
-  #store(key: string, entry: { outcome: Outcome; until: number; size: number }) {
-    this.#entries.set(key, entry)
-    this.#bytes += entry.size
-  }
-
-  #remove(key: string) {
-    this.#bytes -= this.#entries.get(key)?.size ?? 0
-    this.#entries.delete(key)
   }
 }
 

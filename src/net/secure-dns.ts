@@ -60,7 +60,7 @@ export class SecureDns {
     const answer = short.header.tc ? await overTcp(server, query, signal) : short
     const { NOERROR, NXDOMAIN } = Packet.RCODE
     const { rcode } = answer.header
-    if (rcode !== NOERROR && rcode !== NXDOMAIN) throw new Error(`the name server reported an error (${rcode})`)
+    if (rcode !== NOERROR && rcode !== NXDOMAIN) throw new Error(`the name server answered with trouble (${rcode})`)
     if (answer.errors[0]) throw answer.errors[0]
     return answer
   }
@@ -127,7 +127,7 @@ async function overTcp({ host, port }: Endpoint, query: Packet, signal: AbortSig
   socket.write(Buffer.concat([length, bytes]))
   try {
     const answer = answerTo(query, await Packet.readStream(socket))
-    if (!answer) throw new Error('the name server sent a mismatched answer')
+    if (!answer) throw new Error('the name server answered something else')
     return answer
   } finally {
     socket.destroy()

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
+import { lruMap } from '../core/memory.ts'
 import type { Log } from '../core/log.ts'
-import { setNewest } from '../core/memory.ts'
 import { type SessionLog, replyText } from './session-log.ts'
 import type { SubmissionAuth } from './delivery-target.ts'
 import { Refusal, replyError } from './replies.ts'
@@ -81,7 +81,7 @@ export class LoginAttempts {
 /** How long a failed login counts, in milliseconds. */
 const window = 900_000
 
-/** Networks that are tracked; beyond this number the oldest is dropped. */
+/** Networks that are tracked. */
 const maxNetworks = 100_000
 
 /**
@@ -91,7 +91,7 @@ const maxNetworks = 100_000
 export class FailedLogins {
   readonly #clock: Clock
   readonly #key = randomBytes(32)
-  readonly #from = new Map<string, { since: number; tried: Set<string> }>()
+  readonly #from = lruMap<{ since: number; tried: Set<string> }>(maxNetworks)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -113,7 +113,7 @@ export class FailedLogins {
       const before = this.#from.get(network)
       const record = before && before.since + window > now ? before : { since: now, tried: new Set<string>() }
       record.tried.add(tried)
-      setNewest(this.#from, network, record, maxNetworks)
+      this.#from.set(network, record)
     }
   }
 }

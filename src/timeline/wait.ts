@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, iso } from '../core/clock.ts'
-import { setNewest } from '../core/memory.ts'
+import { lruMap } from '../core/memory.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
@@ -60,7 +60,7 @@ export class Waiting {
   /**
    * The events that each key got by waiting, by position in the log and time, so that a wait without `since` does not return them again.
    */
-  readonly #given = new Map<string, Map<number, number>>()
+  readonly #given = lruMap<Map<number, number>>(remembered)
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -190,7 +190,7 @@ export class Waiting {
   #note(key: string, event: Event): void {
     const now = this.#deps.clock.now()
     const given = [...(this.#given.get(key) ?? [])].filter(([, at]) => at > now - lookBack)
-    setNewest(this.#given, key, new Map([...given, [event.seq, now]]), remembered)
+    this.#given.set(key, new Map([...given, [event.seq, now]]))
   }
 
   #listen(identityId: string, listener: (event: Event) => void): () => void {

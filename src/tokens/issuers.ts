@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { lruMap } from '../core/memory.ts'
 import { type Outside, Unreachable } from '../net/outside.ts'
 import { parseJson } from '../http/json.ts'
 import type { UnverifiedDidDocument } from './did-document.ts'
@@ -34,7 +35,7 @@ const pause = 30_000
 export class Issuers {
   readonly #outside: Outside
   readonly #clock: Clock
-  readonly #cache = new Map<string, Cached>()
+  readonly #cache = lruMap<Cached>(maxDocuments)
   readonly #inFlight = new Map<string, number>()
 
   constructor({ outside, clock }: { outside: Outside; clock: Clock }) {
@@ -45,13 +46,10 @@ export class Issuers {
   /** The document of a did:web. Throws Disbelief when it does not exist, cannot be parsed, or its host does not answer. */
   document(place: DidWebLocation): Promise<UnverifiedDidDocument> {
     const known = this.#cache.get(place.url)
-    if (known && known.until > this.#clock.now()) {
-      this.#store(place.url, known)
-      return known.document
-    }
+    if (known && known.until > this.#clock.now()) return known.document
     const kept = this.#ask(place)
     kept.document.catch(() => (kept.until = this.#clock.now() + failureKept))
-    this.#store(place.url, kept)
+    this.#cache.set(place.url, kept)
     return kept.document
   }
 
@@ -76,7 +74,7 @@ export class Issuers {
     try {
       const kept = this.#ask(place)
       const document = await kept.document
-      this.#store(place.url, kept)
+      this.#cache.set(place.url, kept)
       return document
     } catch (error) {
       if (!(error instanceof InvalidToken)) throw error
@@ -107,16 +105,6 @@ export class Issuers {
   #stays(kept: Cached, age: number, document: UnverifiedDidDocument): UnverifiedDidDocument {
     kept.until = this.#clock.now() + age
     return document
-  }
-
-  /** The least recently used is dropped first. */
-  #store(url: string, kept: Cached): void {
-    this.#cache.delete(url)
-    this.#cache.set(url, kept)
-    for (const oldest of this.#cache.keys()) {
-      if (this.#cache.size <= maxDocuments) break
-      this.#cache.delete(oldest)
-    }
   }
 
   #count(host: string, more: number): void {

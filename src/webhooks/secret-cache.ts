@@ -1,4 +1,4 @@
-import { setNewest } from '../core/memory.ts'
+import { lruMap } from '../core/memory.ts'
 import { readHeaders, type WebhookRow } from './row.ts'
 import { type Sealed, signingKey, type WebhookKey } from './signature.ts'
 
@@ -17,7 +17,7 @@ const maxEntries = 10_000
 /** Caches decrypted columns. An entry is valid only for the same encrypted bytes, so changes need no invalidation. */
 export class SecretCache {
   readonly #sealed: Sealed
-  readonly #cache = new Map<string, { from: Closed; contents: Contents }>()
+  readonly #cache = lruMap<{ from: Closed; contents: Contents }>(maxEntries)
 
   constructor(sealed: Sealed) {
     this.#sealed = sealed
@@ -29,7 +29,7 @@ export class SecretCache {
     const { id, headers, secret, previous_secret } = row
     const previous = previous_secret === null ? null : signingKey(this.#sealed.read(id, previous_secret))
     const contents = { headers: readHeaders(row, this.#sealed), key: signingKey(this.#sealed.read(id, secret)), previous }
-    setNewest(this.#cache, id, { from: { id, headers, secret, previous_secret }, contents }, maxEntries)
+    this.#cache.set(id, { from: { id, headers, secret, previous_secret }, contents })
     return contents
   }
 }

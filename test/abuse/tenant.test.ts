@@ -279,9 +279,12 @@ const attacks: Attack[] = [
     prepare: async (attacker) => {
       const pictures = Array.from({ length: 20 }, (_, number) => number)
       const html = pictures.map((number) => `<img src="cid:i${number}">`).join('')
-      const image = (number: number): string => `Content-Type: image/png\r\nContent-ID: <i${number}>\r\n\r\nx`
       const large = `Content-Type: application/x\r\n\r\n${words.repeat(360_000)}`
-      const parts = [`Content-Type: text/html\r\n\r\n${html}`, ...pictures.map(image), large]
+      const parts = [
+        `Content-Type: text/html\r\n\r\n${html}`,
+        ...pictures.map((number) => `Content-Type: image/png\r\nContent-ID: <i${number}>\r\n\r\nx`),
+        large,
+      ]
       const body = `${parts.map((part) => `--b\r\n${part}\r\n`).join('')}--b--`
       await attacker.mail(mailWith('Subject: Large\r\nContent-Type: multipart/related; boundary=b', body))
     },

@@ -62,6 +62,13 @@ test('a source that fails breaks the ZIP off, and one that nobody reads on is le
   expect(source.gone).toBe(true)
 })
 
+test('a packed file of a few octets takes little memory until it is written', async () => {
+  const taken = new Set<ArrayBufferLike>()
+  const small = Array.from({ length: 1000 }, (_, number): [string, Buffer] => [`${number}`, Buffer.from('a few octets')])
+  for await (const { buffer: memory } of zip(files(...small))) taken.add(memory)
+  expect([...taken].reduce((sum, { byteLength }) => sum + byteLength, 0)).toBeLessThan(2 * 1024 * 1024)
+})
+
 test('Python reads 70,000 files of ours, and we read what Python packs, with more than ZIP knows without ZIP64', async () => {
   const python = peer('python3')
   if (!python) return

@@ -73,7 +73,11 @@ test('the page reads only from this box, under a strict policy', async () => {
   for (const [, path] of html.matchAll(/(?:src|href)="([^"]+)"/g)) {
     const file = await box.call('GET', path!, { key: null })
     expect(file.status).toBe(200)
-    expect((await file.arrayBuffer()).byteLength).toBeGreaterThan(100)
+    const { byteLength } = await file.arrayBuffer()
+    expect(byteLength).toBeGreaterThan(100)
+    const head = await box.call('HEAD', path!, { key: null })
+    expect([head.status, head.headers.get('content-type')]).toEqual([200, file.headers.get('content-type')])
+    if (path !== '/docs/start.js') expect(head.headers.get('content-length')).toBe(String(byteLength))
   }
 })
 

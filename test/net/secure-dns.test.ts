@@ -62,8 +62,10 @@ test('an answer that does not fit is asked for over TCP', async () => {
 })
 
 test('an answer over TCP that is longer than any in use is not read', async () => {
-  const tooLong = (answer: Buffer): Buffer => Buffer.concat([answer, Buffer.alloc(8192)])
-  const long = await nameServer((answer) => (answer.writeUInt16BE(0x8380, 2), answer.subarray(0, -17)), tooLong)
+  const long = await nameServer(
+    (answer) => (answer.writeUInt16BE(0x8380, 2), answer.subarray(0, -17)),
+    (answer) => Buffer.concat([answer, Buffer.alloc(8192)]),
+  )
   await expect(long.ask(name, 'TLSA')).rejects.toThrow('sent a mismatched answer')
 })
 

@@ -117,6 +117,15 @@ test('a server that refuses STARTTLS gets nothing under a policy', async () => {
   expect(sink.commands.filter((line) => /^(?:MAIL|RCPT|DATA)/.test(line))).toEqual([])
 })
 
+test('a policy with capitals and a dot at the end of a name is in force', async () => {
+  const policyHost = await start('enforce', 'MX.far.test.')
+  const { send, until } = await far(trusted, policyHost)
+  expect((await until(await send('bob@far.test'), 'delivered')).tls).toMatch(/, certificate checked$/)
+  const { sink, ...other } = await far(strange, await start('enforce', 'MX.far.test.'))
+  await other.until(await other.send('bob@far.test'), 'deferred')
+  expect(sink.messages).toEqual([])
+})
+
 test('a server that the policy does not name is not spoken to', async () => {
   const { sink, send, until } = await far(trusted, await start('enforce', '*.other.test'))
   expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, day, hour, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
-import { setNewest } from '../../core/memory.ts'
+import { lruMap, setNewest } from '../../core/memory.ts'
 import { networksOf } from '../../net/networks.ts'
 
 /** The target of a guess. */
@@ -33,6 +33,7 @@ interface Tallies {
   /** The remaining guesses shared by all networks without an earlier sign-in, and since when. */
   left: number
   filled: number
+  /** The least recently used first; a Map, as there are many with few entries. */
   networks: Map<string, Tally>
   codes: Tally
 }
@@ -58,8 +59,8 @@ const remembered = { networks: 1000, nobodies: 10_000, names: 100_000 }
  */
 export class Guesses {
   readonly #clock: Clock
-  readonly #names = new Map<string, Tallies>()
-  readonly #nobodies = new Map<string, Tallies>()
+  readonly #names = lruMap<Tallies>(remembered.names)
+  readonly #nobodies = lruMap<Tallies>(remembered.nobodies)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -121,8 +122,15 @@ export class Guesses {
     const names = exists ? this.#names : this.#nobodies
     const who = digest(name)
     const now = this.#clock.now()
-    const tallies = names.get(who) ?? { left: fromAnywhere, filled: now, networks: new Map(), codes: { wrong: 0, at: now } }
-    setNewest(names, who, tallies, exists ? remembered.names : remembered.nobodies)
+    const known = names.get(who)
+    if (known) return known
+    const tallies = {
+      left: fromAnywhere,
+      filled: now,
+      networks: new Map<string, Tally>(),
+      codes: { wrong: 0, at: now },
+    }
+    names.set(who, tallies)
     return tallies
   }
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { lruMap } from '../../core/memory.ts'
 import { type Clock, iso } from '../../core/clock.ts'
 import { type Cursors, page } from '../../store/page.ts'
 import { newId } from '../../core/ids.ts'
@@ -47,7 +48,7 @@ export class Sessions {
   readonly #cursors: Cursors
   readonly #exists: (accountId: string) => boolean
   #settings: SessionSettings
-  readonly #known = new Map<string, Known>()
+  readonly #known = lruMap<Known>(10_000)
   readonly #used = new Map<string, number>()
   readonly #ended = new Set<(id: string) => void>()
 
@@ -201,7 +202,6 @@ export class Sessions {
     const row = await this.#database.get<SessionRow>(sql`SELECT * FROM sessions WHERE hash = ${hash}`)
     if (!row) return undefined
     const known = this.#knownOf(row)
-    if (this.#known.size >= 10_000) this.#known.clear()
     this.#known.set(hash, known)
     return known
   }

@@ -64,7 +64,8 @@ async function* deflated(content: Packable['content'], entry: Kept): AsyncGenera
   if (content instanceof Uint8Array && content.length <= small) {
     entry.crc = crc32(content)
     entry.size = content.length
-    yield deflateRawSync(content)
+    // no more memory than it may need: else each file of a few octets takes 16 KiB until it is collected
+    yield deflateRawSync(content, { chunkSize: Math.max(64, content.length) })
   } else yield* through(measured(content, entry), createDeflateRaw())
 }
 

@@ -1,8 +1,8 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
-import send from 'koa-send'
-
-type Context = Parameters<typeof send>[0]
+import { dirname, extname, join } from 'node:path'
+import type { Answer } from '../response.ts'
 
 const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
@@ -51,17 +51,20 @@ const start = `SwaggerUIBundle({
 /** The paths of the readable reference. */
 export const docsPaths = ['/docs', '/docs/', '/docs/start.js', ...files.map((file) => `/docs/${file}`)]
 
-/** Serves one of `docsPaths`: the OpenAPI document made readable, all from this box. */
-export async function serveDocs(context: Context): Promise<void> {
-  context.set('Content-Security-Policy', policy)
-  const file = context.path.slice('/docs/'.length)
-  if (files.includes(file)) {
-    context.set('Cache-Control', 'public, max-age=3600')
-    await send(context, file, { root: folder, brotli: false, gzip: false })
-    return
-  }
-  context.set('Cache-Control', 'no-cache')
-  context.status = 200
-  context.type = file === 'start.js' ? 'text/javascript; charset=utf-8' : 'text/html; charset=utf-8'
-  context.body = file === 'start.js' ? start : html
+const types: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.png': 'image/png',
+}
+
+/** One of `docsPaths`: the OpenAPI document made readable, all from this box. */
+export async function docsPage(path: string): Promise<Answer> {
+  const name = path.slice('/docs/'.length)
+  const headers = { 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' }
+  const type = types[extname(name)] ?? 'text/html; charset=utf-8'
+  if (!files.includes(name)) return { status: 200, type, body: name === 'start.js' ? start : html, headers }
+  const file = join(folder, name)
+  const { size, mtime } = await stat(file)
+  const ofFile = { 'Cache-Control': 'public, max-age=3600', 'Content-Length': String(size), 'Last-Modified': mtime.toUTCString() }
+  return { status: 200, type, body: createReadStream(file), headers: { ...headers, ...ofFile } }
 }

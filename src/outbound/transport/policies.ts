@@ -1,6 +1,7 @@
 import { parsePolicy, resolvePolicy, validateMx } from 'mailauth/lib/mta-sts.js'
 import { type Clock, day, iso, minute } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { lruMap } from '../../core/memory.ts'
 import type { Outside } from '../../net/outside.ts'
 import { isAbsent, type Records } from '../../net/resolve.ts'
 import { type Database, sql } from '../../store/database.ts'
@@ -41,9 +42,9 @@ const maxLines = 1000
  */
 export class Policies {
   readonly #deps: Deps
-  readonly #known = new Map<string, { policy: Promise<Found>; until: number }>()
+  readonly #known = lruMap<{ policy: Promise<Found>; until: number }>(maxCached)
   /** Of the domains in `#known` whose policy could not be fetched, why. */
-  readonly #failures = new Map<string, TlsFailure>()
+  readonly #failures = lruMap<TlsFailure>(maxCached)
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -55,14 +56,8 @@ export class Policies {
     const known = this.#known.get(domain)
     if (known && known.until > now) return known.policy
     const policy = this.#lookUp(domain)
-    this.#known.delete(domain)
     this.#known.set(domain, { policy, until: now + cacheTime })
     policy.catch(() => this.#known.delete(domain))
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= maxCached) break
-      this.#known.delete(oldest)
-      this.#failures.delete(oldest)
-    }
     return policy
   }
 

@@ -1,4 +1,5 @@
 import { type Clock, day, hour, iso } from '../../core/clock.ts'
+import { lruMap } from '../../core/memory.ts'
 import type { Log } from '../../core/log.ts'
 import { type Database, sql } from '../../store/database.ts'
 
@@ -24,7 +25,7 @@ const waitTime = day
 export class TlsMemory {
   readonly #deps: Deps
   /** When the certificate of a server was last recorded, in milliseconds, so that not every connection writes. */
-  readonly #recordedAt = new Map<string, number>()
+  readonly #recordedAt = lruMap<number>(10_000)
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -42,7 +43,6 @@ export class TlsMemory {
       )
       await tx.run(sql`DELETE FROM tls_servers WHERE checked_at < ${iso(now - retention)}`)
     })
-    if (this.#recordedAt.size >= 10_000) this.#recordedAt.clear()
     this.#recordedAt.set(hostname, now)
   }
 

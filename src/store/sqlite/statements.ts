@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
-import { setNewest } from '../../core/memory.ts'
+import { lruMap } from '../../core/memory.ts'
 
 /** A prepared statement; `writes` is false only for a plain SELECT. */
 export interface Prepared {
@@ -11,7 +11,7 @@ export interface Prepared {
 /** The prepared statements of one connection, by text. Lists with many filters make a few hundred; user input is never part of the text. */
 export class Statements {
   readonly #database: DatabaseSync
-  readonly #kept = new Map<string, Prepared>()
+  readonly #kept = lruMap<Prepared>(500)
 
   constructor(database: DatabaseSync) {
     this.#database = database
@@ -23,7 +23,7 @@ export class Statements {
     // SQLite uses the value of a bare LIMIT parameter for planning and prepares the statement again for each value
     const statement = this.#database.prepare(text.replaceAll('LIMIT ?', 'LIMIT (0 + ?)'))
     prepared = { statement, writes: !/^\s*SELECT\b/i.test(text) }
-    setNewest(this.#kept, text, prepared, 500)
+    this.#kept.set(text, prepared)
     return prepared
   }
 }
