@@ -40,7 +40,7 @@ export async function fill(store: Store, messages: number, identities: number, t
     quota: store.quota,
     hosted: { receives: () => true },
     handlers: [],
-    operatorAccount: store.caller.account_id,
+    account: store.caller.account_id,
     settings: { hostname: boxDomain, domain: boxDomain, strict_temperror: false },
   })
   const like = await template()

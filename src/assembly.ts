@@ -124,10 +124,9 @@ export function assemble(basis: Deps): {
     hosted: domains,
     log: logOf('smtp'),
     submissionLog: logOf('submission'),
-    operatorAccount: account,
     urls,
   })
-  mail.addSystemAddressHandler(new ReportHandler({ clock, log: logOf('domains') }))
+  mail.addSystemAddressHandler(new ReportHandler({ reports: ours.reports, log: logOf('domains') }))
   const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({
     ...common,

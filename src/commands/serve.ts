@@ -72,9 +72,9 @@ function onSignals(app: App, log: Log): void {
   process.on('unhandledRejection', crash)
 }
 
-function say(text: string): Promise<void> {
+function say(words: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
+    process.stdout.write(words, (error) => (error ? reject(error) : resolve()))
   })
 }
 

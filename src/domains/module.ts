@@ -33,6 +33,7 @@ export class DomainsModule implements Module {
   readonly jobs: CronJob[]
   readonly sealed = [sealedKeys]
   readonly domains: Domains
+  readonly reports: DomainReports
   /** The status of every domain; `fresh` checks them first. */
   readonly domainStatus: (fresh: boolean) => Promise<DomainStatusReport[]>
   #settings: DomainSettings
@@ -62,10 +63,12 @@ export class DomainsModule implements Module {
       if (fresh) await verification.recheckAll()
       return statusOf(database, keys, this.#settings)
     }
-    this.routes = routes({ domains: this.domains, verification, reports: new DomainReports({ ...deps, domains: this.domains }) })
+    this.reports = new DomainReports({ ...deps, domains: this.domains })
+    this.routes = routes({ domains: this.domains, verification, reports: this.reports })
     this.jobs = [
       { name: 'check-domains', schedule: '*/10 * * * * *', run: () => verification.checkDue() },
       { name: 'forget-dkim-keys', schedule: '23 * * * *', run: () => keys.forgetRetired() },
+      { name: 'forget-reports', schedule: '43 4 * * *', run: (signal) => this.reports.forget(signal) },
     ]
     metrics.gauge(
       'pillarbox_domains',

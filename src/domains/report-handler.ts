@@ -1,14 +1,11 @@
-import { type Clock, iso } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { ParsedAddress } from '../mail/address.ts'
 import type { ExaminedMessage } from '../mail/types.ts'
 import type { SystemAddressHandler } from '../smtp/delivery-target.ts'
 import type { DmarcReport, Report, TlsReport } from '../message/reports/reported.ts'
-import { sql, type Transaction } from '../store/database.ts'
+import type { Transaction } from '../store/database.ts'
 import type { DomainReport } from './model.ts'
-
-/** The most reports stored for one domain. */
-const maxReports = 1000
+import type { DomainReports, NewReport } from './reports.ts'
 
 /** The local parts of report addresses: they have no mailbox, and their mail is not stored as e-mail. */
 const places: ReadonlySet<string> = new Set(['dmarc', 'tlsrpt'])
@@ -18,11 +15,11 @@ const places: ReadonlySet<string> = new Set(['dmarc', 'tlsrpt'])
  * cannot be parsed, is about another domain or has an unauthenticated sender is logged and dropped.
  */
 export class ReportHandler implements SystemAddressHandler {
-  readonly #clock: Clock
+  readonly #reports: DomainReports
   readonly #log: Log
 
-  constructor({ clock, log }: { clock: Clock; log: Log }) {
-    this.#clock = clock
+  constructor({ reports, log }: { reports: DomainReports; log: Log }) {
+    this.#reports = reports
     this.#log = log
   }
 
@@ -38,34 +35,12 @@ export class ReportHandler implements SystemAddressHandler {
       this.#log.info({ session: message.envelope.session, domain, flaw }, 'report on a domain discarded')
       return
     }
-    await this.#store(tx, domain, kept, verdict.verified_domain)
-  }
-
-  async #store(tx: Transaction, name: string, report: Kept, verified: string | null): Promise<void> {
-    const domain = await tx.get<{ id: string }>(sql`SELECT id FROM domains WHERE name = ${name} AND receives = 1`)
-    if (!domain) return
-    const { kind, reporter, report_id, begins_at, ends_at } = report
-    const data = JSON.stringify({ ...report.data, verified_domain: verified })
-    // an unauthenticated report does not block the authentic one
-    await tx.run(
-      sql`INSERT INTO domain_reports (domain_id, kind, reporter, report_id, begins_at, ends_at, verified, received_at, data) VALUES
-        (${domain.id}, ${kind}, ${reporter}, ${report_id}, ${begins_at}, ${ends_at}, ${verified === null ? 0 : 1}, ${iso(this.#clock.now())},
-        ${data}) ON CONFLICT DO UPDATE SET begins_at = excluded.begins_at, ends_at = excluded.ends_at, verified = excluded.verified,
-        received_at = excluded.received_at, data = excluded.data WHERE excluded.verified > domain_reports.verified`,
-    )
-    const row = await tx.get<{ count: number }>(sql`SELECT count(*) AS count FROM domain_reports WHERE domain_id = ${domain.id}`)
-    if (row!.count <= maxReports) return
-    await tx.run(
-      sql`DELETE FROM domain_reports WHERE seq IN (SELECT seq FROM domain_reports WHERE domain_id = ${domain.id}
-        ORDER BY verified, seq LIMIT ${row!.count - maxReports})`,
-    )
+    await this.#reports.store(tx, domain, kept, verdict.verified_domain)
   }
 }
 
-type Kept = Omit<DomainReport, 'received_at'>
-
 /** The part of a report that is about this domain. */
-function reportOn(domain: string, report: Report | null): Kept | undefined {
+function reportOn(domain: string, report: Report | null): NewReport | undefined {
   if (report?.kind === 'dmarc' && report.domain === domain) return { ...headOf(report), kind: 'dmarc', data: dmarcData(report) }
   if (report?.kind !== 'tls') return undefined
   const policies = report.policies.filter((policy) => policy.domain === domain)
@@ -78,7 +53,7 @@ function reportOn(domain: string, report: Report | null): Kept | undefined {
       }
 }
 
-function headOf({ reporter, report_id, begins_at, ends_at }: DmarcReport | TlsReport): Omit<Kept, 'kind' | 'data'> {
+function headOf({ reporter, report_id, begins_at, ends_at }: DmarcReport | TlsReport): Omit<NewReport, 'kind' | 'data'> {
   return { reporter, report_id, begins_at, ends_at }
 }
 

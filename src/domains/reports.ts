@@ -1,20 +1,36 @@
 import { type Cursors, page } from '../store/page.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
+import { sweep } from '../core/cron.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
-import { type Database, sql } from '../store/database.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
 import type { Domains } from './domains.ts'
 import type { DomainReport, ReportFilter } from './model.ts'
 
 type ReportRow = Omit<DomainReport, 'data'> & { seq: number; data: string }
+
+export type NewReport = Omit<DomainReport, 'received_at'>
+
+/** The most reports stored for one domain, and the octets of their data: strangers send them. */
+const maxReports = 1000
+const maxOctets = 8 * 1024 * 1024
+
+/** Milliseconds that a report is kept. */
+const maxAge = 365 * day
+
+/** Rows removed in one transaction. */
+const batch = 100
 
 /** DMARC and TLS reports on mail in the name of hosted domains. */
 export class DomainReports {
   readonly #database: Database
   readonly #cursors: Cursors
   readonly #domains: Domains
+  readonly #clock: Clock
 
-  constructor(parts: { database: Database; cursors: Cursors; domains: Domains }) {
+  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; domains: Domains }) {
     this.#database = parts.database
+    this.#clock = parts.clock
     this.#cursors = parts.cursors
     this.#domains = parts.domains
   }
@@ -37,5 +53,49 @@ export class DomainReports {
         data: JSON.parse(data) as DomainReport['data'],
       }),
     })
+  }
+
+  /** Stores a report on a hosted domain; `verified` is the domain that sent it, by a DMARC pass. */
+  async store(tx: Transaction, name: string, report: NewReport, verified: string | null): Promise<void> {
+    const domain = await tx.get<{ id: string }>(sql`SELECT id FROM domains WHERE name = ${name} AND receives = 1`)
+    if (!domain) return
+    const { kind, reporter, report_id, begins_at, ends_at } = report
+    const data = JSON.stringify({ ...report.data, verified_domain: verified })
+    // an unauthenticated report does not block the authentic one
+    await tx.run(
+      sql`INSERT INTO domain_reports (domain_id, kind, reporter, report_id, begins_at, ends_at, verified, received_at, data) VALUES
+        (${domain.id}, ${kind}, ${reporter}, ${report_id}, ${begins_at}, ${ends_at}, ${verified === null ? 0 : 1}, ${iso(this.#clock.now())},
+        ${data}) ON CONFLICT DO UPDATE SET begins_at = excluded.begins_at, ends_at = excluded.ends_at, verified = excluded.verified,
+        received_at = excluded.received_at, data = excluded.data WHERE excluded.verified > domain_reports.verified`,
+    )
+    await this.#trim(tx, domain.id)
+  }
+
+  /** Removes the reports of every domain that are too old or too many. */
+  async forget(signal?: AbortSignal): Promise<void> {
+    let after = ''
+    const step = (): Promise<boolean> =>
+      this.#database.transaction(async (tx) => {
+        const next = await tx.get<{ id: string | null }>(
+          sql`SELECT min(domain_id) AS id FROM domain_reports WHERE domain_id > ${after}`,
+        )
+        if (!next?.id) return false
+        if ((await this.#trim(tx, next.id)) < batch) after = next.id
+        return true
+      })
+    await sweep(step, signal)
+  }
+
+  /** Removes reports beyond the limits, the oldest first, and unverified ones before all others. Returns how many it removed: at most a batch. */
+  async #trim(tx: Transaction, domainId: string): Promise<number> {
+    const { changes } = await tx.run(
+      sql`DELETE FROM domain_reports WHERE seq IN (
+        SELECT seq FROM (
+          SELECT seq, received_at, row_number() OVER kept AS place, sum(octet_length(data)) OVER kept AS octets FROM domain_reports
+          WHERE domain_id = ${domainId} WINDOW kept AS (ORDER BY verified DESC, seq DESC ROWS UNBOUNDED PRECEDING)
+        ) WHERE place > ${maxReports} OR octets > ${maxOctets} OR received_at < ${iso(this.#clock.now() - maxAge)}
+        ORDER BY place DESC LIMIT ${batch})`,
+    )
+    return changes
   }
 }

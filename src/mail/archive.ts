@@ -1,8 +1,9 @@
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import { readBlob } from '../store/blobs.ts'
-import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
+import { sql, type Sql, type Transaction } from '../store/database.ts'
 import { type EmailStore, receivedEmail } from './email-store.ts'
 import { deliveriesOf } from './deliveries.ts'
 import { type EmailDetail, type StoredEmail, wholeEmail } from './email-rows.ts'
@@ -30,52 +31,42 @@ export interface Restorable {
 /** The result of an import: stored, already present, or above a quota. */
 export type RestoreResult = 'kept' | 'duplicate' | 'full'
 
+interface Deps extends Pick<Basis, 'database' | 'clock'> {
+  identities: Identities
+  examiner: Examiner
+  store: EmailStore
+  quota: Quota
+  hostname: string
+}
+
 /** Export and import of all messages of an identity. */
 export class MailArchive {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #identities: Identities
-  readonly #examiner: Examiner
-  readonly #store: EmailStore
-  readonly #quota: Quota
-  readonly #hostname: string
+  readonly #deps: Deps
 
-  constructor(deps: {
-    database: Database
-    clock: Clock
-    identities: Identities
-    examiner: Examiner
-    store: EmailStore
-    quota: Quota
-    hostname: string
-  }) {
-    this.#database = deps.database
-    this.#clock = deps.clock
-    this.#identities = deps.identities
-    this.#examiner = deps.examiner
-    this.#store = deps.store
-    this.#quota = deps.quota
-    this.#hostname = deps.hostname
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   async count(identityId: string): Promise<number> {
-    const row = await this.#database.get<{ n: number }>(sql`SELECT count(*) AS n FROM emails WHERE identity_id = ${identityId}`)
+    const row = await this.#deps.database.get<{ n: number }>(
+      sql`SELECT count(*) AS n FROM emails WHERE identity_id = ${identityId}`,
+    )
     return row!.n
   }
 
   /** The messages after a sequence number, in order of arrival, including spam and duplicates. */
   async after(seq: number, identityId: string, limit: number): Promise<{ row: StoredEmail; archived: ArchivedEmail }[]> {
-    const rows = await this.#database.all<StoredEmail>(
+    const rows = await this.#deps.database.all<StoredEmail>(
       sql`SELECT * FROM emails WHERE identity_id = ${identityId} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`,
     )
     const sent = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
-    const deliveries = await deliveriesOf(this.#database, sent)
+    const deliveries = await deliveriesOf(this.#deps.database, sent)
     return rows.map((row) => ({ row, archived: archivedOf(row, deliveries.get(row.id) ?? []) }))
   }
 
   /** The raw message as received, or as sent with date and signatures prepended. Undefined when retention has removed it. */
   async rawMessage({ raw_id, direction, trace }: StoredEmail): Promise<Buffer | undefined> {
-    const raw = await readBlob(this.#database, raw_id)
+    const raw = await readBlob(this.#deps.database, raw_id)
     return raw && direction === 'outbound' ? Buffer.concat([Buffer.from(trace), raw]) : raw
   }
 
@@ -83,8 +74,8 @@ export class MailArchive {
   async read(raw: Buffer, state: unknown, accountId: string): Promise<Restorable & { understood: boolean }> {
     const parsed = EmailState.safeParse(state ?? {})
     const envelope = envelopeOf(raw, '')
-    const examined = await this.#examiner.examine(raw, envelope, accountId)
-    const verdict = uncheckedVerdict(envelope, this.#hostname, 'imported', 'none')
+    const examined = await this.#deps.examiner.examine(raw, envelope, accountId)
+    const verdict = uncheckedVerdict(envelope, this.#deps.hostname, 'imported', 'none')
     return {
       raw,
       examined: { ...examined, verdict },
@@ -96,20 +87,20 @@ export class MailArchive {
 
   /** Stores it unless it is already present (same Message-ID and content). It is searchable and counted like others, but raises no event. */
   async insert(tx: Transaction, caller: Caller, identityId: string, message: Restorable): Promise<RestoreResult> {
-    const owner = await this.#identities.row(caller, identityId, tx)
+    const owner = await this.#deps.identities.row(caller, identityId, tx)
     const { raw, examined, state } = message
     const at = this.#timeOf(message)
     const same = await this.#findDuplicate(tx, owner, message, at)
     if (same.known) return 'duplicate'
     const extra = extraOf(raw, state)
-    const { limit, available } = await this.#quota.limitsOf(owner, tx)
+    const { limit, available } = await this.#deps.quota.limitsOf(owner, tx)
     if (raw.length + extra > Math.min(limit - owner.stored_bytes, available)) return 'full'
     const email = this.#emailOf(message, owner, iso(at))
-    await this.#store.insert(tx, {
+    await this.#deps.store.insert(tx, {
       owner,
       email,
       parsed: examined.parsed,
-      content: await this.#store.insertContent(tx, raw, examined),
+      content: await this.#deps.store.insertContent(tx, raw, examined),
       address: owner.email,
       participants: [email.from, ...email.to.split(', ')],
       mail_from: senderOf(message),
@@ -123,7 +114,7 @@ export class MailArchive {
 
   /** The time of arrival: from the archive, else from the header; never in the future. */
   #timeOf({ state, hints }: Restorable): number {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     const known = [state.received_at, hints.received, state.arrived_at, hints.written].find((time) => time !== undefined) ?? now
     const time = typeof known === 'string' ? Date.parse(known) : known
     return Math.min(Math.max(time, 0), now)
@@ -155,7 +146,7 @@ export class MailArchive {
       // without a state a message counts as read, as archived messages are not new
       read: state.read ?? hints.read ?? true,
       labels: [...new Set([...(state.labels ?? []), ...hints.labels])].slice(0, 100),
-      created_at: iso(this.#clock.now()),
+      created_at: iso(this.#deps.clock.now()),
     }
     if (state.direction !== 'outbound') return email
     const bcc = state.bcc ?? []

@@ -1,13 +1,13 @@
+import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Cursors, fitting, page } from '../store/page.ts'
+import { fitting, page } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Turns } from '../core/paced-work.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
-import { type Database, join, type Reader, sql, type Sql } from '../store/database.ts'
+import { join, type Reader, sql, type Sql } from '../store/database.ts'
 import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { type EmailFilter, selection } from './queries.ts'
@@ -35,11 +35,8 @@ interface TimelineEntry {
   octets: number
 }
 
-interface Deps {
-  database: Database
-  cursors: Cursors
+interface Deps extends Pick<Basis, 'database' | 'cursors' | 'events'> {
   identities: Identities
-  events: EventLog
   plan: Plan
   trash: Trash
   hostname: string
@@ -47,21 +44,13 @@ interface Deps {
 
 /** The e-mails of identities that are not deleted, for API callers. */
 export class Emails {
-  readonly #database: Database
-  readonly #cursors: Cursors
-  readonly #identities: Identities
-  readonly #trash: Trash
+  readonly #deps: Deps
   readonly #mailTrash: MailTrash
-  readonly #hostname: string
   #dispatcher: Dispatcher | undefined
 
   constructor(deps: Deps) {
-    this.#database = deps.database
-    this.#cursors = deps.cursors
-    this.#identities = deps.identities
-    this.#trash = deps.trash
+    this.#deps = deps
     this.#mailTrash = new MailTrash(deps)
-    this.#hostname = deps.hostname
   }
 
   /** Called before the first request. */
@@ -74,9 +63,9 @@ export class Emails {
     identityId: string,
     filter: EmailFilter,
   ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
-    await this.#identities.row(caller, identityId)
+    await this.#deps.identities.row(caller, identityId)
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
-    return page<StoredEmail, EmailRow>(this.#database, this.#cursors, filter, {
+    return page<StoredEmail, EmailRow>(this.#deps.database, this.#deps.cursors, filter, {
       name: `emails ${identityId} ${JSON.stringify(named)}`,
       columns: filter.trash ? sql`${rowColumns}, deleted_at` : rowColumns,
       account: caller.account_id,
@@ -87,9 +76,9 @@ export class Emails {
   }
 
   async get(caller: Caller, identityId: string, id: string): Promise<Email> {
-    await this.#identities.row(caller, identityId)
+    await this.#deps.identities.row(caller, identityId)
     const row = await this.#withBody(identityId, id)
-    const deliveries = row.direction === 'outbound' ? await deliveriesWithHistory(this.#database, id) : []
+    const deliveries = row.direction === 'outbound' ? await deliveriesWithHistory(this.#deps.database, id) : []
     return { ...wholeEmail(row), deliveries }
   }
 
@@ -112,7 +101,7 @@ export class Emails {
       after,
     } as const
     const heads = await readRows<Pick<TimelineEntry, 'seq' | 'octets'>>(
-      this.#database,
+      this.#deps.database,
       { ...list, account: account_id },
       limit + 1,
     )
@@ -135,26 +124,26 @@ export class Emails {
     const columns = sql`seq, created_at, ${wholeEmailSize} AS octets`
     const where = sql`identity_id = ${identityId}`
     const list = { columns, from: sql`emails`, where, filters: [inTimeline], order: 'seq', ascending: true, after } as const
-    return readRows<TimelineEntry>(this.#database, { ...list, account: account_id }, limit)
+    return readRows<TimelineEntry>(this.#deps.database, { ...list, account: account_id }, limit)
   }
 
   /** The whole messages with these sequence numbers. */
   async bySeq(seqs: readonly number[]): Promise<Map<number, Email>> {
     if (seqs.length === 0) return new Map()
-    const rows = await this.#database.all<StoredEmailWithBody>(sql`${selectWithBody} WHERE seq IN (${join([...seqs])})`)
+    const rows = await this.#deps.database.all<StoredEmailWithBody>(sql`${selectWithBody} WHERE seq IN (${join([...seqs])})`)
     const emails = await this.#whole(rows)
     return new Map(rows.map(({ seq }, index) => [seq, emails[index]!]))
   }
 
   /** True if the message still exists. */
   async exists(id: string): Promise<boolean> {
-    return (await this.#database.get(sql`SELECT 1 FROM emails WHERE id = ${id}`)) !== undefined
+    return (await this.#deps.database.get(sql`SELECT 1 FROM emails WHERE id = ${id}`)) !== undefined
   }
 
   async change(caller: Caller, identityId: string, id: string, change: EmailChange): Promise<Email> {
     const read = readFlagOf(change)
-    await this.#database.transaction(async (tx) => {
-      await this.#identities.row(caller, identityId, tx)
+    await this.#deps.database.transaction(async (tx) => {
+      await this.#deps.identities.row(caller, identityId, tx)
       const row = await find(tx, identityId, id)
       const after = read === undefined ? row.read : read ? 1 : 0
       const labels = withLabels(JSON.parse(row.labels) as string[], change.labels)
@@ -169,22 +158,22 @@ export class Emails {
 
   /** Moves the message to the trash, or deletes it permanently with `purge`, also from the trash: its row, its raw content, and its event data. */
   async remove(caller: Caller, identityId: string, id: string, purge: boolean): Promise<{ id: string; deleted: true }> {
-    return this.#database.transaction(async (tx) => {
-      const { account_id } = await this.#identities.row(caller, identityId, tx)
+    return this.#deps.database.transaction(async (tx) => {
+      const { account_id } = await this.#deps.identities.row(caller, identityId, tx)
       const row = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${id} AND identity_id = ${identityId}`)
       if (row) {
         if (row.direction === 'outbound') await this.#dispatcher?.withdraw(tx, id)
         await this.#mailTrash.put(tx, row, account_id)
       } else if (!purge || !(await this.#mailTrash.find(tx, identityId, id))) throw notFound('e-mail')
-      if (purge) await this.#trash.purge(tx, this.#mailTrash.kind, id)
+      if (purge) await this.#deps.trash.purge(tx, this.#mailTrash.kind, id)
       return { id, deleted: true }
     })
   }
 
   /** Restores a message from the trash. */
   async restore(caller: Caller, identityId: string, id: string): Promise<Email> {
-    await this.#database.transaction(async (tx) => {
-      const { email } = await this.#identities.row(caller, identityId, tx)
+    await this.#deps.database.transaction(async (tx) => {
+      const { email } = await this.#deps.identities.row(caller, identityId, tx)
       const row = await this.#mailTrash.find(tx, identityId, id)
       if (!row) throw notFound('e-mail in the trash')
       await this.#mailTrash.restore(tx, row, email)
@@ -194,28 +183,28 @@ export class Emails {
 
   /** The raw message with our trace header prepended (RFC 5321 4.4), and without forged fields that bear our name. */
   async raw(caller: Caller, identityId: string, id: string): Promise<Buffer> {
-    await this.#identities.row(caller, identityId)
-    const row = await find(this.#database, identityId, id)
-    return withTrace(await this.rawMessage(row), row.trace, this.#hostname)
+    await this.#deps.identities.row(caller, identityId)
+    const row = await find(this.#deps.database, identityId, id)
+    return withTrace(await this.rawMessage(row), row.trace, this.#deps.hostname)
   }
 
   /** The raw message exactly as received. Throws Fault not_found, code `raw_expired`, when it is no longer stored. */
   async rawMessage(row: Pick<StoredEmail, 'raw_id' | 'raw_expired_at'>): Promise<Buffer> {
     requireRaw(row)
-    const found = await readBlob(this.#database, row.raw_id)
+    const found = await readBlob(this.#deps.database, row.raw_id)
     if (!found) throw rawExpired()
     return found
   }
 
   /** The row of an e-mail that the caller may read. */
   async row(caller: Caller, identityId: string, id: string): Promise<StoredEmail> {
-    await this.#identities.row(caller, identityId)
-    return find(this.#database, identityId, id)
+    await this.#deps.identities.row(caller, identityId)
+    return find(this.#deps.database, identityId, id)
   }
 
   /** The row for a signed URL, while the e-mail and its identity exist. */
   async signedRow(id: string): Promise<StoredEmail & { account_id: string }> {
-    const row = await this.#database.get<StoredEmail & { account_id: string }>(
+    const row = await this.#deps.database.get<StoredEmail & { account_id: string }>(
       sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND identities.status <> 'deleted'`,
     )
     if (!row) throw notFound('e-mail')
@@ -224,7 +213,7 @@ export class Emails {
 
   async #whole(rows: StoredEmailWithBody[]): Promise<Email[]> {
     const outbound = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
-    const deliveries = await deliveriesOf(this.#database, outbound)
+    const deliveries = await deliveriesOf(this.#deps.database, outbound)
     const turns = new Turns()
     const emails: Email[] = []
     for (const row of rows) {
@@ -236,7 +225,7 @@ export class Emails {
   }
 
   async #withBody(identityId: string, id: string): Promise<StoredEmailWithBody> {
-    const row = await this.#database.get<StoredEmailWithBody>(
+    const row = await this.#deps.database.get<StoredEmailWithBody>(
       sql`${selectWithBody} WHERE emails.id = ${id} AND identity_id = ${identityId}`,
     )
     if (!row) throw notFound('e-mail')

@@ -1,10 +1,10 @@
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
 import { receivingRoles } from '../identities/role-names.ts'
 import { uncountedMessageBytes } from '../events/model.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import type { Space } from '../store/space.ts'
+import type { Transaction } from '../store/database.ts'
 import { isReply, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
 import { duplicateOf, type EmailStore, receivedEmail, type StoredContent } from './email-store.ts'
 import type { ExaminedMessage } from './types.ts'
@@ -31,50 +31,25 @@ export interface InboxSettings {
   strict_temperror: boolean
 }
 
-interface Deps {
-  database: Database
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'space' | 'account'> {
   store: EmailStore
-  clock: Clock
   identities: Identities
   examiner: Examiner
   screening: Screening
-  space: Space
   quota: Quota
   hosted: Hosted
   handlers: readonly SystemAddressHandler[]
-  /** The account that gets mail for `postmaster`. */
-  operatorAccount: string
   settings: InboxSettings
 }
 
 /** The delivery target for incoming mail: checks recipients, has messages examined, and stores them. */
 export class Inbox implements DeliveryTarget {
-  readonly #database: Database
-  readonly #emailStore: EmailStore
-  readonly #clock: Clock
-  readonly #identities: Identities
-  readonly #examiner: Examiner
-  readonly #screening: Screening
-  readonly #space: Space
-  readonly #quota: Quota
-  readonly #hosted: Hosted
-  readonly #handlers: readonly SystemAddressHandler[]
-  readonly #operatorAccount: string
+  readonly #deps: Deps
   #settings: InboxSettings
   #listener: VerdictListener | undefined
 
   constructor(deps: Deps) {
-    this.#database = deps.database
-    this.#emailStore = deps.store
-    this.#clock = deps.clock
-    this.#identities = deps.identities
-    this.#examiner = deps.examiner
-    this.#screening = deps.screening
-    this.#space = deps.space
-    this.#quota = deps.quota
-    this.#hosted = deps.hosted
-    this.#handlers = deps.handlers
-    this.#operatorAccount = deps.operatorAccount
+    this.#deps = deps
     this.#settings = deps.settings
   }
 
@@ -92,10 +67,10 @@ export class Inbox implements DeliveryTarget {
    * and for the operator's mailbox before it exists. `size` is the size declared in MAIL.
    */
   async checkRecipient(address: string, size = 0): Promise<string> {
-    if (this.#space.low()) throw storageFull()
+    if (this.#deps.space.low()) throw storageFull()
     const box = mailbox(address, this.#settings.domain)
     const { domain } = box
-    if (!this.#hosted.receives(domain)) throw new Refusal(550, '5.7.1', `This server does not accept mail for ${domain}`)
+    if (!this.#deps.hosted.receives(domain)) throw new Refusal(550, '5.7.1', `This server does not accept mail for ${domain}`)
     if (this.#handlerOf(box)) return ''
     const { operator, owner } = await this.#findOwner(box)
     const exists = owner && owner.status !== 'deleted'
@@ -103,7 +78,7 @@ export class Inbox implements DeliveryTarget {
     if (operator && !exists) return ''
     if (!exists) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox does not accept mail at present')
-    await this.#quota.require(owner, Math.max(size, 1))
+    await this.#deps.quota.require(owner, Math.max(size, 1))
     return owner.account_id
   }
 
@@ -114,12 +89,12 @@ export class Inbox implements DeliveryTarget {
     note: (found: Partial<MessageFindings>) => void,
     account: string,
   ): Promise<string> {
-    const examining = this.#examiner.examine(raw, envelope, account).then((examination) => {
+    const examining = this.#deps.examiner.examine(raw, envelope, account).then((examination) => {
       // also for messages that another filter refuses (RFC 9990 3.1)
       if (!this.#isForHandlers(envelope)) this.#listener?.(envelope, examination.verdict)
       return examination
     })
-    const [examined, isSpam] = await Promise.all([examining, this.#screening.isSpam(envelope, raw)])
+    const [examined, isSpam] = await Promise.all([examining, this.#deps.screening.isSpam(envelope, raw)])
     const { verdict, parsed } = examined
     const { action, reply, authentication } = verdict
     const spam = isSpam || action === 'spam'
@@ -143,14 +118,14 @@ export class Inbox implements DeliveryTarget {
   async deliverInternal(envelope: Envelope, raw: Buffer): Promise<string[]> {
     const accounts: string[] = []
     for (const recipient of envelope.recipients) accounts.push(await this.checkRecipient(recipient, raw.length))
-    const examined = await this.#examiner.examine(raw, envelope, accounts[0])
+    const examined = await this.#deps.examiner.examine(raw, envelope, accounts[0])
     const verdict = internalVerdict(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
     return this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
   }
 
   /** Stores the message; when space was lacking, purges the trash and tries again. Returns the ids of the e-mails. */
   async #storeAll(message: ExaminedMessage): Promise<string[]> {
-    const store = (): Promise<string[]> => this.#database.transaction((tx) => this.#store(tx, message))
+    const store = (): Promise<string[]> => this.#deps.database.transaction((tx) => this.#store(tx, message))
     try {
       return await store()
     } catch (error) {
@@ -162,16 +137,16 @@ export class Inbox implements DeliveryTarget {
 
   async #freeSpace(recipient: string, bytes: number): Promise<void> {
     const { owner } = await this.#findOwner(mailbox(recipient, this.#settings.domain))
-    if (owner) await this.#quota.freeSpace(owner, bytes)
+    if (owner) await this.#deps.quota.freeSpace(owner, bytes)
   }
 
   /** The owner of a local mailbox, deleted or not. */
   async #findOwner({ local, domain }: ParsedAddress): Promise<{ operator: boolean; owner: IdentityRow | undefined }> {
     const ours = `postmaster@${this.#settings.domain}`
-    if (operatorMailboxes.has(local)) return { operator: true, owner: await this.#identities.ownerOf(ours) }
-    const owner = await this.#identities.ownerOf(`${local}@${domain}`)
+    if (operatorMailboxes.has(local)) return { operator: true, owner: await this.#deps.identities.ownerOf(ours) }
+    const owner = await this.#deps.identities.ownerOf(`${local}@${domain}`)
     return this.#isOperators({ local, domain }, owner)
-      ? { operator: true, owner: await this.#identities.ownerOf(ours) }
+      ? { operator: true, owner: await this.#deps.identities.ownerOf(ours) }
       : { operator: false, owner }
   }
 
@@ -196,12 +171,12 @@ export class Inbox implements DeliveryTarget {
     if (owners.length === 0 && handled) return []
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     requireQuota(owners, raw.length)
-    const content = await this.#emailStore.insertContent(tx, raw, examined)
+    const content = await this.#deps.store.insertContent(tx, raw, examined)
     const ids: string[] = []
     for (const { owner, recipient } of owners) {
       ids.push(await this.#deliver(tx, { ...message, owner, recipient }, content))
     }
-    if (examined.parsed.report) for (const handler of this.#handlers) await handler.receiveReport?.(tx, message)
+    if (examined.parsed.report) for (const handler of this.#deps.handlers) await handler.receiveReport?.(tx, message)
     return ids
   }
 
@@ -211,7 +186,7 @@ export class Inbox implements DeliveryTarget {
     content: StoredContent,
   ): Promise<string> {
     const { examined, owner, envelope } = copy
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     const to = copy.recipient.includes('@') ? copy.recipient : `${copy.recipient}@${this.#settings.domain}`
     const { tag } = mailbox(to, this.#settings.domain)
     const original = await duplicateOf(tx, { ...copy, ...content, recipient: to }, now)
@@ -224,7 +199,7 @@ export class Inbox implements DeliveryTarget {
       recipient: to,
       authentication_results: examined.verdict.authentication_results,
     })
-    const email = await this.#emailStore.insert(tx, {
+    const email = await this.#deps.store.insert(tx, {
       owner,
       email: received,
       parsed: examined.parsed,
@@ -238,7 +213,7 @@ export class Inbox implements DeliveryTarget {
     // a duplicate, sent again as our 250 was lost (RFC 1047), raises no event
     if (original) return email.id
     const { account_id } = owner
-    await this.#emailStore.appendEvent(
+    await this.#deps.store.appendEvent(
       tx,
       emailReceived,
       {
@@ -257,22 +232,22 @@ export class Inbox implements DeliveryTarget {
   /** True if all recipients are system addresses: reports on reports would never end. */
   #isForHandlers({ recipients }: Envelope): boolean {
     const boxes = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
-    return boxes.every((box) => this.#handlers.some((handler) => handler.classify(box) !== 'unknown'))
+    return boxes.every((box) => this.#deps.handlers.some((handler) => handler.classify(box) !== 'unknown'))
   }
 
   #handlerOf(box: ParsedAddress): SystemAddressHandler | undefined {
-    const handler = this.#handlers.find((one) => one.classify(box) !== 'unknown')
+    const handler = this.#deps.handlers.find((one) => one.classify(box) !== 'unknown')
     if (handler?.classify(box) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
     return handler
   }
 
   async #recipientOf(tx: Transaction, recipient: string): Promise<Omit<Recipient, 'recipient'> | undefined> {
     const { local, domain } = mailbox(recipient, this.#settings.domain)
-    const named = operatorMailboxes.has(local) ? undefined : await this.#identities.ownerOf(`${local}@${domain}`, tx)
+    const named = operatorMailboxes.has(local) ? undefined : await this.#deps.identities.ownerOf(`${local}@${domain}`, tx)
     const operator = operatorMailboxes.has(local) || this.#isOperators({ local, domain }, named)
-    const owner = operator ? await this.#identities.operator(tx, this.#operatorAccount) : named
+    const owner = operator ? await this.#deps.identities.operator(tx, this.#deps.account) : named
     if (!owner || owner.status === 'deleted') return undefined
-    return { owner, ...(await this.#quota.limitsOf(owner, tx)) }
+    return { owner, ...(await this.#deps.quota.limitsOf(owner, tx)) }
   }
 }
 

@@ -1,21 +1,16 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Certificates } from '../certificates/certificates.ts'
 import type { Config } from '../config.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Cursors } from '../store/page.ts'
 import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import { DnsTally } from '../net/dns-tally.ts'
 import type { BoundEndpoint } from '../net/listen.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Module } from '../module.ts'
+import type { Module, ModuleBasis } from '../module.ts'
 import type { Trash } from '../ops/retention/trash.ts'
-import type { Database } from '../store/database.ts'
-import type { Space } from '../store/space.ts'
 import { MailArchive } from './archive.ts'
 import { AttachmentReader } from './workers/attachment-reader.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
@@ -40,23 +35,14 @@ import { Search } from './search.ts'
 import { HtmlView } from './html-view.ts'
 import { Threads } from './threads.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends ModuleBasis {
   identities: Identities
-  space: Space
   plan: Plan
   trash: Trash
   quota: Quota
   hosted: Hosted
   certificates: Certificates
-  config: Config
-  log: Log
   submissionLog: Log
-  metrics: Metrics
-  operatorAccount: string
   urls: SignedUrls
   testing?: { examiner?: ExaminerOptions | undefined } | undefined
 }

@@ -12,10 +12,12 @@ export interface XmlHandler {
 
 const maxDepth = 12
 const maxElements = 400_000
+const longestName = 64
 
 /**
  * Parses XML. Only the five predefined entities and character references are expanded; documents cannot declare entities, and nothing is fetched.
- * Throws an Error when elements nest deeper than 12, or when there are more than 400,000.
+ * Throws an Error when elements nest deeper than 12, when there are more than 400,000, or when a name with its prefix is longer than 64
+ * characters.
  */
 export function readXml(xml: string, handler: XmlHandler): void {
   let depth = 0
@@ -24,6 +26,7 @@ export function readXml(xml: string, handler: XmlHandler): void {
     {
       onopentagname(name) {
         if (++depth > maxDepth || ++elements > maxElements) throw new Error('The XML has too many elements.')
+        if (name.length > longestName) throw new Error(`The XML has a name of more than ${longestName} characters.`)
         handler.open(localName(name))
       },
       ontext: (text) => handler.text(text),

@@ -1,6 +1,7 @@
-import { type Clock, iso } from '../core/clock.ts'
-import { type Log, loggable } from '../core/log.ts'
-import type { Counter, Metrics } from '../core/metrics.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
+import { loggable } from '../core/log.ts'
+import type { Counter } from '../core/metrics.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { ParsedAddress } from '../mail/address.ts'
 import type { ExaminedMessage } from '../mail/types.ts'
@@ -15,14 +16,11 @@ import { sameMailbox } from './compose/recipients.ts'
 import { isReturnPath, type ReturnPaths } from './return-path.ts'
 import type { Suppressions } from './suppressions.ts'
 
-interface Deps {
+interface Deps extends Pick<Basis, 'clock' | 'log' | 'metrics'> {
   queue: Queue
   outgoing: OutgoingEmails
   suppressions: Suppressions
   returnPaths: ReturnPaths
-  clock: Clock
-  log: Log
-  metrics: Metrics
 }
 
 /** The result of a message that came to a return path, or of a report. */

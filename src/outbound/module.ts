@@ -1,18 +1,13 @@
 import type { Keys } from '../accounts/keys.ts'
 import type { Plan } from '../accounts/plan.ts'
 import type { Config } from '../config.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Cursors } from '../store/page.ts'
 import type { CronJob } from '../core/cron.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideSettings } from '../net/outside.ts'
 import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { Domains } from '../domains/domains.ts'
-import type { EventLog } from '../events/log.ts'
 import type { EventHeader, EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import { identityDeleted } from '../identities/model.ts'
@@ -20,9 +15,8 @@ import type { Identities } from '../identities/identities.ts'
 import { emailReceived } from '../mail/model.ts'
 import type { MailModule } from '../mail/module.ts'
 import type { Quota } from '../mail/quota.ts'
-import type { Module } from '../module.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import type { Space } from '../store/space.ts'
+import type { Module, ModuleBasis } from '../module.ts'
+import type { Transaction } from '../store/database.ts'
 import { Bounces } from './bounces.ts'
 import {
   emailBounced,
@@ -54,22 +48,14 @@ import type { SubmissionSettings } from './submission-auth.ts'
 import { Suppressions } from './suppressions.ts'
 import type { TlsListener } from './transport/tls-result.ts'
 
-interface Deps {
-  database: Database
-  events: EventLog
-  clock: Clock
-  cursors: Cursors
+interface Deps extends ModuleBasis {
   keys: Keys
   identities: Identities
   domains: Domains
   queue: Queue
-  space: Space
   plan: Plan
   quota: Quota
   mail: MailModule
-  config: Config
-  log: Log
-  metrics: Metrics
   fetches: WorkLimiter
   returnKey: Buffer
   testing?: TransportTest | undefined

@@ -1,5 +1,5 @@
+import type { Basis } from '../basis.ts'
 import { day, hour, minute } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
 import { Fault } from '../core/fault.ts'
 import { type Courier, Deferred, Refused } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -8,7 +8,7 @@ import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { EmailDetail, StoredEmail } from '../mail/email-rows.ts'
 import type { OutgoingEmails } from '../mail/outgoing.ts'
 import { emailReceived } from '../mail/model.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import type { SendService } from './compose/send-service.ts'
 import type { Outbox } from './compose/outbox.ts'
 import { forwardSubject } from './compose/quoting.ts'
@@ -18,14 +18,12 @@ interface Load {
   email_id: string
 }
 
-interface Deps {
-  database: Database
+interface Deps extends Pick<Basis, 'database' | 'log'> {
   queue: Queue
   identities: Identities
   outgoing: OutgoingEmails
   sendService: SendService
   outbox: Outbox
-  log: Log
   /** The domain of the box, whose postmaster is the operator. */
   domain: string
   /** `mail.postmaster` */

@@ -1,5 +1,5 @@
+import type { Basis } from '../basis.ts'
 import type { Keys } from '../accounts/keys.ts'
-import type { Clock } from '../core/clock.ts'
 import { Fault, invalid, storageFull } from '../core/fault.ts'
 import { type Caller, may } from '../core/scopes.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -7,24 +7,19 @@ import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { MessageFindings, DeliveryTarget } from '../smtp/delivery-target.ts'
 import type { Envelope } from '../mail/model.ts'
 import type { MailModule } from '../mail/module.ts'
-import type { Database } from '../store/database.ts'
-import type { Space } from '../store/space.ts'
 import type { Outbox } from './compose/outbox.ts'
 import { domainOf, recipientAddress } from './compose/recipients.ts'
 import { mailboxOf, maySendFrom } from './compose/sender.ts'
 import type { Suppressions } from './suppressions.ts'
 
 /** The dependencies of submission. */
-export interface SubmissionDeps {
-  database: Database
-  space: Space
+export interface SubmissionDeps extends Pick<Basis, 'database' | 'space' | 'clock'> {
   keys: Keys
   identities: Identities
   suppressions: Suppressions
   domains: Domains
   outbox: Outbox
   authorOf: MailModule['authorOf']
-  clock: Clock
   settings: () => SubmissionSettings
 }
 

@@ -13,7 +13,7 @@ export interface ClaimedDelivery {
   lane: string
   /** Its account; '' for the box itself. */
   account_id: string
-  load: string
+  load: unknown
   /** Attempts so far, this one included. */
   attempt: number
   /** The place in the schedule, this one included. */

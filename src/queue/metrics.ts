@@ -1,14 +1,12 @@
 import { performance } from 'node:perf_hooks'
+import type { Basis } from '../basis.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Counter, Histogram, Metrics } from '../core/metrics.ts'
-import { type Database, sql } from '../store/database.ts'
+import type { Counter, Histogram } from '../core/metrics.ts'
+import { sql } from '../store/database.ts'
 import { type ClaimedDelivery, maxAttempts } from './in-flight.ts'
 import type { Result } from './queue-store.ts'
 
-interface Deps {
-  metrics: Metrics
-  database: Database
-  clock: Clock
+interface Deps extends Pick<Basis, 'metrics' | 'database' | 'clock'> {
   /** The kinds that have a courier. */
   kinds: () => Iterable<string>
   /** Running attempts of one kind. */

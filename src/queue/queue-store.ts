@@ -308,12 +308,22 @@ export class QueueStore {
     limit: number,
   ): Promise<ClaimedDelivery[]> {
     if (limit <= 0) return []
-    const rows = await tx.all<Pick<ClaimedDelivery, 'seq' | 'id' | 'load' | 'tries' | 'created_at'> & { attempts: number }>(
+    const rows = await tx.all<Pick<ClaimedDelivery, 'seq' | 'id' | 'tries' | 'created_at'> & { load: string; attempts: number }>(
       sql`SELECT seq, id, load, attempts, tries, created_at FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane}
         AND account_id = ${account_id} AND state = 'waiting' AND due_at <= ${now} ORDER BY due_at, seq LIMIT ${limit}`,
     )
-    return rows.map(({ attempts, tries, ...row }) => {
-      return { ...row, kind, lane, account_id, attempt: attempts + 1, tries: tries + 1, attempt_seq: 0, health }
+    return rows.map(({ attempts, tries, load, ...row }) => {
+      return {
+        ...row,
+        load: JSON.parse(load) as unknown,
+        kind,
+        lane,
+        account_id,
+        attempt: attempts + 1,
+        tries: tries + 1,
+        attempt_seq: 0,
+        health,
+      }
     })
   }
 

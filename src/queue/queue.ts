@@ -1,11 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Clock, day, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { day, iso } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
 import { newId } from '../core/ids.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Transaction } from '../store/database.ts'
 import { type RetryHint, retryDelay } from './backoff.ts'
 import { type AttemptReport, type Courier, Deferred, type AttemptNotes, Refused } from './courier.ts'
 import { ResultWriter } from './result-writer.ts'
@@ -13,11 +12,7 @@ import { QueueMetrics } from './metrics.ts'
 import { type ClaimedDelivery, InFlight } from './in-flight.ts'
 import { type FinishedAttempt, QueueStore, type Result, type NewDelivery } from './queue-store.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
   /** 0 to 1, for jitter. */
   random?: () => number
   /** How long running attempts have to end by themselves when the box stops, in milliseconds; 3 s by default. */
@@ -234,7 +229,7 @@ export class Queue {
 
   async #claim(tx: Transaction): Promise<ClaimedDelivery[]> {
     const claims = await this.#store.claim(tx, this.#now(), this.#inFlight)
-    for (const { kind, load, attempt } of claims) await this.#couriers.get(kind)?.begin?.(tx, JSON.parse(load), attempt)
+    for (const { kind, load, attempt } of claims) await this.#couriers.get(kind)?.begin?.(tx, load, attempt)
     return claims
   }
 
@@ -258,7 +253,7 @@ export class Queue {
     const slow = (): boolean => clock.now() - begun > (courier?.slowAfter ?? defaultSlowAfter)
     try {
       if (!courier) throw new Error(`No courier for ${claim.kind}.`)
-      const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal, notes)
+      const answer = await courier.deliver(claim.load, claim.attempt, signal, notes)
       return { outcome: 'done', answer, slow: slow() }
     } catch (error) {
       const failure = error instanceof Refused || error instanceof Deferred ? error.answer : undefined
@@ -278,9 +273,7 @@ export class Queue {
   #logResult({ claim, result }: FinishedAttempt): void {
     const { id, kind, load, attempt } = claim
     const { outcome, answer, next, ms, notes } = result
-    this.#couriers
-      .get(kind)
-      ?.finished?.({ id, load: JSON.parse(load), attempt, outcome, answer, next, ms: Math.round(ms), notes })
+    this.#couriers.get(kind)?.finished?.({ id, load, attempt, outcome, answer, next, ms: Math.round(ms), notes })
   }
 
   #writeResults(ends: readonly FinishedAttempt[]): Promise<void> {
@@ -289,7 +282,7 @@ export class Queue {
       for (const { claim, result } of ends) {
         const { outcome, answer } = result
         if (outcome !== 'interrupted')
-          await this.#couriers.get(claim.kind)?.settle?.(tx, JSON.parse(claim.load), outcome, answer, result.next)
+          await this.#couriers.get(claim.kind)?.settle?.(tx, claim.load, outcome, answer, result.next)
       }
     })
   }

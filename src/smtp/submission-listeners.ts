@@ -1,5 +1,4 @@
-import type { Clock } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
+import type { Basis } from '../basis.ts'
 import type { BoundEndpoint, Endpoint } from '../net/listen.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { ListenerMetrics } from './counters.ts'
@@ -13,9 +12,7 @@ export interface SubmissionListenerSettings extends ReceiverSettings, LoginLimit
   listen_tls: Endpoint[]
 }
 
-interface Deps {
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'clock' | 'log'> {
   budget: MemoryBudget
   metrics: ListenerMetrics
 }

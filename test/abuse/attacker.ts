@@ -142,12 +142,12 @@ export class Attacker {
   }
 
   /** Hands over one message to the attacker's own address, and notes the last reply. */
-  async mail(octets: Buffer, from?: string): Promise<void> {
+  async mail(octets: Buffer, from?: string, to = this.target.identity.email): Promise<void> {
     const dialogue = await this.smtp(from).catch(() => undefined)
     if (!dialogue) return this.note('closed')
     await dialogue.reply()
     await dialogue.say('EHLO attacker.test')
-    this.noteReply(await dialogue.deliver(octets, [this.target.identity.email]))
+    this.noteReply(await dialogue.deliver(octets, [to]))
     dialogue.destroy()
   }
 

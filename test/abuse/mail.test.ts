@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { address, mailWith } from './attacker.ts'
 import { type Attack, underAttack } from './harness.ts'
 
@@ -114,6 +116,34 @@ const messages: [name: string, octets: () => Buffer][] = [
     },
   ],
   [
+    'a DMARC report of 400,000 elements below names of 500,000 letters',
+    () => aggregate(`<feedback>${`<${'a'.repeat(500_000)}>`.repeat(8)}${'<a/>'.repeat(399_000)}`),
+  ],
+  [
+    'a DMARC report of 99 texts below a name of 9 MB',
+    () => {
+      const texts = Array.from({ length: 99 }, (_, number) => `<a${number}>x</a${number}>`).join('')
+      return aggregate(`<feedback><${'a'.repeat(9_000_000)}>${texts}`)
+    },
+  ],
+  ['a DMARC report of 10 MB of rows', () => aggregate(reportOf(45_000, 'x'))],
+  [
+    'a TLS report of 10,000 failures of a kilobyte',
+    () => {
+      const failure = {
+        'result-type': 'x'.repeat(255),
+        'receiving-mx-hostname': 'x'.repeat(255),
+        'failure-reason-code': 'x'.repeat(255),
+      }
+      const details = {
+        policy: { 'policy-domain': 'pillarbox.test' },
+        'failure-details': Array.from({ length: 100 }, () => failure),
+      }
+      const policies = Array.from({ length: 100 }, () => details)
+      return aggregate(JSON.stringify({ 'organization-name': 'x', 'report-id': 'x', policies }))
+    },
+  ],
+  [
     'thirteen parts with 240 KB of lines without a colon',
     () => mailWith(multipart, `--b\r\nX: y\r\nZ\r\n${' \r\n'.repeat(80_000)} z\r\n\r\nx\r\n`.repeat(13)),
   ],
@@ -131,7 +161,31 @@ const attacks: Attack[] = messages.map(([name, octets]) => ({
   answers: ['250', '451', '452', '550', '552', '554'],
 }))
 
+attacks.push({
+  name: 'DMARC reports of 500 rows, each with an id of its own',
+  scopes: [],
+  lasts: 3000,
+  run: (attacker) =>
+    attacker.repeat(4, (number) =>
+      attacker.mail(aggregate(reportOf(500, 'x'.repeat(255))), address(number % 4), 'dmarc@pillarbox.test'),
+    ),
+  answers: ['250', '451', '452'],
+})
+
 underAttack(attacks)
+
+/** A DMARC report on the box's domain: rows with this text in every field. */
+function reportOf(rows: number, text: string): string {
+  const row = `<record><row><source_ip>192.0.2.1</source_ip><count>1</count><policy_evaluated><disposition>${text}</disposition><dkim>${text}</dkim><spf>${text}</spf></policy_evaluated></row><identifiers><header_from>${text}</header_from></identifiers></record>`
+  const id = randomUUID()
+  return `<feedback><report_metadata><org_name>x</org_name><report_id>${id}</report_id></report_metadata><policy_published><domain>pillarbox.test</domain></policy_published>${row.repeat(rows)}</feedback>`
+}
+
+/** A message with an aggregate report, compressed. */
+function aggregate(text: string): Buffer {
+  const head = 'Subject: Report Domain: pillarbox.test\r\nContent-Type: application/gzip\r\nContent-Transfer-Encoding: base64'
+  return mailWith(head, gzipSync(text, { level: 9 }).toString('base64').replaceAll(/.{76}/g, '$&\r\n'))
+}
 
 /** Text in lines that may be sent, whatever is in it. */
 function encoded(text: string): string {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Appliance, deliver, message, openAppliance } from '../support/appliance.ts'
 import { rows } from '../support/sent.ts'
@@ -95,23 +96,36 @@ test('what is of another domain, forged, broken or no report is taken and let go
   expect(rows(box, 'SELECT id FROM emails')).toEqual([])
 })
 
-test('of very many the oldest go, those first that nobody vouched for', async () => {
+/** Fills the table of a stopped box. */
+async function fill(reports: { id: string; verified: number; received_at: string; octets: number }[]): Promise<void> {
   const [domain] = rows<{ id: string }>(box, "SELECT id FROM domains WHERE name = 'pillarbox.test'")
   await box.app.stop()
   const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
   database.exec('DELETE FROM domain_reports')
   const insert = database.prepare(
-    "INSERT INTO domain_reports (domain_id, kind, reporter, report_id, verified, received_at, data) VALUES (?, 'dmarc', 'r', ?, ?, '', '{}')",
+    "INSERT INTO domain_reports (domain_id, kind, reporter, report_id, verified, received_at, data) VALUES (?, 'dmarc', 'r', ?, ?, ?, ?)",
   )
-  for (let index = 0; index < 1000; index++) insert.run(domain!.id, String(index), index === 5 ? 0 : 1)
+  for (const { id, verified, received_at, octets } of reports)
+    insert.run(domain!.id, id, verified, received_at, JSON.stringify({ x: 'x'.repeat(octets - 8) }))
   database.close()
   await box.restart()
+}
+
+const ids = (): string[] => kept().map(({ report_id }) => report_id)
+const today = new Date().toISOString()
+const longAgo = new Date(Date.now() - 366 * 86_400_000).toISOString()
+
+test('of very many the oldest go, those first that nobody vouched for', async () => {
+  await fill(
+    Array.from({ length: 1000 }, (_, index) => ({
+      id: String(index),
+      verified: index === 5 ? 0 : 1,
+      received_at: today,
+      octets: 100,
+    })),
+  )
   await send('dmarc@pillarbox.test', read('dmarc-zip'), 'noreply-dmarc@googol.test')
-  expect(
-    kept()
-      .map(({ report_id }) => report_id)
-      .slice(0, 7),
-  ).toEqual(['0', '1', '2', '3', '4', '6', '7'])
+  expect(ids().slice(0, 7)).toEqual(['0', '1', '2', '3', '4', '6', '7'])
   await send(
     'dmarc@pillarbox.test',
     read('dmarc-gzip-rfc9990').replace('dmarc@sofa.test', 'dmarc@googol.test'),
@@ -119,4 +133,50 @@ test('of very many the oldest go, those first that nobody vouched for', async ()
   )
   expect(kept()).toHaveLength(1000)
   expect(kept()[0]!.report_id).toBe('1')
+})
+
+test('the reports of a domain take eight mebibytes at most: the oldest go, those first that nobody vouched for', async () => {
+  const mebibyte = 1024 * 1024
+  await fill(
+    Array.from({ length: 8 }, (_, index) => ({
+      id: String(index),
+      verified: index === 6 ? 0 : 1,
+      received_at: today,
+      octets: mebibyte,
+    })),
+  )
+  await send('dmarc@pillarbox.test', read('dmarc-zip'), 'noreply-dmarc@googol.test')
+  expect(ids()).toEqual(['0', '1', '2', '3', '4', '5', '7', '1234567890123456789'])
+  await send('dmarc@pillarbox.test', read('dmarc-gzip-rfc9990').replace('dmarc@sofa.test', 'dmarc@no-dmarc.test'))
+  expect(ids()).toHaveLength(9)
+})
+
+test('what a stranger reports is kept in some kilobytes', async () => {
+  await fill([])
+  const long = 'x'.repeat(255)
+  const row = `<record><row><source_ip>2001:db8::1</source_ip><count>1</count><policy_evaluated><disposition>${long}</disposition><dkim>${long}</dkim><spf>${long}</spf></policy_evaluated></row><identifiers><header_from>${long}</header_from></identifiers></record>`
+  const xml = `<feedback><report_metadata><org_name>o</org_name><report_id>i</report_id></report_metadata><policy_published><domain>pillarbox.test</domain></policy_published>${row.repeat(500)}</feedback>`
+  const base64 = gzipSync(xml).toString('base64').replaceAll(/.{76}/g, '$&\r\n')
+  const head = {
+    Subject: 'Report Domain: pillarbox.test',
+    'Content-Type': 'application/gzip',
+    'Content-Transfer-Encoding': 'base64',
+  }
+  await send('dmarc@pillarbox.test', message(head, `${base64}\n`))
+  expect(kept()).toHaveLength(1)
+  expect(kept()[0]!.data.length).toBeLessThan(65 * 1024)
+})
+
+test('reports are removed a year after they came, those of a verified sender too', async () => {
+  await fill(
+    Array.from({ length: 250 }, (_, index) => ({
+      id: String(index),
+      verified: index % 2,
+      received_at: index < 240 ? longAgo : today,
+      octets: 100,
+    })),
+  )
+  const job = box.app.jobs.find(({ name }) => name === 'forget-reports')
+  await job!.run()
+  expect(ids()).toEqual(['240', '241', '242', '243', '244', '245', '246', '247', '248', '249'])
 })

@@ -54,14 +54,14 @@ test('the filters of a key, and of an account, are bounded together, and what is
   expect(await joined(first[0]!, large(1))).toBe('ok')
   expect(await joined(first[1]!, large(2))).toBe('ok')
   expect(await joined(first[2]!, large(3))).toMatch(
-    /^ChannelRateLimitReached: The filters of one key or session .* 1000 is the most/,
+    /^ChannelRateLimitReached: The filters of one key or session .* the limit is 1000/,
   )
   expect(await joined(first[2]!, large(2))).toBe('ok')
   const second = await Promise.all([opened(box, others[0]!.key), opened(box, others[0]!.key)])
   expect(await joined(second[0], large(4))).toBe('ok')
   expect(await joined(second[1], large(5))).toBe('ok')
   const third = await opened(box, others[1]!.key)
-  expect(await joined(third, large(6))).toMatch(/^ChannelRateLimitReached: The filters of one account .* 2000 is the most/)
+  expect(await joined(third, large(6))).toMatch(/^ChannelRateLimitReached: The filters of one account .* the limit is 2000/)
   expect(await joined(await opened(box, accountKey(box)), large(6))).toBe('ok')
   first[0]!.webSocket.close()
   await first[0]!.closed
@@ -80,7 +80,7 @@ test('the values that the filters of a key compare with are bounded together', a
       else refused = answer
     }
   }
-  expect([taken, refused]).toEqual([33, expect.stringMatching(/values to compare with.*10000 is the most/)])
+  expect([taken, refused]).toEqual([33, expect.stringMatching(/values to compare with.*the limit is 10000/)])
 })
 
 test('the sockets of an account are bounded together, and leave the rest to others', async () => {

@@ -1,11 +1,54 @@
-import { lineOf } from './field-groups.ts'
 import { readXml } from '../markup.ts'
 import type { DmarcReport, DmarcRow } from './reported.ts'
+import { addressIn, ByteBudget, domainIn, shortLine, wordIn } from './values.ts'
 
 const maxRows = 500
 
+/** Characters of an element's text that are read. */
+const maxText = 1000
+
 /** Fields of the policy that are kept, by their names in the report. */
-const policyFields = new Set(['p', 'sp', 'np', 'pct', 'adkim', 'aspf', 'fo', 'testing', 'discovery_method'])
+const policyFields = ['p', 'sp', 'np', 'pct', 'adkim', 'aspf', 'fo', 'testing', 'discovery_method']
+
+/** The elements whose text is read, by their paths: once in a report, or once in each row. */
+const headPaths = new Set([
+  '/feedback/report_metadata/org_name',
+  '/feedback/report_metadata/report_id',
+  '/feedback/report_metadata/date_range/begin',
+  '/feedback/report_metadata/date_range/end',
+  '/feedback/policy_published/domain',
+  ...policyFields.map((field) => `/feedback/policy_published/${field}`),
+])
+const rowPath = '/feedback/record'
+const rowPaths = new Set([
+  `${rowPath}/row/source_ip`,
+  `${rowPath}/row/count`,
+  `${rowPath}/row/policy_evaluated/disposition`,
+  `${rowPath}/row/policy_evaluated/dkim`,
+  `${rowPath}/row/policy_evaluated/spf`,
+  `${rowPath}/identifiers/header_from`,
+])
+
+/** An element that is read, or that has such elements in it: those by their names. */
+interface KnownElement {
+  path: string
+  within: Map<string, KnownElement>
+}
+
+const root: KnownElement = { path: '', within: new Map() }
+for (const path of [...headPaths, ...rowPaths]) {
+  let element = root
+  for (const name of path.split('/').slice(1)) {
+    const inner = element.within.get(name) ?? { path: `${element.path}/${name}`, within: new Map() }
+    element.within.set(name, inner)
+    element = inner
+  }
+}
+
+/** What was done with mail (RFC 9990 ActionDispositionType). */
+const dispositions = new Set(['none', 'pass', 'quarantine', 'reject'])
+/** Results of DMARC, and those of SPF and DKIM (RFC 8601 2.7), which some servers write in their place. */
+const results = new Set(['none', 'pass', 'fail', 'softfail', 'neutral', 'policy', 'temperror', 'permerror'])
 
 /** A DMARC aggregate report (RFC 9990 appendix A; RFC 7489 appendix C); null for other text, or without domain, sender or id. */
 export function dmarcReport(xml: string): DmarcReport | null {
@@ -20,51 +63,59 @@ export function dmarcReport(xml: string): DmarcReport | null {
 }
 
 class DmarcReportReader {
-  readonly #path: string[] = []
-  readonly #once = new Map<string, string>()
-  readonly #policy: Record<string, string> = {}
+  /** The open elements; undefined for those that are not read. */
+  readonly #open: (KnownElement | undefined)[] = []
+  readonly #head = new Map<string, string>()
+  readonly #row = new Map<string, string>()
   readonly #rows: DmarcRow[] = []
-  #row: Map<string, string> | undefined
+  readonly #budget = new ByteBudget()
   #text = ''
   #leftOut = 0
   #pass = 0
   #fail = 0
 
   open(name: string): void {
-    this.#path.push(name)
+    const around = this.#open.length === 0 ? root : this.#open.at(-1)
+    const element = around?.within.get(name)
+    this.#open.push(element)
     this.#text = ''
-    if (this.#path.join('/') === 'feedback/record') this.#row = new Map()
+    if (element?.path === rowPath) this.#row.clear()
   }
 
   text(text: string): void {
-    if (this.#text.length < 1000) this.#text += text
+    if (this.#open.at(-1) !== undefined) this.#text += text.slice(0, maxText - this.#text.length)
   }
 
   close(): void {
-    const path = this.#path.join('/')
-    const name = this.#path.pop() ?? ''
-    const value = lineOf(this.#text)?.slice(0, 255) ?? ''
+    const path = this.#open.pop()?.path
+    const text = this.#text
     this.#text = ''
-    if (path === 'feedback/record') this.#endRow()
-    else if (value === '') return
-    else if (this.#row) keepFirst(this.#row, path.slice('feedback/record/'.length), value)
-    else if (path.startsWith('feedback/policy_published/') && policyFields.has(name)) this.#policy[name] ??= value
-    else keepFirst(this.#once, path, value)
+    if (path === undefined) return
+    const values = headPaths.has(path) ? this.#head : rowPaths.has(path) ? this.#row : undefined
+    // the first one counts
+    const value = values?.has(path) === false ? shortLine(text) : null
+    if (value !== null) values?.set(path, value)
+    if (path === rowPath) this.#endRow()
   }
 
   report(): DmarcReport | null {
-    const domain = this.#once.get('feedback/policy_published/domain')?.toLowerCase()
-    const reporter = this.#once.get('feedback/report_metadata/org_name')
-    const report_id = this.#once.get('feedback/report_metadata/report_id')
-    if (!domain || !reporter || !report_id) return null
+    const of = (path: string): string | undefined => this.#head.get(`/feedback/${path}`)
+    const domain = domainIn(of('policy_published/domain'))
+    const reporter = of('report_metadata/org_name')
+    const report_id = of('report_metadata/report_id')
+    if (domain === null || reporter === undefined || report_id === undefined) return null
+    const policy = policyFields.flatMap((field) => {
+      const value = wordIn(of(`policy_published/${field}`))
+      return value === null ? [] : [[field, value]]
+    })
     return {
       kind: 'dmarc',
       reporter,
       report_id,
-      domain: domain.replace(/\.$/, ''),
-      begins_at: timeOf(this.#once.get('feedback/report_metadata/date_range/begin')),
-      ends_at: timeOf(this.#once.get('feedback/report_metadata/date_range/end')),
-      policy: this.#policy,
+      domain,
+      begins_at: timeOf(of('report_metadata/date_range/begin')),
+      ends_at: timeOf(of('report_metadata/date_range/end')),
+      policy: Object.fromEntries(policy),
       rows: this.#rows,
       rows_left_out: this.#leftOut,
       pass: this.#pass,
@@ -73,29 +124,28 @@ class DmarcReportReader {
   }
 
   #endRow(): void {
-    const row = this.#row
-    this.#row = undefined
-    const source_ip = row?.get('row/source_ip')
-    if (!row || source_ip === undefined) return
-    const of = (path: string): string => row.get(path)?.toLowerCase() ?? 'none'
-    const entry = {
-      source_ip,
-      count: countOf(row.get('row/count')),
-      disposition: of('row/policy_evaluated/disposition'),
-      dkim: of('row/policy_evaluated/dkim'),
-      spf: of('row/policy_evaluated/spf'),
-      header_from: of('identifiers/header_from'),
+    const of = (path: string): string | undefined => this.#row.get(`${rowPath}/${path}`)
+    const source_ip = addressIn(of('row/source_ip'))
+    if (source_ip === null) return
+    const count = countOf(of('row/count'))
+    const dkim = oneOf(results, of('row/policy_evaluated/dkim'))
+    const spf = oneOf(results, of('row/policy_evaluated/spf'))
+    if (dkim === 'pass' || spf === 'pass') this.#pass += count
+    else this.#fail += count
+    if (this.#leftOut > 0 || this.#rows.length === maxRows) {
+      this.#leftOut++
+      return
     }
-    if (entry.dkim === 'pass' || entry.spf === 'pass') this.#pass += entry.count
-    else this.#fail += entry.count
-    if (this.#rows.length < maxRows) this.#rows.push(entry)
+    const disposition = oneOf(dispositions, of('row/policy_evaluated/disposition'))
+    const row = { source_ip, count, disposition, dkim, spf, header_from: domainIn(of('identifiers/header_from')) ?? 'none' }
+    if (this.#budget.takes(row)) this.#rows.push(row)
     else this.#leftOut++
   }
 }
 
-/** Keeps at most 100 values; few paths are used. */
-function keepFirst(values: Map<string, string>, path: string, value: string): void {
-  if (!values.has(path) && values.size < 100) values.set(path, value)
+function oneOf(words: ReadonlySet<string>, text: string | undefined): string {
+  const word = text?.toLowerCase() ?? 'none'
+  return words.has(word) ? word : 'none'
 }
 
 function countOf(text: string | undefined): number {

@@ -8,12 +8,14 @@ const maxText = 64 * 1024
 
 /**
  * A bounce in plain text only: qmail and others (QSBMF), Exim, old Sendmail and similar. Reads addresses at the start of a line, and codes in the
- * text after them. Null for any message that is not a bounce of a mail server.
+ * text after them. Null for any message that is not a bounce of a mail server; `X-Failed-Recipients` alone makes none, as anybody can add it to a
+ * message that somebody else signed.
  */
 export function plainBounce(fields: readonly HeaderField[], mail: Mime): DeliveryReport | null {
   const subject = (firstValue(fields, 'subject') ?? '').slice(0, 500)
   const failed = firstValue(fields, 'x-failed-recipients')?.slice(0, 5000)
-  if (failed === undefined && !isFromServer(fields, subject, mail.text?.slice(0, 200) ?? '')) return null
+  const byAuthor = isFromServer(fields) && (failed !== undefined || subjects.test(subject))
+  if (!byAuthor && !opening.test(mail.text?.slice(0, 200) ?? '')) return null
   const [report, copy] = splitReport(mail)
   const action = delayed.test(`${subject}\n${report}`) ? 'delayed' : 'failed'
   const addresses = (failed ?? '').split(',').flatMap((one) => bareAddress(one.trim()) ?? [])
@@ -34,11 +36,11 @@ const delayed =
 const subjects =
   /undeliver|un-deliver|deliver[a-z]{0,5} (?:has )?(?:status|fail|problem|delay)|fail[a-z]{0,5} (?:notice|to deliver)|returned (?:mail|to sender)|could not (?:be delivered|send)|non ?remis/i
 
-function isFromServer(fields: readonly HeaderField[], subject: string, opening: string): boolean {
-  if (/^\s{0,20}(?:Hi\. This is the [\w-]|This message was created automatically by mail delivery software)/i.test(opening))
-    return true
+const opening = /^\s{0,20}(?:Hi\. This is the [\w-]|This message was created automatically by mail delivery software)/i
+
+function isFromServer(fields: readonly HeaderField[]): boolean {
   const from = (firstValue(fields, 'from') ?? '').slice(0, 1000)
-  return /(?:^|<)(?:mailer-daemon|postmaster)(?:[@>]|\s{0,9}(?:\(|$))/i.test(from) && subjects.test(subject)
+  return /(?:^|<)(?:mailer-daemon|postmaster)(?:[@>]|\s{0,9}(?:\(|$))/i.test(from)
 }
 
 /** Splits the text into the report and the quoted message. */

@@ -5,10 +5,10 @@ import type { Mime } from '../mime.ts'
 import { plainBounce, reasonFor } from './plain-bounce.ts'
 import type { DeliveryReport, FeedbackReport, Report } from './reported.ts'
 import { tlsReport } from './tls-report.ts'
-import { unpacked } from './unpacked.ts'
+import { maxDecompressed, unpacked } from './unpacked.ts'
 import { bareAddress, fieldGroups, lineOf, returnedOf, textOf } from './field-groups.ts'
 
-/** Attachments of one message that are decompressed to look for reports. */
+/** Attachments of one message that are decompressed to look for reports: 10 MiB of all together. */
 const maxFiles = 2
 
 /** The report in a message; null when there is none, or when it cannot be read. Never throws. */
@@ -33,8 +33,10 @@ function aggregateOf(fields: readonly HeaderField[], mail: Mime): Report | null 
   const files = mail.files.filter(
     ({ contentType, filename }) => announced || isReportFile(contentType, (filename || '').slice(0, 300)),
   )
+  let left = maxDecompressed
   for (const file of files.slice(0, maxFiles)) {
-    const text = unpacked(file.content)
+    const text = left > 0 ? unpacked(file.content, left) : undefined
+    left -= Buffer.byteLength(text ?? '')
     const report = text === undefined ? null : text.startsWith('{') ? tlsReport(text) : dmarcReport(text)
     if (report) return report
   }

@@ -49,12 +49,12 @@ export interface DmarcReport {
   kind: 'dmarc'
   reporter: string
   report_id: string
-  /** Lower case. */
+  /** Lower-case A-labels. */
   domain: string
   begins_at: string | null
   ends_at: string | null
   policy: Record<string, string>
-  /** At most 500; `rows_left_out` is the number of further rows. */
+  /** At most 500, and 64 KiB as JSON; `rows_left_out` is the number of further rows. */
   rows: DmarcRow[]
   rows_left_out: number
   /** Messages in all rows that were aligned by DKIM or SPF, and those that were not. */
@@ -78,13 +78,13 @@ export interface TlsReport {
   report_id: string
   begins_at: string | null
   ends_at: string | null
-  /** At most 100. */
+  /** At most 100; with their failures 64 KiB as JSON. */
   policies: TlsPolicyReport[]
 }
 
 export interface TlsPolicyReport {
   type: string
-  /** Lower case. */
+  /** Lower-case A-labels. */
   domain: string
   successful: number
   failed: number

@@ -1,6 +1,6 @@
 import { type JsonBounds, parseForeign } from '../../core/json.ts'
-import { lineOf } from './field-groups.ts'
 import type { TlsPolicyReport, TlsReport } from './reported.ts'
+import { addressIn, ByteBudget, domainIn, shortLine, wordIn } from './values.ts'
 
 const maxEntries = 100
 
@@ -10,9 +10,10 @@ const reportBounds: JsonBounds = { depth: 32, tokens: 200_000 }
 /** A TLS report (RFC 8460 4.4); null for other text, or without sender, id or policies. */
 export function tlsReport(json: string): TlsReport | null {
   const report = parsed(json)
-  const reporter = line(report['organization-name'])
-  const report_id = line(report['report-id'])
-  const policies = list(report['policies']).flatMap((one) => policyOf(record(one)) ?? [])
+  const reporter = shortLine(text(report['organization-name']))
+  const report_id = shortLine(text(report['report-id']))
+  const budget = new ByteBudget()
+  const policies = list(report['policies']).flatMap((one) => policyOf(record(one), budget) ?? [])
   if (reporter === null || report_id === null || policies.length === 0) return null
   const range = record(report['date-range'])
   return {
@@ -25,26 +26,35 @@ export function tlsReport(json: string): TlsReport | null {
   }
 }
 
-function policyOf(entry: Json): TlsPolicyReport | null {
+/** The policy with those of its failures that there is room for; null when there is none for itself. */
+function policyOf(entry: Json, budget: ByteBudget): TlsPolicyReport | null {
   const policy = record(entry['policy'])
   const summary = record(entry['summary'])
-  const domain = line(policy['policy-domain'])?.toLowerCase().replace(/\.$/, '')
-  if (!domain) return null
-  return {
-    type: line(policy['policy-type']) ?? 'unknown',
+  const domain = domainIn(text(policy['policy-domain']))
+  if (domain === null) return null
+  const whole: TlsPolicyReport = {
+    type: wordIn(text(policy['policy-type'])) ?? 'unknown',
     domain,
     successful: countOf(summary['total-successful-session-count']),
     failed: countOf(summary['total-failure-session-count']),
-    failures: list(entry['failure-details']).map((one) => {
-      const failure = record(one)
-      return {
-        result: line(failure['result-type']) ?? 'unknown',
-        count: countOf(failure['failed-session-count']),
-        sending_ip: line(failure['sending-mta-ip']),
-        receiving_mx: line(failure['receiving-mx-hostname']),
-        reason: line(failure['failure-reason-code']),
-      }
-    }),
+    failures: [],
+  }
+  if (!budget.takes(whole)) return null
+  for (const one of list(entry['failure-details'])) {
+    const failure = failureOf(record(one))
+    if (!budget.takes(failure)) break
+    whole.failures.push(failure)
+  }
+  return whole
+}
+
+function failureOf(failure: Json): TlsPolicyReport['failures'][number] {
+  return {
+    result: wordIn(text(failure['result-type'])) ?? 'unknown',
+    count: countOf(failure['failed-session-count']),
+    sending_ip: addressIn(text(failure['sending-mta-ip'])),
+    receiving_mx: domainIn(text(failure['receiving-mx-hostname'])),
+    reason: shortLine(text(failure['failure-reason-code'])),
   }
 }
 
@@ -67,8 +77,8 @@ function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value.slice(0, maxEntries) : []
 }
 
-function line(value: unknown): string | null {
-  return typeof value === 'string' ? (lineOf(value)?.slice(0, 255) ?? null) : null
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }
 
 /** A count; some servers write numbers as strings. */

@@ -3,20 +3,21 @@ import { Unzip, type UnzipDecoder } from 'fflate'
 
 /** The largest report in octets, compressed and decompressed. */
 const maxCompressed = 4 * 1024 * 1024
-const maxDecompressed = 10 * 1024 * 1024
+export const maxDecompressed = 10 * 1024 * 1024
 
 /**
  * The text in a file: in the first entry of a ZIP that is not a directory, in a gzip, or as it is. Undefined when there is none, when it is
- * damaged, or above 4 MiB compressed or 10 MiB decompressed. More than that is never in memory.
+ * damaged, or above 4 MiB compressed or `longest` octets decompressed. More than that is never in memory.
  */
-export function unpacked(octets: Buffer): string | undefined {
+export function unpacked(octets: Buffer, longest: number = maxDecompressed): string | undefined {
   if (octets.length > maxCompressed) return undefined
   try {
     const plain = isGzip(octets)
-      ? gunzipSync(octets, { maxOutputLength: maxDecompressed })
+      ? gunzipSync(octets, { maxOutputLength: longest })
       : octets.subarray(0, 4).toString('latin1') === 'PK\x03\x04'
-        ? firstEntry(octets)
+        ? firstEntry(octets, longest)
         : octets
+    if (plain && plain.length > longest) return undefined
     return plain?.toString('utf8').replace(/^[\uFEFF\s]+/, '')
   } catch {
     // zlib's: damaged, or too large
@@ -29,7 +30,7 @@ function isGzip(octets: Buffer): boolean {
 }
 
 // The library locates the entry; zlib inflates it, with a limit.
-function firstEntry(octets: Buffer): Buffer | undefined {
+function firstEntry(octets: Buffer, longest: number): Buffer | undefined {
   let entry: Entry | undefined
   const unzip = new Unzip((file) => {
     if (entry || file.name.endsWith('/')) return
@@ -45,7 +46,7 @@ function firstEntry(octets: Buffer): Buffer | undefined {
   unzip.push(octets, true)
   if (!entry?.complete) return undefined
   const compressed = Buffer.concat(entry.chunks)
-  return entry.deflated ? inflateRawSync(compressed, { maxOutputLength: maxDecompressed }) : compressed
+  return entry.deflated ? inflateRawSync(compressed, { maxOutputLength: longest }) : compressed
 }
 
 interface Entry {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import type { Basis } from '../../basis.ts'
 import type { Keys } from '../../accounts/keys.ts'
 import type { Plan } from '../../accounts/plan.ts'
-import type { Clock } from '../../core/clock.ts'
-import { type Log, loggable } from '../../core/log.ts'
+import { loggable } from '../../core/log.ts'
 import { release } from '../../core/memory.ts'
 import { conflict, invalid, notFound } from '../../core/fault.ts'
 import { type Caller, makerOf } from '../../core/scopes.ts'
@@ -14,7 +14,7 @@ import type { Examination } from '../../mail/types.ts'
 import type { Email, Envelope } from '../../mail/model.ts'
 import type { StoredMessage, OutgoingEmails } from '../../mail/outgoing.ts'
 import type { Quota } from '../../mail/quota.ts'
-import { type Database, sql, type Transaction } from '../../store/database.ts'
+import { sql, type Transaction } from '../../store/database.ts'
 import type { Draft, MessageContent } from './compose.ts'
 import type { Composer } from './composer.ts'
 import type { SendLimits, SendCount } from './limits.ts'
@@ -32,11 +32,8 @@ export interface OutboxSettings {
   relays: readonly { domains: readonly string[] }[]
 }
 
-interface Deps {
-  log: Log
-  database: Database
+interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
   keys: Pick<Keys, 'origins'>
-  clock: Clock
   domains: Pick<Domains, 'receives' | 'requireSending'>
   queue: Queue
   outgoing: OutgoingEmails

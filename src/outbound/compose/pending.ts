@@ -1,8 +1,8 @@
+import type { Basis } from '../../basis.ts'
 import type { Keys } from '../../accounts/keys.ts'
 import type { Plan } from '../../accounts/plan.ts'
-import { type Clock, iso } from '../../core/clock.ts'
+import { iso } from '../../core/clock.ts'
 import { conflict, notFound } from '../../core/fault.ts'
-import type { Log } from '../../core/log.ts'
 import type { Caller } from '../../core/scopes.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { Identities } from '../../identities/identities.ts'
@@ -12,18 +12,15 @@ import type { RecipientRow } from '../../mail/deliveries.ts'
 import type { Dispatcher } from '../../mail/types.ts'
 import type { Email } from '../../mail/model.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
-import { type Database, sql, type Sql, type Transaction } from '../../store/database.ts'
+import { sql, type Sql, type Transaction } from '../../store/database.ts'
 import type { Drafts } from './drafts.ts'
 import type { SendLimits } from './limits.ts'
 import { emailCancelled } from '../model.ts'
 import type { Outbox } from './outbox.ts'
 import { headerDate } from './prepare-raw.ts'
 
-interface Deps {
+interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
   keys: Pick<Keys, 'ends' | 'origins'>
-  log: Log
-  database: Database
-  clock: Clock
   identities: Identities
   emails: Emails
   outgoing: OutgoingEmails

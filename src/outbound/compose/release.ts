@@ -1,10 +1,11 @@
-import { type Clock, hour, iso, minute } from '../../core/clock.ts'
+import type { Basis } from '../../basis.ts'
+import { hour, iso, minute } from '../../core/clock.ts'
 import type { Courier, Outcome } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { StoredEmail } from '../../mail/email-rows.ts'
 import type { RecipientRow } from '../../mail/deliveries.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
-import { type Database, sql, type Transaction } from '../../store/database.ts'
+import { sql, type Transaction } from '../../store/database.ts'
 import { enqueueCopies } from './outbox.ts'
 import { emailFailed } from '../model.ts'
 import { endedKeys } from './pending.ts'
@@ -12,9 +13,7 @@ import { domainOf } from './recipients.ts'
 import { kind, type ReleaseLoad } from './release-load.ts'
 import type { DkimSigner } from './signing.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'clock'> {
   queue: Queue
   outgoing: OutgoingEmails
   signer: DkimSigner

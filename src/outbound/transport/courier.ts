@@ -1,8 +1,9 @@
+import type { Basis } from '../../basis.ts'
 import { hour, minute } from '../../core/clock.ts'
 import { conflict } from '../../core/fault.ts'
 import { newId } from '../../core/ids.ts'
-import { type Log, loggable } from '../../core/log.ts'
-import type { Counter, Metrics } from '../../core/metrics.ts'
+import { loggable } from '../../core/log.ts'
+import type { Counter } from '../../core/metrics.ts'
 import {
   type Courier,
   type AttemptResult,
@@ -17,7 +18,7 @@ import type { Domains } from '../../domains/domains.ts'
 import type { Inbox } from '../../mail/inbox.ts'
 import type { OutgoingEmails, QueuedEmail } from '../../mail/outgoing.ts'
 import { Refusal } from '../../smtp/replies.ts'
-import type { Database, Reader, Transaction } from '../../store/database.ts'
+import type { Reader, Transaction } from '../../store/database.ts'
 import { AttemptBounds, noteSecurity, serverIn, type Timeouts, writeAttempt } from './attempt-bounds.ts'
 import type { SmtpDelivery, ServerListener } from './smtp-delivery.ts'
 import { type EmailLoad, kind } from '../compose/load.ts'
@@ -36,10 +37,7 @@ export interface Transport {
   smtpDelivery: SmtpDelivery
 }
 
-interface Deps {
-  database: Database
-  log: Log
-  metrics: Metrics
+interface Deps extends Pick<Basis, 'database' | 'log' | 'metrics'> {
   outgoing: OutgoingEmails
   inbox: Inbox
   domains: Domains

@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { type Clock, minute } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
-import type { Metrics } from '../../core/metrics.ts'
+import type { Basis } from '../../basis.ts'
+import { minute } from '../../core/clock.ts'
 import { Outside, type OutsideDial, type OutsideSettings } from '../../net/outside.ts'
 import type { DnsTally } from '../../net/dns-tally.ts'
 import { recordsOf, resolver } from '../../net/resolve.ts'
@@ -10,7 +9,6 @@ import { SecureDns } from '../../net/secure-dns.ts'
 import type { Domains } from '../../domains/domains.ts'
 import type { Inbox } from '../../mail/inbox.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
-import type { Database } from '../../store/database.ts'
 import { Connections } from './connections.ts'
 import { MailCourier, type Transport } from './courier.ts'
 import type { Timeouts } from './attempt-bounds.ts'
@@ -36,11 +34,7 @@ export interface TransportTest {
   timeout?: Timeouts | undefined
 }
 
-interface Deps extends TransportTest {
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface Deps extends TransportTest, Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
   domains: Domains
   inbox: Inbox
   outgoing: OutgoingEmails

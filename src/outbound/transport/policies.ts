@@ -1,10 +1,10 @@
 import { parsePolicy, resolvePolicy, validateMx } from 'mailauth/lib/mta-sts.js'
-import { type Clock, day, iso, minute } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
+import type { Basis } from '../../basis.ts'
+import { day, iso, minute } from '../../core/clock.ts'
 import { lruMap } from '../../core/memory.ts'
 import type { Outside } from '../../net/outside.ts'
 import { isAbsent, type Records } from '../../net/resolve.ts'
-import { type Database, sql } from '../../store/database.ts'
+import { sql } from '../../store/database.ts'
 import type { MtaStsPolicy, TlsFailure } from './tls-result.ts'
 
 /** The result of a lookup: `unknown` when the DNS or the policy host did not answer and no policy is stored. */
@@ -16,10 +16,7 @@ interface Row {
   expires_at: string
 }
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'log'> {
   records: Records
   outside: Outside
 }

@@ -1,13 +1,9 @@
-import { type Clock, day, hour, iso } from '../../core/clock.ts'
+import type { Basis } from '../../basis.ts'
+import { day, hour, iso } from '../../core/clock.ts'
 import { lruMap } from '../../core/memory.ts'
-import type { Log } from '../../core/log.ts'
-import { type Database, sql } from '../../store/database.ts'
+import { sql } from '../../store/database.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
-  log: Log
-}
+type Deps = Pick<Basis, 'database' | 'clock' | 'log'>
 
 interface Row {
   checked_at: string
