@@ -3,9 +3,9 @@ import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging, SignedQuery } from '../core/shapes.ts'
 import type { Download } from '../http/route.ts'
+import type { AttachmentReader } from './workers/attachment-reader.ts'
 import type { EmailDetail } from './email-rows.ts'
 import { type Emails, requireRaw } from './emails.ts'
-import type { Examiner } from './workers/examiner.ts'
 import type { Attachment, AttachmentWithUrl } from './model.ts'
 import type { Holders } from '../accounts/holders.ts'
 import { type Clock, iso, minute } from '../core/clock.ts'
@@ -18,13 +18,13 @@ const servedTypes =
 /** The attachments of stored messages, parsed from the raw message on request. */
 export class Attachments {
   readonly #emails: Emails
-  readonly #examiner: Examiner
+  readonly #reader: AttachmentReader
   readonly #urls: SignedUrls
   readonly #cursors: Cursors
 
-  constructor(deps: { emails: Emails; examiner: Examiner; urls: SignedUrls; cursors: Cursors }) {
+  constructor(deps: { emails: Emails; reader: AttachmentReader; urls: SignedUrls; cursors: Cursors }) {
     this.#emails = deps.emails
-    this.#examiner = deps.examiner
+    this.#reader = deps.reader
     this.#urls = deps.urls
     this.#cursors = deps.cursors
   }
@@ -53,17 +53,18 @@ export class Attachments {
     return { ...record, ...this.#urls.sign(caller, emailId, record.index) }
   }
 
-  /** Downloads an attachment by its signed URL. */
-  async open(emailId: string, index: string, query: SignedQuery): Promise<Download> {
+  /** Downloads an attachment by its signed URL. Throws Fault 429 `too_much_at_once` when too many large messages of the account are being read. */
+  async open(emailId: string, index: string, query: SignedQuery, signal: AbortSignal): Promise<Download> {
     await this.#urls.verify(emailId, parseIndex(index), query)
     const row = await this.#emails.signedRow(emailId)
     const record = recordsOf(row.detail)[parseIndex(index)]
     if (!record) throw notFound('attachment')
-    const found = await this.#examiner.attachment(await this.#emails.rawMessage(row), record.index, row.account_id)
-    if (!found) throw notFound('attachment')
+    const found = await this.#reader.read({ row, account: row.account_id, signal }, (decode) => decode([record.index]))
+    const bytes = found.get(record.index)
+    if (!bytes) throw notFound('attachment')
     return {
       type: servedTypes.test(record.content_type) ? record.content_type : 'application/octet-stream',
-      bytes: found.content,
+      bytes,
       headers: { 'Content-Disposition': disposition(record.filename) },
     }
   }

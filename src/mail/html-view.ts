@@ -1,9 +1,9 @@
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Download } from '../http/route.ts'
-import type { EmailDetail } from './email-rows.ts'
+import type { AttachmentReader, Decode } from './workers/attachment-reader.ts'
+import type { EmailDetail, StoredEmail } from './email-rows.ts'
 import type { Emails } from './emails.ts'
-import type { Examiner } from './workers/examiner.ts'
 import { sanitize } from '../message/sanitize.ts'
 import type { Attachment } from './model.ts'
 
@@ -34,19 +34,33 @@ function policy(remote: boolean): string {
 
 /** Renders the HTML of a message as a page. */
 export class HtmlView {
-  readonly #emails: Pick<Emails, 'get' | 'row' | 'rawMessage'>
-  readonly #examiner: Examiner
+  readonly #emails: Pick<Emails, 'get' | 'row'>
+  readonly #reader: AttachmentReader
 
-  constructor(deps: { emails: Emails; examiner: Examiner }) {
+  constructor(deps: { emails: Emails; reader: AttachmentReader }) {
     this.#emails = deps.emails
-    this.#examiner = deps.examiner
+    this.#reader = deps.reader
   }
 
-  /** `remote` allows external images and fonts. Throws Fault 404 for a message without HTML. */
-  async of(caller: Caller, identityId: string, id: string, remote: boolean): Promise<Download> {
-    const { body_html } = await this.#emails.get(caller, identityId, id)
-    if (body_html === null) throw notFound('HTML of this e-mail')
-    const inline = await this.#images(caller, identityId, id, body_html)
+  /**
+   * `remote` allows external images and fonts. Throws Fault 404 for a message without HTML, 429 `too_much_at_once` when too many large messages
+   * are being read.
+   */
+  async of(
+    caller: Caller,
+    identityId: string,
+    id: string,
+    { remote, signal }: { remote: boolean; signal: AbortSignal },
+  ): Promise<Download> {
+    const row = await this.#emails.row(caller, identityId, id)
+    return this.#reader.read({ row, account: caller.account_id, signal }, async (decode) => {
+      const { body_html } = await this.#emails.get(caller, identityId, id)
+      if (body_html === null) throw notFound('HTML of this e-mail')
+      return this.#page(body_html, await this.#images(row, body_html, decode), remote)
+    })
+  }
+
+  async #page(html: string, inline: Map<string, string>, remote: boolean): Promise<Download> {
     // an image may be referenced many times, and is embedded each time
     let remaining = maxDataUrls
     const image = (source: string): string | undefined => {
@@ -60,7 +74,7 @@ export class HtmlView {
       if (/^data:image\/(?:png|jpeg|gif|webp);base64,/i.test(source)) return source
       return remote && /^https?:\/\//i.test(source) ? source.replace(/^http:/i, 'https:') : undefined
     }
-    const body = await sanitize(body_html, image, remote)
+    const body = await sanitize(html, image, remote)
     const head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>E-mail</title>'
     return {
       type: 'text/html; charset=utf-8',
@@ -75,10 +89,9 @@ export class HtmlView {
   }
 
   /** Inline images by Content-ID, as data: URLs. Those no longer available are left out. */
-  async #images(caller: Caller, identityId: string, id: string, html: string): Promise<Map<string, string>> {
+  async #images({ detail, raw_expired_at }: StoredEmail, html: string, decode: Decode): Promise<Map<string, string>> {
     if (!html.includes('cid:')) return new Map()
-    const row = await this.#emails.row(caller, identityId, id)
-    const { attachments } = JSON.parse(row.detail) as EmailDetail
+    const { attachments } = JSON.parse(detail) as EmailDetail
     const wanted: (Attachment & { content_id: string })[] = []
     let bytes = 0
     for (const one of attachments) {
@@ -88,12 +101,12 @@ export class HtmlView {
       if (bytes > maxImageBytes || wanted.length === maxImages) break
       wanted.push({ ...one, content_id })
     }
-    if (wanted.length === 0 || row.raw_expired_at !== null) return new Map()
-    const raw = await this.#emails.rawMessage(row)
+    if (wanted.length === 0 || raw_expired_at !== null) return new Map()
+    const contents = await decode(wanted.map(({ index }) => index))
     const found = new Map<string, string>()
     for (const { content_id, content_type, index } of wanted) {
-      const part = await this.#examiner.attachment(raw, index, caller.account_id)
-      if (part) found.set(content_id, `data:${content_type};base64,${part.content.toString('base64')}`)
+      const content = contents.get(index)
+      if (content) found.set(content_id, `data:${content_type};base64,${content.toString('base64')}`)
     }
     return found
   }

@@ -12,6 +12,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { MailArchive } from './archive.ts'
+import { AttachmentReader } from './workers/attachment-reader.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
 import { strictAuthorOf } from '../mailauth/author.ts'
 import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
@@ -61,6 +62,7 @@ export class MailModule implements Module {
   readonly outgoing: OutgoingEmails
   readonly archive: MailArchive
   readonly examiner: Examiner
+  readonly attachmentReader: AttachmentReader
   readonly inbox: Inbox
   /** Counts the DNS queries of outbound delivery. */
   readonly deliveryQueries = new DnsTally()
@@ -85,6 +87,8 @@ export class MailModule implements Module {
     this.examiner = new Examiner(examinerSettings(config), log, deps.testing?.examiner)
     this.#screening = new Screening(screeningSettings(config), log)
     this.emails = new Emails({ ...deps, hostname: config.hostname })
+    const reader = new AttachmentReader({ emails: this.emails, examiner: this.examiner })
+    this.attachmentReader = reader
     const store = new EmailStore(deps)
     this.outgoing = new OutgoingEmails({ ...deps, store })
     this.inbox = new Inbox({
@@ -100,8 +104,8 @@ export class MailModule implements Module {
       emails: this.emails,
       search: new Search(deps),
       threads: new Threads({ ...deps, emails: this.emails }),
-      htmlView: new HtmlView({ emails: this.emails, examiner: this.examiner }),
-      attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls: deps.urls, cursors: deps.cursors }),
+      htmlView: new HtmlView({ emails: this.emails, reader }),
+      attachments: new Attachments({ emails: this.emails, reader, urls: deps.urls, cursors: deps.cursors }),
     })
     deps.certificates.follow(() => this.#renew())
     const { queries: checks } = this.examiner

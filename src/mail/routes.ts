@@ -103,7 +103,8 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
         remote: Flag.default(false).meta({ description: 'load external images, which tells their servers that it was viewed' }),
       }),
       download: 'text/html',
-      handle: ({ caller, params, query }) => htmlView.of(caller, params.id, params.email_id, query.remote),
+      handle: ({ caller, params, query, signal }) =>
+        htmlView.of(caller, params.id, params.email_id, { remote: query.remote, signal }),
     }),
   ]
 }
@@ -130,7 +131,7 @@ function attachmentRoutes(attachments: Attachments): AnyRoute[] {
       summary: 'Download an attachment by its signed URL',
       query: SignedQuery,
       download: 'application/octet-stream',
-      handle: ({ params, query }) => attachments.open(params.email_id, params.index, query),
+      handle: ({ params, query, signal }) => attachments.open(params.email_id, params.index, query, signal),
     }),
   ]
 }

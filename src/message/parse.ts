@@ -7,7 +7,7 @@ import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
 import { decodeWords, type File, type Mime, upToLineLimit, parseMime } from './mime.ts'
 import type { Attachment } from '../mail/model.ts'
-import type { Parsed } from './parsed.ts'
+import type { DecodedAttachment, Parsed } from './parsed.ts'
 import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
 import { displayLine } from './display-line.ts'
@@ -42,12 +42,14 @@ export async function parse(raw: Buffer): Promise<Parsed> {
   )
 }
 
-/** An attachment with its decoded bytes, by its index in `parse()`; undefined when there is none. */
-export async function attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
-  if (headEnd(raw) === Infinity) return undefined
+/** Attachments with their decoded bytes, by their indexes in `parse()`; those that do not exist are left out. */
+export async function attachmentsOf(raw: Buffer, indexes: readonly number[]): Promise<DecodedAttachment[]> {
+  if (headEnd(raw) === Infinity) return []
   const mail = await parseMime(upToLineLimit(raw)).catch(() => undefined)
-  const part = mail?.files[index]
-  return part === undefined ? undefined : { attachment: describe(part, index), content: part.content }
+  return indexes.flatMap((index) => {
+    const part = mail?.files[index]
+    return part === undefined ? [] : { attachment: describe(part, index), content: part.content }
+  })
 }
 
 // Only the subject is passed to the library again, to be decoded; without a body it cannot fail.

@@ -30,5 +30,11 @@ export interface Parsed {
   parse_error: string | null
 }
 
+/** An attachment with its decoded bytes. */
+export interface DecodedAttachment {
+  attachment: Attachment
+  content: Buffer
+}
+
 /** The bodies as stored, in JSON. */
 export type StoredBodies = Pick<Parsed, 'body_text' | 'body_html' | 'text'>

@@ -64,7 +64,7 @@ const postLimits = { read: 64 * 1024, kept: 1024 }
 export const fetchLimits: WorkLimits = {
   bytes: { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 },
   concurrent: { all: 16, one: 4 },
-  message: 'Too many large files are being fetched at once. Retry when other requests have finished.',
+  message: 'Too many large files are being fetched or forwarded at once. Retry when other requests have finished.',
 }
 
 /** Timeout for connecting including TLS, in milliseconds. */

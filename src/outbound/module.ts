@@ -111,10 +111,10 @@ export class OutboundModule implements Module {
       signer,
       settings: config.outbound,
     })
-    const { emails, outgoing, examiner } = mail
+    const { emails, outgoing } = mail
     this.#outside = new Outside(outsideSettings(config))
     const drafts = new Drafts({ clock, outside: this.#outside })
-    const sendService = new SendService({ ...deps, emails, examiner, drafts, outbox: this.outbox })
+    const sendService = new SendService({ ...deps, emails, reader: mail.attachmentReader, drafts, outbox: this.outbox })
     this.#pending = new Pending({ ...deps, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
     this.#operatorMail = new OperatorMail({ ...deps, outgoing, sendService, outbox: this.outbox, ...operatorSettings(config) })
     emails.setDispatcher(this.#pending)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { json } from 'node:stream/consumers'
+import { json, text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { Dialogue } from '../support/smtp.ts'
@@ -86,7 +86,8 @@ export class Attacker {
         },
         (response) => {
           const hear = async (): Promise<void> => {
-            const answer: Any = await json(response)
+            const isJson = response.headers['content-type']?.startsWith('application/json')
+            const answer: Any = isJson ? await json(response) : await text(response)
             const status = response.statusCode!
             const code: unknown = answer?.error?.code ?? answer?.error?.type
             if (!quiet) this.note(status < 400 ? `${status}` : `${status} ${String(code)}`)

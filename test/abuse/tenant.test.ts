@@ -273,6 +273,47 @@ const attacks: Attack[] = [
     },
     answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
   },
+  {
+    name: 'a message of 24 MB, of which many small attachments and pages with images are read at once',
+    scopes: ['messages:read'],
+    prepare: async (attacker) => {
+      const pictures = Array.from({ length: 20 }, (_, number) => number)
+      const html = pictures.map((number) => `<img src="cid:i${number}">`).join('')
+      const large = `Content-Type: application/x\r\n\r\n${words.repeat(360_000)}`
+      const parts = [
+        `Content-Type: text/html\r\n\r\n${html}`,
+        ...pictures.map((number) => `Content-Type: image/png\r\nContent-ID: <i${number}>\r\n\r\nx`),
+        large,
+      ]
+      const body = `${parts.map((part) => `--b\r\n${part}\r\n`).join('')}--b--`
+      await attacker.mail(mailWith('Subject: Large\r\nContent-Type: multipart/related; boundary=b', body))
+    },
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/emails', { quiet: true })).body.data[0]
+      const { url } = (await attacker.own('GET', `/emails/${id}/attachments/0`, { quiet: true })).body
+      const { pathname, search } = new URL(url)
+      const download = (_: unknown, number: number) =>
+        attacker.call('GET', `${pathname}${search}`, { key: null, from: `127.0.0.${2 + (number % 10)}` })
+      const page = () => attacker.own('GET', `/emails/${id}/html`)
+      await Promise.all([...Array.from({ length: 40 }, download), ...Array.from({ length: 20 }, page)])
+    },
+    answers: ['200', '429 rate_limited', '429 too_much_at_once'],
+  },
+  {
+    name: 'forwarded e-mails of nine hundred attachments',
+    scopes: ['messages:read', 'messages:write'],
+    prepare: (attacker) => {
+      const attachment = '--b\r\nContent-Type: a/b\r\nContent-Disposition: attachment; filename=x\r\n\r\nx\r\n'
+      const body = `${attachment.repeat(900)}--b\r\n\r\n${words.repeat(30_000)}\r\n--b--`
+      return attacker.mail(mailWith('Subject: Many\r\nContent-Type: multipart/mixed; boundary=b', body))
+    },
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/emails', { quiet: true })).body.data[0]
+      const body = { to: attacker.target.identity.email }
+      await attacker.repeat(2, () => attacker.own('POST', `/emails/${id}/forward`, { body }))
+    },
+    answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
+  },
   ...[
     ['blanks', `${' '.repeat(990)}x\r\n`],
     ['words', `${'ab '.repeat(330)}x\r\n`],

@@ -349,10 +349,11 @@ describe('the examiner', () => {
         '',
       ].join('\r\n'),
     )
-    const found = await pool.attachment(raw, 0)
+    const [found, ...others] = await pool.attachments(raw, [0, 7])
+    expect(others).toEqual([])
     expect(found?.content.toString()).toBe('content')
     expect(found?.attachment.sha256).toBe(createHash('sha256').update('content').digest('hex'))
-    expect(await pool.attachment(raw, 7)).toBeUndefined()
+    expect(await pool.attachments(raw, [7])).toEqual([])
   })
 
   test('takes over new settings', async () => {

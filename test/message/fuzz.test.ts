@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { attachment, parse } from '../../src/message/parse.ts'
+import { attachmentsOf, parse } from '../../src/message/parse.ts'
 
 const folder = new URL('../fixtures/mail/', import.meta.url)
 const messages = readdirSync(folder)
@@ -28,7 +28,7 @@ async function faultsOf(raw: Buffer, withContent: boolean): Promise<string[]> {
   const parsed = await parse(raw)
   const { subject, text, snippet, body_text, body_html, codes, links, attachments } = parsed
   const last = attachments.at(-1)
-  const again = withContent && last !== undefined ? (await attachment(raw, last.index))?.attachment : last
+  const again = withContent && last !== undefined ? (await attachmentsOf(raw, [last.index]))[0]?.attachment : last
   const checks: [string, boolean][] = [
     ['the text of another field', !JSON.stringify(parsed).includes(marker)],
     ['a snippet of more than a line', snippet.length <= 200 && !/[\r\n]/.test(snippet)],

@@ -5,7 +5,7 @@ import { mailboxes } from '../../src/message/addresses.ts'
 import { servedName } from '../../src/message/attachment-names.ts'
 import { isAutomated } from '../../src/message/automated.ts'
 import { headersOf } from '../../src/message/headers.ts'
-import { attachment, parse } from '../../src/message/parse.ts'
+import { attachmentsOf, parse } from '../../src/message/parse.ts'
 import { headerOnly } from '../../src/message/header-only.ts'
 
 const crlf = '\r\n'
@@ -21,7 +21,7 @@ function fixture(name: string): Buffer {
 test('an attachment is given out by the index it was listed under', async () => {
   const raw = fixture('calendar-invite')
   const { attachments } = await parse(raw)
-  const second = await attachment(raw, 1)
+  const [second] = await attachmentsOf(raw, [1])
   expect(second?.attachment).toEqual(attachments[1])
   expect(second?.content.toString()).toBe('BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n')
   expect(second?.attachment.sha256).toBe(
@@ -29,9 +29,9 @@ test('an attachment is given out by the index it was listed under', async () => 
       .update(second?.content ?? '')
       .digest('hex'),
   )
-  expect(await attachment(raw, 2)).toBeUndefined()
-  expect(await attachment(raw, -1)).toBeUndefined()
-  expect(await attachment(fixture('too-many-parts'), 0)).toBeUndefined()
+  expect(await attachmentsOf(raw, [2])).toEqual([])
+  expect(await attachmentsOf(raw, [-1])).toEqual([])
+  expect(await attachmentsOf(fixture('too-many-parts'), [0])).toEqual([])
 })
 
 test('header fields are named by their octets', () => {
@@ -129,7 +129,7 @@ test('an inline text with a name is a file of its own', async () => {
   const { text, attachments } = await parse(raw)
   expect(text).toBe('See the log.')
   expect(attachments).toMatchObject([{ filename: 'log.txt', content_type: 'text/plain', disposition: 'inline', size: 6 }])
-  expect((await attachment(raw, 0))?.content.toString()).toBe('line 1')
+  expect((await attachmentsOf(raw, [0]))[0]?.content.toString()).toBe('line 1')
 })
 
 const plainPart: [string, string] = ['Content-Type: text/plain', 'Hello']
@@ -308,7 +308,7 @@ test.each([
     attachments: [],
     parse_error: 'too_many_parts: The message has more than 1000 parts.',
   })
-  expect(await attachment(raw, 0)).toBeUndefined()
+  expect(await attachmentsOf(raw, [0])).toEqual([])
 })
 
 test('an attachment whose part ends in a header that is too large is given up', async () => {

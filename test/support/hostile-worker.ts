@@ -1,9 +1,9 @@
 import { serve } from '../../src/mail/workers/examine.ts'
-import { attachment, parse } from '../../src/message/parse.ts'
+import { attachmentsOf, parse } from '../../src/message/parse.ts'
 
 /** The real worker, with a parser that some subjects are too much for. */
 serve({
-  attachment,
+  attachmentsOf,
   async parse(raw) {
     const subject = /^Subject: (.*)\r$/m.exec(raw.toString('latin1'))?.[1]
     if (subject === 'spin') for (;;);

@@ -1,7 +1,7 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import { serve, type WorkerStart } from '../../src/mail/workers/examine.ts'
-import { attachment, parse } from '../../src/message/parse.ts'
+import { attachmentsOf, parse } from '../../src/message/parse.ts'
 
 parentPort!.on('message', ({ start, port }: { start: WorkerStart; port: MessagePort }) =>
-  serve({ parse, attachment }, port, start),
+  serve({ parse, attachmentsOf }, port, start),
 )

@@ -1,4 +1,4 @@
 import { serve } from './examine.ts'
-import { attachment, parse } from '../../message/parse.ts'
+import { attachmentsOf, parse } from '../../message/parse.ts'
 
-serve({ parse, attachment })
+serve({ parse, attachmentsOf })

@@ -8,7 +8,7 @@ import { Dns, type DnsSettings } from '../../net/dns.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
 import { linksOf } from '../../message/links.ts'
 import { type Attachment, type Envelope, isVouchedFor, type Verdict } from '../model.ts'
-import type { Parsed, StoredBodies } from '../../message/parsed.ts'
+import type { DecodedAttachment, Parsed, StoredBodies } from '../../message/parsed.ts'
 import { headerOnly } from '../../message/header-only.ts'
 import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
 import { confirmAuthor, checkMessage, type VerdictSettings } from '../../mailauth/verdict.ts'
@@ -22,7 +22,7 @@ export interface ExamineSettings extends VerdictSettings {
 /** The parser functions of a worker. */
 export interface Readers {
   parse(raw: Buffer): Promise<Parsed>
-  attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined>
+  attachmentsOf(raw: Buffer, indexes: readonly number[]): Promise<DecodedAttachment[]>
 }
 
 /** The start parameters of a worker. `heartbeat` is the interval of its heartbeats in milliseconds. */
@@ -40,9 +40,10 @@ export interface Task {
   id: number
   start: number
   end: number
-  /** Null to extract an attachment. */
+  /** Null to extract attachments. */
   envelope: Envelope | null
-  attachment: number
+  /** Indexes of the attachments to extract. */
+  attachments: readonly number[]
   /** A worker died while processing it: it is authenticated before it is parsed, and not parsed when it is rejected. */
   suspect: boolean
 }
@@ -58,7 +59,7 @@ export interface Result {
   id: number
   spans: [number, number][]
   message?: { parsed: Parsed; verdict: Verdict; sha256: string; body_size: number }
-  attachment?: Attachment
+  attachments?: Attachment[]
   failure?: string
   /** The parser never finished and was aborted. */
   stalled?: true
@@ -144,7 +145,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
 
   async function run(task: Task, raw: Buffer) {
     try {
-      finish(task.envelope ? await examine(task, raw, task.envelope) : await extract(task.id, raw, task.attachment))
+      finish(task.envelope ? await examine(task, raw, task.envelope) : await extract(task, raw))
     } catch (error) {
       finish({ result: { id: task.id, spans: [], failure: reasonOf(error), ...stalledFlag(error) }, octets: [] })
     }
@@ -210,11 +211,12 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     }
   }
 
-  async function extract(id: number, raw: Buffer, index: number): Promise<Finished> {
-    const found = await withStallCheck(readers.attachment(raw, index))
-    return found
-      ? { result: { id, spans: [], attachment: found.attachment }, octets: [found.content] }
-      : { result: { id, spans: [] }, octets: [] }
+  async function extract({ id, attachments }: Task, raw: Buffer): Promise<Finished> {
+    const found = await withStallCheck(readers.attachmentsOf(raw, attachments))
+    return {
+      result: { id, spans: [], attachments: found.map(({ attachment }) => attachment) },
+      octets: found.map(({ content }) => content),
+    }
   }
 
   function finish(one: Finished) {

@@ -6,8 +6,8 @@ import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
 import type { ExamineSettings, Result, WorkerStart } from './examine.ts'
-import type { StoredBodies } from '../../message/parsed.ts'
-import type { Attachment, Envelope, Verdict } from '../model.ts'
+import type { DecodedAttachment, StoredBodies } from '../../message/parsed.ts'
+import type { Envelope, Verdict } from '../model.ts'
 import { type EndReason, type ExamineJob, startThread, WorkerSlot, type WorkerThread } from './worker-slot.ts'
 import { headerOnly } from '../../message/header-only.ts'
 import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
@@ -91,7 +91,7 @@ export class Examiner {
   /** Parses and authenticates a message of an account ('' for none). Accounts take turns. Rejects only when the examiner is stopped. */
   examine(raw: Buffer, envelope: Envelope, account = ''): Promise<Examination> {
     return this.#submit(
-      { raw, envelope, attachment: 0, account },
+      { raw, envelope, attachments: [], account },
       {
         done: ({ message, failure }, octets, verdict) => {
           this.counters.examined += 1
@@ -104,17 +104,20 @@ export class Examiner {
     )
   }
 
-  /** One attachment of a message, decoded; undefined when there is none with this index. */
-  attachment(raw: Buffer, index: number, account = ''): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
+  /**
+   * Attachments of a message by their indexes, decoded in one parse; those that do not exist are left out. Rejects when the signal aborts while
+   * it waits for a worker; once a worker has it, when that is done.
+   */
+  attachments(raw: Buffer, indexes: readonly number[], account = '', signal?: AbortSignal): Promise<DecodedAttachment[]> {
     return this.#submit(
-      { raw, envelope: null, attachment: index, account },
+      { raw, envelope: null, attachments: indexes, account, signal },
       {
-        done: ({ attachment, failure }, octets) => {
+        done: ({ attachments = [], failure }, octets) => {
           if (failure !== undefined) throw unreadable(failure)
-          const [content] = octets
-          return attachment && content
-            ? { attachment, content: Buffer.from(content.buffer, content.byteOffset, content.length) }
-            : undefined
+          return octets.map(({ buffer, byteOffset, length }, place) => ({
+            attachment: attachments[place]!,
+            content: Buffer.from(buffer, byteOffset, length),
+          }))
         },
         killed: (why) => {
           throw unreadable(why)
@@ -148,16 +151,19 @@ export class Examiner {
   }
 
   #submit<Answer>(
-    task: Pick<ExamineJob, 'raw' | 'envelope' | 'attachment' | 'account'>,
+    task: Pick<ExamineJob, 'raw' | 'envelope' | 'attachments' | 'account' | 'signal'>,
     answer: {
       done(result: Result, octets: Uint8Array[], verdict: Verdict | null): Answer
       killed(why: EndReason, verdict: Verdict | null): Answer
     },
   ): Promise<Answer> {
+    const { signal } = task
     if (this.#stopping) return Promise.reject(stopping())
+    if (signal?.aborted) return Promise.reject(signal.reason as Error)
     this.#outstanding += 1
     return new Promise<Answer>((resolve, reject) => {
       const settle = (produce: () => Answer) => {
+        signal?.removeEventListener('abort', leave)
         try {
           resolve(produce())
         } catch (error) {
@@ -179,6 +185,14 @@ export class Examiner {
             throw stopping()
           }),
       }
+      const leave = () => {
+        const isQueued = this.#queue.remove(job.account, job) || this.#suspects.remove(suspectKey(job), job)
+        if (!isQueued) return
+        settle(() => {
+          throw signal!.reason as Error
+        })
+      }
+      signal?.addEventListener('abort', leave, { once: true })
       this.#queue.push(job.account, job)
       this.#startSlots()
       if (this.#pumping) return
@@ -344,8 +358,9 @@ export class Examiner {
   }
 }
 
-// No retry for a message that is rejected anyway, nor for one that alone made a worker exceed its deadline.
-function isSettled({ verdict }: ExamineJob, why: EndReason, count: number): boolean {
+// No retry for a caller who has gone, nor for a message that is rejected anyway, nor for one that alone made a worker exceed its deadline.
+function isSettled({ verdict, signal }: ExamineJob, why: EndReason, count: number): boolean {
+  if (signal?.aborted) return true
   return verdict !== null && (verdict.action === 'reject' || (why === 'deadline' && count === 1))
 }
 

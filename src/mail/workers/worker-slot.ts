@@ -3,11 +3,14 @@ import { Worker } from 'node:worker_threads'
 import type { ExamineSettings, ExamineOrder, WorkerReport, Result, WorkerStart, Task } from './examine.ts'
 import type { Envelope, Verdict } from '../model.ts'
 
-/** A message to be examined, or, without an envelope, an attachment to be extracted. */
+/** A message to be examined, or, without an envelope, one whose attachments are to be extracted. */
 export interface ExamineJob {
   raw: Buffer
   envelope: Envelope | null
-  attachment: number
+  /** Indexes of the attachments to extract. */
+  attachments: readonly number[]
+  /** Of the caller: when it aborts, the job is dropped unless a worker has it. */
+  signal?: AbortSignal | undefined
   /** The account of the message: of the first local recipient, or of the sender or reader; '' for none. */
   account: string
   /** It was in a worker that died, so it is processed alone now. */
@@ -110,7 +113,7 @@ export class WorkerSlot {
       this.#jobs.set(id, { job, since: now })
       const start = position
       position += job.raw.length
-      return { id, start, end: position, envelope: job.envelope, attachment: job.attachment, suspect: job.suspect }
+      return { id, start, end: position, envelope: job.envelope, attachments: job.attachments, suspect: job.suspect }
     })
     this.#octets += octets.length
     const order: ExamineOrder = { tasks, octets: octets.buffer }

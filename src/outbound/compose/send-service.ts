@@ -1,9 +1,10 @@
 import { conflict, Fault, invalid } from '../../core/fault.ts'
 import { type Caller, insufficientScope, may } from '../../core/scopes.ts'
-import type { WorkLimiter } from '../../net/work-limiter.ts'
+import { release } from '../../core/memory.ts'
+import type { WorkLimiter, WorkShare } from '../../net/work-limiter.ts'
 import type { Identities, IdentityRow } from '../../identities/identities.ts'
 import type { Emails } from '../../mail/emails.ts'
-import type { Examiner } from '../../mail/workers/examiner.ts'
+import type { AttachmentReader } from '../../mail/workers/attachment-reader.ts'
 import type { Address, Email } from '../../mail/model.ts'
 import type { OutgoingAttachment, MessageContent } from './compose.ts'
 import type { Drafts, SendRequest } from './drafts.ts'
@@ -18,7 +19,7 @@ import { mailboxOf, senderOf } from './sender.ts'
 interface Deps {
   identities: Identities
   emails: Emails
-  examiner: Examiner
+  reader: AttachmentReader
   drafts: Drafts
   outbox: Outbox
   fetches: WorkLimiter
@@ -88,11 +89,13 @@ export class SendService {
     const original = await this.#original(caller, identityId, emailId)
     const addressees = addresseesOf(input)
     const from = await senderOf(identities, owner, input.from)
-    requireFewHops(await this.#deps.emails.rawMessage(original.row), 'email_id')
-    return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft) => {
+    const raw = await this.#deps.emails.rawMessage(original.row)
+    requireFewHops(raw, 'email_id')
+    release(raw)
+    return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft, share) => {
       requireNoReferences(draft, 'headers')
       const isWhole = input.as_attachment ?? false
-      const carried = isWhole ? [await this.asAttachment(original)] : await this.#attachments(owner.account_id, original)
+      const carried = isWhole ? [await this.#whole(original, share)] : await this.#attachments(owner, original, share, signal)
       return {
         ...draft,
         ...referencesTo(original),
@@ -103,17 +106,17 @@ export class SendService {
     })
   }
 
-  /** Accepts a message; the memory of fetched attachments counts until it is stored. */
+  /** Accepts a message; the memory of fetched and forwarded attachments counts until it is stored. */
   async #accept(
     owner: IdentityRow,
     { caller, addressees, from, input, signal }: Envelope,
-    finish: (draft: MessageContent) => Promise<MessageContent>,
+    finish: (draft: MessageContent, share: WorkShare) => Promise<MessageContent>,
   ): Promise<Email> {
     const { drafts, outbox, fetches } = this.#deps
     const share = fetches.share(owner.account_id)
     try {
       const envelope = await outbox.admit({ caller, owner, from, addressees, send_at: drafts.sendAt(input.send_at) })
-      return await outbox.accept(envelope, await finish(await drafts.read(input, share, signal)))
+      return await outbox.accept(envelope, await finish(await drafts.read(input, share, signal), share))
     } finally {
       share.release()
     }
@@ -143,21 +146,32 @@ export class SendService {
     return { to: to.filter(isOther), cc: cc.filter(isOther) }
   }
 
-  async #attachments(accountId: string, { email, row }: Original): Promise<OutgoingAttachment[]> {
+  async #whole(original: Original, share: WorkShare): Promise<OutgoingAttachment> {
+    // a longer message is refused once it is composed
+    share.reserve(Math.min(original.row.size, largestMessage))
+    return this.asAttachment(original)
+  }
+
+  async #attachments(
+    { account_id: account }: IdentityRow,
+    { email, row }: Original,
+    share: WorkShare,
+    signal: AbortSignal,
+  ): Promise<OutgoingAttachment[]> {
     const size = email.attachments.reduce((sum, one) => sum + one.size, 0)
     if (size > largestMessage)
       throw invalid('as_attachment', 'The attachments of the message exceed 25 MiB.', 'message_too_large')
-    if (size === 0 && email.attachments.length === 0) return []
-    const raw = await this.#deps.emails.rawMessage(row)
-    const found: OutgoingAttachment[] = []
-    for (const { index, filename, content_type, content_id, disposition } of email.attachments) {
-      const file = await this.#deps.examiner.attachment(raw, index, accountId)
+    if (email.attachments.length === 0) return []
+    share.reserve(size)
+    const indexes = email.attachments.map(({ index }) => index)
+    const contents = await this.#deps.reader.read({ row, account, signal }, (decode) => decode(indexes))
+    return email.attachments.flatMap(({ index, filename, content_type, content_id, disposition }) => {
+      const content = contents.get(index)
+      if (!content) return []
       const id = content_id?.replace(/^<(.*)>$/s, '$1') ?? ''
-      if (!file) continue
       const isInline = disposition === 'inline' && /^[!-;=?-~]{1,250}$/.test(id)
-      found.push({ filename, content_type, content: file.content, content_id: isInline ? id : null })
-    }
-    return found
+      return { filename, content_type, content, content_id: isInline ? id : null }
+    })
   }
 
   async #original(caller: Caller, identityId: string, emailId: string): Promise<Original> {
