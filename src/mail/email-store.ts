@@ -13,8 +13,9 @@ import { type Email, replyToVerified } from './model.ts'
 import { indexable, ownerToken } from './search.ts'
 import { addToThread, othersAmong, threadById, type ThreadInput, threadOf } from './threads.ts'
 
-/** Characters of a message that are indexed for search. */
+/** Characters of a message that are indexed for search, of each copy and of all copies together. */
 const maxSearchable = 256 * 1024
+const maxSearchableOfCopies = 1024 * 1024
 
 /** Bytes of a body, as UTF-8, in an event; the e-mail itself has the whole body. */
 const maxEventBody = 256 * 1024
@@ -22,11 +23,18 @@ const maxEventBody = 256 * 1024
 /** The number of newest messages with one Message-ID that are compared, as senders can choose it freely. */
 const maxCandidates = 200
 
-/** The ids of the stored raw message and of its bodies. The copies of one message share them. */
+/** The content of a message that is stored, with all that its copies share. */
 export interface StoredContent {
   raw_id: number
   body_id: number
+  /** The number of e-mails that share it. */
+  copies: number
+  /** The same for all copies, computed with the first: the detail in JSON, and the bodies of the event. */
+  detail?: string
+  event_bodies?: EventBodies
 }
+
+type EventBodies = StoredBodies & { body_truncated?: true }
 
 /** An e-mail to be stored. */
 export interface NewStoredEmail {
@@ -64,8 +72,8 @@ export class EmailStore {
     this.#events = events
   }
 
-  /** Stores the raw message and its bodies, before its e-mails. */
-  async insertContent(tx: Transaction, raw: Buffer, examined: Examination): Promise<StoredContent> {
+  /** Stores the raw message and its bodies, before its e-mails, of which there are `copies`. */
+  async insertContent(tx: Transaction, raw: Buffer, examined: Examination, copies = 1): Promise<StoredContent> {
     const { sha256, deflated, body_size, bodies } = examined
     const raw_id = await insertBlob(tx, {
       size: raw.length,
@@ -74,7 +82,7 @@ export class EmailStore {
       bytes: deflated ?? raw,
     })
     const body_id = await insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies })
-    return { raw_id, body_id }
+    return { raw_id, body_id, copies }
   }
 
   /** Stores an e-mail; the caller has checked the quota. Returns it with its thread. */
@@ -90,7 +98,7 @@ export class EmailStore {
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${size + extra_octets} WHERE id = ${owner.id}`)
     await this.#plan.add(tx, owner.account_id, 'storage_bytes', size + extra_octets)
     if (!thread) return email
-    await insertSearchable(tx, seq, email, parsed)
+    await insertSearchable(tx, seq, email, parsed, message.content.copies)
     const { participants } = message
     await addToThread(tx, thread, { ...input, seq, at: received_at, snippet, participants, unread: !read })
     return email
@@ -102,15 +110,21 @@ export class EmailStore {
     type: EventType<Data>,
     {
       account_id,
-      body_id,
+      content,
       email,
       annotation = null,
       uncounted = uncountedMessageBytes,
-    }: { account_id: string; body_id: number; email: Email; annotation?: string | null; uncounted?: number },
+    }: {
+      account_id: string
+      content: Pick<StoredContent, 'body_id' | 'event_bodies'>
+      email: Email
+      annotation?: string | null
+      uncounted?: number
+    },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
-    const bodies = truncateBodies(email)
-    const blob = { id: body_id, fields: ['body_text', 'body_html', 'text'] as const }
+    const bodies = (content.event_bodies ??= truncateBodies(email))
+    const blob = { id: content.body_id, fields: ['body_text', 'body_html', 'text'] as const }
     await this.#events.append(tx, type, {
       account_id,
       identity_id: email.identity_id,
@@ -211,9 +225,23 @@ async function insertRow(
   email: Email,
   { content, trace, mail_from, extra_octets = 0 }: NewStoredEmail,
 ): Promise<number> {
+  const detail = (content.detail ??= JSON.stringify(detailOf(email, mail_from)))
+  const row = await tx.get<{ seq: number }>(
+    sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
+      automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, sent_at, created_at, detail, trace,
+      duplicate_of, raw_id, body_id, extra_octets) VALUES (${email.id}, ${email.identity_id}, ${email.thread_id}, ${email.direction}, ${email.status},
+      ${email.from}, ${email.from_name}, ${email.to}, ${email.subject}, ${email.snippet}, ${email.read ? 1 : 0}, ${email.spam ? 1 : 0},
+      ${email.automated ? 1 : 0}, ${email.tag}, ${JSON.stringify(email.labels)}, ${email.size}, ${email.has_attachments ? 1 : 0}, ${email.verified_domain},
+      ${email.message_id}, ${email.in_reply_to}, ${JSON.stringify(email.codes)}, ${email.received_at}, ${email.sent_at}, ${email.created_at},
+      ${detail}, ${trace}, ${email.duplicate_of}, ${content.raw_id}, ${content.body_id}, ${extra_octets}) RETURNING seq`,
+  )
+  return row!.seq
+}
+
+function detailOf(email: Email, mail_from: string): EmailDetail {
   const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at, created_by } =
     email
-  const detail: EmailDetail = {
+  return {
     references,
     reply_to,
     cc,
@@ -227,26 +255,17 @@ async function insertRow(
     ...(created_by === null ? {} : { created_by }),
     mail_from,
   }
-  const row = await tx.get<{ seq: number }>(
-    sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
-      automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, sent_at, created_at, detail, trace,
-      duplicate_of, raw_id, body_id, extra_octets) VALUES (${email.id}, ${email.identity_id}, ${email.thread_id}, ${email.direction}, ${email.status},
-      ${email.from}, ${email.from_name}, ${email.to}, ${email.subject}, ${email.snippet}, ${email.read ? 1 : 0}, ${email.spam ? 1 : 0},
-      ${email.automated ? 1 : 0}, ${email.tag}, ${JSON.stringify(email.labels)}, ${email.size}, ${email.has_attachments ? 1 : 0}, ${email.verified_domain},
-      ${email.message_id}, ${email.in_reply_to}, ${JSON.stringify(email.codes)}, ${email.received_at}, ${email.sent_at}, ${email.created_at},
-      ${JSON.stringify(detail)}, ${trace}, ${email.duplicate_of}, ${content.raw_id}, ${content.body_id}, ${extra_octets}) RETURNING seq`,
-  )
-  return row!.seq
 }
 
-/** Adds an e-mail to the search index. */
+/** Adds an e-mail to the search index, one of so many copies. */
 export async function insertSearchable(
   tx: Transaction,
   seq: number,
   email: Email,
   { body_text, text }: StoredBodies,
+  copies = 1,
 ): Promise<void> {
-  const body = (body_text ?? text).slice(0, maxSearchable)
+  const body = (body_text ?? text).slice(0, Math.min(maxSearchable, Math.floor(maxSearchableOfCopies / copies)))
   await tx.run(
     sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${ownerToken(email.identity_id)},
       ${indexable(`${email.from_name} ${email.from}`)}, ${indexable(email.subject)}, ${indexable(body)})`,
@@ -254,7 +273,7 @@ export async function insertSearchable(
 }
 
 /** The bodies as in an event, truncated if necessary. */
-function truncateBodies(parsed: StoredBodies): StoredBodies & { body_truncated?: true } {
+function truncateBodies(parsed: StoredBodies): EventBodies {
   const { body_text, body_html, text } = parsed
   const long = [body_text, body_html, text].some((body) => body !== null && Buffer.byteLength(body) > maxEventBody)
   if (!long) return { body_text, body_html, text }

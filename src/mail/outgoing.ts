@@ -88,7 +88,7 @@ export class OutgoingEmails {
     return {
       email: kept,
       recipients,
-      tell: (type) => this.#store.appendEvent(tx, type, { account_id, body_id: content.body_id, email: kept }, {}),
+      tell: (type) => this.#store.appendEvent(tx, type, { account_id, content, email: kept }, {}),
     }
   }
 
@@ -175,7 +175,7 @@ export class OutgoingEmails {
     await this.#store.appendEvent(
       tx,
       type,
-      { account_id: row.account_id, body_id: row.body_id, email: { ...wholeEmail(row), deliveries }, annotation },
+      { account_id: row.account_id, content: row, email: { ...wholeEmail(row), deliveries }, annotation },
       more,
     )
   }
