@@ -1,13 +1,13 @@
 import type { Plan } from '../accounts/plan.ts'
 import { day, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import type { EventLog } from '../events/log.ts'
+import type { EventLog, NewEvent } from '../events/log.ts'
 import { type EventType, uncountedMessageBytes } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { insertBlob, insertWhole } from '../store/blobs.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import type { EmailDetail } from './email-rows.ts'
-import type { Parsed, StoredBodies } from '../message/parsed.ts'
+import { type Lists, listsOf, type Parsed, type StoredBodies } from '../message/parsed.ts'
 import type { Examination, ExaminedMessage } from './types.ts'
 import { type Email, replyToVerified } from './model.ts'
 import { indexable, ownerToken } from './search.ts'
@@ -31,10 +31,19 @@ export interface StoredContent {
   copies: number
   /** The same for all copies, computed with the first: the detail in JSON, and the bodies of the event. */
   detail?: string
-  event_bodies?: EventBodies
+  event?: EventContent
+  /** Whether the lists are stored with the bodies. */
+  long_lists: boolean
 }
 
-type EventBodies = StoredBodies & { body_truncated?: true }
+/** The long fields of an event, and the blob that has them; none when truncated bodies are in the event itself. */
+interface EventContent {
+  bodies: StoredBodies & { body_truncated?: true }
+  blob: NewEvent<Email>['blob']
+}
+
+const bodyFields = ['body_text', 'body_html', 'text'] as const
+const listFields = ['references', 'cc', 'recipients', 'links', 'attachments'] as const
 
 /** An e-mail to be stored. */
 export interface NewStoredEmail {
@@ -82,7 +91,20 @@ export class EmailStore {
       bytes: deflated ?? raw,
     })
     const body_id = await insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies })
-    return { raw_id, body_id, copies }
+    const content: StoredContent = { raw_id, body_id, copies, long_lists: copies > 1 && examined.long_lists === true }
+    return copies > 1 ? { ...content, event: await this.#insertSharedEvent(tx, content, examined.parsed) } : content
+  }
+
+  /** Stores what the events of all copies have in common, if it differs from what is stored of the message. */
+  async #insertSharedEvent(tx: Transaction, { body_id, long_lists }: StoredContent, parsed: Parsed): Promise<EventContent> {
+    const { bodies } = eventContentOf(body_id, parsed)
+    const fields = long_lists ? [...bodyFields, ...listFields] : bodyFields
+    if (!bodies.body_truncated) return { bodies, blob: { id: body_id, fields } }
+    const { body_text, body_html, text } = bodies
+    const shared: StoredBodies & Partial<Lists> = { body_text, body_html, text, ...(long_lists ? listsOf(parsed) : {}) }
+    const bytes = Buffer.from(JSON.stringify(shared))
+    const id = await insertWhole(tx, { size: bytes.length, sha256: null, deflated: false, bytes, part_of: body_id })
+    return { bodies, blob: { id, fields } }
   }
 
   /** Stores an e-mail; the caller has checked the quota. Returns it with its thread. */
@@ -116,22 +138,21 @@ export class EmailStore {
       uncounted = uncountedMessageBytes,
     }: {
       account_id: string
-      content: Pick<StoredContent, 'body_id' | 'event_bodies'>
+      content: Pick<StoredContent, 'body_id' | 'event'>
       email: Email
       annotation?: string | null
       uncounted?: number
     },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
-    const bodies = (content.event_bodies ??= truncateBodies(email))
-    const blob = { id: content.body_id, fields: ['body_text', 'body_html', 'text'] as const }
+    const { bodies, blob } = content.event ?? eventContentOf(content.body_id, email)
     await this.#events.append(tx, type, {
       account_id,
       identity_id: email.identity_id,
       data: { ...email, ...bodies, ...more } as Data,
       annotation,
       uncounted,
-      ...(bodies.body_truncated ? {} : { blob }),
+      ...(blob ? { blob } : {}),
     })
   }
 }
@@ -225,7 +246,7 @@ async function insertRow(
   email: Email,
   { content, trace, mail_from, extra_octets = 0 }: NewStoredEmail,
 ): Promise<number> {
-  const detail = (content.detail ??= JSON.stringify(detailOf(email, mail_from)))
+  const detail = (content.detail ??= JSON.stringify(detailOf(email, mail_from, content.long_lists)))
   const row = await tx.get<{ seq: number }>(
     sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
       automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, sent_at, created_at, detail, trace,
@@ -238,17 +259,15 @@ async function insertRow(
   return row!.seq
 }
 
-function detailOf(email: Email, mail_from: string): EmailDetail {
+/** The detail of an e-mail; without the lists that are stored with the bodies. */
+function detailOf(email: Email, mail_from: string, longLists: boolean): Partial<EmailDetail> {
   const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at, created_by } =
     email
   return {
     references,
     reply_to,
-    cc,
     bcc,
-    recipients,
-    links,
-    attachments,
+    ...(longLists ? {} : { cc, recipients, links, attachments }),
     authentication,
     parse_error,
     ...(send_at === null ? {} : { send_at }),
@@ -272,8 +291,14 @@ export async function insertSearchable(
   )
 }
 
+/** The bodies as in an event, and the blob of the bodies unless they are truncated. */
+function eventContentOf(body_id: number, email: StoredBodies): EventContent {
+  const bodies = truncateBodies(email)
+  return { bodies, blob: bodies.body_truncated ? undefined : { id: body_id, fields: bodyFields } }
+}
+
 /** The bodies as in an event, truncated if necessary. */
-function truncateBodies(parsed: StoredBodies): EventBodies {
+function truncateBodies(parsed: StoredBodies): EventContent['bodies'] {
   const { body_text, body_html, text } = parsed
   const long = [body_text, body_html, text].some((body) => body !== null && Buffer.byteLength(body) > maxEventBody)
   if (!long) return { body_text, body_html, text }

@@ -1,7 +1,6 @@
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Download } from '../http/route.ts'
-import type { EmailDetail } from './email-rows.ts'
 import type { Emails } from './emails.ts'
 import type { Examiner } from './workers/examiner.ts'
 import { sanitize } from '../message/sanitize.ts'
@@ -34,7 +33,7 @@ function policy(remote: boolean): string {
 
 /** Renders the HTML of a message as a page. */
 export class HtmlView {
-  readonly #emails: Pick<Emails, 'get' | 'row' | 'rawMessage'>
+  readonly #emails: Pick<Emails, 'attachmentsOf' | 'get' | 'row' | 'rawMessage'>
   readonly #examiner: Examiner
 
   constructor(deps: { emails: Emails; examiner: Examiner }) {
@@ -78,7 +77,7 @@ export class HtmlView {
   async #images(caller: Caller, identityId: string, id: string, html: string): Promise<Map<string, string>> {
     if (!html.includes('cid:')) return new Map()
     const row = await this.#emails.row(caller, identityId, id)
-    const { attachments } = JSON.parse(row.detail) as EmailDetail
+    const attachments = await this.#emails.attachmentsOf(row)
     const wanted: (Attachment & { content_id: string })[] = []
     let bytes = 0
     for (const one of attachments) {
