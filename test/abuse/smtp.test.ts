@@ -129,9 +129,53 @@ const attacks: Attack[] = [
       }),
     answers: ['220', '421', '454', 'closed'],
   },
+  ...toMany(),
 ]
 
 underAttack(attacks)
+
+/** Messages of which each of many recipients gets a copy. */
+function toMany(): Attack[] {
+  const words = (characters: number): string => {
+    let text = ''
+    while (text.length < characters) text += `${Math.random().toString(36).slice(2, 7)}${text.length % 60 < 6 ? '\r\n' : ' '}`
+    return text
+  }
+  const people = Array.from({ length: 900 }, (_, number) => `a${number}@x${number}.test`).join(',\r\n ')
+  const references = Array.from({ length: 100 }, (_, number) => `<${number}.${'r'.repeat(300)}@x.test>`).join('\r\n ')
+  const links = Array.from({ length: 100 }, (_, number) => `https://a.test/${number}${'x'.repeat(8000)}`).join('\r\n')
+  const part = (number: number): string =>
+    `--b\r\nContent-Type: a/b\r\nContent-ID: <${'c'.repeat(990)}>\r\nContent-Disposition: attachment; filename="${'n'.repeat(240)}${number}"\r\n\r\nx\r\n`
+  const messages: [string, () => Buffer][] = [
+    ['260 KB of words', () => mailWith('Subject: Many', words(260_000))],
+    ['5 MB of HTML', () => mailWith('Content-Type: text/html', `<p>${words(4_900_000)}`)],
+    ['900 people and 100 references', () => mailWith(`To: ${people}\r\nReferences: ${references}`, words(260_000))],
+    ['100 links of 8 KB', () => mailWith('Subject: Many', links)],
+    [
+      '990 attachments',
+      () =>
+        mailWith(
+          'Content-Type: multipart/mixed; boundary=b',
+          Array.from({ length: 990 }, (_, number) => part(number)).join('') + '--b--\r\n',
+        ),
+    ],
+  ]
+  const recipients: [string, (own: string) => string[]][] = [
+    ['tags of one mailbox', (own) => Array.from({ length: 100 }, (_, number) => own.replace('@', `+${number}@`))],
+  ]
+  const row = (name: string, message: () => Buffer, recipientsOf: (attacker: Attacker) => string[]): Attack => ({
+    name,
+    scopes: [],
+    run: async (attacker) => {
+      const octets = message()
+      await attacker.repeat(2, (number) => attacker.mail(octets, address(number % 2), recipientsOf(attacker)))
+    },
+    answers: ['250', '421', '451', '452', 'closed'],
+  })
+  return messages.map(([name, message]) =>
+    row(`to a hundred tags of one mailbox: ${name}`, message, ({ target }) => recipients[0]![1](target.identity.email)),
+  )
+}
 
 /** Connected and greeted. */
 async function greeted(attacker: Attacker, from: string): Promise<Dialogue | undefined> {
