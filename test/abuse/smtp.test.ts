@@ -146,35 +146,50 @@ function toMany(): Attack[] {
   const links = Array.from({ length: 100 }, (_, number) => `https://a.test/${number}${'x'.repeat(8000)}`).join('\r\n')
   const part = (number: number): string =>
     `--b\r\nContent-Type: a/b\r\nContent-ID: <${'c'.repeat(990)}>\r\nContent-Disposition: attachment; filename="${'n'.repeat(240)}${number}"\r\n\r\nx\r\n`
-  const messages: [string, () => Buffer][] = [
-    ['260 KB of words', () => mailWith('Subject: Many', words(260_000))],
-    ['5 MB of HTML', () => mailWith('Content-Type: text/html', `<p>${words(4_900_000)}`)],
-    ['900 people and 100 references', () => mailWith(`To: ${people}\r\nReferences: ${references}`, words(260_000))],
-    ['100 links of 8 KB', () => mailWith('Subject: Many', links)],
-    [
-      '990 attachments',
-      () =>
-        mailWith(
-          'Content-Type: multipart/mixed; boundary=b',
-          Array.from({ length: 990 }, (_, number) => part(number)).join('') + '--b--\r\n',
-        ),
-    ],
+  const attachments = Array.from({ length: 990 }, (_, number) => part(number)).join('')
+  const multipart = 'Content-Type: multipart/mixed; boundary=b'
+  const messages: [name: string, head: string, body: () => string][] = [
+    ['260 KB of words', 'Subject: Many', () => words(260_000)],
+    ['5 MB of HTML', 'Content-Type: text/html', () => `<p>${words(4_900_000)}`],
+    ['900 people and 100 references', `To: ${people}\r\nReferences: ${references}`, () => words(260_000)],
+    ['100 links of 8 KB', 'Subject: Many', () => links],
+    ['990 attachments', multipart, () => `${attachments}--b--\r\n`],
   ]
-  const recipients: [string, (own: string) => string[]][] = [
-    ['tags of one mailbox', (own) => Array.from({ length: 100 }, (_, number) => own.replace('@', `+${number}@`))],
-  ]
-  const row = (name: string, message: () => Buffer, recipientsOf: (attacker: Attacker) => string[]): Attack => ({
-    name,
-    scopes: [],
-    run: async (attacker) => {
-      const octets = message()
-      await attacker.repeat(2, (number) => attacker.mail(octets, address(number % 2), recipientsOf(attacker)))
+  const answers = ['250', '421', '451', '452', 'closed']
+  const send = (attacker: Attacker, head: string, body: string, to: string[]): Promise<void> =>
+    attacker.repeat(2, (number) => attacker.mail(mailWith(head, body), address(number % 2), to))
+  const [, head, body] = messages[0]!
+  const identities: string[] = []
+  return [
+    ...messages.map(
+      ([name, head, body]): Attack => ({
+        name: `to a hundred tags of one mailbox: ${name}`,
+        scopes: [],
+        run: (attacker) => send(attacker, head, body(), tagged(attacker.target.identity.email)),
+        answers,
+      }),
+    ),
+    {
+      name: 'to a hundred identities: 260 KB of words',
+      scopes: ['identities:write', 'identities:read'],
+      wholeAccount: true,
+      prepare: async (attacker) => {
+        identities.length = 0
+        while (identities.length < 100) {
+          const { status, body: identity } = await attacker.call('POST', '/v1/identities', { body: {}, quiet: true })
+          if (status === 201) identities.push(identity.email)
+          else await sleep(500)
+        }
+      },
+      run: (attacker) => send(attacker, head, body(), identities),
+      answers,
     },
-    answers: ['250', '421', '451', '452', 'closed'],
-  })
-  return messages.map(([name, message]) =>
-    row(`to a hundred tags of one mailbox: ${name}`, message, ({ target }) => recipients[0]![1](target.identity.email)),
-  )
+  ]
+}
+
+/** A hundred addresses of one mailbox. */
+function tagged(email: string): string[] {
+  return Array.from({ length: 100 }, (_, number) => email.replace('@', `+${number}@`))
 }
 
 /** Connected and greeted. */
