@@ -125,8 +125,8 @@ async function contentOf(box: Appliance, { id }: Mailbox) {
 }
 
 function common(email: Record<string, unknown>): Record<string, unknown> {
-  const { id, identity_id, thread_id, to, tag, received_at, created_at, ...rest } = email
-  return rest
+  const own = new Set(['id', 'identity_id', 'thread_id', 'to', 'tag', 'received_at', 'created_at'])
+  return Object.fromEntries(Object.entries(email).filter(([name]) => !own.has(name)))
 }
 
 /** Runs a statement by another connection, and answers its rows. */
