@@ -149,11 +149,11 @@ function toMany(): Attack[] {
   const attachments = Array.from({ length: 990 }, (_, number) => part(number)).join('')
   const multipart = 'Content-Type: multipart/mixed; boundary=b'
   const messages: [name: string, head: string, body: () => string][] = [
-    ['260 KB of words', 'Subject: Many', () => words(260_000)],
-    ['5 MB of HTML', 'Content-Type: text/html', () => `<p>${words(4_900_000)}`],
-    ['900 people and 100 references', `To: ${people}\r\nReferences: ${references}`, () => words(260_000)],
-    ['100 links of 8 KB', 'Subject: Many', () => links],
-    ['990 attachments', multipart, () => `${attachments}--b--\r\n`],
+    ['to a hundred tags of one mailbox: 260 KB of words', 'Subject: Many', () => words(260_000)],
+    ['to a hundred tags of one mailbox: 5 MB of HTML', 'Content-Type: text/html', () => `<p>${words(4_900_000)}`],
+    ['to a hundred tags of one mailbox: 900 people and 100 references', `To: ${people}\r\nReferences: ${references}`, () => words(260_000)],
+    ['to a hundred tags of one mailbox: 100 links of 8 KB', 'Subject: Many', () => links],
+    ['to a hundred tags of one mailbox: 990 attachments', multipart, () => `${attachments}--b--\r\n`],
   ]
   const answers = ['250', '421', '451', '452', 'closed']
   const send = (attacker: Attacker, head: string, body: string, to: string[]): Promise<void> =>
@@ -163,7 +163,7 @@ function toMany(): Attack[] {
   return [
     ...messages.map(
       ([name, head, body]): Attack => ({
-        name: `to a hundred tags of one mailbox: ${name}`,
+        name,
         scopes: [],
         run: (attacker) => send(attacker, head, body(), tagged(attacker.target.identity.email)),
         answers,
