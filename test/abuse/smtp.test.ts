@@ -151,7 +151,11 @@ function toMany(): Attack[] {
   const messages: [name: string, head: string, body: () => string][] = [
     ['to a hundred tags of one mailbox: 260 KB of words', 'Subject: Many', () => words(260_000)],
     ['to a hundred tags of one mailbox: 5 MB of HTML', 'Content-Type: text/html', () => `<p>${words(4_900_000)}`],
-    ['to a hundred tags of one mailbox: 900 people and 100 references', `To: ${people}\r\nReferences: ${references}`, () => words(260_000)],
+    [
+      'to a hundred tags of one mailbox: 900 people and 100 references',
+      `To: ${people}\r\nReferences: ${references}`,
+      () => words(260_000),
+    ],
     ['to a hundred tags of one mailbox: 100 links of 8 KB', 'Subject: Many', () => links],
     ['to a hundred tags of one mailbox: 990 attachments', multipart, () => `${attachments}--b--\r\n`],
   ]
@@ -161,14 +165,12 @@ function toMany(): Attack[] {
   const [, head, body] = messages[0]!
   const identities: string[] = []
   return [
-    ...messages.map(
-      ([name, head, body]): Attack => ({
-        name,
-        scopes: [],
-        run: (attacker) => send(attacker, head, body(), tagged(attacker.target.identity.email)),
-        answers,
-      }),
-    ),
+    ...messages.map(([name, head, body]): Attack => ({
+      name,
+      scopes: [],
+      run: (attacker) => send(attacker, head, body(), tagged(attacker.target.identity.email)),
+      answers,
+    })),
     {
       name: 'to a hundred identities: 260 KB of words',
       scopes: ['identities:write', 'identities:read'],

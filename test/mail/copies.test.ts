@@ -85,9 +85,9 @@ describe('one message to a hundred addresses', () => {
       }
     }
     expect(left).toBe(0)
-    expect(rows(box, 'SELECT (SELECT count(*) FROM blobs) AS blobs, (SELECT sum(stored_bytes) FROM identities) AS bytes')).toEqual([
-      { blobs: 0, bytes: 0 },
-    ])
+    expect(
+      rows(box, 'SELECT (SELECT count(*) FROM blobs) AS blobs, (SELECT sum(stored_bytes) FROM identities) AS bytes'),
+    ).toEqual([{ blobs: 0, bytes: 0 }])
   })
 
   test('one copy that cannot be stored stores none, and the message sent again arrives once', async () => {
