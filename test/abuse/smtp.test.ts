@@ -136,16 +136,9 @@ underAttack(attacks)
 
 /** Messages of which each of many recipients gets a copy. */
 function toMany(): Attack[] {
-  const words = (characters: number): string => {
-    let text = ''
-    while (text.length < characters) text += `${Math.random().toString(36).slice(2, 7)}${text.length % 60 < 6 ? '\r\n' : ' '}`
-    return text
-  }
   const people = Array.from({ length: 900 }, (_, number) => `a${number}@x${number}.test`).join(',\r\n ')
   const references = Array.from({ length: 100 }, (_, number) => `<${number}.${'r'.repeat(300)}@x.test>`).join('\r\n ')
   const links = Array.from({ length: 100 }, (_, number) => `https://a.test/${number}${'x'.repeat(8000)}`).join('\r\n')
-  const part = (number: number): string =>
-    `--b\r\nContent-Type: a/b\r\nContent-ID: <${'c'.repeat(990)}>\r\nContent-Disposition: attachment; filename="${'n'.repeat(240)}${number}"\r\n\r\nx\r\n`
   const attachments = Array.from({ length: 990 }, (_, number) => part(number)).join('')
   const multipart = 'Content-Type: multipart/mixed; boundary=b'
   const messages: [name: string, head: string, body: () => string][] = [
@@ -160,15 +153,12 @@ function toMany(): Attack[] {
     ['to a hundred tags of one mailbox: 990 attachments', multipart, () => `${attachments}--b--\r\n`],
   ]
   const answers = ['250', '421', '451', '452', 'closed']
-  const send = (attacker: Attacker, head: string, body: string, to: string[]): Promise<void> =>
-    attacker.repeat(2, (number) => attacker.mail(mailWith(head, body), address(number % 2), to))
-  const [, head, body] = messages[0]!
   const identities: string[] = []
   return [
     ...messages.map(([name, head, body]): Attack => ({
       name,
       scopes: [],
-      run: (attacker) => send(attacker, head, body(), tagged(attacker.target.identity.email)),
+      run: (attacker) => sendMany(attacker, head, body(), tagged(attacker.target.identity.email)),
       answers,
     })),
     {
@@ -183,10 +173,28 @@ function toMany(): Attack[] {
           else await sleep(500)
         }
       },
-      run: (attacker) => send(attacker, head, body(), identities),
+      run: (attacker) => sendMany(attacker, 'Subject: Many', words(260_000), identities),
       answers,
     },
   ]
+}
+
+/** Sends one message after the other to all of these, from two connections. */
+function sendMany(attacker: Attacker, head: string, body: string, to: string[]): Promise<void> {
+  return attacker.repeat(2, (number) => attacker.mail(mailWith(head, body), address(number % 2), to))
+}
+
+/** Random words in short lines. */
+function words(characters: number): string {
+  let text = ''
+  while (text.length < characters) text += `${Math.random().toString(36).slice(2, 7)}${text.length % 60 < 6 ? '\r\n' : ' '}`
+  return text
+}
+
+/** An attachment with a long name and a long Content-ID. */
+function part(number: number): string {
+  const name = `${'n'.repeat(240)}${number}`
+  return `--b\r\nContent-Type: a/b\r\nContent-ID: <${'c'.repeat(990)}>\r\nContent-Disposition: attachment; filename="${name}"\r\n\r\nx\r\n`
 }
 
 /** A hundred addresses of one mailbox. */
