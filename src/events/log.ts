@@ -318,8 +318,8 @@ interface Row {
 
 function asEvent(row: Row): Event {
   const { seq, id, type, account_id, identity_id, created_at } = row
-  const data = JSON.parse(row.data) as Record<string, unknown>
-  if (row.bytes) Object.assign(data, JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')))
+  const own = JSON.parse(row.data) as Record<string, unknown>
+  const data = row.bytes ? { ...JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')), ...own } : own
   return { seq, id, type, account_id, identity_id, created_at, data }
 }
 

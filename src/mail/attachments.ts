@@ -4,7 +4,6 @@ import type { Caller } from '../core/scopes.ts'
 import type { Paging, SignedQuery } from '../core/shapes.ts'
 import type { Download } from '../http/route.ts'
 import type { AttachmentReader } from './workers/attachment-reader.ts'
-import type { EmailDetail } from './email-rows.ts'
 import { type Emails, requireRaw } from './emails.ts'
 import type { Attachment, AttachmentWithUrl } from './model.ts'
 import type { Holders } from '../accounts/holders.ts'
@@ -39,7 +38,7 @@ export class Attachments {
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
     const name = `attachments ${emailId}`
     const start = cursor === undefined ? offset : this.#cursors.read(name, cursor)
-    const all = recordsOf(row.detail)
+    const all = await this.#emails.attachmentsOf(row)
     const end = start + limit
     const has_more = end < all.length
     return { data: all.slice(start, end), has_more, next_cursor: has_more ? this.#cursors.write(name, end) : null }
@@ -47,7 +46,7 @@ export class Attachments {
 
   async get(caller: Caller, identityId: string, emailId: string, index: string): Promise<AttachmentWithUrl> {
     const row = await this.#emails.row(caller, identityId, emailId)
-    const record = recordsOf(row.detail)[parseIndex(index)]
+    const record = (await this.#emails.attachmentsOf(row))[parseIndex(index)]
     if (!record) throw notFound('attachment')
     requireRaw(row)
     return { ...record, ...this.#urls.sign(caller, emailId, record.index) }
@@ -57,7 +56,7 @@ export class Attachments {
   async open(emailId: string, index: string, query: SignedQuery, signal: AbortSignal): Promise<Download> {
     await this.#urls.verify(emailId, parseIndex(index), query)
     const row = await this.#emails.signedRow(emailId)
-    const record = recordsOf(row.detail)[parseIndex(index)]
+    const record = (await this.#emails.attachmentsOf(row))[parseIndex(index)]
     if (!record) throw notFound('attachment')
     const found = await this.#reader.read({ row, account: row.account_id, signal }, (decode) => decode([record.index]))
     const bytes = found.get(record.index)
@@ -68,10 +67,6 @@ export class Attachments {
       headers: { 'Content-Disposition': disposition(record.filename) },
     }
   }
-}
-
-function recordsOf(detail: string): Attachment[] {
-  return (JSON.parse(detail) as EmailDetail).attachments
 }
 
 function parseIndex(index: string): number {

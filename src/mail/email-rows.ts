@@ -1,9 +1,9 @@
 import { unpack } from '../store/blobs.ts'
 import { join, sql, type Sql } from '../store/database.ts'
-import type { StoredBodies } from '../message/parsed.ts'
+import type { Lists, StoredBodies } from '../message/parsed.ts'
 import { type Email, type EmailRow, replyToVerified } from './model.ts'
 
-/** The fields of an e-mail that are never searched, stored as JSON. */
+/** The fields of an e-mail that are never searched, stored as JSON. The lists are absent where they are stored with the bodies. */
 export type EmailDetail = Pick<
   Email,
   'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
@@ -135,8 +135,10 @@ function texts(json: string): string[] {
 export function wholeEmail(row: StoredEmailWithBody): Email {
   const { mail_from: _, send_at = null, created_by = null, ...detail } = JSON.parse(row.detail) as EmailDetail
   const none: StoredBodies = { body_text: null, body_html: null, text: '' }
-  const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as StoredBodies) : none
+  const bodies = row.bytes
+    ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as StoredBodies & Partial<Lists>)
+    : none
   const reply_to_verified = replyToVerified({ ...detail, verified_domain: row.verified_domain })
-  const email = { ...emailRow(row), ...detail, ...bodies }
+  const email = { ...emailRow(row), ...bodies, ...detail }
   return { ...email, reply_to_verified, send_at, created_by, deliveries: [], duplicate_of: row.duplicate_of }
 }

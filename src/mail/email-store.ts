@@ -1,20 +1,21 @@
 import type { Plan } from '../accounts/plan.ts'
 import { day, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import type { EventLog } from '../events/log.ts'
+import type { EventLog, NewEvent } from '../events/log.ts'
 import { type EventType, uncountedMessageBytes } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { insertBlob, insertWhole } from '../store/blobs.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import type { EmailDetail } from './email-rows.ts'
-import type { Parsed, StoredBodies } from '../message/parsed.ts'
+import { type Lists, listsOf, type Parsed, type StoredBodies } from '../message/parsed.ts'
 import type { Examination, ExaminedMessage } from './types.ts'
 import { type Email, replyToVerified } from './model.ts'
 import { indexable, ownerToken } from './search.ts'
 import { addToThread, othersAmong, threadById, type ThreadInput, threadOf } from './threads.ts'
 
-/** Characters of a message that are indexed for search. */
+/** Characters of a message that are indexed for search, of each copy and of all copies together. */
 const maxSearchable = 256 * 1024
+const maxSearchableOfCopies = 1024 * 1024
 
 /** Bytes of a body, as UTF-8, in an event; the e-mail itself has the whole body. */
 const maxEventBody = 256 * 1024
@@ -22,11 +23,27 @@ const maxEventBody = 256 * 1024
 /** The number of newest messages with one Message-ID that are compared, as senders can choose it freely. */
 const maxCandidates = 200
 
-/** The ids of the stored raw message and of its bodies. The copies of one message share them. */
+/** The content of a message that is stored, with all that its copies share. */
 export interface StoredContent {
   raw_id: number
   body_id: number
+  /** The number of e-mails that share it. */
+  copies: number
+  /** The same for all copies, computed with the first: the detail in JSON, and the bodies of the event. */
+  detail?: string
+  event?: EventContent
+  /** Whether the lists are stored with the bodies. */
+  long_lists: boolean
 }
+
+/** The long fields of an event, and the blob that has them; none when truncated bodies are in the event itself. */
+interface EventContent {
+  bodies: StoredBodies & { body_truncated?: true }
+  blob: NewEvent<Email>['blob']
+}
+
+const bodyFields = ['body_text', 'body_html', 'text'] as const
+const listFields = ['references', 'cc', 'recipients', 'links', 'attachments'] as const
 
 /** An e-mail to be stored. */
 export interface NewStoredEmail {
@@ -64,8 +81,8 @@ export class EmailStore {
     this.#events = events
   }
 
-  /** Stores the raw message and its bodies, before its e-mails. */
-  async insertContent(tx: Transaction, raw: Buffer, examined: Examination): Promise<StoredContent> {
+  /** Stores the raw message and its bodies, before its e-mails, of which there are `copies`. */
+  async insertContent(tx: Transaction, raw: Buffer, examined: Examination, copies = 1): Promise<StoredContent> {
     const { sha256, deflated, body_size, bodies } = examined
     const raw_id = await insertBlob(tx, {
       size: raw.length,
@@ -74,7 +91,20 @@ export class EmailStore {
       bytes: deflated ?? raw,
     })
     const body_id = await insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies })
-    return { raw_id, body_id }
+    const content: StoredContent = { raw_id, body_id, copies, long_lists: copies > 1 && examined.long_lists === true }
+    return copies > 1 ? { ...content, event: await this.#insertSharedEvent(tx, content, examined.parsed) } : content
+  }
+
+  /** Stores what the events of all copies have in common, if it differs from what is stored of the message. */
+  async #insertSharedEvent(tx: Transaction, { body_id, long_lists }: StoredContent, parsed: Parsed): Promise<EventContent> {
+    const { bodies } = eventContentOf(body_id, parsed)
+    const fields = long_lists ? [...bodyFields, ...listFields] : bodyFields
+    if (!bodies.body_truncated) return { bodies, blob: { id: body_id, fields } }
+    const { body_text, body_html, text } = bodies
+    const shared: StoredBodies & Partial<Lists> = { body_text, body_html, text, ...(long_lists ? listsOf(parsed) : {}) }
+    const bytes = Buffer.from(JSON.stringify(shared))
+    const id = await insertWhole(tx, { size: bytes.length, sha256: null, deflated: false, bytes, part_of: body_id })
+    return { bodies, blob: { id, fields } }
   }
 
   /** Stores an e-mail; the caller has checked the quota. Returns it with its thread. */
@@ -90,7 +120,7 @@ export class EmailStore {
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${size + extra_octets} WHERE id = ${owner.id}`)
     await this.#plan.add(tx, owner.account_id, 'storage_bytes', size + extra_octets)
     if (!thread) return email
-    await insertSearchable(tx, seq, email, parsed)
+    await insertSearchable(tx, seq, email, parsed, message.content.copies)
     const { participants } = message
     await addToThread(tx, thread, { ...input, seq, at: received_at, snippet, participants, unread: !read })
     return email
@@ -102,22 +132,27 @@ export class EmailStore {
     type: EventType<Data>,
     {
       account_id,
-      body_id,
+      content,
       email,
       annotation = null,
       uncounted = uncountedMessageBytes,
-    }: { account_id: string; body_id: number; email: Email; annotation?: string | null; uncounted?: number },
+    }: {
+      account_id: string
+      content: Pick<StoredContent, 'body_id' | 'event'>
+      email: Email
+      annotation?: string | null
+      uncounted?: number
+    },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
-    const bodies = truncateBodies(email)
-    const blob = { id: body_id, fields: ['body_text', 'body_html', 'text'] as const }
+    const { bodies, blob } = content.event ?? eventContentOf(content.body_id, email)
     await this.#events.append(tx, type, {
       account_id,
       identity_id: email.identity_id,
       data: { ...email, ...bodies, ...more } as Data,
       annotation,
       uncounted,
-      ...(bodies.body_truncated ? {} : { blob }),
+      ...(blob ? { blob } : {}),
     })
   }
 }
@@ -211,22 +246,7 @@ async function insertRow(
   email: Email,
   { content, trace, mail_from, extra_octets = 0 }: NewStoredEmail,
 ): Promise<number> {
-  const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at, created_by } =
-    email
-  const detail: EmailDetail = {
-    references,
-    reply_to,
-    cc,
-    bcc,
-    recipients,
-    links,
-    attachments,
-    authentication,
-    parse_error,
-    ...(send_at === null ? {} : { send_at }),
-    ...(created_by === null ? {} : { created_by }),
-    mail_from,
-  }
+  const detail = (content.detail ??= JSON.stringify(detailOf(email, mail_from, content.long_lists)))
   const row = await tx.get<{ seq: number }>(
     sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
       automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, sent_at, created_at, detail, trace,
@@ -234,27 +254,51 @@ async function insertRow(
       ${email.from}, ${email.from_name}, ${email.to}, ${email.subject}, ${email.snippet}, ${email.read ? 1 : 0}, ${email.spam ? 1 : 0},
       ${email.automated ? 1 : 0}, ${email.tag}, ${JSON.stringify(email.labels)}, ${email.size}, ${email.has_attachments ? 1 : 0}, ${email.verified_domain},
       ${email.message_id}, ${email.in_reply_to}, ${JSON.stringify(email.codes)}, ${email.received_at}, ${email.sent_at}, ${email.created_at},
-      ${JSON.stringify(detail)}, ${trace}, ${email.duplicate_of}, ${content.raw_id}, ${content.body_id}, ${extra_octets}) RETURNING seq`,
+      ${detail}, ${trace}, ${email.duplicate_of}, ${content.raw_id}, ${content.body_id}, ${extra_octets}) RETURNING seq`,
   )
   return row!.seq
 }
 
-/** Adds an e-mail to the search index. */
+/** The detail of an e-mail; without the lists that are stored with the bodies. */
+function detailOf(email: Email, mail_from: string, longLists: boolean): Partial<EmailDetail> {
+  const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at, created_by } =
+    email
+  return {
+    references,
+    reply_to,
+    bcc,
+    ...(longLists ? {} : { cc, recipients, links, attachments }),
+    authentication,
+    parse_error,
+    ...(send_at === null ? {} : { send_at }),
+    ...(created_by === null ? {} : { created_by }),
+    mail_from,
+  }
+}
+
+/** Adds an e-mail to the search index, one of so many copies. */
 export async function insertSearchable(
   tx: Transaction,
   seq: number,
   email: Email,
   { body_text, text }: StoredBodies,
+  copies = 1,
 ): Promise<void> {
-  const body = (body_text ?? text).slice(0, maxSearchable)
+  const body = (body_text ?? text).slice(0, Math.min(maxSearchable, Math.floor(maxSearchableOfCopies / copies)))
   await tx.run(
     sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${ownerToken(email.identity_id)},
       ${indexable(`${email.from_name} ${email.from}`)}, ${indexable(email.subject)}, ${indexable(body)})`,
   )
 }
 
+/** The bodies as in an event, and the blob of the bodies unless they are truncated. */
+function eventContentOf(body_id: number, email: StoredBodies): EventContent {
+  const bodies = truncateBodies(email)
+  return { bodies, blob: bodies.body_truncated ? undefined : { id: body_id, fields: bodyFields } }
+}
+
 /** The bodies as in an event, truncated if necessary. */
-function truncateBodies(parsed: StoredBodies): StoredBodies & { body_truncated?: true } {
+function truncateBodies(parsed: StoredBodies): EventContent['bodies'] {
   const { body_text, body_html, text } = parsed
   const long = [body_text, body_html, text].some((body) => body !== null && Buffer.byteLength(body) > maxEventBody)
   if (!long) return { body_text, body_html, text }

@@ -4,6 +4,7 @@ import { fitting, page } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Turns } from '../core/paced-work.ts'
+import type { Lists } from '../message/parsed.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
@@ -12,6 +13,7 @@ import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { type EmailFilter, selection } from './queries.ts'
 import {
+  type EmailDetail,
   emailRow,
   rowColumns,
   selectWithBody,
@@ -21,7 +23,7 @@ import {
   wholeEmailSize,
 } from './email-rows.ts'
 import type { Dispatcher } from './types.ts'
-import type { Email, EmailChange, EmailRow } from './model.ts'
+import type { Attachment, Email, EmailChange, EmailRow } from './model.ts'
 import { withTrace } from '../smtp/trace.ts'
 import { MailTrash } from './trash.ts'
 
@@ -194,6 +196,14 @@ export class Emails {
     const found = await readBlob(this.#deps.database, row.raw_id)
     if (!found) throw rawExpired()
     return found
+  }
+
+  /** The attachments of an e-mail. */
+  async attachmentsOf({ detail, body_id }: Pick<StoredEmail, 'detail' | 'body_id'>): Promise<Attachment[]> {
+    const { attachments } = JSON.parse(detail) as Partial<EmailDetail>
+    if (attachments) return attachments
+    const bodies = await readBlob(this.#deps.database, body_id)
+    return bodies ? (JSON.parse(bodies.toString('utf8')) as Lists).attachments : []
   }
 
   /** The row of an e-mail that the caller may read. */

@@ -2,7 +2,7 @@ import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Download } from '../http/route.ts'
 import type { AttachmentReader, Decode } from './workers/attachment-reader.ts'
-import type { EmailDetail, StoredEmail } from './email-rows.ts'
+import type { StoredEmail } from './email-rows.ts'
 import type { Emails } from './emails.ts'
 import { sanitize } from '../message/sanitize.ts'
 import type { Attachment } from './model.ts'
@@ -34,7 +34,7 @@ function policy(remote: boolean): string {
 
 /** Renders the HTML of a message as a page. */
 export class HtmlView {
-  readonly #emails: Pick<Emails, 'get' | 'row'>
+  readonly #emails: Pick<Emails, 'attachmentsOf' | 'get' | 'row'>
   readonly #reader: AttachmentReader
 
   constructor(deps: { emails: Emails; reader: AttachmentReader }) {
@@ -89,9 +89,9 @@ export class HtmlView {
   }
 
   /** Inline images by Content-ID, as data: URLs. Those no longer available are left out. */
-  async #images({ detail, raw_expired_at }: StoredEmail, html: string, decode: Decode): Promise<Map<string, string>> {
+  async #images(row: StoredEmail, html: string, decode: Decode): Promise<Map<string, string>> {
     if (!html.includes('cid:')) return new Map()
-    const { attachments } = JSON.parse(detail) as EmailDetail
+    const attachments = await this.#emails.attachmentsOf(row)
     const wanted: (Attachment & { content_id: string })[] = []
     let bytes = 0
     for (const one of attachments) {
@@ -101,7 +101,7 @@ export class HtmlView {
       if (bytes > maxImageBytes || wanted.length === maxImages) break
       wanted.push({ ...one, content_id })
     }
-    if (wanted.length === 0 || raw_expired_at !== null) return new Map()
+    if (wanted.length === 0 || row.raw_expired_at !== null) return new Map()
     const contents = await decode(wanted.map(({ index }) => index))
     const found = new Map<string, string>()
     for (const { content_id, content_type, index } of wanted) {

@@ -1,5 +1,6 @@
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
+import { Turns } from '../core/paced-work.ts'
 import { storageFull } from '../core/fault.ts'
 import { receivingRoles } from '../identities/role-names.ts'
 import { uncountedMessageBytes } from '../events/model.ts'
@@ -171,9 +172,11 @@ export class Inbox implements DeliveryTarget {
     if (owners.length === 0 && handled) return []
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     requireQuota(owners, raw.length)
-    const content = await this.#deps.store.insertContent(tx, raw, examined)
+    const content = await this.#deps.store.insertContent(tx, raw, examined, owners.length)
     const ids: string[] = []
+    const turns = new Turns()
     for (const { owner, recipient } of owners) {
+      if (turns.due) await turns.yield()
       ids.push(await this.#deliver(tx, { ...message, owner, recipient }, content))
     }
     if (examined.parsed.report) for (const handler of this.#deps.handlers) await handler.receiveReport?.(tx, message)
@@ -218,7 +221,7 @@ export class Inbox implements DeliveryTarget {
       emailReceived,
       {
         account_id,
-        body_id: content.body_id,
+        content,
         email,
         annotation: (await isReply(tx, account_id, email)) ? 'answer' : null,
         // the event is delivered once, and its bytes count

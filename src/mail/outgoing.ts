@@ -83,7 +83,7 @@ export class OutgoingEmails {
     }
     const kept = { ...email, deliveries: recipients.map(deliveryOf) }
     const { account_id } = owner
-    await this.#store.appendEvent(tx, event, { account_id, body_id: content.body_id, email: kept }, {})
+    await this.#store.appendEvent(tx, event, { account_id, content, email: kept }, {})
     return { email: kept, recipients }
   }
 
@@ -170,7 +170,7 @@ export class OutgoingEmails {
     await this.#store.appendEvent(
       tx,
       type,
-      { account_id: row.account_id, body_id: row.body_id, email: { ...wholeEmail(row), deliveries }, annotation },
+      { account_id: row.account_id, content: row, email: { ...wholeEmail(row), deliveries }, annotation },
       more,
     )
   }

@@ -39,7 +39,8 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
     route('GET', '/identities/:id/emails/search', {
       scope: read,
       summary: 'Search e-mails',
-      description: 'Full text over sender, subject and body, newest first. At least one parameter is required.',
+      description:
+        'Full text over sender, subject and the first 262,144 characters of the body (of a message to more than four recipients here, 1,048,576 divided by their number), newest first. At least one parameter is required.',
       query: EmailSearch,
       reply: Page(EmailRow),
       example: { query: { query: 'invoice -draft' } },

@@ -38,3 +38,13 @@ export interface DecodedAttachment {
 
 /** The bodies as stored, in JSON. */
 export type StoredBodies = Pick<Parsed, 'body_text' | 'body_html' | 'text'>
+
+/** The lists of a message as in an e-mail. Those of a message to many are stored with its bodies when they are long. */
+export interface Lists extends Pick<Parsed, 'references' | 'cc' | 'links' | 'attachments'> {
+  recipients: { to: Address[]; cc: Address[]; bcc: Address[] }
+}
+
+/** The lists of a received message. */
+export function listsOf({ references, to, cc, links, attachments }: Parsed): Lists {
+  return { references, cc, recipients: { to, cc, bcc: [] }, links, attachments }
+}

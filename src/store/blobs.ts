@@ -9,6 +9,8 @@ export interface PackedBlob {
   sha256: Uint8Array | null
   deflated: boolean
   bytes: Uint8Array
+  /** The blob with which it is deleted. */
+  part_of?: number
 }
 
 /** Bytes of one row, which is in memory three times while it is written. */
@@ -28,9 +30,10 @@ export async function insertBlob(tx: Transaction, packed: PackedBlob): Promise<n
 }
 
 /** The same in one row, for blobs that queries join: the bodies of e-mails and the long fields of events. */
-export async function insertWhole(tx: Transaction, { size, sha256, deflated, bytes }: PackedBlob): Promise<number> {
+export async function insertWhole(tx: Transaction, { size, sha256, deflated, bytes, part_of }: PackedBlob): Promise<number> {
   const row = await tx.get<{ id: number }>(
-    sql`INSERT INTO blobs (size, sha256, deflated, bytes) VALUES (${size}, ${sha256}, ${deflated ? 1 : 0}, ${bytes}) RETURNING id`,
+    sql`INSERT INTO blobs (size, sha256, deflated, bytes, part_of) VALUES (${size}, ${sha256}, ${deflated ? 1 : 0}, ${bytes}, ${part_of ?? null})
+      RETURNING id`,
   )
   return row!.id
 }

@@ -141,13 +141,13 @@ export class Attacker {
     if (!this.signal.aborted || reply !== '') this.note(/^\d{3}/.exec(reply)?.[0] ?? 'closed')
   }
 
-  /** Hands over one message to the attacker's own address, and notes the last reply. */
-  async mail(octets: Buffer, from?: string, to = this.target.identity.email): Promise<void> {
+  /** Hands over one message, to the attacker's own address by default, and notes the last reply. */
+  async mail(octets: Buffer, from?: string, to = [this.target.identity.email]): Promise<void> {
     const dialogue = await this.smtp(from).catch(() => undefined)
     if (!dialogue) return this.note('closed')
     await dialogue.reply()
     await dialogue.say('EHLO attacker.test')
-    this.noteReply(await dialogue.deliver(octets, [to]))
+    this.noteReply(await dialogue.deliver(octets, to))
     dialogue.destroy()
   }
 

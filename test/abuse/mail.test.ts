@@ -167,7 +167,7 @@ attacks.push({
   lasts: 3000,
   run: (attacker) =>
     attacker.repeat(4, (number) =>
-      attacker.mail(aggregate(reportOf(500, 'x'.repeat(255))), address(number % 4), 'dmarc@pillarbox.test'),
+      attacker.mail(aggregate(reportOf(500, 'x'.repeat(255))), address(number % 4), ['dmarc@pillarbox.test']),
     ),
   answers: ['250', '451', '452'],
 })

@@ -129,9 +129,78 @@ const attacks: Attack[] = [
       }),
     answers: ['220', '421', '454', 'closed'],
   },
+  ...toMany(),
 ]
 
 underAttack(attacks)
+
+/** Messages of which each of many recipients gets a copy. */
+function toMany(): Attack[] {
+  const people = Array.from({ length: 900 }, (_, number) => `a${number}@x${number}.test`).join(',\r\n ')
+  const references = Array.from({ length: 100 }, (_, number) => `<${number}.${'r'.repeat(300)}@x.test>`).join('\r\n ')
+  const links = Array.from({ length: 100 }, (_, number) => `https://a.test/${number}${'x'.repeat(8000)}`).join('\r\n')
+  const attachments = Array.from({ length: 990 }, (_, number) => part(number)).join('')
+  const multipart = 'Content-Type: multipart/mixed; boundary=b'
+  const messages: [name: string, head: string, body: () => string][] = [
+    ['to a hundred tags of one mailbox: 260 KB of words', 'Subject: Many', () => words(260_000)],
+    ['to a hundred tags of one mailbox: 5 MB of HTML', 'Content-Type: text/html', () => `<p>${words(4_900_000)}`],
+    [
+      'to a hundred tags of one mailbox: 900 people and 100 references',
+      `To: ${people}\r\nReferences: ${references}`,
+      () => words(260_000),
+    ],
+    ['to a hundred tags of one mailbox: 100 links of 8 KB', 'Subject: Many', () => links],
+    ['to a hundred tags of one mailbox: 990 attachments', multipart, () => `${attachments}--b--\r\n`],
+  ]
+  const answers = ['250', '421', '451', '452', 'closed']
+  const identities: string[] = []
+  return [
+    ...messages.map(([name, head, body]): Attack => ({
+      name,
+      scopes: [],
+      run: (attacker) => sendMany(attacker, head, body(), tagged(attacker.target.identity.email)),
+      answers,
+    })),
+    {
+      name: 'to a hundred identities: 260 KB of words',
+      scopes: ['identities:write', 'identities:read'],
+      wholeAccount: true,
+      prepare: async (attacker) => {
+        identities.length = 0
+        while (identities.length < 100) {
+          const { status, body: identity } = await attacker.call('POST', '/v1/identities', { body: {}, quiet: true })
+          if (status === 201) identities.push(identity.email)
+          else await sleep(500)
+        }
+      },
+      run: (attacker) => sendMany(attacker, 'Subject: Many', words(260_000), identities),
+      answers,
+    },
+  ]
+}
+
+/** Sends one message after the other to all of these, from two connections. */
+function sendMany(attacker: Attacker, head: string, body: string, to: string[]): Promise<void> {
+  return attacker.repeat(2, (number) => attacker.mail(mailWith(head, body), address(number % 2), to))
+}
+
+/** Random words in short lines. */
+function words(characters: number): string {
+  let text = ''
+  while (text.length < characters) text += `${Math.random().toString(36).slice(2, 7)}${text.length % 60 < 6 ? '\r\n' : ' '}`
+  return text
+}
+
+/** An attachment with a long name and a long Content-ID. */
+function part(number: number): string {
+  const name = `${'n'.repeat(240)}${number}`
+  return `--b\r\nContent-Type: a/b\r\nContent-ID: <${'c'.repeat(990)}>\r\nContent-Disposition: attachment; filename="${name}"\r\n\r\nx\r\n`
+}
+
+/** A hundred addresses of one mailbox. */
+function tagged(email: string): string[] {
+  return Array.from({ length: 100 }, (_, number) => email.replace('@', `+${number}@`))
+}
 
 /** Connected and greeted. */
 async function greeted(attacker: Attacker, from: string): Promise<Dialogue | undefined> {

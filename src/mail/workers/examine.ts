@@ -8,7 +8,7 @@ import { Dns, type DnsSettings } from '../../net/dns.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
 import { linksOf } from '../../message/links.ts'
 import { type Attachment, type Envelope, isVouchedFor, type Verdict } from '../model.ts'
-import type { DecodedAttachment, Parsed, StoredBodies } from '../../message/parsed.ts'
+import { type Lists, listsOf, type DecodedAttachment, type Parsed, type StoredBodies } from '../../message/parsed.ts'
 import { headerOnly } from '../../message/header-only.ts'
 import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
 import { confirmAuthor, checkMessage, type VerdictSettings } from '../../mailauth/verdict.ts'
@@ -58,7 +58,7 @@ export type WorkerReport = { alive: true } | { id: number; verdict: Verdict } | 
 export interface Result {
   id: number
   spans: [number, number][]
-  message?: { parsed: Parsed; verdict: Verdict; sha256: string; body_size: number }
+  message?: { parsed: Parsed; verdict: Verdict; sha256: string; body_size: number; long_lists: boolean }
   attachments?: Attachment[]
   failure?: string
   /** The parser never finished and was aborted. */
@@ -84,6 +84,9 @@ interface Finished {
 
 /** Larger messages are stored uncompressed: they are mostly base64, which shrinks by a fifth only and takes milliseconds. */
 const deflatable = 64 * 1024
+
+/** Characters in JSON of the lists of a message that each of several copies has in its own row. */
+const maxCopiedLists = 32 * 1024
 
 const nothing = new Uint8Array()
 
@@ -197,13 +200,17 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     const parsed = vouchedLinks(found, verdict)
     const compressed = raw.length <= deflatable ? deflated(raw) : raw
     const { body_text, body_html, text } = parsed
-    const json = Buffer.from(JSON.stringify({ body_text, body_html, text } satisfies StoredBodies))
+    const lists = listsOf(parsed)
+    const long_lists = (envelope?.recipients.length ?? 0) > 1 && JSON.stringify(lists).length > maxCopiedLists
+    const stored: StoredBodies & Partial<Lists> = { body_text, body_html, text, ...(long_lists ? lists : {}) }
+    const json = Buffer.from(JSON.stringify(stored))
     const bodies = deflated(json)
     const message = {
       parsed,
       verdict,
       sha256: hash('sha256', raw),
       body_size: json.length,
+      long_lists,
     }
     return {
       result: { id, spans: [], message, ...mark },
