@@ -29,7 +29,7 @@ test('the operator adds an account, lists them, and helps who cannot get in', { 
   ])
   const refusals: [parameters: string[], input: string, why: RegExp][] = [
     [grace, 'a password of her own\n', /signs in with that e-mail address/],
-    [['add', '--name', 'Other', '--email', 'other@example.com'], 'password1\n', /everybody tries first/],
+    [['add', '--name', 'Other', '--email', 'other@example.com'], 'password1\n', /most common passwords/],
     [['add', '--name', 'Other', '--email', 'other@example.com'], '', /No password was entered/],
     [['password', 'nobody@example.com'], 'a password of her own\n', /no account nobody@example\.com\. List the accounts: /],
   ]

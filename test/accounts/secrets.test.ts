@@ -52,7 +52,7 @@ test('a former secret gives no key a new secret, its own least of all', async ()
     expect(told.body['error']).toMatchObject({
       status: 403,
       code: 'former_secret',
-      message: expect.stringMatching(/Use the new one/),
+      message: expect.stringMatching(/Use the new secret/),
     })
   }
   expect([await works(box, owners.key), await works(box, stolen.key), await works(box, other.key)]).toEqual([true, true, true])

@@ -204,7 +204,7 @@ test('what is kept is argon2id as others write it, and what is not is refused', 
   const kept = await hashes.hash('caf\u00e9 au lait')
   expect(await hashes.fits('cafe\u0301 au lait', kept)).toBe(true)
   for (const bad of ['', 'plain', known.replace('argon2id', 'argon2i'), known.replace('65536', '999999999')]) {
-    await expect(hashes.fits('password', bad)).rejects.toThrow(/not kept as argon2id/)
+    await expect(hashes.fits('password', bad)).rejects.toThrow(/not an argon2id hash/)
   }
 })
 

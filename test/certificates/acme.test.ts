@@ -33,7 +33,7 @@ const lies: [string, Manner, RegExp][] = [
   [
     'has enough of us',
     (_, response) => answer(response, 429, problem('too many certificates', 'rateLimited')),
-    /^The CA said: too many certificates \(rateLimited\)$/,
+    /^CA error: too many certificates \(rateLimited\)$/,
   ],
   [
     'refuses one of several names',
@@ -44,12 +44,12 @@ const lies: [string, Manner, RegExp][] = [
           { ...problem('the policy forbids it', 'rejectedIdentifier'), identifier: { type: 'dns', value: 'mx.example.test' } },
         ],
       }),
-    /^The CA said: some names are refused; mx\.example\.test: the policy forbids it \(rejectedIdentifier\)$/,
+    /^CA error: some names are refused; mx\.example\.test: the policy forbids it \(rejectedIdentifier\)$/,
   ],
   [
     'speaks no JSON',
     (_, response) => void response.writeHead(200, { 'Content-Type': 'application/json' }).end('<html>'),
-    /^127\.0\.0\.1:\d+ answered what is no JSON$/,
+    /^the response of 127\.0\.0\.1:\d+ is not JSON$/,
   ],
   [
     'never ends',
@@ -60,7 +60,7 @@ const lies: [string, Manner, RegExp][] = [
       response.on('drain', pour)
       pour()
     },
-    /^127\.0\.0\.1:\d+ answered more than 524288 octets$/,
+    /^the response of 127\.0\.0\.1:\d+ is larger than 524288 bytes$/,
   ],
   ['hangs up', (request) => void request.socket.destroy(), /^127\.0\.0\.1:\d+ could not be reached: socket hang up$/],
   [
@@ -128,7 +128,7 @@ test('a certificate for another key, or another name, is not taken', async () =>
   const box = await boxOf(ca)
   expect(await tried(box)).toMatchObject({
     issuer: null,
-    problem: 'The CA gave a certificate that cannot be used: the private key does not belong to the certificate',
+    problem: 'The CA issued an unusable certificate: the private key does not belong to the certificate',
   })
   ca.manner = careless(() => ca.url, { chain: 'nothing' })
   expect((await tried(box))['problem']).toMatch(/there is no certificate in PEM form$/)
@@ -218,7 +218,7 @@ test('port 80 has challenges only, and leads everybody else to the public URL', 
   expect(await at('//evil.test/x', { headers: { Host: 'evil.test' } })).toEqual([308, 'https://box.example.test//evil.test/x'])
   expect(await at('/v1/session', { method: 'POST', body: '{}' })).toEqual([308, 'https://box.example.test/v1/session'])
   expect(await at('/.well-known/acme-challenge/dG9rZW4')).toEqual([404, null])
-  expect((await tried(box))['problem']).toBe('The CA said: enough (malformed)')
+  expect((await tried(box))['problem']).toBe('CA error: enough (malformed)')
   expect(await seen).toMatch(/^dG9rZW4\.[\w-]{43}$/)
   // taken away again
   expect(await at('/.well-known/acme-challenge/dG9rZW4')).toEqual([404, null])

@@ -17,7 +17,7 @@ test('a box that hangs does not keep a command waiting for ever', async () => {
     const { status, errors } = await pillarbox(place, ...words)
     expect([status, errors]).toEqual([
       1,
-      `A box has ${join(data, 'control.sock')}, and does not answer: check its log, and restart it (systemctl restart pillarbox).\n`,
+      `A box has opened ${join(data, 'control.sock')} but does not answer: check its log, and restart it (systemctl restart pillarbox).\n`,
     ])
   }
 }, 60_000)

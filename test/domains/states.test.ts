@@ -204,7 +204,12 @@ describe('a record', () => {
       ({ dns }, { name: at, value }) => dns.txt(at, value, 'v=DKIM1; p='),
       { status: 'invalid', reason: /There are 2/ },
     ],
-    ['no DKIM at all', 'dkim', ({ dns }, { name: at }) => dns.txt(at, 'hello'), { status: 'invalid', reason: /no DKIM record/ }],
+    [
+      'no DKIM at all',
+      'dkim',
+      ({ dns }, { name: at }) => dns.txt(at, 'hello'),
+      { status: 'invalid', reason: /not a DKIM record/ },
+    ],
     [
       'DKIM under the domain twice',
       'dkim',

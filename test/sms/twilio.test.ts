@@ -245,7 +245,7 @@ test('a message that Twilio could not hand in is fetched within the hour, once',
   await expect.poll(async () => (await inbox(opened, ada.id))[0].media).toMatchObject([{ status: 'kept', size: 900 }])
   const asked = stub.asked.find(({ method, path }) => method === 'GET' && path.includes('/Messages.json'))!
   expect(new URL(asked.path, stub.url).searchParams.get('DateSent>')).toBeTruthy()
-  expect(opened.logged.join('')).toContain('was not handed in')
+  expect(opened.logged.join('')).toContain('missed text message fetched')
   await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${sms.id}`)
   await opened.restart()
   await expect
@@ -271,7 +271,7 @@ test('numbers are told the box’s new public address', async () => {
   await job('reconcile-numbers')
   expect([number!.sms_url, asked()]).toEqual([`${origin}/sms/twilio/inbound`, 1])
   expect(stub.numbers.get(foreign.sid)!.sms_url).toBe('https://other.example.com/sms/twilio/inbound')
-  expect(opened.logged.join('')).toContain('handed in at another address')
+  expect(opened.logged.join('')).toContain('callback URL of a number differed and was corrected')
 })
 
 test('the hourly look leaves a purchase alone that is under way, and gives back what one lost', async () => {

@@ -252,7 +252,7 @@ test('of one key 500 calls wait at once, of an account 1,000; the next is told w
   const refused = { type: 'rate_limited', code: 'too_many_waits', retryAfter: 1 }
   await expect(wait({ timeout: 0 })).rejects.toMatchObject({
     ...refused,
-    message: expect.stringMatching(/^500 calls of this key wait/),
+    message: expect.stringMatching(/^500 calls of this key are already /),
   })
   calls.push(...begin(500, 'key_2'))
   await vi.waitFor(() => expect(waiting.size).toBe(1000))

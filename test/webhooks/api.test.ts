@@ -81,15 +81,15 @@ test.each([
   ['http://outside.test/', 'must be https', near],
   ['http://nowhere.test/', 'has no address', near],
   ['ftp://outside.test/', 'must be an https URL', near],
-  ['https://user:pass@outside.test/', 'must not hold credentials', near],
+  ['https://user:pass@outside.test/', 'must not contain credentials', near],
   ['nonsense', 'not a URL', near],
   ['https://outside.test:25/', 'port 25', near],
   ['https://out\nside.test/', 'spaces, control characters', near],
   [' https://outside.test/', 'spaces, control characters', near],
   ['https:/\\outside.test/', 'backslashes', near],
   ['https:outside.test', 'must begin with https://', near],
-  ['https://@outside.test/', 'must not hold credentials', near],
-  ['https://:@outside.test/', 'must not hold credentials', near],
+  ['https://@outside.test/', 'must not contain credentials', near],
+  ['https://:@outside.test/', 'must not contain credentials', near],
 ])('%s is refused, saying why', async (bad, why, env) => {
   const box = await appliance(env)
   box.dns.a('inside.test', '10.0.0.1').a('outside.test', '93.184.215.14')

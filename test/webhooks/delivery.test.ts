@@ -263,7 +263,7 @@ test(
     for (const id of made.values()) {
       await expect
         .poll(async () => (await deliveries(box, id, '?offset=92'))[0], { timeout: 30_000, interval: 200 })
-        .toMatchObject({ status: 'pending', attempts: [{ status: 'failed', error: 'no complete answer within 15 s' }] })
+        .toMatchObject({ status: 'pending', attempts: [{ status: 'failed', error: 'no complete response within 15 s' }] })
     }
   },
 )

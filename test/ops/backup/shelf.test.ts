@@ -73,7 +73,7 @@ test('for timers: beside a running box the box makes it, of a stopped one the co
   mkdirSync(backupDirectory)
   const running = await pillarbox(box, 'backup', '--auto', '--json')
   expect([running.status, running.errors]).toEqual([0, expect.stringMatching(/^Warning: The keys were left out/)])
-  expect(running.errors).toContain(`keep ${join(box.directory, 'data-keys', 'master.key')} in another safe place`)
+  expect(running.errors).toContain(`store ${join(box.directory, 'data-keys', 'master.key')} in another safe place`)
   const { name } = JSON.parse(running.output) as { name: string }
   expect(readdirSync(backupDirectory)).toEqual([name])
   expect((await box.call('GET', '/v1/jobs?kind=backup')).body.data).toHaveLength(1)

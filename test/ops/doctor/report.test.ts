@@ -149,7 +149,7 @@ test('checks run by themselves when it is their turn; one that breaks says so, a
     status: 'fail',
     lines: [
       { subject: '/data', message: 'It is full.' },
-      { subject: 'the check itself', status: 'warn', message: 'It could not be made: a bug.' },
+      { subject: 'the check itself', status: 'warn', message: 'The check failed: a bug.' },
     ],
   })
   broken = false
