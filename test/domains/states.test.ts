@@ -234,7 +234,7 @@ describe('a record', () => {
       'an older MTA-STS',
       'mta_sts',
       ({ dns }, { name: at }) => dns.txt(at, 'v=STSv1; id=20200101;'),
-      { status: 'invalid', reason: /id is that of another policy/ },
+      { status: 'invalid', reason: /id belongs to another policy/ },
     ],
     [
       'TLS reports elsewhere',
@@ -246,7 +246,7 @@ describe('a record', () => {
       'TLS reports to nobody',
       'tls_rpt',
       ({ dns }, { name: at }) => dns.txt(at, 'v=TLSRPTv1;'),
-      { status: 'invalid', reason: /where reports go/ },
+      { status: 'invalid', reason: /no address for reports/ },
     ],
   ]
 
