@@ -3,7 +3,7 @@ import { conflict, Fault } from '../core/fault.ts'
 import type { Caller, RateOf, Scope } from '../core/scopes.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { Bounds } from './granting.ts'
-import type { KeyRow, Origins } from './origins.ts'
+import type { KeyRow, Origins } from './key-ancestry.ts'
 
 /** The longest chain of keys in which each was created by the one before: a call counts against all of them. */
 const maxGenerations = 16

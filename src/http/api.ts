@@ -10,7 +10,7 @@ import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting 
 import { jsonAnswer, UnreadAnswers } from './answer.ts'
 import type { Answer } from './response.ts'
 import { addressOf, admissionRequestOf } from './server/client-address.ts'
-import { bodyLimits, bodyOf, disconnectUnread } from './body.ts'
+import { bodyMemory, bodyOf, disconnectUnread } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
 import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
@@ -59,7 +59,7 @@ export class Api {
   readonly #accessLog: AccessLog
   readonly #metrics: CallMetrics
   readonly #calls = new Set<CallAbort>()
-  readonly #bodies = new WorkLimiter(bodyLimits)
+  readonly #bodies = new WorkLimiter(bodyMemory)
   readonly #turns = new CallTurns()
   readonly #unread = new UnreadAnswers()
   readonly #operators = new WeakSet<IncomingMessage>()

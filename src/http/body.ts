@@ -14,7 +14,7 @@ type Context = Parameters<Reader>[0]
  * Request bodies in memory, from their first byte until the response: two of the largest of all callers, and one of one account or, without a
  * key, one network. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from others. A large body is parsed in turn, as that takes several times as much memory.
  */
-export const bodyLimits: WorkLimits = {
+export const bodyMemory: WorkLimits = {
   bytes: { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024, own: 1024 * 1024 },
   concurrent: { all: 3, one: 1 },
   large: 1024 * 1024,

@@ -11,7 +11,7 @@ import type { CallAbort } from './server/call-abort.ts'
 import { answerGone, type Attempt, type Idempotency, readIdempotencyKey, releases } from './idempotency.ts'
 import { parseInTurns } from './large-json.ts'
 import { errorBody, type Problem, problemOf } from './problem.ts'
-import { type AnyRoute, bodyLimit, isIdempotent, type Upload } from './route.ts'
+import { type AnyRoute, maxBodyBytes, isIdempotent, type Upload } from './route.ts'
 import { checkIds, readQuery } from './target.ts'
 import { validate } from './validation.ts'
 
@@ -44,7 +44,7 @@ export async function handleCall(route: AnyRoute, call: Call, idempotency: Idemp
 async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
-  const { bytes, scan } = route.upload === undefined ? await call.read(bodyLimit(route)) : nothing
+  const { bytes, scan } = route.upload === undefined ? await call.read(maxBodyBytes(route)) : nothing
   const turn = call.turn()
   if (turn) await turn
   // the key may have been revoked while the body arrived or the call waited

@@ -191,7 +191,7 @@ export function isIdempotent({ idempotent, method, scope, download, upload }: An
 }
 
 /** Maximum bytes of the body of a call; lower for public routes, whose callers are not authenticated. */
-export function bodyLimit({ limit, scope }: Pick<AnyRoute, 'limit' | 'scope'>): number {
+export function maxBodyBytes({ limit, scope }: Pick<AnyRoute, 'limit' | 'scope'>): number {
   return limit ?? (scope === 'public' ? 64 * 1024 : 1024 * 1024)
 }
 

@@ -69,11 +69,11 @@ export class Inbox implements DeliveryTarget {
    */
   async checkRecipient(address: string, size = 0): Promise<string> {
     if (this.#deps.space.low()) throw storageFull()
-    const box = mailbox(address, this.#settings.domain)
-    const { domain } = box
+    const parsed = mailbox(address, this.#settings.domain)
+    const { domain } = parsed
     if (!this.#deps.hosted.receives(domain)) throw new Refusal(550, '5.7.1', `This server does not accept mail for ${domain}`)
-    if (this.#handlerOf(box)) return ''
-    const { operator, owner } = await this.#findOwner(box)
+    if (this.#handlerOf(parsed)) return ''
+    const { operator, owner } = await this.#findOwner(parsed)
     const exists = owner && owner.status !== 'deleted'
     // the operator's mailbox is created with the first message
     if (operator && !exists) return ''
@@ -161,10 +161,10 @@ export class Inbox implements DeliveryTarget {
     const owners: Recipient[] = []
     let handled = false
     for (const recipient of envelope.recipients) {
-      const box = mailbox(recipient, this.#settings.domain)
-      const handler = this.#handlerOf(box)
+      const parsed = mailbox(recipient, this.#settings.domain)
+      const handler = this.#handlerOf(parsed)
       handled ||= handler !== undefined
-      await handler?.receive(tx, box, message)
+      await handler?.receive(tx, parsed, message)
       const found = handler ? undefined : await this.#recipientOf(tx, recipient)
       if (found) owners.push({ ...found, recipient })
     }
@@ -235,12 +235,12 @@ export class Inbox implements DeliveryTarget {
   /** True if all recipients are system addresses: reports on reports would never end. */
   #isForHandlers({ recipients }: Envelope): boolean {
     const boxes = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
-    return boxes.every((box) => this.#deps.handlers.some((handler) => handler.classify(box) !== 'unknown'))
+    return boxes.every((parsed) => this.#deps.handlers.some((handler) => handler.classify(parsed) !== 'unknown'))
   }
 
-  #handlerOf(box: ParsedAddress): SystemAddressHandler | undefined {
-    const handler = this.#deps.handlers.find((one) => one.classify(box) !== 'unknown')
-    if (handler?.classify(box) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
+  #handlerOf(parsed: ParsedAddress): SystemAddressHandler | undefined {
+    const handler = this.#deps.handlers.find((one) => one.classify(parsed) !== 'unknown')
+    if (handler?.classify(parsed) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
     return handler
   }
 

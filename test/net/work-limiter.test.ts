@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { bodyLimits } from '../../src/http/body.ts'
+import { bodyMemory } from '../../src/http/body.ts'
 import { WorkLimiter } from '../../src/net/work-limiter.ts'
 import { fetchLimits } from '../../src/net/outside.ts'
 
@@ -56,7 +56,7 @@ test('octets count until they are given back: 48 MiB of one account, 96 MiB of a
 })
 
 test('whatever others have taken, the body of a small call is read', () => {
-  const limiter = new WorkLimiter(bodyLimits)
+  const limiter = new WorkLimiter(bodyMemory)
   for (const account of ['a', 'b']) limiter.share(account).reserve(48 * mebibyte)
   const third = limiter.share('c')
   third.reserve(mebibyte)
@@ -66,7 +66,7 @@ test('whatever others have taken, the body of a small call is read', () => {
 test('large bodies whose calls wait for a server of theirs do not hold up those of others', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const limiter = new WorkLimiter(bodyLimits)
+  const limiter = new WorkLimiter(bodyMemory)
   const begun: string[] = []
   const all = ['a', 'b', 'c', 'd'].map((account) => {
     const share = limiter.share(account)

@@ -360,7 +360,7 @@ test('one-time passwords: set up, a code on demand that holds as long as its rin
   await looksWell(page, 'totp')
   await page.getByRole('button', { name: 'Delete Example' }).click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
-  await page.getByText('None yet.').waitFor()
+  await page.getByText('No one-time password yet.').waitFor()
 })
 
 test('an agent is made of an identity, with its DID, links and reputation; changed and deleted', async () => {

@@ -17,7 +17,7 @@ import { domains, type LookUpDomains } from './checks/domains.ts'
 import { bootstrapKey } from './checks/keys.ts'
 import { operatorNames } from './checks/names.ts'
 import { type GreetServer, port25 } from './checks/port25.ts'
-import { type ListenerEndpoint, spoken } from './checks/ports.ts'
+import { type ListenerEndpoint, listenersOf } from './checks/ports.ts'
 import { queue } from './checks/queue.ts'
 import { secondFactors } from './checks/second-factors.ts'
 import { type Carrier, sms } from './checks/sms.ts'
@@ -138,11 +138,11 @@ export function doctorSettings(config: Config): DoctorSettings {
     master_key_file: config.master_key_file,
     min_free: config.min_free,
     listeners: [
-      ...spoken('http', [http.listen]),
-      ...spoken('https', http.tls ? [http.tls.listen] : []),
-      ...spoken('smtp', smtp.listen),
-      ...spoken('submission', submission.listen),
-      ...spoken('submissions', submission.listen_tls),
+      ...listenersOf('http', [http.listen]),
+      ...listenersOf('https', http.tls ? [http.tls.listen] : []),
+      ...listenersOf('smtp', smtp.listen),
+      ...listenersOf('submission', submission.listen),
+      ...listenersOf('submissions', submission.listen_tls),
     ],
     pairs: [...pairOf('http.tls', http.tls, nameOf(config.public_url)), ...pairOf('smtp.tls', smtp.tls, hostname)],
     proxies: http.trusted_proxies.length,

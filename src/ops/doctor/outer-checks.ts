@@ -52,7 +52,7 @@ export function outerChecks(settings: DoctorSettings, deps: Deps): Check[] {
     certificates({
       pairs: settings.pairs,
       present,
-      nameOf: ({ speech }) => (speech === 'https' ? new URL(publicUrl()).hostname : hostname),
+      nameOf: ({ protocol }) => (protocol === 'https' ? new URL(publicUrl()).hostname : hostname),
       strict: settings.strict,
       acme: settings.acme,
       now,

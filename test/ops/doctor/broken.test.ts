@@ -98,7 +98,7 @@ describe('names the fault', () => {
     box.dns.txt(dkim.name, dkim.value.replace(/p=.{8}/, 'p=AAAAAAAA'))
     expect(await seen('dkim')).toMatchObject({
       status: 'fail',
-      message: expect.stringContaining('another key'),
+      message: expect.stringContaining('not the key that signs'),
       fix: expect.stringContaining(dkim.name),
     })
     box.dns.drop('_dmarc.box.test', 'TXT')
@@ -163,7 +163,7 @@ describe('names the fault', () => {
     writeFileSync(other.key, readFileSync(key))
     expect((await linesOf(box, 'tls'))[0]).toMatchObject({
       status: 'fail',
-      message: expect.stringContaining(`The key in ${other.key} is not that`),
+      message: expect.stringContaining(`The key in ${other.key} does not belong to the certificate`),
     })
   })
 
@@ -526,7 +526,7 @@ describe('names the fault', () => {
       .toMatchObject([
         {
           status: 'warn',
-          message: expect.stringContaining('without the keys'),
+          message: expect.stringContaining('contains no keys'),
           fix: expect.stringContaining('backup.passphrase_file'),
         },
       ])

@@ -61,7 +61,7 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
     const name = nameOf(listener)
     const showing = certificateAt(listener, name)
     if (!showing) return []
-    const line = about('tls', `${listener.speech} ${formatEndpoint(listener)}`)
+    const line = about('tls', `${listener.protocol} ${formatEndpoint(listener)}`)
     try {
       const presented = await showing
       const own = acme && !pairs.some(({ setting }) => setting === settingOf(listener))
@@ -105,8 +105,8 @@ function judge(
   return line.pass(`It is for ${name}, and valid until ${until}.`)
 }
 
-function settingOf({ speech }: ListenerEndpoint): string {
-  return speech === 'https' ? 'http.tls' : 'smtp.tls'
+function settingOf({ protocol }: ListenerEndpoint): string {
+  return protocol === 'https' ? 'http.tls' : 'smtp.tls'
 }
 
 function untrusted(
@@ -114,7 +114,7 @@ function untrusted(
   why: string,
   { strict, renew }: { strict: boolean; renew: string | undefined },
 ): Line {
-  const line = about('tls', `${listener.speech} ${formatEndpoint(listener)}`)
+  const line = about('tls', `${listener.protocol} ${formatEndpoint(listener)}`)
   const setting = settingOf(listener)
   const chain = why.includes('VERIFY_LEAF') || why.includes('ISSUER')
   const message = chain
@@ -123,7 +123,7 @@ function untrusted(
   const fix = chain
     ? `Put the complete chain into ${setting}.cert: the certificate first, then the intermediate certificates.`
     : (renew ?? `Set acme.agree_terms, or ${setting}.cert and ${setting}.key to a certificate of a public authority.`)
-  return line.of(listener.speech === 'smtp' && strict ? 'fail' : 'warn', message, fix)
+  return line.of(listener.protocol === 'smtp' && strict ? 'fail' : 'warn', message, fix)
 }
 
 /** Why reports to other domains cannot be sent, and the fix; null when they can, undefined when they are off. */

@@ -7,10 +7,10 @@ import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTl
 import type { Line } from '../model.ts'
 
 /** The protocol of a listener. */
-export type Speech = 'smtp' | 'submission' | 'submissions' | 'http' | 'https'
+export type Protocol = 'smtp' | 'submission' | 'submissions' | 'http' | 'https'
 
 export interface ListenerEndpoint extends Endpoint {
-  speech: Speech
+  protocol: Protocol
 }
 
 interface Deps {
@@ -39,11 +39,11 @@ function notRunning(): Line {
 }
 
 async function answers(listener: ListenerEndpoint, hostname: string): Promise<Line> {
-  const line = about('ports', `${listener.speech} ${formatEndpoint(listener)}`)
+  const line = about('ports', `${listener.protocol} ${formatEndpoint(listener)}`)
   const fix = `Check the log of the box; show the listening program: ss -ltnp 'sport = :${listener.port}'`
   try {
     const said = await greeting(listener, hostname)
-    if (listener.speech.startsWith('http')) {
+    if (listener.protocol.startsWith('http')) {
       return / 200 /.test(said) ? line.pass('It answers.') : line.fail(`It answers “${said}”.`, fix)
     }
     if (said.startsWith(`220 ${hostname} `)) return line.pass('It answers.')
@@ -55,7 +55,7 @@ async function answers(listener: ListenerEndpoint, hostname: string): Promise<Li
 
 async function greeting(listener: ListenerEndpoint, hostname: string): Promise<string> {
   const question = `GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n`
-  switch (listener.speech) {
+  switch (listener.protocol) {
     case 'http':
       return answerOf(listener, { question })
     case 'https':
@@ -68,8 +68,8 @@ async function greeting(listener: ListenerEndpoint, hostname: string): Promise<s
 }
 
 /** True if the port is available. */
-async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: string): Promise<Line> {
-  const line = about('ports', `${speech} ${formatEndpoint({ host, port })}`)
+async function free({ host, port, protocol }: ListenerEndpoint, dataDirectory: string): Promise<Line> {
+  const line = about('ports', `${protocol} ${formatEndpoint({ host, port })}`)
   const server = createServer()
   try {
     const failed = once(server, 'error').then(([error]) => {
@@ -122,8 +122,8 @@ async function isAnswered(host: string, port: number): Promise<boolean> {
 
 /** The certificate of a listener for a name; undefined without TLS. */
 export function certificateAt(listener: ListenerEndpoint, name: string): ReturnType<typeof fetchCertificate> | undefined {
-  if (listener.speech === 'http') return undefined
-  return listener.speech === 'smtp' || listener.speech === 'submission'
+  if (listener.protocol === 'http') return undefined
+  return listener.protocol === 'smtp' || listener.protocol === 'submission'
     ? fetchCertificateAfterStartTls(listener, name)
     : fetchCertificate(listener, name)
 }
@@ -134,20 +134,20 @@ export function presentListeners(
   { addresses, submissionAddresses }: { addresses: Endpoint[]; submissionAddresses: { starttls: Endpoint[]; tls: Endpoint[] } },
 ): ListenerEndpoint[] {
   return [
-    ...spoken('http', placesOf(plain)),
-    ...spoken('https', placesOf(tls)),
-    ...spoken('smtp', addresses),
-    ...spoken('submission', submissionAddresses.starttls),
-    ...spoken('submissions', submissionAddresses.tls),
+    ...listenersOf('http', placesOf(plain)),
+    ...listenersOf('https', placesOf(tls)),
+    ...listenersOf('smtp', addresses),
+    ...listenersOf('submission', submissionAddresses.starttls),
+    ...listenersOf('submissions', submissionAddresses.tls),
   ]
 }
 
 /** The configured listeners; one without a host is on every address. */
-export function spoken(
-  speech: ListenerEndpoint['speech'],
+export function listenersOf(
+  protocol: ListenerEndpoint['protocol'],
   places: readonly { host: string | undefined; port: number }[],
 ): ListenerEndpoint[] {
-  return places.map(({ host, port }) => ({ speech, host: host ?? '::', port }))
+  return places.map(({ host, port }) => ({ protocol, host: host ?? '::', port }))
 }
 
 function placesOf(bound: AddressInfo | undefined): Endpoint[] {

@@ -47,13 +47,13 @@ function reached({ publicUrl, wanted, proxies }: Deps): Line[] {
       ),
     ]
   }
-  if (wanted.some(({ speech }) => speech === 'https') || proxies > 0) return []
+  if (wanted.some(({ protocol }) => protocol === 'https') || proxies > 0) return []
   const message = `${url.origin} is https, but the box has no TLS listener and trusts no reverse proxy: all callers count as one client.`
   return [line.warn(message, "Set http.trusted_proxies to the proxy's address, such as [127.0.0.1/32], or set http.tls.")]
 }
 
 function inTheClear({ wanted, proxies }: Deps): Line[] {
-  const open = wanted.filter(({ speech, host }) => speech === 'http' && !isLoopback(host))
+  const open = wanted.filter(({ protocol, host }) => protocol === 'http' && !isLoopback(host))
   // a proxy on another machine, or outside of a container, must be able to connect
   if (proxies > 0) return []
   return open.map(({ host, port }) =>
@@ -65,7 +65,7 @@ function inTheClear({ wanted, proxies }: Deps): Line[] {
 }
 
 function received({ domain, wanted }: Deps): Line[] {
-  const listeners = wanted.filter(({ speech }) => speech === 'smtp')
+  const listeners = wanted.filter(({ protocol }) => protocol === 'smtp')
   if (pretended.test(domain) || listeners.some(({ host }) => !isLoopback(host))) return []
   const message = 'Mail is received only from this machine.'
   return [

@@ -1,5 +1,4 @@
-import { day } from '../core/clock.ts'
-import { AddressBlock, Duration, Group, List, Switch, time, Whole } from './values.ts'
+import { AddressBlock, Group, List, Switch, Whole } from './values.ts'
 
 /** Events by webhook. */
 export const webhooks = Group({
@@ -23,11 +22,4 @@ export const realtime = Group({
   max_sockets_per_account: Whole(1, 1_000_000)
     .prefault(2500)
     .meta({ description: 'Maximum number of open WebSockets for each account', unit: 'sockets' }),
-})
-
-/** Settings of signatures. */
-export const tokens = Group({
-  rotate_every: Duration(day, 3650 * day)
-    .prefault('90 d')
-    .meta({ description: 'Time after which the key that signs identity tokens and credentials is replaced', unit: time }),
 })
