@@ -12,7 +12,7 @@ function pillarbox(box: Appliance, parameters: string[], input = '') {
   return run(process.execPath, [main, 'account', ...parameters], { cwd: box.directory, env: box.env, input })
 }
 
-test('the operator adds an account, lists them, and helps who cannot get in', { timeout: 120_000 }, async () => {
+test('the operator adds an account, lists them, and helps who cannot get in', async () => {
   const box = await appliance()
   await withPassword(box)
   const page = await signIn(box)
@@ -62,7 +62,7 @@ test('the operator adds an account, lists them, and helps who cannot get in', { 
   expect((await hers.call('GET', '/v1/identities')).body.data).toEqual([])
 })
 
-test('another’s password is set on the machine of the box only, whatever a key may do', { timeout: 30_000 }, async () => {
+test('another’s password is set on the machine of the box only, whatever a key may do', async () => {
   const box = await appliance()
   const input = { email: 'grace@example.com', password: 'a password of her own' }
   const added = await box.call('POST', '/v1/accounts', { name: 'Grace', ...input })
@@ -77,7 +77,7 @@ test('another’s password is set on the machine of the box only, whatever a key
   expect([hers.status, hers.body.error.code]).toEqual([403, 'operator_only'])
 })
 
-test('an account that the operator takes off the list lets nobody in any more', { timeout: 30_000 }, async () => {
+test('an account that the operator takes off the list lets nobody in any more', async () => {
   const box = await appliance()
   const { id } = await box.app.accounts.add({ name: 'Grace', email: 'grace@example.com', password: 'a password of her own' })
   const input = { email: 'grace@example.com', password: 'a password of her own' }

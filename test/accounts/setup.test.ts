@@ -73,7 +73,7 @@ test('tokens are tried as slowly as passwords, from our pages only, and nothing 
   expect(spawnSync('grep', ['-rqF', token, `${box.directory}/data`]).status).toBe(1)
 })
 
-test('the first start prints a link that is good, and the command makes one in its place', { timeout: 60_000 }, async () => {
+test('the first start prints a link that is good, and the command makes one in its place', async () => {
   const directory = folder()
   const env = { ...testBox, PILLARBOX_DATA_DIR: join(directory, 'data') }
   const box = boxProcess(env)

@@ -75,34 +75,30 @@ interface Row {
 
 const ledgerOf = (id: string): Row[] => inside<Row>(box, `SELECT * FROM card_transactions WHERE card_id = '${id}' ORDER BY seq`)
 
-test.each([1, 2])(
-  'ten thousand reveals at once of amounts at random never reserve more than there is (%d)',
-  { timeout: 120_000 },
-  async (seed) => {
-    const roll = dice(seed)
-    const budget = 20_000 + roll(50_000)
-    const id = await newCard({ budget_cents: budget })
-    const amounts = Array.from({ length: 10_000 }, () => roll(500))
-    const answers = await Promise.all(amounts.map((amount_cents) => ask('POST', '/reveal', id, { amount_cents })))
-    const granted = amounts.filter((_, index) => answers[index]!.body !== undefined).reduce((sum, amount) => sum + amount, 0)
-    expect(new Set(answers.map(({ code }) => code))).toEqual(new Set([undefined, 'budget_exceeded']))
-    const { body: limits } = await ask('GET', '/limits', id)
-    expect([granted, limits.remaining_cents]).toEqual([limits.spent_cents, budget - granted])
-    expect(granted).toBeLessThanOrEqual(budget)
+test.each([1, 2])('ten thousand reveals at once of amounts at random never reserve more than there is (%d)', async (seed) => {
+  const roll = dice(seed)
+  const budget = 20_000 + roll(50_000)
+  const id = await newCard({ budget_cents: budget })
+  const amounts = Array.from({ length: 10_000 }, () => roll(500))
+  const answers = await Promise.all(amounts.map((amount_cents) => ask('POST', '/reveal', id, { amount_cents })))
+  const granted = amounts.filter((_, index) => answers[index]!.body !== undefined).reduce((sum, amount) => sum + amount, 0)
+  expect(new Set(answers.map(({ code }) => code))).toEqual(new Set([undefined, 'budget_exceeded']))
+  const { body: limits } = await ask('GET', '/limits', id)
+  expect([granted, limits.remaining_cents]).toEqual([limits.spent_cents, budget - granted])
+  expect(granted).toBeLessThanOrEqual(budget)
 
-    // as if they had come one after the other: each is refused if, and only if, it is more than was left then
-    let spent = 0
-    const rows = ledgerOf(id)
-    expect(rows).toHaveLength(amounts.length)
-    for (const { amount_cents, allowed, spent_cents } of rows) {
-      expect(allowed).toBe(Number(spent + amount_cents! <= budget))
-      if (allowed) spent += amount_cents!
-      expect(spent_cents).toBe(spent)
-    }
-  },
-)
+  // as if they had come one after the other: each is refused if, and only if, it is more than was left then
+  let spent = 0
+  const rows = ledgerOf(id)
+  expect(rows).toHaveLength(amounts.length)
+  for (const { amount_cents, allowed, spent_cents } of rows) {
+    expect(allowed).toBe(Number(spent + amount_cents! <= budget))
+    if (allowed) spent += amount_cents!
+    expect(spent_cents).toBe(spent)
+  }
+})
 
-test('ten thousand calls of every kind at once do what they would do one after the other', { timeout: 120_000 }, async () => {
+test('ten thousand calls of every kind at once do what they would do one after the other', async () => {
   const roll = dice(101)
   const ids = await Promise.all(Array.from({ length: 10 }, () => newCard({ budget_cents: 2000 })))
   const answers = await Promise.all(

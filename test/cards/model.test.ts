@@ -126,7 +126,7 @@ const wait = fc.constantFrom(1000, 3_600_000, 7_200_000, 86_400_000, 40 * 86_400
   model.enter()
 })
 
-test('a card does what a small model of it does, whatever is asked in whatever order', { timeout: 120_000 }, async () => {
+test('a card does what a small model of it does, whatever is asked in whatever order', async () => {
   const steps = fc.array(
     fc.oneof(
       { weight: 6, arbitrary: reveal },

@@ -31,7 +31,7 @@ function lines(output: Buffer): string[] {
   return output.toString().trim().split('\n').toSorted()
 }
 
-test('bash completes commands, options and files', { timeout: 60_000 }, async () => {
+test('bash completes commands, options and files', async () => {
   const { directory, file } = await scriptOf('bash')
   for (const [line, expected] of cases) {
     const words = line.split(' ')
@@ -43,7 +43,7 @@ test('bash completes commands, options and files', { timeout: 60_000 }, async ()
   }
 })
 
-test('fish completes commands, options and files', { timeout: 60_000 }, async () => {
+test('fish completes commands, options and files', async () => {
   const fish = peer('fish')
   if (fish === undefined) return
   const { directory, file } = await scriptOf('fish')
@@ -54,7 +54,7 @@ test('fish completes commands, options and files', { timeout: 60_000 }, async ()
   }
 })
 
-test('zsh completes commands, options and files', { timeout: 120_000 }, async () => {
+test('zsh completes commands, options and files', async () => {
   const zsh = peer('zsh')
   if (zsh === undefined) return
   const { directory } = await scriptOf('zsh')
@@ -78,12 +78,12 @@ print -r -- $text
   }
 })
 
-test('a shell that has no completion is refused, and those that have are named', { timeout: 60_000 }, async () => {
+test('a shell that has no completion is refused, and those that have are named', async () => {
   const { status, errors } = await pillarbox({ env: {}, directory: folder() }, ['completion', 'tcsh'])
   expect([status, errors]).toEqual([2, expect.stringContaining('bash, zsh, fish')])
 })
 
-test('docs/pillarbox.1 is what the commands say of themselves (npm run docs writes it)', { timeout: 60_000 }, async () => {
+test('docs/pillarbox.1 is what the commands say of themselves (npm run docs writes it)', async () => {
   const directory = folder()
   const file = join(directory, 'pillarbox.1')
   const page = new URL('../../docs/pillarbox.1', import.meta.url)
@@ -91,7 +91,7 @@ test('docs/pillarbox.1 is what the commands say of themselves (npm run docs writ
   expect(readFileSync(file, 'utf8')).toBe(readFileSync(page, 'utf8'))
 })
 
-test('man shows the manual page without a warning, and mandoc finds only that it has no date', { timeout: 60_000 }, async () => {
+test('man shows the manual page without a warning, and mandoc finds only that it has no date', async () => {
   const page = new URL('../../docs/pillarbox.1', import.meta.url).pathname
   const man = peer('man', 'apt-get install man-db')
   const mandoc = peer('mandoc')

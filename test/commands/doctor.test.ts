@@ -41,26 +41,22 @@ function directory(): string {
   return path
 }
 
-test(
-  'a box that runs answers for itself; exit status 0 while nothing fails, 1 when something does',
-  { timeout: 90_000 },
-  async () => {
-    const sink = await MailSink.start()
-    const { box } = await patient({ PILLARBOX_OUTBOUND__PORT: String(sink.port) })
-    await published(box)
-    const well = await doctor(box.env, box.directory)
-    expect(well).toMatchObject({ code: 0, errors: '' })
-    expect(well.output).toMatch(/^PASS {2}ptr +192\.0\.2\.25 {2}It is mx\.box\.test/m)
-    expect(well.output).toMatch(/^WARN {2}bootstrap_key +settings {2}.+\n {6}fix: Create another key/m)
-    expect(well.output).toMatch(/\n0 failed, \d+ warnings, \d+ passed\n$/)
-    // colours are for people
-    expect(well.output).not.toContain('\u001B')
-    chmodSync(box.env['PILLARBOX_DATA_DIR']!, 0o755)
-    const { code, seen: broken } = await seen(box.env, box.directory)
-    expect([code, broken.status, broken.fail]).toEqual([1, 'fail', 1])
-    expect(broken.lines.find(({ status }) => status === 'fail')).toMatchObject({ name: 'permissions' })
-  },
-)
+test('a box that runs answers for itself; exit status 0 while nothing fails, 1 when something does', async () => {
+  const sink = await MailSink.start()
+  const { box } = await patient({ PILLARBOX_OUTBOUND__PORT: String(sink.port) })
+  await published(box)
+  const well = await doctor(box.env, box.directory)
+  expect(well).toMatchObject({ code: 0, errors: '' })
+  expect(well.output).toMatch(/^PASS {2}ptr +192\.0\.2\.25 {2}It is mx\.box\.test/m)
+  expect(well.output).toMatch(/^WARN {2}bootstrap_key +settings {2}.+\n {6}fix: Create another key/m)
+  expect(well.output).toMatch(/\n0 failed, \d+ warnings, \d+ passed\n$/)
+  // colours are for people
+  expect(well.output).not.toContain('\u001B')
+  chmodSync(box.env['PILLARBOX_DATA_DIR']!, 0o755)
+  const { code, seen: broken } = await seen(box.env, box.directory)
+  expect([code, broken.status, broken.fail]).toEqual([1, 'fail', 1])
+  expect(broken.lines.find(({ status }) => status === 'fail')).toMatchObject({ name: 'permissions' })
+})
 
 test('a box that does not run is opened, and left as it was', async () => {
   const { box } = await patient()

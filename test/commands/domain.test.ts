@@ -41,55 +41,51 @@ test('a box that does not run is opened for the command, and free again afterwar
   expect(body.data.map(({ name }) => name)).toContain('agents.test')
 })
 
-test.each([true, false])(
-  'aliases and the catch-all of a domain are set beside a box that runs (%s)',
-  { timeout: 60_000 },
-  async (runs) => {
-    const box = await appliance()
-    await box.call('POST', '/v1/identities', { name: 'Ada' })
-    await box.call('POST', '/v1/identities', { name: 'Bob' })
-    if (!runs) await box.app.stop()
-    expect(await pillarbox(box, 'domain', 'alias', 'add', 'Sales@Pillarbox.test', 'Ada')).toEqual({
-      status: 0,
-      output: 'Mail to sales@pillarbox.test goes to Ada (ada@pillarbox.test).\n',
-      errors: '',
-    })
-    const made = await pillarbox(box, 'domain', 'alias', 'add', 'press@pillarbox.test', 'sales@pillarbox.test', '--json')
-    expect(JSON.parse(made.output)).toMatchObject({ address: 'press@pillarbox.test', local_part: 'press' })
-    expect((await pillarbox(box, 'domain', 'catch-all', 'pillarbox.test', 'bob@pillarbox.test')).output).toBe(
-      'Mail for unknown addresses of pillarbox.test goes to Bob (bob@pillarbox.test).\n',
-    )
-    expect(
-      (await pillarbox(box, 'domain', 'alias', 'list', 'pillarbox.test')).output.split('\n').map((line) => line.split(/ {2,}/)),
-    ).toEqual([
-      ['ADDRESS', 'GOES TO'],
-      ['*@pillarbox.test', 'bob@pillarbox.test'],
-      ['press@pillarbox.test', 'ada@pillarbox.test'],
-      ['sales@pillarbox.test', 'ada@pillarbox.test'],
-      [''],
-    ])
-    expect(await pillarbox(box, 'domain', 'alias', 'remove', 'SALES@pillarbox.test')).toMatchObject({ status: 0 })
-    expect(await pillarbox(box, 'domain', 'alias', 'remove', 'sales@pillarbox.test')).toMatchObject({
+test.each([true, false])('aliases and the catch-all of a domain are set beside a box that runs (%s)', async (runs) => {
+  const box = await appliance()
+  await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await box.call('POST', '/v1/identities', { name: 'Bob' })
+  if (!runs) await box.app.stop()
+  expect(await pillarbox(box, 'domain', 'alias', 'add', 'Sales@Pillarbox.test', 'Ada')).toEqual({
+    status: 0,
+    output: 'Mail to sales@pillarbox.test goes to Ada (ada@pillarbox.test).\n',
+    errors: '',
+  })
+  const made = await pillarbox(box, 'domain', 'alias', 'add', 'press@pillarbox.test', 'sales@pillarbox.test', '--json')
+  expect(JSON.parse(made.output)).toMatchObject({ address: 'press@pillarbox.test', local_part: 'press' })
+  expect((await pillarbox(box, 'domain', 'catch-all', 'pillarbox.test', 'bob@pillarbox.test')).output).toBe(
+    'Mail for unknown addresses of pillarbox.test goes to Bob (bob@pillarbox.test).\n',
+  )
+  expect(
+    (await pillarbox(box, 'domain', 'alias', 'list', 'pillarbox.test')).output.split('\n').map((line) => line.split(/ {2,}/)),
+  ).toEqual([
+    ['ADDRESS', 'GOES TO'],
+    ['*@pillarbox.test', 'bob@pillarbox.test'],
+    ['press@pillarbox.test', 'ada@pillarbox.test'],
+    ['sales@pillarbox.test', 'ada@pillarbox.test'],
+    [''],
+  ])
+  expect(await pillarbox(box, 'domain', 'alias', 'remove', 'SALES@pillarbox.test')).toMatchObject({ status: 0 })
+  expect(await pillarbox(box, 'domain', 'alias', 'remove', 'sales@pillarbox.test')).toMatchObject({
+    status: 1,
+    errors: 'pillarbox.test has no alias sales@pillarbox.test. List its aliases: pillarbox domain alias list pillarbox.test\n',
+  })
+  expect((await pillarbox(box, 'domain', 'catch-all', 'pillarbox.test', '--none')).output).toBe(
+    'Mail for unknown addresses of pillarbox.test is rejected.\n',
+  )
+  const listed = await pillarbox(box, 'domain', 'alias', 'list', 'pillarbox.test', '--json')
+  expect(JSON.parse(listed.output)).toMatchObject([{ address: 'press@pillarbox.test' }])
+  for (const words of [['pillarbox.test'], ['pillarbox.test', 'Ada', '--none']]) {
+    expect(await pillarbox(box, 'domain', 'catch-all', ...words)).toMatchObject({
       status: 1,
-      errors: 'pillarbox.test has no alias sales@pillarbox.test. List its aliases: pillarbox domain alias list pillarbox.test\n',
+      errors: 'Specify an identity, or --none.\n',
     })
-    expect((await pillarbox(box, 'domain', 'catch-all', 'pillarbox.test', '--none')).output).toBe(
-      'Mail for unknown addresses of pillarbox.test is rejected.\n',
-    )
-    const listed = await pillarbox(box, 'domain', 'alias', 'list', 'pillarbox.test', '--json')
-    expect(JSON.parse(listed.output)).toMatchObject([{ address: 'press@pillarbox.test' }])
-    for (const words of [['pillarbox.test'], ['pillarbox.test', 'Ada', '--none']]) {
-      expect(await pillarbox(box, 'domain', 'catch-all', ...words)).toMatchObject({
-        status: 1,
-        errors: 'Specify an identity, or --none.\n',
-      })
-    }
-    expect(await pillarbox(box, 'domain', 'alias', 'add', 'sales', 'Ada')).toMatchObject({
-      status: 1,
-      errors: 'sales is not an address such as sales@example.com.\n',
-    })
-  },
-)
+  }
+  expect(await pillarbox(box, 'domain', 'alias', 'add', 'sales', 'Ada')).toMatchObject({
+    status: 1,
+    errors: 'sales is not an address such as sales@example.com.\n',
+  })
+})
 
 test('what is wrong is a sentence, or JSON to those who asked for it, and the exit status is not 0', async () => {
   const box = await appliance()

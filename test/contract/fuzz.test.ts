@@ -78,7 +78,6 @@ const texts = [
 describe('whatever is asked, nothing breaks and every answer is as described', () => {
   test.each(asking.spellings.map((spelling, index) => [`${spelling.method} ${spelling.path}`, spelling, index] as const))(
     '%s',
-    { timeout: 60_000 },
     async (_, spelling, index) => {
       const roll = dice(77_000 + index)
       const word = (): string => texts[roll(texts.length)]!

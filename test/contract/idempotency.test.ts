@@ -119,7 +119,7 @@ test('what is kept outlives a restart, and of a secret no file holds a readable 
   expect(holding(box.directory, secrets)).toEqual([])
 })
 
-test('killed in the middle, a call took effect once or never, and its key says so', { timeout: 180_000 }, async () => {
+test('killed in the middle, a call took effect once or never, and its key says so', async () => {
   const home = mkdtempSync(join(tmpdir(), 'pillarbox-once-'))
   onTestFinished(() => rmSync(home, { recursive: true, force: true }))
   const env = { ...testBox, PILLARBOX_DATA_DIR: join(home, 'data'), PILLARBOX_BOOTSTRAP_KEY: bootstrapKey }

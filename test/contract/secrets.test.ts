@@ -90,7 +90,7 @@ test('what the log does say of a call is who, what, and how it ended', async () 
   expect(JSON.stringify(lines)).not.toContain('somebody')
 })
 
-test('after a run no secret lies in the data directory, the logs or the events, in any form', { timeout: 120_000 }, async () => {
+test('after a run no secret lies in the data directory, the logs or the events, in any form', async () => {
   const settings = {
     PILLARBOX_METRICS__TOKEN: 'a-token-that-opens-the-metrics',
     PILLARBOX_OUTBOUND__RELAY__HOST: 'relay.test',

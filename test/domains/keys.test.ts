@@ -118,7 +118,7 @@ describe('sending from a domain', () => {
 })
 
 describe('looking by itself', () => {
-  test('begins often and comes down to once a day; a verified domain is looked at hourly', { timeout: 30_000 }, async () => {
+  test('begins often and comes down to once a day; a verified domain is looked at hourly', async () => {
     const { part, dns, clock } = await scene()
     const looks = async (span: number, step: number): Promise<number> => {
       dns.queries.length = 0
@@ -144,7 +144,7 @@ describe('looking by itself', () => {
     expect(day).toBeLessThanOrEqual(27)
   })
 
-  test('is not held up by one domain whose name servers are silent', { timeout: 30_000 }, async () => {
+  test('is not held up by one domain whose name servers are silent', async () => {
     const { part, dns, clock } = await scene()
     const made: Domain[] = []
     for (const name of ['one.example', 'two.example', 'three.example']) made.push(await part.domains.create(operator, { name }))

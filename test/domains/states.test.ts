@@ -424,7 +424,7 @@ describe('a verified domain', () => {
   })
 })
 
-test('a pending domain is verified by itself, and its account hears of it once', { timeout: 60_000 }, async () => {
+test('a pending domain is verified by itself, and its account hears of it once', async () => {
   const { box, domain } = await scene({}, undefined, { schedule: {} })
   publish(box.dns, domain)
   await expect.poll(async () => (await get(box, domain)).status, { timeout: 50_000, interval: 200 }).toBe('verified')

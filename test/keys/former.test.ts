@@ -6,70 +6,62 @@ import { appliance, deliver, message } from '../support/appliance.ts'
 import { boxProcess } from '../support/process.ts'
 import { databaseOf, fill, keysOf, sealedValues } from './sealed.ts'
 
-test(
-  'who has the former key finds nothing in the file that it opens, of what is there and of what was',
-  { timeout: 120_000 },
-  async () => {
-    const box = await appliance()
-    const ever: Buffer[] = []
-    const made: string[] = []
-    for (let turn = 0; turn < 120; turn += 1) {
-      const headers = { 'X-Padding': 'x'.repeat((turn * 37) % 900) }
-      const input = { url: 'https://receiver.test/', events: ['*'], headers }
-      const { body } = await box.call('POST', '/v1/webhooks', input, { headers: { 'Idempotency-Key': `hook ${turn}` } })
-      made.push(`/v1/webhooks/${body.id}`)
-    }
-    ever.push(...sealedValues(box).map(({ kept }) => kept))
-    for (const [turn, path] of made.entries()) if (turn % 7 !== 0) await box.call('DELETE', path)
-    const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
-    await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Findable' }, 'words of a letter\n') })
-    await box.app.stop()
+test('who has the former key finds nothing in the file that it opens, of what is there and of what was', async () => {
+  const box = await appliance()
+  const ever: Buffer[] = []
+  const made: string[] = []
+  for (let turn = 0; turn < 120; turn += 1) {
+    const headers = { 'X-Padding': 'x'.repeat((turn * 37) % 900) }
+    const input = { url: 'https://receiver.test/', events: ['*'], headers }
+    const { body } = await box.call('POST', '/v1/webhooks', input, { headers: { 'Idempotency-Key': `hook ${turn}` } })
+    made.push(`/v1/webhooks/${body.id}`)
+  }
+  ever.push(...sealedValues(box).map(({ kept }) => kept))
+  for (const [turn, path] of made.entries()) if (turn % 7 !== 0) await box.call('DELETE', path)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Findable' }, 'words of a letter\n') })
+  await box.app.stop()
+  const rotating = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
+  expect([await rotating.ended, rotating.errors()]).toEqual([0, ''])
+  expect(ever.length).toBeGreaterThan(300)
+  const file = readFileSync(databaseOf(box))
+  expect(ever.filter((octets) => file.includes(octets) || file.includes(octets.toString('base64'))).length).toBe(0)
+  await box.restart()
+  const { body: mail } = await box.call('GET', `/v1/identities/${ada.id}/emails/search?query=letter`)
+  expect(mail.data.map(({ subject }) => subject as string)).toEqual(['Findable'])
+  expect((await box.call('GET', made[7]!)).body).toMatchObject({ headers: { 'X-Padding': 'x'.repeat(259) } })
+})
+
+test('where the file cannot be written anew, the new key is in use all the same, and the next change makes up for it', async () => {
+  const box = await appliance()
+  const kept = await fill(box)
+  await box.app.stop()
+  const data = box.env['PILLARBOX_DATA_DIR']!
+  const rotate = async (): Promise<unknown[]> => {
     const rotating = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
-    expect([await rotating.ended, rotating.errors()]).toEqual([0, ''])
-    expect(ever.length).toBeGreaterThan(300)
-    const file = readFileSync(databaseOf(box))
-    expect(ever.filter((octets) => file.includes(octets) || file.includes(octets.toString('base64'))).length).toBe(0)
-    await box.restart()
-    const { body: mail } = await box.call('GET', `/v1/identities/${ada.id}/emails/search?query=letter`)
-    expect(mail.data.map(({ subject }) => subject as string)).toEqual(['Findable'])
-    expect((await box.call('GET', made[7]!)).body).toMatchObject({ headers: { 'X-Padding': 'x'.repeat(259) } })
-  },
-)
+    return [await rotating.ended, rotating.errors()]
+  }
+  // who reads the database keeps its log open, which belongs to the file as it is
+  const reader = new DatabaseSync(databaseOf(box), { readOnly: true })
+  reader.prepare('SELECT count(*) FROM box').get()
+  const before = readFileSync(join(keysOf(box), 'master.key'), 'utf8')
+  expect(await rotate()).toEqual([
+    78,
+    expect.stringMatching(/^The new master key is in use, but .*-wal is in use.* run this again\.\n$/),
+  ])
+  reader.close()
+  expect(readFileSync(join(keysOf(box), 'master.key'), 'utf8')).not.toBe(before)
+  expect(readdirSync(data)).not.toContain('pillarbox.db.rewritten')
+  await box.restart()
+  await kept.expectAll()
+  await box.app.stop()
 
-test(
-  'where the file cannot be written anew, the new key is in use all the same, and the next change makes up for it',
-  { timeout: 120_000 },
-  async () => {
-    const box = await appliance()
-    const kept = await fill(box)
-    await box.app.stop()
-    const data = box.env['PILLARBOX_DATA_DIR']!
-    const rotate = async (): Promise<unknown[]> => {
-      const rotating = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
-      return [await rotating.ended, rotating.errors()]
-    }
-    // who reads the database keeps its log open, which belongs to the file as it is
-    const reader = new DatabaseSync(databaseOf(box), { readOnly: true })
-    reader.prepare('SELECT count(*) FROM box').get()
-    const before = readFileSync(join(keysOf(box), 'master.key'), 'utf8')
-    expect(await rotate()).toEqual([
-      78,
-      expect.stringMatching(/^The new master key is in use, but .*-wal is in use.* run this again\.\n$/),
-    ])
-    reader.close()
-    expect(readFileSync(join(keysOf(box), 'master.key'), 'utf8')).not.toBe(before)
-    expect(readdirSync(data)).not.toContain('pillarbox.db.rewritten')
-    await box.restart()
-    await kept.expectAll()
-    await box.app.stop()
-
-    writeFileSync(`${databaseOf(box)}.rewritten`, 'of one that was cut off')
-    await box.restart()
-    expect(readdirSync(data)).not.toContain('pillarbox.db.rewritten')
-    await box.app.stop()
-    expect(await rotate()).toEqual([0, ''])
-    expect(statSync(databaseOf(box)).mode & 0o777).toBe(0o600)
-    await box.restart()
-    await kept.expectAll()
-  },
-)
+  writeFileSync(`${databaseOf(box)}.rewritten`, 'of one that was cut off')
+  await box.restart()
+  expect(readdirSync(data)).not.toContain('pillarbox.db.rewritten')
+  await box.app.stop()
+  expect(await rotate()).toEqual([0, ''])
+  expect(statSync(databaseOf(box)).mode & 0o777).toBe(0o600)
+  await box.restart()
+  await kept.expectAll()
+})

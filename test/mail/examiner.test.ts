@@ -169,39 +169,35 @@ describe('a message the parser cannot read', () => {
     // A busy machine takes its time to fill the heap.
     ['hoard', 'memory', 25_000],
     ['exit', 'crash', 25_000],
-  ])(
-    'because of "%s" is kept, and those beside and after it are read',
-    { timeout: 60_000 },
-    async (subject, why, parseTimeout) => {
-      const pool = open({ workers: 1, thread: hostile, parseTimeout, memory: 32 })
-      const killer = mail(subject)
-      const [before, killed, after] = await Promise.all([
-        pool.examine(mail('before'), envelope()),
-        pool.examine(killer, envelope()),
-        pool.examine(mail('after'), envelope()),
-      ])
-      expect([before.parsed.parse_error, after.parsed.parse_error]).toEqual([null, null])
-      expect([before.verdict.verified_domain, after.verdict.verified_domain]).toEqual(['evil.test', 'evil.test'])
-      expect(killed.parsed).toMatchObject({
-        subject,
-        from: { address: 'eve@evil.test' },
-        parse_error: `the parser did not finish (${why})`,
-      })
-      expect(killed.verdict).toMatchObject({
-        action: 'keep',
-        verified_domain: 'evil.test',
-        authentication: { spf: { result: 'pass' }, dmarc: { result: 'pass' } },
-      })
-      expect(killed.sha256).toBe(createHash('sha256').update(killer).digest('hex'))
-      expect(pool.counters.killed).toBe(1)
-      expect((await pool.examine(mail('next'), envelope())).parsed).toMatchObject({ subject: 'next', parse_error: null })
-    },
-  )
+  ])('because of "%s" is kept, and those beside and after it are read', async (subject, why, parseTimeout) => {
+    const pool = open({ workers: 1, thread: hostile, parseTimeout, memory: 32 })
+    const killer = mail(subject)
+    const [before, killed, after] = await Promise.all([
+      pool.examine(mail('before'), envelope()),
+      pool.examine(killer, envelope()),
+      pool.examine(mail('after'), envelope()),
+    ])
+    expect([before.parsed.parse_error, after.parsed.parse_error]).toEqual([null, null])
+    expect([before.verdict.verified_domain, after.verdict.verified_domain]).toEqual(['evil.test', 'evil.test'])
+    expect(killed.parsed).toMatchObject({
+      subject,
+      from: { address: 'eve@evil.test' },
+      parse_error: `the parser did not finish (${why})`,
+    })
+    expect(killed.verdict).toMatchObject({
+      action: 'keep',
+      verified_domain: 'evil.test',
+      authentication: { spf: { result: 'pass' }, dmarc: { result: 'pass' } },
+    })
+    expect(killed.sha256).toBe(createHash('sha256').update(killer).digest('hex'))
+    expect(pool.counters.killed).toBe(1)
+    expect((await pool.examine(mail('next'), envelope())).parsed).toMatchObject({ subject: 'next', parse_error: null })
+  })
 
   test.each([
     ['spin', 2000],
     ['exit', 25_000],
-  ])('because of "%s" is refused all the same when its sender asks so', { timeout: 60_000 }, async (subject, parseTimeout) => {
+  ])('because of "%s" is refused all the same when its sender asks so', async (subject, parseTimeout) => {
     const pool = open({ workers: 1, thread: hostile, parseTimeout })
     const { verdict } = await pool.examine(mail(subject), envelope({ remote_address: '203.0.113.9' }))
     expect(verdict).toMatchObject({
@@ -213,7 +209,7 @@ describe('a message the parser cannot read', () => {
     expect((await pool.examine(mail('next'), envelope())).parsed.parse_error).toBeNull()
   })
 
-  test('leaves those beside it to other workers', { timeout: 60_000 }, async () => {
+  test('leaves those beside it to other workers', async () => {
     const pool = open({ workers: 1, thread: hostile, parseTimeout: 3000 })
     const order: string[] = []
     const ask = (raw: Buffer, name: string) => pool.examine(raw, envelope()).then(() => order.push(name))
@@ -227,29 +223,25 @@ describe('a message the parser cannot read', () => {
     expect(order).toHaveLength(4)
   })
 
-  test(
-    'leaves those that its worker had not begun as they were, unless they are of its account or sender',
-    { timeout: 60_000 },
-    async () => {
-      const pool = open({ workers: 1, thread: hostile, parseTimeout: 2000 }, { verify: false })
-      const order: string[] = []
-      const ask = async (subject: string, account: string, address: string) => {
-        const { parsed } = await pool.examine(mail(subject), envelope({ remote_address: address }), account)
-        order.push(subject)
-        return parsed.parse_error
-      }
-      const errors = await Promise.all([
-        ask('spin', 'a', '192.0.2.1'),
-        ask('honest', 'b', '198.51.100.1'),
-        ask('of its account', 'a', '198.51.100.2'),
-        ask('of its sender', 'c', '192.0.2.1'),
-        ask('honest too', 'b', '198.51.100.1'),
-      ])
-      expect(errors).toEqual(['the parser did not finish (deadline)', null, null, null, null])
-      expect(order.filter((subject) => subject.startsWith('honest'))).toEqual(['honest', 'honest too'])
-      expect(pool.counters).toEqual({ examined: 4, retried: 3, killed: 1 })
-    },
-  )
+  test('leaves those that its worker had not begun as they were, unless they are of its account or sender', async () => {
+    const pool = open({ workers: 1, thread: hostile, parseTimeout: 2000 }, { verify: false })
+    const order: string[] = []
+    const ask = async (subject: string, account: string, address: string) => {
+      const { parsed } = await pool.examine(mail(subject), envelope({ remote_address: address }), account)
+      order.push(subject)
+      return parsed.parse_error
+    }
+    const errors = await Promise.all([
+      ask('spin', 'a', '192.0.2.1'),
+      ask('honest', 'b', '198.51.100.1'),
+      ask('of its account', 'a', '198.51.100.2'),
+      ask('of its sender', 'c', '192.0.2.1'),
+      ask('honest too', 'b', '198.51.100.1'),
+    ])
+    expect(errors).toEqual(['the parser did not finish (deadline)', null, null, null, null])
+    expect(order.filter((subject) => subject.startsWith('honest'))).toEqual(['honest', 'honest too'])
+    expect(pool.counters).toEqual({ examined: 4, retried: 3, killed: 1 })
+  })
 
   test('and that waits for what never comes is given up alone, and makes room for others', async () => {
     // long before its worker would be ended

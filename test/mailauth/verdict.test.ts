@@ -373,7 +373,7 @@ describe('our Authentication-Results', () => {
   })
 })
 
-test('no mutation of a signed message makes the checks throw', { timeout: 120_000 }, async () => {
+test('no mutation of a signed message makes the checks throw', async () => {
   const seed = 20261120
   let state = seed
   const random = (below: number) => {

@@ -187,7 +187,7 @@ test('what is deleted is gone from the disk, sealed as it was', async () => {
   expect(left).toEqual([[], [], [databaseOf(box)]])
 })
 
-test('of many that come and go in any order, no deleted secret is left on the disk', { timeout: 120_000 }, async () => {
+test('of many that come and go in any order, no deleted secret is left on the disk', async () => {
   const { box, at } = await scene()
   const ids: string[] = []
   for (let turn = 0; turn < 200; turn += 1) {

@@ -60,7 +60,7 @@ const told: Record<string, [type: string, remark: string | null]> = {
   answered: ['email.received', 'answer'],
 }
 
-test('counted step by step, cut off anywhere, and counted from the log alone are the same', { timeout: 120_000 }, async () => {
+test('counted step by step, cut off anywhere, and counted from the log alone are the same', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60 }), fc.nat({ max: 59 }), async (steps, cut) => {
       const box = await Desk.open()

@@ -9,7 +9,7 @@ import { boxProcess, type BoxProcess, testBox } from '../support/process.ts'
 
 type Answer = ReturnType<typeof JSON.parse>
 
-test('killed while it counts: nothing was counted, and the next start counts each event once', { timeout: 180_000 }, async () => {
+test('killed while it counts: nothing was counted, and the next start counts each event once', async () => {
   const { start, over } = desk()
   const first = await start()
   const { id } = await post(first, '/v1/identities', {})
@@ -31,7 +31,7 @@ test('killed while it counts: nothing was counted, and the next start counts eac
   await expect.poll(() => tokensOf(again, id), { timeout: 30_000 }).toBe(5)
 })
 
-test('killed at any moment: what was counted is what the log says, to the last event', { timeout: 180_000 }, async () => {
+test('killed at any moment: what was counted is what the log says, to the last event', async () => {
   const { start, env } = desk()
   const made: string[] = []
   const acknowledged: string[] = []

@@ -27,41 +27,35 @@ async function held(): Promise<{ box: Appliance; sink: WebhookSink; clock: HeldC
   return { box, sink, clock, wake: async () => void (await box.call('POST', `/v1/webhooks/${waker.id}/test`)) }
 }
 
-test(
-  'ten attempts, each at its time of the list, all with the same id and octets; then it has failed',
-  { timeout: 60_000 },
-  async () => {
-    const { box, sink, clock, wake } = await held()
-    sink.behaviour = says(503)
-    const webhook = await make(box, `${sink.url}/down`)
-    await box.call('POST', '/v1/identities', {})
-    const waits = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
-    const down = () => sink.received.filter(({ path }) => path === '/down')
-    for (const [index, wait] of waits.entries()) {
-      await expect
-        .poll(async () => (await deliveries(box, webhook.id))[0])
-        .toMatchObject({ status: 'pending', response_status: 503 })
-      await expect.poll(async () => (await deliveries(box, webhook.id))[0].attempts.length).toBe(index + 1)
-      await expect.poll(async () => (await deliveries(box, webhook.id))[0].next_attempt_at).not.toBeNull()
-      const due = Date.parse((await deliveries(box, webhook.id))[0].next_attempt_at) - clock.now()
-      expect(due).toBeGreaterThanOrEqual(wait * 0.9)
-      expect(due).toBeLessThanOrEqual(wait * 1.1)
-      clock.advance(due - 1)
-      await wake()
-      expect(down()).toHaveLength(index + 1)
-      clock.advance(1)
-      await wake()
-      await sink.until(index + 2, ({ path }) => path === '/down')
-    }
+test('ten attempts, each at its time of the list, all with the same id and octets; then it has failed', async () => {
+  const { box, sink, clock, wake } = await held()
+  sink.behaviour = says(503)
+  const webhook = await make(box, `${sink.url}/down`)
+  await box.call('POST', '/v1/identities', {})
+  const waits = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
+  const down = () => sink.received.filter(({ path }) => path === '/down')
+  for (const [index, wait] of waits.entries()) {
     await expect
       .poll(async () => (await deliveries(box, webhook.id))[0])
-      .toMatchObject({ status: 'failed', next_attempt_at: null })
-    expect(new Set(down().map(({ raw }) => raw)).size).toBe(1)
-    expect(new Set(down().map(({ headers }) => headers['webhook-id'])).size).toBe(1)
-    expect(new Set(down().map(({ headers }) => headers['webhook-timestamp'])).size).toBe(10)
-    expect(await get(box, webhook.id)).toMatchObject({ active: true })
-  },
-)
+      .toMatchObject({ status: 'pending', response_status: 503 })
+    await expect.poll(async () => (await deliveries(box, webhook.id))[0].attempts.length).toBe(index + 1)
+    await expect.poll(async () => (await deliveries(box, webhook.id))[0].next_attempt_at).not.toBeNull()
+    const due = Date.parse((await deliveries(box, webhook.id))[0].next_attempt_at) - clock.now()
+    expect(due).toBeGreaterThanOrEqual(wait * 0.9)
+    expect(due).toBeLessThanOrEqual(wait * 1.1)
+    clock.advance(due - 1)
+    await wake()
+    expect(down()).toHaveLength(index + 1)
+    clock.advance(1)
+    await wake()
+    await sink.until(index + 2, ({ path }) => path === '/down')
+  }
+  await expect.poll(async () => (await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'failed', next_attempt_at: null })
+  expect(new Set(down().map(({ raw }) => raw)).size).toBe(1)
+  expect(new Set(down().map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+  expect(new Set(down().map(({ headers }) => headers['webhook-timestamp'])).size).toBe(10)
+  expect(await get(box, webhook.id)).toMatchObject({ active: true })
+})
 
 test.each([
   ['900', 15 * minute],
@@ -226,47 +220,43 @@ test('a test event reaches its webhook alone, with its own headers, whatever it 
   expect(sink.received.filter(({ path }) => path === '/other').map(({ body }) => body.event)).toEqual(['identity.created'])
 })
 
-test(
-  'a dead endpoint, one that takes 30 s, one that hangs, one that drips, each with much to do: 950 healthy ones hear every event meanwhile',
-  { timeout: 120_000 },
-  async () => {
-    const { box, sink } = await held()
-    const slow = { '/thirty': takes(30 * second), '/hangs': hangs, '/drips': drips }
-    const made = new Map<string, string>()
-    for (const [path, behaviour] of Object.entries(slow)) {
-      sink.paths.set(path, behaviour)
-      made.set(path, (await make(box, `${sink.url}${path}`)).id)
-    }
-    const dead = await make(box, 'http://127.0.0.1:1/')
-    for (let count = 0; count < 950; count += 50) {
-      await Promise.all(Array.from({ length: 50 }, (_, index) => make(box, `${sink.url}/healthy/${count + index}`)))
-    }
-    // of each more than there is room for in all, if it were theirs
-    const tests = [...made.values(), dead.id].flatMap((id) => Array.from({ length: 90 }, () => `/v1/webhooks/${id}/test`))
-    await Promise.all(tests.map((path) => box.call('POST', path)))
-    const begun = () => Object.keys(slow).map((path) => sink.received.filter((one) => one.path === path).length)
-    await expect.poll(begun).toEqual([1, 1, 1])
-    for (let count = 0; count < 3; count += 1) await box.call('POST', '/v1/identities', { name: `Agent ${count}` })
-    const heard = await sink.until(2850, ({ path }) => path.startsWith('/healthy/'))
-    expect(new Set(heard.map(({ path, body }) => `${path} ${body.id}`)).size).toBe(2850)
-    // the healthy ones waited for none of these: their first attempts are still under way, and no other was begun
-    expect(begun()).toEqual([1, 1, 1])
-    for (const id of made.values()) {
-      const { attempts } = (await deliveries(box, id, '?offset=92'))[0]
-      expect(attempts).toMatchObject([{ number: 1, status: 'pending', ended_at: null }])
-    }
-    expect((await deliveries(box, dead.id, '?offset=92'))[0]).toMatchObject({
-      status: 'pending',
-      attempts: [{ status: 'failed', error: 'the connection was refused' }],
-    })
-    // and what comes after 30 s, or never, has failed after 15
-    for (const id of made.values()) {
-      await expect
-        .poll(async () => (await deliveries(box, id, '?offset=92'))[0], { timeout: 30_000, interval: 200 })
-        .toMatchObject({ status: 'pending', attempts: [{ status: 'failed', error: 'no complete response within 15 s' }] })
-    }
-  },
-)
+test('a dead endpoint, one that takes 30 s, one that hangs, one that drips, each with much to do: 950 healthy ones hear every event meanwhile', async () => {
+  const { box, sink } = await held()
+  const slow = { '/thirty': takes(30 * second), '/hangs': hangs, '/drips': drips }
+  const made = new Map<string, string>()
+  for (const [path, behaviour] of Object.entries(slow)) {
+    sink.paths.set(path, behaviour)
+    made.set(path, (await make(box, `${sink.url}${path}`)).id)
+  }
+  const dead = await make(box, 'http://127.0.0.1:1/')
+  for (let count = 0; count < 950; count += 50) {
+    await Promise.all(Array.from({ length: 50 }, (_, index) => make(box, `${sink.url}/healthy/${count + index}`)))
+  }
+  // of each more than there is room for in all, if it were theirs
+  const tests = [...made.values(), dead.id].flatMap((id) => Array.from({ length: 90 }, () => `/v1/webhooks/${id}/test`))
+  await Promise.all(tests.map((path) => box.call('POST', path)))
+  const begun = () => Object.keys(slow).map((path) => sink.received.filter((one) => one.path === path).length)
+  await expect.poll(begun).toEqual([1, 1, 1])
+  for (let count = 0; count < 3; count += 1) await box.call('POST', '/v1/identities', { name: `Agent ${count}` })
+  const heard = await sink.until(2850, ({ path }) => path.startsWith('/healthy/'))
+  expect(new Set(heard.map(({ path, body }) => `${path} ${body.id}`)).size).toBe(2850)
+  // the healthy ones waited for none of these: their first attempts are still under way, and no other was begun
+  expect(begun()).toEqual([1, 1, 1])
+  for (const id of made.values()) {
+    const { attempts } = (await deliveries(box, id, '?offset=92'))[0]
+    expect(attempts).toMatchObject([{ number: 1, status: 'pending', ended_at: null }])
+  }
+  expect((await deliveries(box, dead.id, '?offset=92'))[0]).toMatchObject({
+    status: 'pending',
+    attempts: [{ status: 'failed', error: 'the connection was refused' }],
+  })
+  // and what comes after 30 s, or never, has failed after 15
+  for (const id of made.values()) {
+    await expect
+      .poll(async () => (await deliveries(box, id, '?offset=92'))[0], { timeout: 30_000, interval: 200 })
+      .toMatchObject({ status: 'pending', attempts: [{ status: 'failed', error: 'no complete response within 15 s' }] })
+  }
+})
 
 test('a delivery is read with what is posted, by who may read the event', async () => {
   const box = await appliance(near)

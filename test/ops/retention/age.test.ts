@@ -149,7 +149,7 @@ test('it is kept for 30 days how deliveries went, or as long as is said', async 
   }
 })
 
-test('room that deleted mail took in the file is given back to the disk', { timeout: 90_000 }, async () => {
+test('room that deleted mail took in the file is given back to the disk', async () => {
   const { box, at, mail, job } = await kept()
   const file = join(box.directory, 'data', 'pillarbox.db')
   const ids: string[] = []
