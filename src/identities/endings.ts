@@ -13,7 +13,7 @@ export type Ending = (tx: Transaction, identityId: string, after: number) => Pro
 export const window = 500
 
 /** Rows, and what belongs to them, after which a batch ends. */
-const enough = 100
+const enough = 50
 
 /** Ends some of these rows; `end` returns how many it changed. Returns where to continue, and undefined without rows. */
 export async function endSome<Row extends { seq: number }>(

@@ -46,7 +46,7 @@ export function routes(identities: Identities): AnyRoute[] {
       summary: 'Delete an identity',
       description:
         'Its address is never reused; mail to it is rejected with 550 5.1.1. Its messages are no longer available, and are purged after retention.trash. ' +
-        'Cards, one-time passwords and unsent mail cannot be used from then on; of more than 100, the rest is cancelled and erased within seconds, with an event for each.',
+        'Cards, one-time passwords and unsent messages cannot be used from then on; they are cancelled and erased in batches, the first 50 cards and passwords with the call.',
       reply: Deleted,
       handle: ({ caller, params }) => identities.remove(caller, params.id),
     }),

@@ -345,8 +345,8 @@ const unbounded: Attack[] = [
       count: 2000,
       path: '/emails',
       // an identity may send to 200 an hour
-      input: (number: number) => ({
-        to: 'a@nobody.test',
+      input: (number: number, to: string) => ({
+        to,
         send_at: new Date(Date.now() + (2 + number / 150) * 3_600_000).toISOString(),
       }),
     },
@@ -354,7 +354,10 @@ const unbounded: Attack[] = [
     name: `an identity with ${what}, deleted`,
     scopes: ['identities:read', 'identities:write', 'cards:write', 'emails:write'],
     lasts: 3000,
-    prepare: (attacker) => few(16, count, (number) => attacker.own('POST', path, { body: input(number), quiet: true })),
+    prepare: (attacker) =>
+      few(16, count, (number) =>
+        attacker.own('POST', path, { body: input(number, attacker.target.identity.email), quiet: true }),
+      ),
     run: async (attacker) => {
       await attacker.own('DELETE', '')
       await attacker.hold()

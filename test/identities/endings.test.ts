@@ -62,7 +62,7 @@ for (const [what, event] of [
   test(`killed in the middle of the ${what} of a deleted identity: the rest ends at the next start, each once`, async () => {
     const desk = await rich()
     desk.hold(
-      `BEFORE INSERT ON events WHEN NEW.type = '${event}' AND (SELECT count(*) FROM events WHERE type = '${event}') >= 150`,
+      `BEFORE INSERT ON events WHEN NEW.type = '${event}' AND (SELECT count(*) FROM events WHERE type = '${event}') >= 120`,
     )
     await desk.delete(`/v1/identities/${desk.ada.id}`)
     await desk.box.said('follower of the event log failed, retrying')
