@@ -65,10 +65,7 @@ export class SmsModule implements Module {
     this.archive = new SmsArchive(deps)
     const common = { ...deps, provider, numbers: this.numbers }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
-    deps.endings.add(async (tx, identityId) => {
-      await this.numbers.abandon(tx, identityId)
-      return undefined
-    })
+    deps.identities.onRemove((tx, identityId) => this.numbers.abandon(tx, identityId))
     deps.endings.add((tx, identityId, after) => this.messages.cancel(tx, identityId, after))
     const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })
     this.#missedMessages = new MissedMessages({ ...common, inbound })

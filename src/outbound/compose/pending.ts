@@ -34,6 +34,9 @@ interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
   plan: Plan
 }
 
+/** The statuses of messages that wait for one recipient at least. */
+const unsent: ReadonlySet<string> = new Set(['scheduled', 'queued', 'sending', 'deferred'])
+
 /** The creator of a message, in the form of the index of scheduled messages. */
 const createdBy = sql`json_extract(detail, '$.created_by')`
 
@@ -45,7 +48,7 @@ export class Pending implements Dispatcher {
   readonly #deps: Deps
   /** True if an identity was resumed since the last look at what waits. */
   #resumed = false
-  #retrying: Promise<void> | undefined
+  #retrying = false
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -91,9 +94,8 @@ export class Pending implements Dispatcher {
     const rows = await tx.all<Pick<StoredEmail, 'seq' | 'id' | 'status' | 'direction'>>(
       sql`SELECT seq, id, status, direction FROM emails WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${window}`,
     )
-    const unsent = (status: string): boolean => ['scheduled', 'queued', 'sending', 'deferred'].includes(status)
     return endSome(rows, async ({ id, status, direction }) =>
-      direction === 'outbound' && unsent(status) ? this.withdraw(tx, id) : 0,
+      direction === 'outbound' && unsent.has(status) ? this.withdraw(tx, id) : 0,
     )
   }
 
@@ -167,14 +169,16 @@ export class Pending implements Dispatcher {
   /** Retries the deliveries of an identity that is active again, once more where that is asked for meanwhile. */
   #resume(): void {
     this.#resumed = true
-    this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined))
+    if (!this.#retrying) void this.#retry()
   }
 
   async #retry(): Promise<void> {
+    this.#retrying = true
     while (this.#resumed) {
       this.#resumed = false
       await this.retryResumed().catch(this.#failed('deferred e-mails of resumed identities could not be retried'))
     }
+    this.#retrying = false
   }
 
   #failed(what: string): (error: unknown) => void {
