@@ -28,7 +28,7 @@ import { MetricsModule } from './ops/metrics/module.ts'
 import { Aliases } from './identities/aliases.ts'
 import { Identities } from './identities/identities.ts'
 import { localPartOf } from './identities/names.ts'
-import { Endings } from './identities/endings.ts'
+import { Cascade } from './identities/cascade.ts'
 import { identitiesModule } from './identities/module.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { jobsModule } from './jobs/module.ts'
@@ -108,7 +108,7 @@ export function assemble(basis: Deps): {
   const ours = new DomainsModule({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: quota.storageOf })
-  const endings = new Endings({ ...common, log: logOf('retention') })
+  const cascade = new Cascade({ ...common, log: logOf('retention') })
   keeping.serve(identities)
   const aliases = new Aliases({ ...common, domains, identities })
   const urls = new SignedUrls({ ...basis, holders, key: seal.key('signed urls') })
@@ -131,15 +131,15 @@ export function assemble(basis: Deps): {
   mail.addSystemAddressHandler(new ReportHandler({ reports: ours.reports, log: logOf('domains') }))
   const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
   // before mail and text messages, as the secrets of a deleted identity are erased first
-  const totp = totpModule({ ...common, identities, endings, admitted })
-  const cards = cardsModule({ ...common, identities, endings, keeping })
+  const totp = totpModule({ ...common, identities, cascade, admitted })
+  const cards = cardsModule({ ...common, identities, cascade, keeping })
   const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({
     ...common,
     quota,
     keys,
     identities,
-    endings,
+    cascade,
     domains,
     queue,
     mail,
@@ -158,7 +158,7 @@ export function assemble(basis: Deps): {
   })
   mail.onVerdict(reporting.received)
   sending.onTls(reporting.connected)
-  const sms = new SmsModule({ ...common, trash, identities, endings, queue, urls, fetches, codesIn, log: logOf('sms') })
+  const sms = new SmsModule({ ...common, trash, identities, cascade, queue, urls, fetches, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, database, cursors, types })
@@ -205,7 +205,7 @@ export function assemble(basis: Deps): {
     new MetricsModule({ ...common, received: () => mail.received, log: logOf('figures') }),
     reporting,
     people,
-    identitiesModule(identities, aliases, endings),
+    identitiesModule(identities, aliases, cascade),
     ours,
     certificates,
     mail,

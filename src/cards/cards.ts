@@ -7,7 +7,7 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
 import type { EventType } from '../events/model.ts'
-import { type Endings, endSome, window } from '../identities/endings.ts'
+import { type Cascade, endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { bytesOf } from './encrypted.ts'
@@ -29,7 +29,7 @@ import { budgetState, type CardRow, limitsOf, livingRowOf, rowOf, toCard } from 
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   identities: Identities
-  endings: Endings
+  cascade: Cascade
   ledger: Ledger
   plan: Plan
 }
@@ -45,7 +45,7 @@ export class Cards {
     this.#deps = deps
     // a few are cancelled with the identity, and the rest soon after
     deps.identities.onRemove(async (tx, identityId) => void (await this.#cancelSome(tx, identityId, 0)))
-    deps.endings.add((tx, identityId, after) => this.#cancelSome(tx, identityId, after))
+    deps.cascade.add((tx, identityId, after) => this.#cancelSome(tx, identityId, after))
     deps.plan.counts(
       'cards',
       (accountId) => sql`SELECT count(*) AS n FROM cards WHERE account_id = ${accountId} AND status <> 'cancelled'`,

@@ -1,5 +1,5 @@
 import type { Plan } from '../accounts/plan.ts'
-import type { Endings } from '../identities/endings.ts'
+import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { RetentionModule } from '../ops/retention/module.ts'
@@ -11,7 +11,7 @@ import { routes } from './routes.ts'
 
 interface Deps extends ModuleBasis {
   identities: Identities
-  endings: Endings
+  cascade: Cascade
   plan: Plan
   keeping: Pick<RetentionModule, 'clears'>
 }

@@ -10,7 +10,7 @@ import { resolver } from '../net/resolve.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Endings } from '../identities/endings.ts'
+import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import { emailReceived } from '../mail/model.ts'
 import type { MailModule } from '../mail/module.ts'
@@ -50,7 +50,7 @@ import type { TlsListener } from './transport/tls-result.ts'
 interface Deps extends ModuleBasis {
   keys: Keys
   identities: Identities
-  endings: Endings
+  cascade: Cascade
   domains: Domains
   queue: Queue
   plan: Plan

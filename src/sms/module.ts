@@ -7,7 +7,7 @@ import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { Endings } from '../identities/endings.ts'
+import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { SignedUrls } from '../mail/attachments.ts'
 import type { ModuleBasis, Module } from '../module.ts'
@@ -32,7 +32,7 @@ interface Deps extends ModuleBasis {
   plan: Plan
   trash: Trash
   identities: Identities
-  endings: Endings
+  cascade: Cascade
   urls: SignedUrls
   fetches: WorkLimiter
   codesIn: (subject: string, text: string) => string[]
@@ -66,7 +66,7 @@ export class SmsModule implements Module {
     const common = { ...deps, provider, numbers: this.numbers }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
     deps.identities.onRemove((tx, identityId) => this.numbers.abandon(tx, identityId))
-    deps.endings.add((tx, identityId, after) => this.messages.cancel(tx, identityId, after))
+    deps.cascade.add((tx, identityId, after) => this.messages.cancel(tx, identityId, after))
     const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })
     this.#missedMessages = new MissedMessages({ ...common, inbound })
     const media = new MediaStore({ ...common, messages: this.messages })

@@ -6,7 +6,7 @@ import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
-import { type Endings, endSome, window } from '../identities/endings.ts'
+import { type Cascade, endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { type NewTotpEntry, totpCreated, totpDeleted, type TotpEntry } from './model.ts'
@@ -15,7 +15,7 @@ import { readSetup } from './setup.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   identities: Identities
-  endings: Endings
+  cascade: Cascade
   secrets: Secrets
   plan: Plan
 }
@@ -28,7 +28,7 @@ export class Entries {
     this.#deps = deps
     // a few secrets are erased with the identity, and the rest soon after
     deps.identities.onRemove(async (tx, identityId) => void (await this.#eraseSome(tx, identityId)))
-    deps.endings.add((tx, identityId) => this.#eraseSome(tx, identityId))
+    deps.cascade.add((tx, identityId) => this.#eraseSome(tx, identityId))
     deps.plan.counts('totp_entries', (accountId) => sql`SELECT count(*) AS n FROM totp_entries WHERE account_id = ${accountId}`)
   }
 

@@ -6,7 +6,7 @@ import { sweep } from '../../core/cron.ts'
 import { conflict, notFound } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
 import type { Queue } from '../../queue/queue.ts'
-import { type Endings, endSome, window } from '../../identities/endings.ts'
+import { type Cascade, endSome, window } from '../../identities/cascade.ts'
 import type { Identities } from '../../identities/identities.ts'
 import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
 import type { Emails } from '../../mail/emails.ts'
@@ -24,7 +24,7 @@ import { headerDate } from './prepare-raw.ts'
 interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
   keys: Pick<Keys, 'ends' | 'origins'>
   identities: Identities
-  endings: Endings
+  cascade: Cascade
   emails: Emails
   outgoing: OutgoingEmails
   queue: Queue
@@ -53,7 +53,7 @@ export class Pending implements Dispatcher {
   constructor(deps: Deps) {
     this.#deps = deps
     deps.keys.ends('scheduled_emails', (tx, keys) => this.#end(tx, keys))
-    deps.endings.add((tx, identityId, after) => this.withdrawSome(tx, identityId, after))
+    deps.cascade.add((tx, identityId, after) => this.withdrawSome(tx, identityId, after))
     deps.identities.onResume(async (tx) => tx.afterCommit(() => this.#resume()))
   }
 

@@ -7,7 +7,7 @@ import { identityDeleted } from './model.ts'
  * Ends a batch of what a deleted identity had: rows after a position, in their order, 0 for the first. Returns the position to continue at;
  * undefined when none is left. A stop of the box can make it begin again.
  */
-export type Ending = (tx: Transaction, identityId: string, after: number) => Promise<number | undefined>
+export type CascadeStep = (tx: Transaction, identityId: string, after: number) => Promise<number | undefined>
 
 /** The most rows that a batch reads. */
 export const window = 500
@@ -29,11 +29,11 @@ export async function endSome<Row extends { seq: number }>(
 }
 
 /** Ends what deleted identities had, in batches: each is a transaction of its own, so that other calls have their turn between them. */
-export class Endings {
+export class Cascade {
   readonly #deps: Pick<Basis, 'events' | 'log'>
-  readonly #endings: Ending[] = []
+  readonly #steps: CascadeStep[] = []
   /** Where the present identity stands; in memory, as what has ended is passed over. */
-  #reached = { event: 0, ending: 0, after: 0 }
+  #reached = { event: 0, step: 0, after: 0 }
   #stop: (() => Promise<void>) | undefined
 
   constructor(deps: Pick<Basis, 'events' | 'log'>) {
@@ -41,8 +41,8 @@ export class Endings {
   }
 
   /** Registers, before `start`, what ends soon after the deletion of an identity, in this order. */
-  add(ending: Ending): void {
-    this.#endings.push(ending)
+  add(step: CascadeStep): void {
+    this.#steps.push(step)
   }
 
   start(): void {
@@ -57,12 +57,12 @@ export class Endings {
 
   /** Runs one batch of one identity. Returns 1 when it was the last one. */
   async #step(tx: Transaction, { seq, identity_id }: EventHeader): Promise<number> {
-    const { ending, after } = this.#reached.event === seq ? this.#reached : { ending: 0, after: 0 }
-    const run = this.#endings[ending]
+    const { step, after } = this.#reached.event === seq ? this.#reached : { step: 0, after: 0 }
+    const run = this.#steps[step]
     if (run === undefined || identity_id === null) return 1
     const next = await run(tx, identity_id, after)
-    const reached = { event: seq, ending: next === undefined ? ending + 1 : ending, after: next ?? 0 }
+    const reached = { event: seq, step: next === undefined ? step + 1 : step, after: next ?? 0 }
     tx.afterCommit(() => (this.#reached = reached))
-    return reached.ending === this.#endings.length ? 1 : 0
+    return reached.step === this.#steps.length ? 1 : 0
   }
 }
