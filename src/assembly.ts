@@ -28,6 +28,7 @@ import { MetricsModule } from './ops/metrics/module.ts'
 import { Aliases } from './identities/aliases.ts'
 import { Identities } from './identities/identities.ts'
 import { localPartOf } from './identities/names.ts'
+import { Cascade } from './identities/cascade.ts'
 import { identitiesModule } from './identities/module.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { jobsModule } from './jobs/module.ts'
@@ -107,6 +108,7 @@ export function assemble(basis: Deps): {
   const ours = new DomainsModule({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: quota.storageOf })
+  const cascade = new Cascade({ ...common, log: logOf('retention') })
   keeping.serve(identities)
   const aliases = new Aliases({ ...common, domains, identities })
   const urls = new SignedUrls({ ...basis, holders, key: seal.key('signed urls') })
@@ -127,12 +129,17 @@ export function assemble(basis: Deps): {
     urls,
   })
   mail.addSystemAddressHandler(new ReportHandler({ reports: ours.reports, log: logOf('domains') }))
+  const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
+  // before mail and text messages, as the secrets of a deleted identity are erased first
+  const totp = totpModule({ ...common, identities, cascade, admitted })
+  const cards = cardsModule({ ...common, identities, cascade, keeping })
   const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({
     ...common,
     quota,
     keys,
     identities,
+    cascade,
     domains,
     queue,
     mail,
@@ -151,11 +158,10 @@ export function assemble(basis: Deps): {
   })
   mail.onVerdict(reporting.received)
   sending.onTls(reporting.connected)
-  const sms = new SmsModule({ ...common, trash, identities, queue, urls, fetches, codesIn, log: logOf('sms') })
+  const sms = new SmsModule({ ...common, trash, identities, cascade, queue, urls, fetches, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, database, cursors, types })
-  const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, admitted, linksIn })
   const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const tokens = new TokensModule({ ...common, identities, agents, log: logOf('tokens') })
@@ -199,14 +205,14 @@ export function assemble(basis: Deps): {
     new MetricsModule({ ...common, received: () => mail.received, log: logOf('figures') }),
     reporting,
     people,
-    identitiesModule(identities, aliases),
+    identitiesModule(identities, aliases, cascade),
     ours,
     certificates,
     mail,
     sending,
     sms,
-    totpModule({ ...common, identities, admitted }),
-    cardsModule({ ...common, identities, keeping }),
+    totp,
+    cards,
     new AgentsModule({ ...common, agents, signer: tokens.keys }),
     tokens,
     trust,

@@ -1,12 +1,15 @@
 import { iso } from '../core/clock.ts'
 import { conflict, Fault } from '../core/fault.ts'
-import type { Caller, RateOf, Scope } from '../core/scopes.ts'
+import type { Caller, RateOf } from '../core/scopes.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { Bounds } from './granting.ts'
 import type { KeyRow, Origins } from './key-ancestry.ts'
 
 /** The longest chain of keys in which each was created by the one before: a call counts against all of them. */
 const maxGenerations = 16
+
+/** The most keys of one account that are not revoked. */
+const maxOfAccount = 10_000
 
 /** Rules for changes to keys that depend on the existing keys and their creators. */
 export class KeyLimits {
@@ -52,15 +55,27 @@ export class KeyLimits {
   }
 
   /** Throws Fault 409, code `last_key`, when the account would have no permanent key left that can create others. */
-  async requireAnother(tx: Transaction, { account_id }: KeyRow, keep: boolean): Promise<void> {
-    const others = await tx.all<KeyRow>(
-      sql`SELECT * FROM api_keys WHERE account_id = ${account_id} AND revoked_at IS NULL AND identity_id IS NULL AND expires_at IS NULL`,
+  async requireAnother(tx: Transaction, { account_id }: Pick<KeyRow, 'account_id'>, keep: boolean): Promise<void> {
+    const other = await tx.get(
+      sql`SELECT 1 FROM api_keys WHERE account_id = ${account_id} AND revoked_at IS NULL AND ${makesOthers} LIMIT 1`,
     )
-    if (others.some((other) => makesOthers(other))) return
+    if (other) return
     const otherwise = keep ? '' : ' If this key created one, keep it with ?keep=true.'
     throw conflict(`No key with account:write and without expiry would be left to create others. Create one first.${otherwise}`, {
       code: 'last_key',
     })
+  }
+
+  /** Throws Fault 409, code `too_many_keys`, at the limit of an account: one revocation can end all of its keys. */
+  async requireFew(tx: Transaction, accountId: string): Promise<void> {
+    const last = await tx.get(
+      sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL LIMIT 1 OFFSET ${maxOfAccount - 1}`,
+    )
+    if (!last) return
+    throw conflict(
+      `An account has at most ${maxOfAccount} API keys. Revoke those that are not needed; expired ones count until they are revoked.`,
+      { code: 'too_many_keys' },
+    )
   }
 
   /** Throws Fault 403, code `too_many_generations`. */
@@ -84,7 +99,5 @@ export class KeyLimits {
   }
 }
 
-/** True if a key does not expire and can create keys for the whole account. */
-export function makesOthers(row: KeyRow): boolean {
-  return row.identity_id === null && row.expires_at === null && (JSON.parse(row.scopes) as Scope[]).includes('account:write')
-}
+/** The condition of keys that do not expire and can create keys for the whole account. */
+export const makesOthers = sql`identity_id IS NULL AND expires_at IS NULL AND instr(scopes, '"account:write"') > 0`

@@ -121,6 +121,7 @@ export class Keys {
       const expires_at = input.expires_at ?? bounds.expires_at
       requireWithin(bounds, { rate_limit: rate_limit ?? this.#defaultRate, expires_at })
       await this.#plan.require(tx, caller.account_id, 'api_keys')
+      await this.#limits.requireFew(tx, caller.account_id)
       await this.#limits.requireGeneration(tx, caller)
       const former = await this.origins.formerUntil(tx, caller)
       const former_until = former === Infinity ? null : iso(former)
@@ -192,7 +193,7 @@ export class Keys {
           previous_expires_at = ${until}, rotations = rotations + 1, rotated_by = ${rotated_by} WHERE id = ${id} RETURNING *`,
       )
     })
-    this.#forget(id)
+    this.#forget([id])
     return { ...this.#toApiKey(row!), key }
   }
 
@@ -209,15 +210,16 @@ export class Keys {
       await this.#limits.requireCurrent(tx, caller)
       await this.#limits.requireOwn(tx, caller, id)
       const which = keep ? sql`SELECT ${id}` : this.origins.madeWith(id, caller.key_id)
-      const revoked = await tx.all<KeyRow>(
-        sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
+      const revoked = await tx.all<{ id: string; makes: number }>(
+        sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL
+          RETURNING id, ${makesOthers} AS makes`,
       )
-      if (revoked.some((one) => makesOthers(one))) await this.#limits.requireAnother(tx, row, keep)
+      if (revoked.some(({ makes }) => makes === 1)) await this.#limits.requireAnother(tx, row, keep)
       const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0, scheduled_emails: 0 }
       if (!keep) for (const [what, end] of this.#ends) counts[what] = await end(tx, which)
       return [revoked.map((one) => one.id), counts] as const
     })
-    for (const one of ids) this.#forget(one)
+    this.#forget(ids)
     return { id, deleted: true, ended }
   }
 
@@ -250,9 +252,9 @@ export class Keys {
     return row?.identity_status === 'deleted' ? undefined : row
   }
 
-  #forget(id: string): void {
+  #forget(ids: readonly string[]): void {
     this.#known.clear()
-    for (const listener of this.#changed) listener(id)
+    for (const id of ids) for (const listener of this.#changed) listener(id)
   }
 
   #identified(row: KeyRow, secret: number): Identified {

@@ -13,7 +13,8 @@ export function routes(keys: Keys): AnyRoute[] {
       summary: 'Create an API key',
       description:
         'The key is returned only in this response. A key can grant only its own scopes, rate limit and lifetime or less, and a bound ' +
-        'key can create only keys bound to the same identity. Calls of keys created by a key with a rate_limit count against that limit too.',
+        'key can create only keys bound to the same identity. Calls of keys created by a key with a rate_limit count against that limit too. ' +
+        'An account has at most 10,000 keys that are not revoked (conflict, code too_many_keys).',
       body: NewApiKey,
       reply: ApiKeyWithSecret,
       status: 201,

@@ -7,6 +7,7 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
 import type { EventType } from '../events/model.ts'
+import { type Cascade, endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { bytesOf } from './encrypted.ts'
@@ -28,6 +29,7 @@ import { budgetState, type CardRow, limitsOf, livingRowOf, rowOf, toCard } from 
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   identities: Identities
+  cascade: Cascade
   ledger: Ledger
   plan: Plan
 }
@@ -41,7 +43,9 @@ export class Cards {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    deps.identities.onRemove((tx, identityId) => this.#cancelAll(tx, identityId))
+    // a few are cancelled with the identity, and the rest soon after
+    deps.identities.onRemove(async (tx, identityId) => void (await this.#cancelSome(tx, identityId, 0)))
+    deps.cascade.add((tx, identityId, after) => this.#cancelSome(tx, identityId, after))
     deps.plan.counts(
       'cards',
       (accountId) => sql`SELECT count(*) AS n FROM cards WHERE account_id = ${accountId} AND status <> 'cancelled'`,
@@ -164,11 +168,15 @@ export class Cards {
     })
   }
 
-  async #cancelAll(tx: Transaction, identityId: string): Promise<void> {
-    const rows = await tx.all<{ id: string }>(
-      sql`SELECT id FROM cards WHERE identity_id = ${identityId} AND status <> 'cancelled' ORDER BY seq`,
+  async #cancelSome(tx: Transaction, identityId: string, after: number): Promise<number | undefined> {
+    const rows = await tx.all<Pick<CardRow, 'id' | 'seq' | 'status'>>(
+      sql`SELECT id, seq, status FROM cards WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${window}`,
     )
-    for (const { id } of rows) await this.#cancel(tx, id)
+    return endSome(rows, async ({ id, status }) => {
+      if (status === 'cancelled') return 0
+      await this.#cancel(tx, id)
+      return 1
+    })
   }
 
   async #cancel(tx: Transaction, id: string): Promise<Card> {

@@ -1,4 +1,5 @@
 import type { Plan } from '../accounts/plan.ts'
+import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { RetentionModule } from '../ops/retention/module.ts'
@@ -10,6 +11,7 @@ import { routes } from './routes.ts'
 
 interface Deps extends ModuleBasis {
   identities: Identities
+  cascade: Cascade
   plan: Plan
   keeping: Pick<RetentionModule, 'clears'>
 }

@@ -1,14 +1,17 @@
 import type { Module } from '../module.ts'
 import { aliasRoutes } from './alias-routes.ts'
 import type { Aliases } from './aliases.ts'
+import type { Cascade } from './cascade.ts'
 import type { Identities } from './identities.ts'
 import { identityCreated, identityDeleted, identityUpdated } from './model.ts'
 import { routes } from './routes.ts'
 
-export function identitiesModule(identities: Identities, aliases: Aliases): Module {
+export function identitiesModule(identities: Identities, aliases: Aliases, cascade: Cascade): Module {
   return {
     name: 'identities',
     routes: [...routes(identities), ...aliasRoutes(aliases)],
     events: [identityCreated, identityUpdated, identityDeleted],
+    start: async () => cascade.start(),
+    stop: () => cascade.stop(),
   }
 }

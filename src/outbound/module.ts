@@ -8,15 +8,14 @@ import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { Domains } from '../domains/domains.ts'
-import type { EventHeader, EventType } from '../events/model.ts'
+import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
-import { identityDeleted } from '../identities/model.ts'
+import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import { emailReceived } from '../mail/model.ts'
 import type { MailModule } from '../mail/module.ts'
 import type { Quota } from '../mail/quota.ts'
 import type { Module, ModuleBasis } from '../module.ts'
-import type { Transaction } from '../store/database.ts'
 import { Bounces } from './bounces.ts'
 import {
   emailBounced,
@@ -51,6 +50,7 @@ import type { TlsListener } from './transport/tls-result.ts'
 interface Deps extends ModuleBasis {
   keys: Keys
   identities: Identities
+  cascade: Cascade
   domains: Domains
   queue: Queue
   plan: Plan
@@ -118,7 +118,6 @@ export class OutboundModule implements Module {
     this.#pending = new Pending({ ...deps, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
     this.#operatorMail = new OperatorMail({ ...deps, outgoing, sendService, outbox: this.outbox, ...operatorSettings(config) })
     emails.setDispatcher(this.#pending)
-    deps.identities.onResume((tx, identityId) => this.#pending.resume(tx, identityId))
     this.#submission = submissionSettings(config)
     const { authorOf } = mail
     mail.setSubmissionAuth(
@@ -143,15 +142,16 @@ export class OutboundModule implements Module {
     const { database } = this.#deps
     return [
       { name: 'clear-sent-counts', schedule: '41 4 * * *', run: () => database.transaction((tx) => this.#limits.clear(tx)) },
-      // in case a stop of the box interrupted it
-      { name: 'cancel-mail-of-ended-keys', schedule: '19 * * * *', run: () => this.#pending.withdrawEnded() },
+      // in case a stop of the box interrupted them
+      { name: 'cancel-mail-of-ended-keys', schedule: '19 * * * *', run: (signal) => this.#pending.withdrawEnded(signal) },
+      { name: 'retry-mail-of-resumed-identities', schedule: '49 * * * *', run: (signal) => this.#pending.retryResumed(signal) },
     ]
   }
 
   async start(): Promise<void> {
     const { events, log } = this.#deps
-    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#handleEvents(tx, batch), log, {
-      types: [emailReceived.name, identityDeleted.name],
+    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#operatorMail.handle(tx, batch), log, {
+      types: [emailReceived.name],
       filter: (batch) => this.#operatorMail.concerns(batch),
     })
   }
@@ -185,13 +185,6 @@ export class OutboundModule implements Module {
     this.#outside.reload(outsideSettings(config))
     this.#operatorMail.reload(config.mail.postmaster)
     this.#submission = submissionSettings(config)
-  }
-
-  async #handleEvents(tx: Transaction, batch: EventHeader[]): Promise<void> {
-    await this.#operatorMail.handle(tx, batch)
-    for (const { type, identity_id } of batch) {
-      if (type === identityDeleted.name && identity_id !== null) await this.#pending.withdrawAll(tx, identity_id)
-    }
   }
 }
 

@@ -7,6 +7,7 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { Queue } from '../queue/queue.ts'
+import { endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { join, sql, type Sql, type Transaction } from '../store/database.ts'
@@ -156,18 +157,20 @@ export class Messages {
     return this.get(caller, identityId, id)
   }
 
-  /** Cancels the unsent messages of a deleted identity. */
-  async cancel(tx: Transaction, identityId: string): Promise<void> {
+  /** Cancels the unsent messages of a deleted identity, a batch after a position. Returns where to continue; undefined at the end. */
+  async cancel(tx: Transaction, identityId: string, after: number): Promise<number | undefined> {
     const { queue } = this.#deps
-    // running attempts end by themselves
     const rows = await tx.all<SmsRow>(
-      sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued' AND attempting = 0`,
+      sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${window}`,
     )
-    for (const row of rows) {
-      const { id, delivery_id } = row
+    return endSome(rows, async (row) => {
+      const { id, status, attempting, delivery_id } = row
+      // running attempts end by themselves
+      if (status !== 'queued' || attempting === 1) return 0
       if (!(await this.#takeBack(tx, row)) && delivery_id !== null) await queue.abandon(tx, delivery_id)
       await tx.run(sql`UPDATE sms SET status = 'failed' WHERE id = ${id}`)
-    }
+      return 1
+    })
   }
 
   /** The rows of one identity: a SELECT without ORDER BY. */

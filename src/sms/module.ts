@@ -7,8 +7,8 @@ import type { WorkLimiter } from '../net/work-limiter.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
 import type { AnyRoute } from '../http/route.ts'
+import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
-import { identityDeleted } from '../identities/model.ts'
 import type { SignedUrls } from '../mail/attachments.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { Trash } from '../ops/retention/trash.ts'
@@ -32,6 +32,7 @@ interface Deps extends ModuleBasis {
   plan: Plan
   trash: Trash
   identities: Identities
+  cascade: Cascade
   urls: SignedUrls
   fetches: WorkLimiter
   codesIn: (subject: string, text: string) => string[]
@@ -53,7 +54,6 @@ export class SmsModule implements Module {
   readonly #missedMessages: MissedMessages
   #settings: Config['sms']
   #beginning: Promise<unknown> | undefined
-  #unfollow: (() => Promise<void>) | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -65,6 +65,8 @@ export class SmsModule implements Module {
     this.archive = new SmsArchive(deps)
     const common = { ...deps, provider, numbers: this.numbers }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
+    deps.identities.onRemove((tx, identityId) => this.numbers.abandon(tx, identityId))
+    deps.cascade.add((tx, identityId, after) => this.messages.cancel(tx, identityId, after))
     const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })
     this.#missedMessages = new MissedMessages({ ...common, inbound })
     const media = new MediaStore({ ...common, messages: this.messages })
@@ -84,19 +86,6 @@ export class SmsModule implements Module {
   }
 
   async start(): Promise<void> {
-    const { events, log } = this.#deps
-    this.#unfollow = events.follow(
-      'sms',
-      async (tx, batch) => {
-        for (const { identity_id } of batch) {
-          if (identity_id === null) continue
-          await this.messages.cancel(tx, identity_id)
-          await this.numbers.abandon(tx, identity_id)
-        }
-      },
-      log,
-      { types: [identityDeleted.name] },
-    )
     await this.#provider?.start?.()
     this.#introduce()
     // provider calls may be slow and must not delay mail
@@ -104,7 +93,6 @@ export class SmsModule implements Module {
   }
 
   async stop(): Promise<void> {
-    await this.#unfollow?.()
     await this.#beginning
     await this.#provider?.stop?.()
     await this.#outside.close()

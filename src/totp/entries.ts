@@ -6,6 +6,7 @@ import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
+import { type Cascade, endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { type NewTotpEntry, totpCreated, totpDeleted, type TotpEntry } from './model.ts'
@@ -14,6 +15,7 @@ import { readSetup } from './setup.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   identities: Identities
+  cascade: Cascade
   secrets: Secrets
   plan: Plan
 }
@@ -24,11 +26,9 @@ export class Entries {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    // the secrets are deleted with their identity
-    deps.identities.onRemove(async (tx, identityId) => {
-      const rows = await tx.all<TotpRow>(sql`SELECT * FROM totp_entries WHERE identity_id = ${identityId}`)
-      for (const row of rows) await this.#erase(tx, row)
-    })
+    // a few secrets are erased with the identity, and the rest soon after
+    deps.identities.onRemove(async (tx, identityId) => void (await this.#eraseSome(tx, identityId)))
+    deps.cascade.add((tx, identityId) => this.#eraseSome(tx, identityId))
     deps.plan.counts('totp_entries', (accountId) => sql`SELECT count(*) AS n FROM totp_entries WHERE account_id = ${accountId}`)
   }
 
@@ -84,7 +84,17 @@ export class Entries {
     return { id, deleted: true }
   }
 
-  async #erase(tx: Transaction, row: TotpRow): Promise<void> {
+  async #eraseSome(tx: Transaction, identityId: string): Promise<number | undefined> {
+    const rows = await tx.all<Pick<TotpRow, 'seq'>>(
+      sql`SELECT seq FROM totp_entries WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${window}`,
+    )
+    return endSome(rows, async (row) => {
+      await this.#erase(tx, row)
+      return 1
+    })
+  }
+
+  async #erase(tx: Transaction, row: Pick<TotpRow, 'seq'>): Promise<void> {
     await this.#deps.secrets.erase(tx, row)
     await tx.run(sql`DELETE FROM totp_entries WHERE seq = ${row.seq}`)
   }

@@ -1,5 +1,6 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import { Entries } from './entries.ts'
@@ -10,6 +11,7 @@ import { sealedSecrets, Secrets } from './secrets.ts'
 
 interface Deps extends ModuleBasis {
   identities: Identities
+  cascade: Cascade
   plan: Plan
   admitted: (caller: Caller) => Promise<boolean>
 }

@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Packable, zip } from '../../src/core/zip/zip.ts'
+import { card } from '../support/card.ts'
 import { hangs, WebhookSink } from '../support/webhook-sink.ts'
 import { type Attacker, mailWith } from './attacker.ts'
 import { type Attack, underAttack } from './harness.ts'
@@ -378,6 +379,32 @@ const unbounded: Attack[] = [
       attacker.repeat(8, (number) => attacker.call('PATCH', `/v1/identities/${attacker.target.identity.id}`, changed(number))),
     answers: ['200', '429 rate_limited', '429 too_many_waiting'],
   },
+  ...[
+    { what: 'five thousand cards', count: 5000, path: '/cards', input: () => card() },
+    {
+      what: 'two thousand e-mails that are sent later',
+      count: 2000,
+      path: '/emails',
+      // an identity may send to 200 an hour
+      input: (number: number, to: string) => ({
+        to,
+        send_at: new Date(Date.now() + (2 + number / 150) * 3_600_000).toISOString(),
+      }),
+    },
+  ].map(({ what, count, path, input }): Attack => ({
+    name: `an identity with ${what}, deleted`,
+    scopes: ['identities:read', 'identities:write', 'cards:write', 'emails:write'],
+    lasts: 3000,
+    prepare: (attacker) =>
+      few(16, count, (number) =>
+        attacker.own('POST', path, { body: input(number, attacker.target.identity.email), quiet: true }),
+      ),
+    run: async (attacker) => {
+      await attacker.own('DELETE', '')
+      await attacker.hold()
+    },
+    answers: ['200'],
+  })),
 ]
 
 // the endpoint of a stranger is on loopback here

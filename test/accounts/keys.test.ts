@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { scopes } from '../../src/core/scopes.ts'
-import { appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 
 test('a key may live until any time there is a way to write, and no longer', async () => {
   const clock = { time: Date.parse('2026-11-20T10:00:00Z'), now: () => clock.time }
@@ -243,4 +243,37 @@ test('nobody locks the box: the last key that can make others stays', async () =
   const as = { key: second.key as string }
   expect((await box.call('DELETE', `/v1/api-keys/${second.id}`, undefined, as)).body.error).toMatchObject({ code: 'last_key' })
   expect((await box.call('GET', '/v1/identities', undefined, as)).status).toBe(200)
+})
+
+/** So many more keys as the one that was created last. */
+function copies(box: Appliance, count: number): void {
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const rows = database.prepare(`SELECT name FROM pragma_table_info('api_keys') WHERE name NOT IN ('seq', 'id', 'hash')`).all()
+  const columns = rows.map(({ name }) => name as string).join(', ')
+  database
+    .prepare(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+        INSERT INTO api_keys (id, hash, ${columns}) SELECT 'key_' || i, 'hash ' || i, ${columns} FROM n,
+        (SELECT * FROM api_keys ORDER BY seq DESC LIMIT 1)`,
+    )
+    .run(count)
+  database.close()
+}
+
+test('an account has ten thousand keys at most, whatever its plan says; one call revokes all that a key created', async () => {
+  const box = await appliance()
+  const { body: maker } = await box.call('POST', '/v1/api-keys', {})
+  const create = () => box.call('POST', '/v1/api-keys', { scopes: ['identities:read'] }, { key: maker.key })
+  const { body: made } = await create()
+  copies(box, 9996)
+  expect((await create()).status).toBe(201)
+  const { status, body } = await create()
+  expect([status, body.error]).toMatchObject([409, { type: 'conflict', code: 'too_many_keys' }])
+  expect(body.error['message']).toContain('at most 10000 API keys')
+  await box.call('DELETE', `/v1/api-keys/${made.id}`)
+  expect((await create()).status).toBe(201)
+  const { body: told } = await box.call('DELETE', `/v1/api-keys/${maker.id}`)
+  expect(told).toMatchObject({ ended: { api_keys: 9998 } })
+  expect((await box.call('GET', '/v1/identities', undefined, { key: maker.key })).status).toBe(401)
+  expect((await box.call('GET', '/v1/api-keys?limit=100')).body.data).toHaveLength(1)
 })

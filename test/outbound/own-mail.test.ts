@@ -75,6 +75,18 @@ test('what waited because its sender was suspended leaves when it is active agai
   expect(await until(busy, 'deferred')).toEqual(before)
 })
 
+test('it leaves all the same where a stop of the box interrupted that', async () => {
+  const { ada, box, send, until, inside } = await two()
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  await box.call('PATCH', `/v1/identities/${ada}`, { status: 'suspended' })
+  const held = await send('carl@far.test')
+  await until(held, 'deferred')
+  // as the transaction of the call leaves it
+  await inside().database.transaction((tx) => tx.run(sql`UPDATE identities SET status = 'active' WHERE id = ${ada}`))
+  await box.app.jobs.find(({ name }) => name === 'retry-mail-of-resumed-identities')!.run()
+  expect(await until(held, 'delivered')).toMatchObject({ attempts: 2 })
+})
+
 test('a message over which the box goes down is tried apart from others, then set aside, and others go on', async () => {
   const { sink, box, send, until, inside } = await two()
   box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')

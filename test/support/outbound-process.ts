@@ -124,6 +124,10 @@ export class OutboundProcess {
     return this.#call('POST', path, body)
   }
 
+  delete(path: string): Promise<Answer> {
+    return this.#call('DELETE', path)
+  }
+
   #over<Result>(work: (database: DatabaseSync) => Result): Result {
     const database = new DatabaseSync(join(this.#home, 'data', 'pillarbox.db'), { timeout: 5000 })
     try {

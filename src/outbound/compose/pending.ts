@@ -2,9 +2,11 @@ import type { Basis } from '../../basis.ts'
 import type { Keys } from '../../accounts/keys.ts'
 import type { Plan } from '../../accounts/plan.ts'
 import { iso } from '../../core/clock.ts'
+import { sweep } from '../../core/cron.ts'
 import { conflict, notFound } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
 import type { Queue } from '../../queue/queue.ts'
+import { type Cascade, endSome, window } from '../../identities/cascade.ts'
 import type { Identities } from '../../identities/identities.ts'
 import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
 import type { Emails } from '../../mail/emails.ts'
@@ -22,6 +24,7 @@ import { headerDate } from './prepare-raw.ts'
 interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
   keys: Pick<Keys, 'ends' | 'origins'>
   identities: Identities
+  cascade: Cascade
   emails: Emails
   outgoing: OutgoingEmails
   queue: Queue
@@ -31,8 +34,8 @@ interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
   plan: Plan
 }
 
-/** Messages cancelled in one transaction. */
-const batchSize = 50
+/** The statuses of messages that wait for one recipient at least. */
+const unsent: ReadonlySet<string> = new Set(['scheduled', 'queued', 'sending', 'deferred'])
 
 /** The creator of a message, in the form of the index of scheduled messages. */
 const createdBy = sql`json_extract(detail, '$.created_by')`
@@ -43,10 +46,15 @@ export const endedKeys = sql`SELECT id FROM api_keys WHERE revoked_at IS NOT NUL
 /** Accepted messages that are not sent yet: they can be cancelled, and scheduled ones rescheduled. */
 export class Pending implements Dispatcher {
   readonly #deps: Deps
+  /** True if an identity was resumed since the last look at what waits. */
+  #resumed = false
+  #retrying = false
 
   constructor(deps: Deps) {
     this.#deps = deps
     deps.keys.ends('scheduled_emails', (tx, keys) => this.#end(tx, keys))
+    deps.cascade.add((tx, identityId, after) => this.withdrawSome(tx, identityId, after))
+    deps.identities.onResume(async (tx) => tx.afterCommit(() => this.#resume()))
   }
 
   /** Cancels a message; throws Fault conflict when a delivery to any recipient was attempted. */
@@ -66,54 +74,67 @@ export class Pending implements Dispatcher {
     return emails.get(caller, identityId, emailId)
   }
 
-  /** Cancels the waiting deliveries, attempted or not, of a message that is being deleted or whose identity was. */
-  async withdraw(tx: Transaction, emailId: string): Promise<void> {
+  /** Cancels the waiting deliveries, attempted or not, of a message that is being deleted or whose identity was. Returns how many recipients it has. */
+  async withdraw(tx: Transaction, emailId: string): Promise<number> {
     const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId}`)
-    if (!email) return
+    if (!email) return 0
     await this.#cancel(tx, email, await this.#recipients(tx, emailId))
     const { outgoing, queue } = this.#deps
-    for (const { seq, status, delivery_id } of await this.#recipients(tx, emailId)) {
+    const recipients = await this.#recipients(tx, emailId)
+    for (const { seq, status, delivery_id } of recipients) {
       // a running delivery is ended by its courier
       if (!['queued', 'deferred'].includes(status) || delivery_id === null || !(await queue.abandon(tx, delivery_id))) continue
       await outgoing.updateDelivery(tx, seq, { status: 'cancelled', next_attempt_at: null })
     }
+    return recipients.length
   }
 
-  /** Cancels all messages that an identity has not sent yet; running deliveries are ended by their courier. */
-  async withdrawAll(tx: Transaction, identityId: string): Promise<void> {
-    const rows = await tx.all<{ id: string }>(
-      sql`SELECT id FROM emails WHERE identity_id = ${identityId} AND direction = 'outbound'
-        AND status IN ('scheduled', 'queued', 'sending', 'deferred')`,
+  /** Cancels messages that a deleted identity has not sent yet: a batch of its e-mails. Running deliveries are ended by their courier. */
+  async withdrawSome(tx: Transaction, identityId: string, after: number): Promise<number | undefined> {
+    const rows = await tx.all<Pick<StoredEmail, 'seq' | 'id' | 'status' | 'direction'>>(
+      sql`SELECT seq, id, status, direction FROM emails WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${window}`,
     )
-    for (const { id } of rows) await this.withdraw(tx, id)
+    return endSome(rows, async ({ id, status, direction }) =>
+      direction === 'outbound' && unsent.has(status) ? this.withdraw(tx, id) : 0,
+    )
   }
 
   /** Cancels messages scheduled by keys that were revoked since, in batches. */
-  async withdrawEnded(): Promise<void> {
+  async withdrawEnded(signal?: AbortSignal): Promise<void> {
     const { database } = this.#deps
-    const ended = await database.all<{ id: string }>(
-      sql`SELECT id FROM emails WHERE status = 'scheduled' AND ${createdBy} IN (${endedKeys})`,
+    const ended = await database.all<{ seq: number; id: string }>(
+      sql`SELECT seq, id FROM emails WHERE status = 'scheduled' AND ${createdBy} IN (${endedKeys})`,
     )
-    while (ended.length > 0) {
-      const some = ended.splice(-batchSize)
-      await database.transaction(async (tx) => {
-        for (const { id } of some) await this.withdraw(tx, id)
-      })
+    const step = async (): Promise<boolean> => {
+      const some = ended.slice(-window)
+      const last = await database.transaction((tx) => endSome(some, ({ id }) => this.withdraw(tx, id)))
+      ended.splice(-some.length, some.findIndex(({ seq }) => seq === last) + 1)
+      return ended.length > 0
     }
+    if (ended.length > 0) await sweep(step, signal)
   }
 
-  /** Retries now the deliveries that waited only because their identity was suspended. */
-  async resume(tx: Transaction, identityId: string): Promise<void> {
-    const { queue, outgoing, clock } = this.#deps
-    const rows = await tx.all<Pick<RecipientRow, 'seq' | 'delivery_id'>>(
-      sql`SELECT one.seq, one.delivery_id FROM emails JOIN email_recipients AS one ON one.email_id = emails.id
-        WHERE emails.identity_id = ${identityId} AND emails.direction = 'outbound' AND emails.status IN ('queued', 'sending', 'deferred')
-        AND one.status = 'deferred' AND one.suspended = 1`,
-    )
-    for (const { seq, delivery_id } of rows) {
-      const retried = delivery_id !== null && (await queue.retryNow(tx, delivery_id))
-      if (retried) await outgoing.updateDelivery(tx, seq, { next_attempt_at: iso(clock.now()) })
-    }
+  /** Retries now, in batches, the deliveries that waited only because their identity was suspended, and no longer is. */
+  async retryResumed(signal?: AbortSignal): Promise<void> {
+    const { queue, outgoing, database, clock } = this.#deps
+    let after = 0
+    const step = (): Promise<boolean> =>
+      database.transaction(async (tx) => {
+        const now = iso(clock.now())
+        const rows = await tx.all<Pick<RecipientRow, 'seq' | 'delivery_id'> & { resumed: number }>(
+          sql`SELECT one.seq, one.delivery_id, identities.status = 'active' AND one.next_attempt_at > ${now} AS resumed
+            FROM email_recipients AS one JOIN emails ON emails.id = one.email_id JOIN identities ON identities.id = emails.identity_id
+            WHERE one.suspended = 1 AND one.status = 'deferred' AND one.seq > ${after} ORDER BY one.seq LIMIT ${window}`,
+        )
+        const last = await endSome(rows, async ({ seq, delivery_id, resumed }) => {
+          if (resumed !== 1 || delivery_id === null || !(await queue.retryNow(tx, delivery_id))) return 0
+          await outgoing.updateDelivery(tx, seq, { next_attempt_at: now })
+          return 1
+        })
+        after = last ?? after
+        return last !== undefined
+      })
+    await sweep(step, signal)
   }
 
   async reschedule(tx: Transaction, caller: Caller, email: StoredEmail, input: string): Promise<void> {
@@ -138,10 +159,30 @@ export class Pending implements Dispatcher {
     const row = await tx.get<{ n: number }>(
       sql`SELECT count(*) AS n FROM emails WHERE status = 'scheduled' AND ${createdBy} IN (${keys})`,
     )
-    const failed = (error: unknown): void =>
-      this.#deps.log.error({ err: error }, 'scheduled e-mails of revoked keys could not be cancelled')
-    if (row!.n > 0) tx.afterCommit(() => void this.withdrawEnded().catch(failed))
+    if (row!.n > 0) {
+      const failed = this.#failed('scheduled e-mails of revoked keys could not be cancelled')
+      tx.afterCommit(() => void this.withdrawEnded().catch(failed))
+    }
     return row!.n
+  }
+
+  /** Retries the deliveries of an identity that is active again, once more where that is asked for meanwhile. */
+  #resume(): void {
+    this.#resumed = true
+    if (!this.#retrying) void this.#retry()
+  }
+
+  async #retry(): Promise<void> {
+    this.#retrying = true
+    while (this.#resumed) {
+      this.#resumed = false
+      await this.retryResumed().catch(this.#failed('deferred e-mails of resumed identities could not be retried'))
+    }
+    this.#retrying = false
+  }
+
+  #failed(what: string): (error: unknown) => void {
+    return (error) => this.#deps.log.error({ err: error }, what)
   }
 
   /** Cancels deliveries that were not attempted. Returns how many. */
