@@ -242,13 +242,13 @@ test('whoever sits in front is asked, and may go away', async () => {
     await ended
     return shown
   }
-  const left = await typed('The domain|agents.test\r', 'The name of this machine|\u0003')
+  const left = await typed('Domain of the addresses|agents.test\r', 'Host name of this machine|\u0003')
   expect(left).toContain('Nothing was changed.')
   expect(readdirSync(directory)).toEqual([])
   const done = await typed(
-    'The domain|nodots\r',
+    'Domain of the addresses|nodots\r',
     'It must be a domain|\u0015agents.test\r',
-    'The name of this machine|\r',
+    'Host name of this machine|\r',
     'postmaster|\r',
     'Obtain certificates|n',
     'Set up a box|y',

@@ -32,7 +32,7 @@ test('the command changes the key of a stopped box, and everything opens as befo
   )
   const rotating = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
   expect([await rotating.ended, rotating.errors()]).toEqual([0, ''])
-  expect(rotating.output()).toContain(`(${before.length} values)`)
+  expect(rotating.output()).toContain(`${before.length} values were re-encrypted`)
   expect(rotating.output()).toContain(join(keysOf(box), 'master.key.former'))
 
   expect(readdirSync(keysOf(box)).toSorted()).toEqual(['master.key', 'master.key.former'])
@@ -230,7 +230,7 @@ test('a key that is handed over is read and never written; changing it is the op
 test('a handed over key that anybody may read is refused', async () => {
   const handed = join(folder(), 'key')
   writeFileSync(handed, `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o444 })
-  expect(() => new MasterKey(folder(), handed).read(true)).toThrow(/can be read by others/)
+  expect(() => new MasterKey(folder(), handed).read(true)).toThrow(/can be read by users other/)
 })
 
 test('a key that is linked to is changed where it lies', async () => {

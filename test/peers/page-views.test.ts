@@ -344,7 +344,7 @@ test('one-time passwords: set up, a code on demand that holds as long as its rin
   if (!page) return
   await page.getByRole('button', { name: 'New one-time password' }).click()
   await page.getByLabel('Secret', { exact: true }).fill('no base32!')
-  await page.getByLabel('Service').fill('Example')
+  await page.getByLabel('Service', { exact: true }).fill('Example')
   await page.getByRole('button', { name: 'Set up' }).click()
   await page.locator('dialog .field .refusal').waitFor()
   await page.getByLabel('Secret', { exact: true }).fill('JBSW Y3DP EHPK 3PXP')

@@ -100,7 +100,7 @@ function EntryLine({ entry, onRetry, onDrop }: EntryProps): JSX.Element {
       <Mark tone={tones[state]}>{state}</Mark>
       {(state === 'waiting' || state === 'failed') && (
         <Action run={onRetry} label={`Retry now ${id}`}>
-          Try now
+          Retry now
         </Action>
       )}
       {state === 'waiting' && (
