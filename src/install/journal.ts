@@ -147,7 +147,7 @@ export class Journal {
   }
 
   #holder(text: string): number {
-    return Number(/ begun by process (\d+)$/m.exec(text)?.[1] ?? 0)
+    return Number(/ (?:started|begun) by process (\d+)$/m.exec(text)?.[1] ?? 0)
   }
 
   #made(kind: Kind, name: string): void {
