@@ -1,3 +1,4 @@
+import { keptIds } from './operation-ids.ts'
 import * as z from 'zod'
 import {
   createDocument,
@@ -80,8 +81,9 @@ function operation({ route, path, alias }: RoutePath): ZodOpenApiOperationObject
   const open = route.scope === 'public'
   const header = isIdempotent(route) ? { header: z.object({ 'Idempotency-Key': idempotencyKey.optional() }) } : {}
   const params = pathParams(path)
+  const id = keptIds[`${route.method} ${route.path}`] ?? nameOf(route.summary)
   return {
-    operationId: alias ? `${nameOf(route.summary)}By${nameOf(path.replaceAll(/[/:]/g, ' '), true)}` : nameOf(route.summary),
+    operationId: alias ? `${id}By${nameOf(path.replaceAll(/[/:]/g, ' '), true)}` : id,
     tags: [route.tag],
     summary: route.summary,
     description: [route.description, alias ? `The same call as \`${route.method} /v1${route.path}\`.` : '', scopeText(route)]
