@@ -81,7 +81,7 @@ describe('group commit', () => {
     const handle = await open(import.meta.filename)
     onTestFinished(() => handle.close())
     const disk = Promise.withResolvers<void>()
-    onTestFinished(disk.resolve)
+    onTestFinished(() => disk.resolve())
     const synced: string[] = []
     const datasync = vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'datasync')
     datasync.mockImplementation(function wait(this: FileHandle) {
