@@ -104,6 +104,23 @@ test('a reading that fails leaves nothing behind, is logged and tried again; the
   await stop()
 })
 
+test('what a reading writes stays only with its bookmark', async () => {
+  const { events, add, written, write, database } = await desk()
+  const lines: string[] = []
+  const log = createLog('info', { write: (line: string) => void lines.push(line) })
+  const trigger = sql`CREATE TRIGGER refuse BEFORE UPDATE ON bookmarks BEGIN SELECT RAISE(ABORT, 'no bookmark today'); END`
+  const stop = events.follow('reader', write, log)
+  await expect.poll(() => database.get(sql`SELECT 1 FROM bookmarks`)).toBeDefined()
+  await database.transaction((tx) => tx.run(trigger))
+  await add('0')
+  await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(1)
+  expect(lines[0]).toContain('no bookmark today')
+  expect(await written()).toEqual([])
+  await database.transaction((tx) => tx.run(sql`DROP TRIGGER refuse`))
+  await expect.poll(written, { timeout: 20_000 }).toEqual(['0'])
+  await stop()
+})
+
 test('a reading may take only the first few; the rest comes again', async () => {
   const { events, add, written, write, database } = await desk()
   const stop = events.follow(

@@ -1,13 +1,19 @@
 import { createHash, createPrivateKey, type KeyObject } from 'node:crypto'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, test } from 'vitest'
 import { DkimSigner } from '../../src/outbound/compose/signing.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { ed25519Key } from '../support/signed-mail.ts'
 
-const privateKey = createPrivateKey(ed25519Key().pem)
+const published = ed25519Key()
+const privateKey = createPrivateKey(published.pem)
 
-/** Signs a message with this body; `used` is told when its hash is there and the key is asked for. */
-async function signed(body: string | Buffer, used: () => void = () => undefined): Promise<string> {
+/** Signs a message with this body and header; `used` is told when its hash is there and the key is asked for. */
+async function signed(
+  body: string | Buffer,
+  used: () => void = () => undefined,
+  header: string = 'From: ada@box.test\r\n',
+): Promise<string> {
   const key = {
     selector: 's',
     algorithm: 'ed25519-sha256' as const,
@@ -17,7 +23,13 @@ async function signed(body: string | Buffer, used: () => void = () => undefined)
     },
   }
   const signer = new DkimSigner({ domains: { signingKeys: async () => [key] }, clock: new HeldClock() })
-  return signer.sign('box.test', Buffer.concat([Buffer.from('From: ada@box.test\r\n\r\n'), Buffer.from(body)]))
+  return signer.sign('box.test', Buffer.concat([Buffer.from(`${header}\r\n`), Buffer.from(body)]))
+}
+
+/** What a receiver finds of the signature. */
+async function verdict(message: string): Promise<string> {
+  const { results } = await dkimVerify(Buffer.from(message), { resolver: async () => [[published.record]] })
+  return results.map(({ status }) => status.result).join(' ')
 }
 
 const hashIn = (field: string) => /\tbh=(.*);/.exec(field)?.[1]
@@ -49,6 +61,19 @@ test('so are bodies of anything, in one slice or more', async () => {
   // around the end of a slice
   for (let size = 65_500; size < 65_560; size += 1) bodies.push('w '.repeat(size / 2) + some(60) + 'w'.repeat(100))
   for (const body of bodies) expect([body, hashIn(await signed(body))]).toEqual([body, plainHash(body)])
+})
+
+test.each([
+  ['a second From', 'From: eve@box.test\r\n'],
+  ['a second Subject', 'Subject: Urgent\r\n'],
+  ['a Cc', 'Cc: eve@far.test\r\n'],
+  ['a Reply-To', 'Reply-To: eve@far.test\r\n'],
+])('%s that is put in on the way breaks the signature', async (_, field) => {
+  const header = 'From: ada@box.test\r\nTo: sam@far.test\r\nSubject: Hello\r\n'
+  const sent = `${await signed('Hello\r\n', undefined, header)}${header}\r\nHello\r\n`
+  expect(await verdict(sent)).toBe('pass')
+  expect(await verdict(`X-Other: x\r\n${sent}`)).toBe('pass')
+  expect(await verdict(field + sent)).toBe('fail')
 })
 
 test('a body of blanks is hashed in time by its length', async () => {

@@ -25,6 +25,8 @@ test.each([
   ['a\r\n.\r\r\n.\r\n', 'a\r\n\r\r\n', ''],
   ['a\r\n.\r.\r\n.\r\n', 'a\r\n\r.\r\n', ''],
   ['a\n.\nb\n.\r\nc\r.\r\n.\r\n', 'a\n.\nb\n.\r\nc\r.\r\n', ''],
+  ['.a\n.\r\nQUIT\r\n.\r\n', 'a\n.\r\nQUIT\r\n', ''],
+  ['.a\r.\r\nQUIT\r\n.\r\n', 'a\r.\r\nQUIT\r\n', ''],
   ['a\r\n.\0\r\n.\r\n', 'a\r\n\0\r\n', ''],
   ['a\r\r\n.\r\n', 'a\r\r\n', ''],
   ['.\r\r\n.\r\n', '\r\r\n', ''],

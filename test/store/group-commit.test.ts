@@ -1,6 +1,7 @@
-import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readlinkSync, readSync, rmSync, statSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/database.ts'
@@ -73,6 +74,28 @@ describe('group commit', () => {
     await behind
     await sleep(20)
     expect(heard).toEqual(['writer', 'listener'])
+  })
+
+  it('waits for fdatasync of the log, where no other sync is given', async () => {
+    const { file, database } = await store({})
+    const handle = await open(import.meta.filename)
+    onTestFinished(() => handle.close())
+    const disk = Promise.withResolvers<void>()
+    onTestFinished(() => disk.resolve())
+    const synced: string[] = []
+    const datasync = vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'datasync')
+    datasync.mockImplementation(function wait(this: FileHandle) {
+      synced.push(readlinkSync(`/proc/self/fd/${this.fd}`))
+      return disk.promise
+    })
+    let answered = false
+    const told = add(database, 1).then(() => (answered = true))
+    await expect.poll(() => synced).toEqual([`${file}-wal`])
+    await sleep(50)
+    expect(answered).toBe(false)
+    disk.resolve()
+    await told
+    expect(await count(database)).toBe(1)
   })
 
   it('after a failed sync rejects, writes nothing more, does not show it, and keeps the log for the next start', async () => {
