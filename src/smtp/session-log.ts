@@ -31,7 +31,7 @@ export interface Client {
 /** Characters that are logged of an address or name, of a reply or command, and of all recipients together. */
 const maxName = 320
 const maxText = 512
-const maxRecipients = 16_384
+const maxRecipientsText = 16_384
 
 /** The mail log: who sent what to whom, and our replies. It holds addresses and sizes, and no message content. */
 export class SessionLog {
@@ -172,7 +172,7 @@ function clientFields({ session, ip, helo, tls }: Client): object {
 
 /** The recipients that fit into one log line. */
 function recipientsOf({ recipients }: Envelope): string[] {
-  let remaining = maxRecipients
+  let remaining = maxRecipientsText
   const found: string[] = []
   for (const recipient of recipients) {
     const address = loggable(recipient, maxName)
