@@ -160,7 +160,9 @@ export class Pending implements Dispatcher {
       sql`SELECT count(*) AS n FROM emails WHERE status = 'scheduled' AND ${createdBy} IN (${keys})`,
     )
     if (row!.n > 0) {
-      const failed = this.#failed('scheduled e-mails of revoked keys could not be cancelled')
+      const { log } = this.#deps
+      const failed = (error: unknown): void =>
+        log.error({ err: error }, 'scheduled e-mails of revoked keys could not be cancelled')
       tx.afterCommit(() => void this.withdrawEnded().catch(failed))
     }
     return row!.n
@@ -173,16 +175,15 @@ export class Pending implements Dispatcher {
   }
 
   async #retry(): Promise<void> {
+    const { log } = this.#deps
+    const failed = (error: unknown): void =>
+      log.error({ err: error }, 'deferred e-mails of resumed identities could not be retried')
     this.#retrying = true
     while (this.#resumed) {
       this.#resumed = false
-      await this.retryResumed().catch(this.#failed('deferred e-mails of resumed identities could not be retried'))
+      await this.retryResumed().catch(failed)
     }
     this.#retrying = false
-  }
-
-  #failed(what: string): (error: unknown) => void {
-    return (error) => this.#deps.log.error({ err: error }, what)
   }
 
   /** Cancels deliveries that were not attempted. Returns how many. */
