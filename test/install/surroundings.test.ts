@@ -50,7 +50,7 @@ test('what is wrong is named, with what would be right', async () => {
   expect(found.get('hostname')).toMatchObject({ good: false, text: expect.stringContaining('points to 9.9.9.9') })
   expect(found.get('ptr')).toMatchObject({
     good: false,
-    text: expect.stringContaining('named vps-17.provider.test, it should be mx.agents.test'),
+    text: expect.stringContaining('reverse DNS of 8.8.4.4 is vps-17.provider.test, it should be mx.agents.test'),
   })
   expect(found.get('port_25_out')).toMatchObject({ good: false, text: expect.stringContaining('outbound.mode: relay') })
 })
@@ -58,7 +58,7 @@ test('what is wrong is named, with what would be right', async () => {
 test('a name that is not there is told from a DNS that does not answer', async () => {
   const dns = await stub()
   expect((await seen({ outside: 'far.test' }, dns)).get('hostname')!.text).toContain('has no address in the DNS yet')
-  expect((await seen({ outside: 'far.test' }, dns)).get('ptr')!.text).toContain('8.8.4.4 has no name')
+  expect((await seen({ outside: 'far.test' }, dns)).get('ptr')!.text).toContain('8.8.4.4 has no reverse DNS')
   dns.trouble = 'servfail'
   expect((await seen({ outside: 'far.test' }, dns)).get('hostname')!.text).toContain('lookup of')
   expect((await seen({ outside: 'far.test' }, dns)).get('port_25_out')!.text).toContain('could not be checked')

@@ -107,7 +107,7 @@ test('what is no backup, or not there, or of a newer program, is told apart', as
     expect(status).toBe(1)
     return errors
   }
-  expect(await told('nowhere.tar')).toBe('There is no nowhere.tar.\n')
+  expect(await told('nowhere.tar')).toBe('nowhere.tar does not exist.\n')
   expect(await told(box.directory)).toBe(`${box.directory} is not a file.\n`)
   writeFileSync(file, 'PK something else')
   expect(await told(file)).toBe(`${file} is not a backup of Pillarbox.\n`)
