@@ -2,19 +2,6 @@ import { type Caller, may, type Scope } from '../core/scopes.ts'
 import { join, sql, type Sql } from '../store/database.ts'
 import type { EventType } from './model.ts'
 
-/** Names of the published catalogue that this version may not raise yet; clients can already subscribe to them. */
-const announced = `identity.created identity.updated identity.deleted
-  email.received email.queued email.sent email.delivered email.deferred email.bounced email.complained email.failed email.cancelled
-  sms.received sms.sent sms.delivered sms.failed phone.provisioned phone.released
-  card.created card.revealed card.frozen card.unfrozen card.cancelled card.limits_updated totp.created totp.deleted totp.read
-  domain.verified domain.failed webhook.disabled webhook.test reputation.updated`.split(/\s+/)
-
-const narrower: Record<string, Scope[]> = {
-  email: ['messages:read', 'emails:read'],
-  sms: ['messages:read', 'sms:read'],
-  card: ['cards:read'],
-}
-
 /** The event types of all modules. */
 export class EventTypes {
   readonly #types = new Map<string, EventType>()
@@ -27,13 +14,9 @@ export class EventTypes {
     return [...this.#types.values()]
   }
 
-  /** The names of the published catalogue, including types that this version does not raise, with the scopes that see each. */
+  /** The names of all types, with the scopes that see each. */
   published(): Map<string, Scope[]> {
-    const names = new Map(
-      announced.map((name) => [name, narrower[name.split('.')[0]!] ?? (['identities:read'] satisfies Scope[])]),
-    )
-    for (const { name, scopes } of this.all()) names.set(name, scopes)
-    return names
+    return new Map(this.all().map(({ name, scopes }) => [name, scopes]))
   }
 
   /** The names of the types that the caller's scopes can see. */
