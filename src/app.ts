@@ -12,6 +12,7 @@ import { Metrics } from './core/metrics.ts'
 import type { SealedColumn } from './core/seal/seal.ts'
 import type { Queue } from './queue/queue.ts'
 import { EventTypes } from './events/catalogue.ts'
+import type { EventLog } from './events/log.ts'
 import type { EventType } from './events/model.ts'
 import { type DataDirectory, openDirectory } from './data-directory.ts'
 import type { ServedCertificate } from './http/server/listener.ts'
@@ -50,6 +51,7 @@ export class App {
   readonly #accounts: AccountsModule
   readonly #modules: Module[]
   readonly #queue: Queue
+  readonly #events: EventLog
   readonly #mail: MailModule
   readonly #trust: TrustModule
   readonly #http: HttpServer
@@ -84,7 +86,7 @@ export class App {
     this.#probe = new WriteProbe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
-    const { people, queue, mail, trust, certificates, plan, identities, parts } = assemble({
+    const { people, queue, events, mail, trust, certificates, plan, identities, modules } = assemble({
       config,
       log,
       clock,
@@ -104,12 +106,13 @@ export class App {
     })
     this.#accounts = people
     this.#queue = queue
+    this.#events = events
     this.#mail = mail
     this.#trust = trust
-    this.#modules = parts
-    for (const part of this.#modules) {
-      this.#types.add(part.events ?? [])
-      for (const courier of part.couriers ?? []) this.#queue.add(courier)
+    this.#modules = modules
+    for (const module of this.#modules) {
+      this.#types.add(module.events ?? [])
+      for (const courier of module.couriers ?? []) this.#queue.add(courier)
     }
     this.#certificates = { certificate: () => certificates.current.api, byHostname: certificates.current.named }
     const idempotency = new Idempotency({ database, seal: keyring.seal, clock, storage: plan })
@@ -118,8 +121,8 @@ export class App {
       settings: httpSettings(config, this.#certificates),
       challenge: certificates.challenge,
       routes: this.routes,
-      upgrades: this.#modules.flatMap((part) => part.upgrades ?? []),
-      site: this.#modules.find((part) => part.site)?.site,
+      upgrades: this.#modules.flatMap((module) => module.upgrades ?? []),
+      site: this.#modules.find((module) => module.site)?.site,
       origin: () => this.publicUrl,
       authenticate: (key) => people.keys.authenticate(key),
       session: (token) => people.sessions.authenticate(token),
@@ -140,7 +143,7 @@ export class App {
 
   /** Every endpoint, as declared. */
   get routes(): AnyRoute[] {
-    return this.#modules.flatMap((part) => part.routes ?? [])
+    return this.#modules.flatMap((module) => module.routes ?? [])
   }
 
   /** Every event type, as declared. */
@@ -151,12 +154,12 @@ export class App {
   /** All scheduled jobs, as declared. */
   get jobs(): CronJob[] {
     const sweep: CronJob = { name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) }
-    return [...this.#modules.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs, sweep]
+    return [...this.#modules.flatMap((module) => module.jobs ?? []), ...this.#queue.jobs, sweep]
   }
 
   /** Every column that is sealed under the master key, as declared. */
   get sealed(): SealedColumn[] {
-    return [sealedAnswers, ...this.#modules.flatMap((part) => part.sealed ?? [])]
+    return [sealedAnswers, ...this.#modules.flatMap((module) => module.sealed ?? [])]
   }
 
   /** The accounts of the box, for the operator. */
@@ -194,7 +197,7 @@ export class App {
   /** Starts all modules. Returns the first API key until `firstKeyShown` was called. Throws when a port is taken. */
   async start(): Promise<{ firstKey: string | null }> {
     await this.#directory.space.start()
-    for (const part of this.#modules) await part.start?.()
+    for (const module of this.#modules) await module.start?.()
     await this.#queue.start()
     await this.#http.start()
     for (const job of this.jobs) this.#schedule.add(job)
@@ -255,9 +258,15 @@ export class App {
     this.#config = config
     setLevels(this.#log, config.log)
     await this.#http.reload(httpSettings(config, this.#certificates))
-    for (const part of this.#modules) await part.reload?.(config)
+    for (const module of this.#modules) await module.reload?.(config)
     this.#log.info({ reloadable, restart }, 'settings reloaded')
     return { reloaded: reloadable, restart }
+  }
+
+  /** Resolves when what the box does now by itself is done, which may have begun something else; undefined when it does nothing. */
+  get work(): Promise<unknown> | undefined {
+    const work = [this.#events, this.#queue, ...this.#modules].flatMap((part) => part.work ?? [])
+    return work.length === 0 ? undefined : Promise.all(work)
   }
 
   /** Closes listeners, finishes running work, and closes the data directory. */
@@ -279,14 +288,14 @@ export class App {
 
   /** Each once. */
   async #stopModules(): Promise<void> {
-    const parts = this.#modulesStopped ? [] : this.#modules.toReversed()
+    const modules = this.#modulesStopped ? [] : this.#modules.toReversed()
     this.#modulesStopped = true
-    for (const part of parts) {
+    for (const module of modules) {
       try {
-        await part.stop?.()
+        await module.stop?.()
       } catch (error) {
         // a failure of one module must not keep the store from being closed
-        this.#log.error({ part: part.name, err: error }, 'a module failed to stop')
+        this.#log.error({ part: module.name, err: error }, 'a module failed to stop')
       }
     }
   }

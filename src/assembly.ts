@@ -1,9 +1,10 @@
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { AccountsModule } from './accounts/module.ts'
 import { Plan } from './accounts/plan.ts'
 import { idOfKey } from './accounts/secret.ts'
 import { Agents } from './agents/agents.ts'
-import { AgentsModule } from './agents/module.ts'
+import { agentsModule } from './agents/module.ts'
 import { backupModule } from './ops/backup/module.ts'
 import { BackupDirectory } from './ops/backup/backup-directory.ts'
 import { cardsModule } from './cards/module.ts'
@@ -16,7 +17,7 @@ import type { Caller } from './core/scopes.ts'
 import { WorkLimiter } from './net/work-limiter.ts'
 import { fetchLimits } from './net/outside.ts'
 import { Queue } from './queue/queue.ts'
-import type { DoctorTest } from './ops/doctor/outer-checks.ts'
+import type { DoctorTest } from './ops/doctor/context.ts'
 import { presentListeners } from './ops/doctor/checks/ports.ts'
 import { DoctorModule } from './ops/doctor/module.ts'
 import type { RsaPair } from './domains/keys.ts'
@@ -40,7 +41,7 @@ import { MailModule } from './mail/module.ts'
 import { SignedUrls } from './mail/attachments.ts'
 import { statusModule } from './ops/status/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
-import { pageModule } from './web/module.ts'
+import { BuiltSite } from './web/site.ts'
 import type { Module, ModuleBasis } from './module.ts'
 import { RealtimeModule } from './realtime/module.ts'
 import { ReportingModule } from './reporting/module.ts'
@@ -50,8 +51,8 @@ import { OutboundModule } from './outbound/module.ts'
 import { SmsModule } from './sms/module.ts'
 import type { MigrationTest } from './store/migrate.ts'
 import type { StateFile } from './store/state.ts'
-import { timelineModule } from './timeline/module.ts'
 import { Timeline } from './timeline/timeline.ts'
+import { routes as timelineRoutes } from './timeline/routes.ts'
 import { Waiting } from './timeline/wait.ts'
 import { TokensModule } from './tokens/module.ts'
 import { codeAt } from './totp/codes.ts'
@@ -72,7 +73,7 @@ export interface Testing extends TransportTest, MigrationTest {
 /** What the modules are made from, and what joins them to the box. */
 interface Deps extends Omit<ModuleBasis, 'events' | 'cursors'> {
   state: StateFile
-  /** Where the API is served. */
+  /** The addresses of the API. */
   httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }
   /** The names of components that do not work now. */
   failing: () => Promise<string[]>
@@ -83,9 +84,10 @@ interface Deps extends Omit<ModuleBasis, 'events' | 'cursors'> {
 
 /** Creates all modules with their dependencies, in the order of their start. Only this file wires modules. */
 export function assemble(basis: Deps): {
-  parts: Module[]
+  modules: Module[]
   people: AccountsModule
   queue: Queue
+  events: EventLog
   mail: MailModule
   trust: TrustModule
   certificates: CertificatesModule
@@ -110,7 +112,7 @@ export function assemble(basis: Deps): {
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: quota.storageOf })
   const cascade = new Cascade({ ...common, log: logOf('retention') })
   keeping.serve(identities)
-  const aliases = new Aliases({ ...common, domains, identities })
+  const aliases = new Aliases({ ...common, domains, identities, log: logOf('retention') })
   const urls = new SignedUrls({ ...basis, holders, key: seal.key('signed urls') })
   const certificates = new CertificatesModule({
     ...common,
@@ -172,6 +174,9 @@ export function assemble(basis: Deps): {
   const webhooks = new WebhooksModule({ ...common, keys, queue, log: logOf('webhooks') })
   const jobs = new Jobs({ ...common, keys, log: logOf('jobs') })
   identities.onRemove((tx, id) => jobs.leave(tx, id))
+  cascade.add((tx, id) => trash.forgetSome(tx, id))
+  cascade.add((tx, id) => jobs.leaveSome(tx, id))
+  cascade.add((tx, id) => aliases.leaveSome(tx, id))
   const realtime = new RealtimeModule({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   const doctor = new DoctorModule({
     ...common,
@@ -198,9 +203,10 @@ export function assemble(basis: Deps): {
     mail: mail.archive,
     sms: sms.archive,
     urls,
-    routes: () => parts.flatMap((part) => part.routes ?? []),
+    routes: () => modules.flatMap((module) => module.routes ?? []),
   })
-  const parts: Module[] = [
+  const site = new BuiltSite(join(import.meta.dirname, '..', 'dist', 'page'))
+  const modules: Module[] = [
     // started first and stopped last, so that what the others do is counted
     new MetricsModule({ ...common, received: () => mail.received, log: logOf('figures') }),
     reporting,
@@ -213,10 +219,10 @@ export function assemble(basis: Deps): {
     sms,
     totp,
     cards,
-    new AgentsModule({ ...common, agents, signer: tokens.keys }),
+    agentsModule({ ...common, agents, signer: tokens.keys }),
     tokens,
     trust,
-    timelineModule(timeline, waiting),
+    { name: 'timeline', routes: timelineRoutes(timeline, waiting) },
     webhooks,
     realtime,
     doctor,
@@ -225,7 +231,7 @@ export function assemble(basis: Deps): {
     jobsModule(jobs, metrics),
     keeping,
     statusModule({ ...common, queue }),
-    pageModule(),
+    { name: 'page', site, start: () => site.read() },
   ]
-  return { parts, people, queue, mail, trust, certificates, plan, identities }
+  return { modules, people, queue, events, mail, trust, certificates, plan, identities }
 }

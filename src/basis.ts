@@ -24,7 +24,7 @@ export interface Basis {
   types: EventTypes
   /** The account of the operator. */
   account: string
-  /** Where the API is reached, without a slash at the end. */
+  /** The URL of the API, without a slash at the end. */
   publicUrl: () => string
   version: string
 }

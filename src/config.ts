@@ -31,7 +31,6 @@ import { trimEnd } from './core/text.ts'
 import { backup, retention } from './config/retention.ts'
 import { acme } from './config/acme.ts'
 import { realtime, webhooks } from './config/events.ts'
-import { tokens } from './config/tokens.ts'
 import { limits } from './config/limits.ts'
 import { listenerFlaws } from './config/listeners.ts'
 import { mail, smtp } from './config/mail.ts'
@@ -39,9 +38,16 @@ import { fetching, outbound, relayFlaws, reports, submission } from './config/se
 import { sms } from './config/sms.ts'
 import type { Endpoint } from './net/listen.ts'
 
-export { ConfigError } from './config/problems.ts'
+export { ConfigError, type ConfigProblem, formatSource } from './config/problems.ts'
 
 const Directory = Text('the path of a directory')
+
+/** The keys that sign identity tokens. */
+const tokens = Group({
+  rotate_every: Duration(day, 3650 * day)
+    .prefault('90 d')
+    .meta({ description: 'Time after which the key that signs identity tokens and credentials is replaced', unit: time }),
+})
 
 const http = Group({
   listen: Listen.prefault('127.0.0.1:8080').meta({
@@ -265,7 +271,7 @@ export type Config = z.output<typeof Config>
 /** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
 export async function loadConfig(sources: Sources): Promise<Config> {
   // without a configuration file text messages work within the box; with one, the operator chooses the provider
-  const config = await load(Config, sources, (draft) => draft.assign(['sms', 'provider'], 'loopback', ''))
+  const config = await load(Config, sources, (draft) => draft.set(['sms', 'provider'], 'loopback'))
   const directory = sources.env['CREDENTIALS_DIRECTORY']
   const handed = directory ? resolve(sources.cwd, directory, 'master.key') : ''
   return config.master_key_file === undefined && existsSync(handed) ? { ...config, master_key_file: handed } : config
@@ -285,7 +291,7 @@ export function changed(before: Config, after: Config): { reloadable: string[]; 
   }
 }
 
-/** Where the box's own socket is; undefined where the path is longer than sockets may have (`sun_path`, unix(7)). */
+/** The path of the box's own socket; undefined where it is longer than sockets may have (`sun_path`, unix(7)). */
 export function controlSocket({ data_dir }: Pick<Config, 'data_dir'>): string | undefined {
   const path = join(resolve(data_dir), 'control.sock')
   return Buffer.byteLength(path) < 108 ? path : undefined

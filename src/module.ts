@@ -28,6 +28,8 @@ export interface Module {
   /** The columns that are sealed under the master key. */
   sealed?: SealedColumn[]
   start?(): Promise<void>
+  /** Resolves when what it does now besides calls is done; undefined when it does nothing. */
+  readonly work?: Promise<unknown> | undefined
   /** Finishes running work and takes no more. */
   stop?(): Promise<void>
   /** Applies changed settings that need no restart. */

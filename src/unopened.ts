@@ -3,9 +3,8 @@ import { systemClock } from './core/clock.ts'
 import { masterKeySource } from './core/service-unit.ts'
 import { examine } from './ops/doctor/check.ts'
 import type { Line } from './ops/doctor/model.ts'
-import { outerChecks } from './ops/doctor/outer-checks.ts'
 import { ExternalView } from './ops/doctor/external-view.ts'
-import { doctorSettings } from './ops/doctor/module.ts'
+import { doctorSettings, outerChecks } from './ops/doctor/module.ts'
 import { opening } from './ops/doctor/remedies.ts'
 import { inquire } from './mailauth/inquire.ts'
 
@@ -13,7 +12,8 @@ import { inquire } from './mailauth/inquire.ts'
 export async function seenFromOutside(config: Config, version: string): Promise<Line[]> {
   const settings = doctorSettings(config)
   const externalView = new ExternalView(settings, () => inquire({ hostname: config.hostname, dns: config.dns }))
-  const checks = outerChecks(settings, {
+  const checks = outerChecks({
+    settings,
     externalView,
     version,
     now: () => systemClock.now(),

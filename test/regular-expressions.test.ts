@@ -15,7 +15,7 @@ import { announcers } from '../src/message/codes.ts'
  * - `backtracks`: two repetitions can share the same characters in many ways (`/^\s*(.*?)\s*$/`);
  * - `restarts`: it is tried at each character of a text, and what it repeats reads on from each before it fails (`/\s+$/`, `/<b[^>]*>/`).
  *
- * Better than an exception is: `trimEnd`, `core/ends`, `indexOf`, a repetition after which nothing can fail, or a text cut to a length.
+ * Better than an exception is: `trimEnd`, `core/text`, `indexOf`, a repetition after which nothing can fail, or a text cut to a length.
  */
 const short: [file: string, beginning: string, why: string][] = [
   [
@@ -58,7 +58,7 @@ const made: [file: string, argument: string, like: RegExp][] = [
   ],
   ['message/reply-text.ts', '`^[', /^[\s*]*(?:from|sent|date)\s?\**[:：]/iu],
   ['mail/search.ts', 'cjk.source', /[\u2E80-\u9FFF\u{20000}-\u{3FFFF}]/gu],
-  ['message/display-line.ts', 'directionControls', /[\u202A-\u202E\u2066-\u2069]/gu],
+  ['core/text.ts', 'directionControls', /[\u202A-\u202E\u2066-\u2069]/gu],
   // `escape` written out
   [
     'realtime/pattern.ts',

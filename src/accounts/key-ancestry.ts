@@ -23,7 +23,7 @@ export interface SecretEnds {
   /** The number of its current secret. */
   rotations: number
   previous_expires_at: string | null
-  /** When the former secret ends that created this key, or a key above it. */
+  /** The end of the former secret that created this key, or a key above it. */
   former_until: string | null
 }
 
@@ -42,7 +42,7 @@ export class Origins {
   }
 
   /**
-   * When the key's secret or the session ends, in milliseconds since the epoch, as known now; undefined once it was revoked or replaced,
+   * The end of the key's secret or of the session, in milliseconds since the epoch, as known now; undefined once it was revoked or replaced,
    * has expired or ended. The operator is neither and has no end.
    */
   async until(reader: Reader, { key_id, session_id, secret }: Who): Promise<number | undefined> {
@@ -65,14 +65,14 @@ export class Origins {
     return until
   }
 
-  /** When the caller's replaced secret ends, in milliseconds since the epoch; Infinity for the current secret and for a person. */
+  /** The end of the caller's replaced secret, in milliseconds since the epoch; Infinity for the current secret and for a person. */
   async graceOf(reader: Reader, { key_id, secret }: Who): Promise<number> {
     const row = await reader.get<SecretEnds>(sql`SELECT * FROM api_keys WHERE id = ${key_id}`)
     return !row || row.rotations === secret ? Infinity : endOfSecret(row, secret)
   }
 
   /**
-   * When the former secret ends that admitted the caller, or that created the caller's key or a key above it, in milliseconds since the
+   * The end of the former secret that admitted the caller, or that created the caller's key or a key above it, in milliseconds since the
    * epoch; Infinity where there is none.
    */
   async formerUntil(reader: Reader, caller: Who): Promise<number> {
@@ -161,7 +161,7 @@ export class Origins {
 }
 
 /**
- * When a secret of a key ends, in milliseconds since the epoch: the current one with the key, the previous one after its grace period. 0
+ * The end of a secret of a key, in milliseconds since the epoch: the current one with the key, the previous one after its grace period. 0
  * for older ones.
  */
 export function endOfSecret({ expires_at, rotations, previous_expires_at }: SecretEnds, secret: number): number {

@@ -51,15 +51,15 @@ export class Keys {
   readonly #changed = new Set<(id: string) => void>()
   readonly #ends = new Map<Made, End>()
 
-  constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.origins = new Origins(parts.clock)
+  constructor(deps: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
+    this.#database = deps.database
+    this.#clock = deps.clock
+    this.origins = new Origins(deps.clock)
     this.#limits = new KeyLimits(this.origins, () => this.#defaultRate)
-    this.#cursors = parts.cursors
-    this.#plan = parts.plan
-    this.#defaultRate = parts.rateLimit
-    parts.events.subscribe((event) => {
+    this.#cursors = deps.cursors
+    this.#plan = deps.plan
+    this.#defaultRate = deps.rateLimit
+    deps.events.subscribe((event) => {
       // a key bound to an identity ends with it
       if (event.type === 'identity.deleted') this.#known.clear()
     })

@@ -57,7 +57,7 @@ export class AccountsModule implements Module {
       sessions: this.sessions,
     }
     this.accounts = new Accounts({ ...deps, ...rows })
-    const parts = {
+    const shared = {
       ...deps,
       ...rows,
       accounts: this.accounts,
@@ -65,13 +65,13 @@ export class AccountsModule implements Module {
       guesses: new Guesses(clock),
       networks: new KnownNetworks(database, clock),
     }
-    const signIn = new SignIn(parts)
-    this.setup = new AccountSetup(parts)
+    const signIn = new SignIn(shared)
+    this.setup = new AccountSetup(shared)
     this.routes = [
       ...routes(this.keys),
       ...sessionRoutes({ accounts: this.accounts, sessions: this.sessions, signIn }),
       ...planRoutes(this.#plan),
-      ...accountRoutes(this.accounts, new People(parts)),
+      ...accountRoutes(this.accounts, new People(shared)),
       ...setupRoutes(this.setup),
       ...operatorRoutes(this.accounts, cursors),
     ]

@@ -10,7 +10,7 @@ import type { Page } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { Metadata } from '../identities/model.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { change as changeHandle, claim, claimLike } from './handles.ts'
+import { changeHandle, type Claimant, claimHandle, claimHandleLike } from './handles.ts'
 import {
   type Agent,
   type AgentChange,
@@ -22,9 +22,9 @@ import {
   type KnownAgent,
   type NewAgent,
 } from './model.ts'
-import { agentColumns, type AgentRow, gone, toAgent } from './row.ts'
+import { agentColumns, agentOctets, type AgentRow, gone, toAgent } from './row.ts'
 
-interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors' | 'publicUrl'> {
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors' | 'publicUrl' | 'account'> {
   identities: Identities
   plan: Plan
   /** Transliterates a name to lower-case ASCII; empty when nothing is left. */
@@ -52,8 +52,9 @@ export class Agents implements AgentDirectory {
       if (before) throw conflict(`This identity has the agent ${before.handle} already.`, { param: 'identity_id' })
       await plan.require(tx, identity.account_id, 'agents')
       const id = newId('agent')
-      const handle = input.handle ?? (await claimLike(tx, id, transliterate(identity.name)))
-      if (input.handle !== undefined) await claim(tx, id, input.handle)
+      const claimant = this.#claimant({ id, account_id: identity.account_id })
+      const handle = input.handle ?? (await claimHandleLike(tx, claimant, transliterate(identity.name)))
+      if (input.handle !== undefined) await claimHandle(tx, claimant, input.handle)
       const now = iso(clock.now())
       await tx.run(
         sql`INSERT INTO agents (id, account_id, identity_id, handle, display_name, description, avatar_url, capabilities, links, metadata,
@@ -86,6 +87,7 @@ export class Agents implements AgentDirectory {
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}${named}`,
       filters: [...bound, ...whose],
+      octets: agentOctets,
       present: (row) => this.#toAgent(row),
     })
   }
@@ -105,7 +107,7 @@ export class Agents implements AgentDirectory {
     return this.#deps.database.transaction(async (tx) => {
       const before = await this.row(caller, id, tx)
       const handle = change.handle ?? before.handle
-      if (handle !== before.handle) await changeHandle(tx, id, handle)
+      if (handle !== before.handle) await changeHandle(tx, this.#claimant(before), handle)
       await tx.run(
         sql`UPDATE agents SET handle = ${handle}, display_name = ${change.display_name ?? before.display_name},
           description = ${change.description === undefined ? before.description : change.description},
@@ -169,6 +171,10 @@ export class Agents implements AgentDirectory {
     await tx.run(sql`DELETE FROM agents WHERE id = ${id}`)
     const data = gone(row, this.#deps.publicUrl())
     await this.#deps.events.append(tx, agentDeleted, { account_id, identity_id, data })
+  }
+
+  #claimant({ id, account_id }: Pick<AgentRow, 'id' | 'account_id'>): Claimant {
+    return { id, account_id, operator: account_id === this.#deps.account }
   }
 
   #toAgent(row: AgentRow): Agent {

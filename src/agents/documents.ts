@@ -4,12 +4,10 @@ import { identityDeleted, identityUpdated } from '../identities/model.ts'
 import type { PublishedKey, TokenSigner } from '../tokens/model.ts'
 import type { Agents } from './agents.ts'
 import type { AgentCard, DidDocument, DomainRegistrations, RegistrationFile } from './document-shapes.ts'
-import type { Erc8004Links } from './erc8004.ts'
+import type { Erc8004Links, Registered } from './erc8004.ts'
 import { type Agent, agentCreated, agentDeleted, agentDid, agentUpdated, boxDid } from './model.ts'
-import { describe, registrationFile, registrationsOf } from './registration.ts'
 import { toAgent } from './row.ts'
 
-/** The most registrations in the document of the whole domain. */
 const maxRegistrations = 10_000
 
 /** Events that can change which agents are registered where, and active. */
@@ -141,7 +139,6 @@ function methods(did: string, { kid, jwk, multibase }: PublishedKey): DidDocumen
   ]
 }
 
-/** The box in cards. */
 interface Box {
   publicUrl: string
   version: string
@@ -202,4 +199,35 @@ function boxCard(box: Box): AgentCard {
 
 function provider({ publicUrl }: Box): AgentCard['provider'] {
   return { organization: new URL(publicUrl).host, url: publicUrl }
+}
+
+function registrationFile(agent: Agent, email: string, registered: readonly Registered[]): RegistrationFile {
+  const registrations = registrationsOf(registered)
+  return {
+    type: 'https://eips.ethereum.org/EIPS/eip-8004#registration-v1',
+    name: agent.display_name,
+    description: describe(agent, email),
+    image: agent.avatar_url ?? '',
+    services: [
+      { name: 'DID', endpoint: agent.did, version: 'v1' },
+      { name: 'email', endpoint: email },
+      ...agent.links.map(({ name, url }) => ({ name, endpoint: url })),
+    ],
+    x402Support: false,
+    active: agent.status === 'active',
+    registrations,
+    // trust is claimed only where a registry could hold it
+    supportedTrust: registrations.length === 0 ? [] : ['reputation'],
+  }
+}
+
+function registrationsOf(registered: readonly Registered[]): DomainRegistrations['registrations'] {
+  return registered.map(({ chain_id, registry, token_id }) => ({
+    agentId: Number.isSafeInteger(Number(token_id)) ? Number(token_id) : token_id,
+    agentRegistry: `eip155:${chain_id}:${registry}`,
+  }))
+}
+
+function describe({ description, display_name }: Agent, email: string): string {
+  return description ?? `${display_name} reads mail at ${email}.`
 }

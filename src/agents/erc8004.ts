@@ -4,13 +4,12 @@ import { page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Page, Paging } from '../core/shapes.ts'
-import { sql } from '../store/database.ts'
+import { type Page, type Paging, picked } from '../core/shapes.ts'
+import { sql, type Transaction } from '../store/database.ts'
 import type { Agents } from './agents.ts'
-import type { Erc8004Link, NewErc8004Link } from './erc8004-shapes.ts'
+import { Erc8004Link, type NewErc8004Link } from './erc8004-shapes.ts'
 import { keccak_256 } from '@noble/hashes/sha3'
 
-/** A row of `erc8004_links`. */
 interface LinkRow extends Omit<Erc8004Link, 'owner_address' | 'tx_hash' | 'status'> {
   seq: number
   agent_id: string
@@ -18,13 +17,13 @@ interface LinkRow extends Omit<Erc8004Link, 'owner_address' | 'tx_hash' | 'statu
   tx_hash: string | null
 }
 
-/** A registration of an agent in public documents. */
 export type Registered = Pick<LinkRow, 'chain_id' | 'registry' | 'token_id'>
 
-/** The most links of one agent. */
+/** The most links of one agent, and of the agents of one account: the list of the box has 10,000. */
 const maxLinks = 50
+const maxOfAccount = 1000
 
-interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'account'> {
   agents: Agents
 }
 
@@ -44,6 +43,7 @@ export class Erc8004Links {
       await agents.row(caller, agentId, tx)
       const had = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM erc8004_links WHERE agent_id = ${agentId}`)
       if (had!.n >= maxLinks) throw conflict(`An agent has at most ${maxLinks} links.`, { code: 'too_many_links' })
+      if (caller.account_id !== this.#deps.account) await this.#requireFew(tx, caller.account_id)
       const row = await tx.get<LinkRow>(
         sql`INSERT INTO erc8004_links (id, agent_id, chain_id, registry, token_id, owner_address, tx_hash, created_at) VALUES (${newId('link')},
           ${agentId}, ${input.chain_id}, ${registry}, ${input.token_id}, ${owner}, ${input.tx_hash ?? null}, ${iso(clock.now())})
@@ -89,7 +89,16 @@ export class Erc8004Links {
     )
   }
 
-  /** The links of the active agents of the box, oldest first, limited. */
+  async #requireFew(tx: Transaction, account: string): Promise<void> {
+    const had = await tx.get<{ n: number }>(
+      sql`SELECT count(*) AS n FROM agents JOIN erc8004_links ON erc8004_links.agent_id = agents.id WHERE agents.account_id = ${account}`,
+    )
+    if (had!.n < maxOfAccount) return
+    throw conflict(`The agents of an account have at most ${maxOfAccount} links together: remove one.`, {
+      code: 'too_many_links',
+    })
+  }
+
   all(limit: number): Promise<Registered[]> {
     return this.#deps.database.all(
       sql`SELECT chain_id, registry, token_id FROM erc8004_links JOIN agents ON agents.id = erc8004_links.agent_id
@@ -107,18 +116,9 @@ function addressIn(param: string, text: string): string {
   )
 }
 
-function toErc8004Link(row: LinkRow): Erc8004Link {
-  const { id, chain_id, registry, token_id, owner_address, tx_hash, created_at } = row
-  return {
-    id,
-    chain_id,
-    registry,
-    token_id,
-    ...(owner_address === null ? {} : { owner_address }),
-    ...(tx_hash === null ? {} : { tx_hash }),
-    status: 'unverified',
-    created_at,
-  }
+function toErc8004Link({ owner_address, tx_hash, ...row }: LinkRow): Erc8004Link {
+  const given = { ...(owner_address === null ? {} : { owner_address }), ...(tx_hash === null ? {} : { tx_hash }) }
+  return picked(Erc8004Link, { ...row, ...given, status: 'unverified' as const })
 }
 
 /** An Ethereum address with its checksum in capitals (EIP-55). `address` is 0x and 40 hexadecimal digits. */

@@ -112,7 +112,6 @@ export const agentDeleted = eventType(
   AgentGone,
 )
 
-/** An existing agent with its account. */
 export interface KnownAgent {
   account_id: string
   agent: Agent
@@ -157,7 +156,6 @@ export function isOfBox(publicUrl: string, did: string): boolean {
   return `${did}:`.startsWith(`${boxDid(publicUrl)}:`)
 }
 
-/** The agent id in a DID of the box at this URL. */
 export function agentOfDid(publicUrl: string, did: string): string | undefined {
   const prefix = `${boxDid(publicUrl)}:v1:agents:`
   return did.startsWith(prefix) ? did.slice(prefix.length) : undefined

@@ -1,8 +1,8 @@
+import { picked } from '../core/shapes.ts'
 import { sql } from '../store/database.ts'
-import { type Agent, agentDid, type AgentGone } from './model.ts'
+import { Agent, agentDid, type AgentGone } from './model.ts'
 import type * as z from 'zod'
 
-/** A row of `agents` with fields of its identity. */
 export interface AgentRow extends Omit<Agent, 'capabilities' | 'links' | 'metadata' | 'did' | 'status'> {
   seq: number
   account_id: string
@@ -17,23 +17,19 @@ export interface AgentRow extends Omit<Agent, 'capabilities' | 'links' | 'metada
 export const agentColumns = sql`agents.*, (SELECT status FROM identities WHERE identities.id = agents.identity_id) AS identity_status,
   (SELECT email FROM identities WHERE identities.id = agents.identity_id) AS email`
 
+/** The bytes of the texts of a row that its account sizes. */
+export const agentOctets = sql`octet_length(capabilities) + octet_length(links) + octet_length(metadata) + coalesce(octet_length(description), 0)
+  + coalesce(octet_length(avatar_url), 0)`
+
 export function toAgent(row: AgentRow, publicUrl: string): Agent {
-  const { id, identity_id, handle, display_name, description, avatar_url, created_at, updated_at } = row
-  return {
-    id,
-    identity_id,
-    handle,
-    display_name,
-    description,
-    avatar_url,
+  return picked(Agent, {
+    ...row,
     capabilities: JSON.parse(row.capabilities) as string[],
     links: JSON.parse(row.links) as Agent['links'],
     metadata: JSON.parse(row.metadata) as Agent['metadata'],
-    did: agentDid(publicUrl, id),
-    status: row.identity_status === 'active' ? 'active' : 'suspended',
-    created_at,
-    updated_at,
-  }
+    did: agentDid(publicUrl, row.id),
+    status: row.identity_status === 'active' ? ('active' as const) : ('suspended' as const),
+  })
 }
 
 export function gone({ id, identity_id, handle }: AgentRow, publicUrl: string): z.output<typeof AgentGone> {

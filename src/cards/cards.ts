@@ -24,8 +24,7 @@ import {
   type NewCard,
   type Period,
 } from './model.ts'
-import { periodEnd } from './periods.ts'
-import { budgetState, type CardRow, limitsOf, livingRowOf, rowOf, toCard } from './row.ts'
+import { budgetState, type CardRow, limitsOf, livingRowOf, periodEnd, rowOf, toCard } from './row.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   identities: Identities
@@ -37,9 +36,13 @@ interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> 
 /** The furthest time zone behind UTC, in milliseconds: a card is valid to the end of its month there. */
 const latest = 12 * hour
 
-/** The cards of every identity: their public data, status and limits. */
+/** The most cards, and the most transactions of cards, that are cleared at a time. */
+const clearedAtATime = 100
+
 export class Cards {
   readonly #deps: Deps
+  /** The position of `clear` for each identity. */
+  readonly #cleared = new Map<string, number>()
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -52,22 +55,34 @@ export class Cards {
     )
   }
 
-  /** Deletes the cards of a deleted identity and a batch of their transactions. Returns whether there may be more. */
+  /**
+   * Clears a batch of the cards of a deleted identity, and of their transactions. Returns whether there may be more. It continues where the last call
+   * ended, so that each call costs one batch.
+   */
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
-    const its = sql`SELECT id FROM cards WHERE identity_id = ${identityId}`
-    const gone = await tx.all<{ octets: number }>(
-      sql`DELETE FROM card_transactions WHERE seq IN (SELECT seq FROM card_transactions WHERE card_id IN (${its}) LIMIT 100) RETURNING octets`,
+    const cards = await tx.all<{ seq: number; id: string; account_id: string }>(
+      sql`SELECT seq, id, account_id FROM cards WHERE identity_id = ${identityId} AND seq > ${this.#cleared.get(identityId) ?? 0}
+        ORDER BY seq LIMIT ${clearedAtATime}`,
     )
-    const octets = gone.reduce((sum, row) => sum + row.octets, 0)
-    if (octets > 0) {
-      const card = await tx.get<{ account_id: string }>(
-        sql`SELECT account_id FROM cards WHERE identity_id = ${identityId} LIMIT 1`,
+    let left = clearedAtATime
+    let octets = 0
+    let cleared: number | undefined
+    for (const { seq, id } of cards) {
+      const gone = await tx.all<{ octets: number }>(
+        sql`DELETE FROM card_transactions WHERE seq IN (SELECT seq FROM card_transactions WHERE card_id = ${id} LIMIT ${left}) RETURNING octets`,
       )
-      await this.#deps.plan.add(tx, card!.account_id, 'storage_bytes', -octets)
+      for (const row of gone) octets += row.octets
+      left -= gone.length
+      if (left === 0) break
+      await tx.run(sql`UPDATE cards SET card_name = '', last4 = '', brand = '' WHERE seq = ${seq}`)
+      cleared = seq
     }
-    if (gone.length > 0) return true
-    await tx.run(sql`UPDATE cards SET card_name = '', last4 = '', brand = '' WHERE identity_id = ${identityId}`)
-    return false
+    if (octets > 0) await this.#deps.plan.add(tx, cards[0]!.account_id, 'storage_bytes', -octets)
+    tx.afterCommit(() => {
+      if (cards.length === 0) this.#cleared.delete(identityId)
+      else if (cleared !== undefined) this.#cleared.set(identityId, cleared)
+    })
+    return cards.length > 0
   }
 
   async create(caller: Caller, identityId: string, input: NewCard): Promise<Card> {
@@ -112,7 +127,7 @@ export class Cards {
     return limitsOf(await rowOf(this.#deps.database, caller, id), this.#deps.clock.now())
   }
 
-  /** Once it resolves, no reveal succeeds. A card that is already frozen stays so. */
+  /** Freezes the card: no reveal succeeds once it resolves. A card that is already frozen stays so. */
   freeze(caller: Caller, id: string): Promise<Card> {
     return this.#deps.database.transaction(async (tx) => {
       const row = await livingRowOf(tx, caller, id)
@@ -137,7 +152,6 @@ export class Cards {
     })
   }
 
-  /** Changes budget, currency and period, and can reset the amount spent to 0. */
   setLimits(caller: Caller, id: string, change: LimitsChange): Promise<CardLimits> {
     const { database, clock, ledger } = this.#deps
     const input = budgetOf(change)
@@ -212,7 +226,6 @@ function requireNotPast({ exp_month, exp_year }: NewCard, now: number): void {
   }
 }
 
-/** The given fields of a card's budget. */
 interface BudgetInput {
   budget_cents: number | undefined
   currency: string | undefined
@@ -235,7 +248,6 @@ function nameOf({ card_name, label }: NewCard): string {
   return name
 }
 
-/** True if a call resets the amount spent to 0. */
 function resetOf({ reset_spent, reset_spend }: LimitsChange): boolean {
   return one('reset_spend', 'reset_spent', reset_spend, reset_spent) ?? false
 }

@@ -4,13 +4,11 @@ import { type Cursors, page } from '../store/page.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Page } from '../core/shapes.ts'
+import { type Page, picked } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import type { CardTransaction, NewTransaction, TransactionFilter } from './model.ts'
-import { rollOver, spentAt } from './periods.ts'
-import { budgetState, type CardRow, livingRowOf, rowOf } from './row.ts'
+import { CardTransaction, type NewTransaction, type TransactionFilter } from './model.ts'
+import { budgetState, type CardRow, livingRowOf, rollOver, rowOf, spentAt } from './row.ts'
 
-/** One row of the ledger. */
 export interface TransactionRow extends Omit<CardTransaction, 'allowed'> {
   seq: number
   allowed: number
@@ -29,7 +27,6 @@ const little = 256
 
 type Deps = { database: Database; clock: Clock; cursors: Cursors; plan: Plan }
 
-/** The ledger of each card: reveals, refusals and spending. */
 export class Ledger {
   readonly #deps: Deps
 
@@ -88,7 +85,6 @@ export class Ledger {
     return row!
   }
 
-  /** The transaction of this id; undefined when there is none. */
   find(reader: Reader, id: string): Promise<TransactionRow | undefined> {
     return reader.get<TransactionRow>(sql`SELECT * FROM card_transactions WHERE id = ${id}`)
   }
@@ -101,23 +97,7 @@ export class Ledger {
 }
 
 export function toCardTransaction(row: TransactionRow): CardTransaction {
-  const { id, card_id, type, amount_cents, allowed, reason, reveal_id, spent_cents, key_id, ip, user_agent, purpose } = row
-  return {
-    id,
-    card_id,
-    type,
-    amount_cents,
-    allowed: allowed === 1,
-    reason,
-    reveal_id,
-    spent_cents,
-    key_id,
-    ip,
-    user_agent,
-    purpose,
-    description: row.description,
-    created_at: row.created_at,
-  }
+  return picked(CardTransaction, { ...row, allowed: row.allowed === 1 })
 }
 
 async function requireUnreported(tx: Transaction, reveal: TransactionRow): Promise<void> {

@@ -8,25 +8,17 @@ export type Period = z.output<typeof Period>
 /** Minor units of the card's currency. */
 const Amount = z.int().min(0)
 
-/** The longest purpose and description, in characters. */
-const longestText = 500
-
 // eslint-disable-next-line no-control-regex
 const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
 
-const Text = z
-  .string()
-  .trim()
-  .min(1)
-  .max(longestText)
-  .refine((text) => !control.test(text), { error: 'must be text on one line' })
+/** Text on one line, of at most so many characters. */
+function line(longest: number) {
+  const text = z.string().trim().min(1).max(longest)
+  return text.refine((given) => !control.test(given), { error: 'must be text on one line' })
+}
 
-const CardName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(128)
-  .refine((text) => !control.test(text), { error: 'must be text on one line' })
+const Text = line(500)
+const CardName = line(128)
 
 const Currency = z
   .string()
@@ -201,7 +193,6 @@ export const Revealed = z
   .meta({ id: 'Revealed' })
 export type Revealed = z.output<typeof Revealed>
 
-/** The event of a reveal: the card, who revealed it, from where and for what purpose. */
 export const CardRevealed = z.object({ ...Card.shape, transaction: CardTransaction }).meta({ id: 'CardRevealed' })
 
 export const cardCreated = eventType('card.created', ['cards:read'], 'A card was stored.', Card)

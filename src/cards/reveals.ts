@@ -5,8 +5,7 @@ import type { Caller } from '../core/scopes.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { type Ledger, type TransactionRow, toCardTransaction } from './ledger.ts'
 import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
-import { rollOver, spentAt } from './periods.ts'
-import { type CardRow, rowOf, toCard } from './row.ts'
+import { type CardRow, rollOver, rowOf, spentAt, toCard } from './row.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   ledger: Ledger
@@ -116,7 +115,6 @@ const refusals: Record<Refusal, string> = {
   budget_exceeded: 'The remaining budget of the card is too small.',
 }
 
-/** The reason why a card was not revealed. */
 function refusalOf({ status }: CardRow): Refusal {
   return status === 'frozen' ? 'card_frozen' : status === 'cancelled' ? 'card_cancelled' : 'budget_exceeded'
 }

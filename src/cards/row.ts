@@ -1,9 +1,9 @@
 import { iso } from '../core/clock.ts'
 import { conflict, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import { type Reader, sql } from '../store/database.ts'
-import type { Card, CardLimits } from './model.ts'
-import { periodEnd } from './periods.ts'
+import { picked } from '../core/shapes.ts'
+import { type Reader, sql, type Sql } from '../store/database.ts'
+import { Card, CardLimits, type Period } from './model.ts'
 
 /** A card without its encrypted data, which is in a separate table that only a reveal reads. */
 export interface CardRow extends Omit<Card, 'label' | 'budget'> {
@@ -38,39 +38,43 @@ export function budgetState(row: CardRow, now: number): Pick<CardRow, 'spent_cen
 }
 
 export function toCard(row: CardRow, now: number): Card {
-  const { id, identity_id, last4, brand, exp_month, exp_year, budget_cents, status, card_name, currency, period } = row
+  const { card_name: label, budget_cents: amount, currency, period } = row
   const { spent_cents } = budgetState(row, now)
-  return {
-    id,
-    identity_id,
-    last4,
-    brand,
-    exp_month,
-    exp_year,
-    budget_cents,
-    spent_cents,
-    status,
-    card_name,
-    label: card_name,
-    budget: { amount: budget_cents, currency, period },
-    currency,
-    period,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  }
+  return picked(Card, { ...row, spent_cents, label, budget: { amount, currency, period } })
 }
 
 export function limitsOf(row: CardRow, now: number): CardLimits {
-  const { id, budget_cents, status, period, currency } = row
-  const { spent_cents, resets_at } = budgetState(row, now)
-  return {
-    card_id: id,
-    budget_cents,
-    spent_cents,
-    remaining_cents: budget_cents - spent_cents,
-    status,
-    period,
-    currency,
-    resets_at,
-  }
+  const current = { ...row, ...budgetState(row, now) }
+  return picked(CardLimits, { ...current, card_id: row.id, remaining_cents: row.budget_cents - current.spent_cents })
+}
+
+/** The end of the UTC period that contains this time, in ISO 8601; null without a reset. Weeks begin on Monday (ISO 8601). */
+export function periodEnd(period: Period, now: number): string | null {
+  return ends[period](new Date(now))
+}
+
+/** The column `spent_cents` at this time: 0 once its period has ended. */
+export function spentAt(now: number): Sql {
+  return sql`CASE WHEN resets_at <= ${iso(now)} THEN 0 ELSE spent_cents END`
+}
+
+/** The assignments that move a row of cards to the current period, used together with one to `spent_cents`. */
+export function rollOver(now: number): Sql {
+  const end = sql`CASE period WHEN 'daily' THEN ${periodEnd('daily', now)} WHEN 'weekly' THEN ${periodEnd('weekly', now)}
+    WHEN 'monthly' THEN ${periodEnd('monthly', now)} WHEN 'yearly' THEN ${periodEnd('yearly', now)} END`
+  return sql`round = round + CASE WHEN resets_at <= ${iso(now)} THEN 1 ELSE 0 END,
+    resets_at = CASE WHEN resets_at <= ${iso(now)} THEN ${end} ELSE resets_at END`
+}
+
+const ends: Record<Period, (date: Date) => string | null> = {
+  one_time: () => null,
+  daily: (date) => midnight(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + 1),
+  weekly: (date) => midnight(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + 7 - ((date.getUTCDay() + 6) % 7)),
+  monthly: (date) => midnight(date.getUTCFullYear(), date.getUTCMonth() + 1, 1),
+  yearly: (date) => midnight(date.getUTCFullYear() + 1, 0, 1),
+}
+
+/** A day beyond its month is in the next. */
+function midnight(year: number, month: number, day: number): string {
+  return iso(Date.UTC(year, month, day))
 }

@@ -68,7 +68,7 @@ export class AcmeStore {
     return this.#path(`${name}.pem`)
   }
 
-  /** As stored, by name. */
+  /** The stored states, by name. */
   get states(): Readonly<Record<string, Readonly<AcmeState>>> {
     return this.#states
   }

@@ -3,7 +3,7 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import type { Log } from '../core/log.ts'
 import type { AuthoritySettings } from './authority.ts'
-import { names as covers, type Pair } from './pair.ts'
+import { covers, type Pair } from './pair.ts'
 import { certificate } from './self-signed.ts'
 
 import { type PairFiles, WatchedPair } from './watched-pair.ts'

@@ -46,7 +46,7 @@ export function readingOf(cert: string): CertificateDetails {
 }
 
 /** True if a certificate is valid for this host name. */
-export function names(cert: string, host: string): boolean {
+export function covers(cert: string, host: string): boolean {
   return new X509Certificate(cert).checkHost(host) !== undefined
 }
 

@@ -2,7 +2,7 @@ import { type Clock, day, hour, iso, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { AcmeStore, AcmeState } from './acme-store.ts'
-import { flaw, names as covers, type Pair, readingOf } from './pair.ts'
+import { flaw, covers, type Pair, readingOf } from './pair.ts'
 import { AuthorityError } from './transport.ts'
 
 /** A certificate that should exist. */
@@ -221,7 +221,7 @@ function stableReason(problem: string): string {
   return problem.replaceAll(/[\w-]{20,}/g, '…')
 }
 
-/** When fewer than the limit remain within an hour. */
+/** The time from which fewer than the limit remain within an hour. */
 function freeAfter(tries: number[], limit: number): number {
   return tries.length < limit ? 0 : tries.toSorted((one, other) => one - other).at(-limit)! + hour
 }

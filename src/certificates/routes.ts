@@ -8,12 +8,12 @@ const route = routeOf('Operation')
 /** The timeout of all attempts of one call, in milliseconds. */
 const longest = 10 * minute
 
-export function routes(parts: {
+export function routes(deps: {
   list: () => Promise<Certificate[]>
   renew: (host: string | undefined) => Promise<void>
 }): AnyRoute[] {
   const all = async (): Promise<{ data: Certificate[]; has_more: boolean; next_cursor: null }> => ({
-    data: await parts.list(),
+    data: await deps.list(),
     has_more: false,
     next_cursor: null,
   })
@@ -37,7 +37,7 @@ export function routes(parts: {
       reply: Page(Certificate),
       timeout: longest,
       handle: async ({ body, signal }) => {
-        await whileHeard(parts.renew(body.name?.toLowerCase()), signal)
+        await whileHeard(deps.renew(body.name?.toLowerCase()), signal)
         return all()
       },
     }),

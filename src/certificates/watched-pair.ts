@@ -28,7 +28,7 @@ export class WatchedPair {
   #timer: NodeJS.Timeout | undefined
   #reading: Promise<void> = Promise.resolve()
   #fault: string | null = null
-  /** When the fault was first seen, by `performance.now()`. */
+  /** The time the fault was first seen, by `performance.now()`. */
   #since = 0
   #reported: string | null = null
   #closed = false

@@ -6,7 +6,6 @@ import { everyOne } from './support/found.ts'
 import { askPassword } from './support/prompt.ts'
 import { table } from './support/say.ts'
 
-/** `pillarbox account list|add|password|setup-link`. */
 export function addAccountCommand(program: Command): void {
   const account = program.command('account').description('accounts of the box')
   const add = (name: string, words: string): Command => ofBox(account.command(name).description(words))

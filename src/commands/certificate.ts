@@ -3,7 +3,6 @@ import type { Certificate } from '../certificates/model.ts'
 import { ofBox, onBox } from './support/box.ts'
 import { table } from './support/say.ts'
 
-/** `pillarbox certificate list|renew`. */
 export function addCertificateCommand(program: Command): void {
   const certificate = program.command('certificate').description('certificates of SMTP and the API')
   const list = certificate.command('list').description('list all certificates with source and expiry')

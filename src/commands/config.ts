@@ -21,7 +21,7 @@ export function addConfigCommand(program: Command): void {
     // root may read every configured file, but possibly not the box's user
     await loadConfig(sources).catch((error: unknown) => {
       if (!(error instanceof ConfigError)) throw error
-      throw new ConfigError([`For user ${user.uid}, which runs the box:`, ...error.problems])
+      throw new ConfigError(error.problems, { heading: `For user ${user.uid}, which runs the box:` })
     })
     say(options, { good: true, user: user.uid }, `The configuration is valid, also for user ${user.uid}, which runs the box.`)
   })

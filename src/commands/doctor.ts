@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { version } from '../version.ts'
-import { type Config, ConfigError, controlSocket } from '../config.ts'
+import { type Config, ConfigError, type ConfigProblem, controlSocket, formatSource } from '../config.ts'
 import { about } from '../ops/doctor/check.ts'
 import { type Line, summary } from '../ops/doctor/model.ts'
 import { asRoot } from '../ops/doctor/remedies.ts'
@@ -105,10 +105,10 @@ function isDenied({ cause }: ConfigError): boolean {
   return process.geteuid?.() !== 0 && (code === 'EACCES' || code === 'EPERM')
 }
 
-/** `pillarbox.yaml:3:5 http.lisen: …`, or `PILLARBOX_HTTP__LISTEN: …` */
-function configFault(problem: string): Line {
-  const [, place = 'settings', message = problem] = /^(\S+:\d+:\d+|[\w./-]+):? (.*)$/s.exec(problem) ?? []
-  return about('config', place).fail(message, 'Correct it, then: pillarbox config check; all settings: pillarbox config example')
+function configFault(problem: ConfigProblem): Line {
+  const message = problem.path ? `${problem.path}: ${problem.message}` : problem.message
+  const fix = 'Correct it, then: pillarbox config check; all settings: pillarbox config example'
+  return about('config', formatSource(problem)).fail(message, fix)
 }
 
 const colours = { pass: 'green', warn: 'yellow', fail: 'red' } as const

@@ -8,7 +8,6 @@ import { table } from './support/say.ts'
 
 const whichIdentity = 'its id, name or e-mail address'
 
-/** `pillarbox domain add|list|check|zone|rotate-dkim|alias|catch-all|remove`. */
 export function addDomainCommand(program: Command): void {
   const domain = program.command('domain').description('hosted domains')
   const add = (name: string, words: string): Command => ofBox(domain.command(name).description(words))

@@ -13,7 +13,6 @@ interface Options extends BoxOptions {
   format: string
 }
 
-/** `pillarbox export IDENTITY FILE`. */
 export function addExportCommand(program: Command): void {
   const format = program.createOption('--format <format>', 'format of the messages').choices(['mbox', 'eml']).default('mbox')
   const command = program

@@ -9,7 +9,6 @@ type Whole = Identity & { storage: Storage }
 
 const which = 'its id, name or e-mail address'
 
-/** `pillarbox identity list|show|create|suspend|activate|delete`. */
 export function addIdentityCommand(program: Command): void {
   const identity = program.command('identity').description('identities of an account')
   const add = (name: string, words: string): Command => ofBox(identity.command(name).description(words))
@@ -83,7 +82,6 @@ async function remove(box: Box, who: string, { yes }: { yes: boolean }): Promise
   return [gone, `${name} (${email}) was deleted. Its address stays reserved; mail to it is rejected.`]
 }
 
-/** The data deleted with an identity, in words. */
 async function deletedData(box: Box, id: string): Promise<string> {
   const { storage, phone_number } = await wholeOf(box, id)
   const at = `/v1/identities/${id}`

@@ -10,7 +10,6 @@ import { identityNamed } from './support/found.ts'
 import { resultOf, untilSignal } from './support/job.ts'
 import { say } from './support/say.ts'
 
-/** `pillarbox import IDENTITY PATH`. */
 export function addImportCommand(program: Command): void {
   const command = program
     .command('import <identity> <path>')

@@ -4,7 +4,6 @@ import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
 import { everyOne } from './support/found.ts'
 import { span, table } from './support/say.ts'
 
-/** `pillarbox queue list|summary|show|retry|drop`. */
 export function addQueueCommand(program: Command): void {
   const queue = program.command('queue').description('the queue: outgoing mail, text messages and webhooks of all accounts')
   const add = (name: string, words: string): Command => ofBox(queue.command(name).description(words))
@@ -85,17 +84,14 @@ function formatEntry({ history, about, ...entry }: QueueEntryWithHistory): strin
   return `${facts.map(([name, value]) => `${name.padEnd(14)}${value}`).join('\n')}\n\n${tries}`
 }
 
-/** The reply code of a mail server, with its enhanced code. */
 function codesOf({ smtp_code, enhanced_code }: Pick<QueueEntry, 'smtp_code' | 'enhanced_code'>): string {
   return [smtp_code, enhanced_code].filter((code) => code !== null).join(' ')
 }
 
-/** A mail server with its address. */
 function serverOf({ mx, ip }: Pick<QueueEntry, 'mx' | 'ip'>): string {
   return [mx, ip === null ? null : `[${ip}]`].filter((part) => part !== null).join(' ')
 }
 
-/** Cuts an answer to fit a line of a list. */
 function cut(answer: string): string {
   const line = answer.replaceAll(/\s+/g, ' ')
   return line.length > 60 ? `${line.slice(0, 59)}…` : line

@@ -15,13 +15,11 @@ interface Options extends BoxOptions {
   wait: boolean | string
 }
 
-/** The polling interval in milliseconds, and the default timeout in seconds. */
 const pause = 250
 const timeout = 120
 
 const over = ['delivered', 'sent', 'bounced', 'failed', 'cancelled']
 
-/** `pillarbox send`: sends a message of an identity. */
 export function addSendCommand(program: Command): void {
   const send = program
     .command('send')

@@ -3,9 +3,9 @@ import type { App } from '../app.ts'
 import { type Config, controlSocket, loadConfig } from '../config.ts'
 import { createLog, isReadByJournal, type Log, standardOutput } from '../core/log.ts'
 import { foreignOwner } from './support/owner.ts'
+import { lacks } from './support/ready.ts'
 import { Failure, refuse } from './support/refuse.ts'
-import { request } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { print } from './support/say.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { InUse } from '../core/fault.ts'
 
@@ -36,7 +36,7 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   onSignals(app, log)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
   if (firstKey === null) return
-  await say(welcome(app, config, firstKey, await app.setupLink()))
+  await print(welcome(app, config, firstKey, await app.setupLink()))
   await app.firstKeyShown()
 }
 
@@ -72,12 +72,6 @@ function onSignals(app: App, log: Log): void {
   process.on('unhandledRejection', crash)
 }
 
-function say(words: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    process.stdout.write(words, (error) => (error ? reject(error) : resolve()))
-  })
-}
-
 /** How long the start of a box waits for a command that has locked its files, and the retry interval; in milliseconds. */
 const timeout = 60_000
 const retryInterval = 250
@@ -101,21 +95,9 @@ async function inTurn<T>(socket: string | undefined, open: () => Promise<T>, wai
 }
 
 /** True if a started box, not only one opened for a command, answers there. */
-function runs(socketPath: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const call = request(
-      { socketPath, path: '/readyz', headers: { Host: 'localhost' }, agent: false, timeout: 2000 },
-      (answer) => {
-        text(answer).then(
-          (body) => resolve(answer.statusCode === 200 || !body.includes('"http"')),
-          () => resolve(false),
-        )
-      },
-    )
-    call.on('timeout', () => call.destroy())
-    call.on('error', () => resolve(false))
-    call.end()
-  })
+async function runs(socket: string): Promise<boolean> {
+  const lacking = await lacks(socket)
+  return lacking === undefined || (lacking.failing.length > 0 && !lacking.failing.includes('http'))
 }
 
 /**

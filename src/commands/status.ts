@@ -45,7 +45,6 @@ function formatStatus(
   return lines.map(([name, value]) => `${name!.padEnd(12)}${value}`).join('\n')
 }
 
-/** The failing components in words. */
 function lacking(failing: readonly string[]): string {
   const broken = failing.filter((what) => what !== 'space')
   const words = [

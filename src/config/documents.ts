@@ -29,7 +29,7 @@ export function chosen(schema: z.ZodType, values: ReadonlyMap<string, unknown>, 
   return [...opening.flatMap((sentence) => prose([sentence], '')), ...lines(sections(schema)), ''].join('\n')
 }
 
-/** As YAML reads it back: only what is plainly a word stands without quotes. */
+/** The value as YAML reads it back: only what is plainly a word stands without quotes. */
 function exact(value: unknown): string {
   if (typeof value !== 'string') return inline(value)
   const plain = /^[A-Za-z/][\w./@+-]*$/.test(value) && !/^(?:true|false|null|yes|no|on|off)$/i.test(value)
@@ -105,7 +105,7 @@ function prose(sentences: string[], indent: string): string[] {
 
 type JsonSchema = z.core.JSONSchema.BaseSchema
 
-const ours = ['unit', 'example', 'secret', 'restart', 'file', 'directory', 'otherwise']
+const ours = ['unit', 'example', 'secret', 'restart', 'file', 'directory', 'otherwise', 'enumerated']
 
 function tidy(given: JsonSchema): JsonSchema {
   const { unit, example: sample, restart, otherwise } = given

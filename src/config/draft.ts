@@ -1,26 +1,26 @@
 import type { ParsedFile } from './file.ts'
-import { spelled } from './problems.ts'
+import { type ConfigProblem, type Place, spelled } from './problems.ts'
 import { read, variable } from './settings.ts'
 
 /** Settings on their way from the sources to the schema: their values, who gave them, and what is wrong so far. */
 export class Draft {
   readonly tree: Record<string, unknown>
-  readonly problems: string[] = []
-  readonly #written: ParsedFile
-  readonly #places = new Map<string, string>()
+  readonly problems: ConfigProblem[] = []
+  readonly #written: ParsedFile | undefined
+  readonly #places = new Map<string, Place>()
 
-  constructor(written: ParsedFile) {
+  constructor(written: ParsedFile | undefined) {
     this.#written = written
-    this.tree = written.tree
+    this.tree = written?.tree ?? {}
   }
 
   /** Sets a value and remembers which variable, credential or line gave it. */
-  assign(path: readonly string[], value: unknown, place: string): void {
-    if (this.fill(path, value)) this.#places.set(spelled(path), place)
+  assign(path: readonly string[], value: unknown, place: Place): void {
+    if (this.set(path, value)) this.#places.set(spelled(path), place)
   }
 
   /** Sets a value, replacing any before; false when something other than a group is in the way. */
-  fill(path: readonly string[], value: unknown): boolean {
+  set(path: readonly string[], value: unknown): boolean {
     let group: object = this.tree
     for (const step of path.slice(0, -1)) {
       if (!Object.hasOwn(group, step)) Reflect.set(group, step, {})
@@ -38,17 +38,18 @@ export class Draft {
 
   /** True if the file writes the path with nothing after its colon. */
   blank(path: readonly string[]): boolean {
-    return read(this.tree, path) === null && this.#written.blank(path)
+    return read(this.tree, path) === null && this.#written?.blank(path) === true
   }
 
-  /** Where to correct it: `file:line:column path`, or the name of a variable or credential. */
-  place(path: readonly PropertyKey[], part: 'name' | 'value'): string {
+  /** The place to correct it: in the file, or in a variable or credential. */
+  place(path: readonly PropertyKey[], part: 'name' | 'value'): Place {
     for (let length = path.length; length > 0; length -= 1) {
       const outside = this.#places.get(spelled(path.slice(0, length)))
       if (outside) return outside
     }
-    const own = this.#written.place(path, part)
-    return own === '' || this.#besideVariable(path) ? variable(path.map(String)) : `${own} ${spelled(path)}`
+    return !this.#written || this.#besideVariable(path)
+      ? { source: variable(path.map(String)) }
+      : { ...this.#written.place(path, part), path: spelled(path) }
   }
 
   // A setting required by one from a variable is best set by a variable too.

@@ -1,4 +1,5 @@
 import { nearest } from '../core/text.ts'
+import type { ConfigProblem, Place } from './problems.ts'
 import type { Setting } from './settings.ts'
 
 /** The variables of the box that are no settings: where the file is, and what its own tests use. */
@@ -10,8 +11,7 @@ export interface Assignment {
   /** The value is the path of the file that holds the secret. */
   from_file: boolean
   value: unknown
-  /** How a person finds it: the name of the variable or of the credential. */
-  place: string
+  place: Place
 }
 
 /**
@@ -21,24 +21,24 @@ export interface Assignment {
 export function readEnvironment(
   settings: readonly Setting[],
   env: Record<string, string | undefined>,
-): { assignments: Assignment[]; problems: string[] } {
+): { assignments: Assignment[]; problems: ConfigProblem[] } {
   const targets = new Map<string, { setting: Setting; from_file: boolean }>()
   for (const setting of settings) {
     targets.set(setting.variable, { setting, from_file: false })
     if (setting.secret) targets.set(`${setting.variable}_FILE`, { setting, from_file: true })
   }
   const assignments: Assignment[] = []
-  const problems: string[] = []
+  const problems: ConfigProblem[] = []
   for (const [name, text] of Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (!name.startsWith('PILLARBOX_') || notSettings.test(name)) continue
     const target = targets.get(name)
     if (!target) {
       const near = nearest(name, targets.keys())
-      problems.push(`${name}: is not a setting${near ? `, did you mean ${near}?` : ''}`)
+      problems.push({ source: name, message: `is not a setting${near ? `, did you mean ${near}?` : ''}` })
     } else if (text && target.from_file && env[target.setting.variable]) {
-      problems.push(`${name}: is set together with ${target.setting.variable}, set only one of the two`)
+      problems.push({ source: name, message: `is set together with ${target.setting.variable}, set only one of the two` })
     } else if (text) {
-      assignments.push({ ...target, value: target.from_file ? text : valueOf(target.setting, text), place: name })
+      assignments.push({ ...target, value: target.from_file ? text : valueOf(target.setting, text), place: { source: name } })
     }
   }
   return { assignments, problems }

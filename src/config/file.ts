@@ -13,21 +13,21 @@ import {
   visit,
   type YAMLError,
 } from 'yaml'
-import { spelled } from './problems.ts'
+import { type ConfigProblem, type Place, type Position, spelled } from './problems.ts'
 
 /** The values of a YAML file, and their positions. */
 export interface ParsedFile {
   tree: Record<string, unknown>
-  /** `file:line:column` of a setting's name or value; of the nearest group around it when it is not written. */
-  place(path: readonly PropertyKey[], part: 'name' | 'value'): string
+  /** The position of a setting's name or value; of the nearest group around it when it is not written. */
+  place(path: readonly PropertyKey[], part: 'name' | 'value'): Place
   /** True if the path is written with nothing after its colon. */
   blank(path: readonly PropertyKey[]): boolean
 }
 
-/** Reads one YAML 1.2 document whose top is a map; an empty one has no values. Problems come as `file:line:column …: message`. */
-export function readYaml(file: string, bytes: Buffer): ParsedFile | { problems: string[] } {
+/** Reads one YAML 1.2 document whose top is a map; an empty one has no values. */
+export function readYaml(file: string, bytes: Buffer): ParsedFile | { problems: ConfigProblem[] } {
   const unfit = unfitBytes(bytes)
-  if (unfit) return { problems: [`${file}${unfit}`] }
+  if (unfit) return { problems: [{ source: file, ...unfit }] }
   const lines = new LineCounter()
   const text = new TextDecoder().decode(bytes)
   const options = {
@@ -39,14 +39,15 @@ export function readYaml(file: string, bytes: Buffer): ParsedFile | { problems: 
     uniqueKeys: true,
   } as const
   const document = parseDocument(text, options)
-  const place = (offset: number) => {
+  const place = (offset: number): Place => {
     const { line, col } = lines.linePos(offset)
-    return `${file}:${Math.max(line, 1)}:${Math.max(col, 1)}`
+    return { source: file, at: { line: Math.max(line, 1), column: Math.max(col, 1) } }
   }
   const problems = [...faults(document, place), ...aliases(document, place)]
   const top = document.contents
   if (problems.length === 0 && top !== null && !isMap(top)) {
-    problems.push(`${place(top.range?.[0] ?? 0)}: must be settings such as "hostname: mx.example.com", not ${kindOf(top)}`)
+    const message = `must be settings such as "hostname: mx.example.com", not ${kindOf(top)}`
+    problems.push({ ...place(top.range?.[0] ?? 0), message })
   }
   if (problems.length > 0) return { problems }
   const tree: Record<string, unknown> = top === null ? {} : document.toJS({ maxAliasCount: 0 })
@@ -60,16 +61,16 @@ export function readYaml(file: string, bytes: Buffer): ParsedFile | { problems: 
   }
 }
 
-function unfitBytes(bytes: Buffer): string | undefined {
-  if (bytes.length > 2 ** 20) return ': is larger than 1 MiB, the limit for a configuration file'
-  if (!isUtf8(bytes)) return `${position(bytes, firstBadByte(bytes))}: is not UTF-8, must be saved as UTF-8`
+function unfitBytes(bytes: Buffer): Omit<ConfigProblem, 'source'> | undefined {
+  if (bytes.length > 2 ** 20) return { message: 'is larger than 1 MiB, the limit for a configuration file' }
+  if (!isUtf8(bytes)) return { at: position(bytes, firstBadByte(bytes)), message: 'is not UTF-8, must be saved as UTF-8' }
   const nul = bytes.indexOf(0)
-  return nul < 0 ? undefined : `${position(bytes, nul)}: contains a NUL byte, must be text`
+  return nul < 0 ? undefined : { at: position(bytes, nul), message: 'contains a NUL byte, must be text' }
 }
 
-function position(bytes: Buffer, offset: number): string {
+function position(bytes: Buffer, offset: number): Position {
   const lines = bytes.subarray(0, offset).toString('utf8').split('\n')
-  return `:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
+  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 }
 }
 
 // All bytes before it are valid: found by bisection.
@@ -109,22 +110,23 @@ const sentences: Partial<Record<YAMLError['code'], string>> = {
 }
 
 // after a syntax error the rest is guesswork, so only the first is reported; all duplicate names are
-function faults(document: Document.Parsed, place: (offset: number) => string): string[] {
+function faults(document: Document.Parsed, place: (offset: number) => Place): ConfigProblem[] {
   const found = [...document.errors, ...document.warnings]
   const first = found.find((error) => error.code !== 'DUPLICATE_KEY')
   return found
     .filter((error) => error === first || error.code === 'DUPLICATE_KEY')
-    .map((error) => {
-      const path = error.code === 'DUPLICATE_KEY' ? ` ${pathAt(document, error.pos[0])}` : ''
-      return `${place(error.pos[0])}${path}: ${sentences[error.code] ?? 'is not valid YAML'}`
-    })
+    .map((error) => ({
+      ...place(error.pos[0]),
+      ...(error.code === 'DUPLICATE_KEY' ? { path: pathAt(document, error.pos[0]) } : {}),
+      message: sentences[error.code] ?? 'is not valid YAML',
+    }))
 }
 
-function aliases(document: Document.Parsed, place: (offset: number) => string): string[] {
-  const found: string[] = []
+function aliases(document: Document.Parsed, place: (offset: number) => Place): ConfigProblem[] {
+  const found: ConfigProblem[] = []
   visit(document, {
     Alias: (_, alias) => {
-      found.push(`${place(alias.range?.[0] ?? 0)}: is an alias (*name), must be the value itself`)
+      found.push({ ...place(alias.range?.[0] ?? 0), message: 'is an alias (*name), must be the value itself' })
       return visit.BREAK
     },
   })

@@ -5,17 +5,17 @@ import type * as z from 'zod'
 import { nearest } from '../core/text.ts'
 import { Draft } from './draft.ts'
 import { readEnvironment } from './environment.ts'
-import { type ParsedFile, readYaml } from './file.ts'
-import { ConfigError, formatValue, spelled, unreadable } from './problems.ts'
+import type { ParsedFile } from './file.ts'
+import { ConfigError, type ConfigProblem, formatProblem, formatValue, spelled, unreadable } from './problems.ts'
 import { readCredentials, readNamedFiles, readSecretFiles } from './references.ts'
 import { besidePath, read, type Section, sections, type Setting, settingsOf } from './settings.ts'
 
-/** Where settings come from. */
+/** The sources of settings. */
 export interface Sources {
   /** The path given on the command line; then PILLARBOX_CONFIG, then pillarbox.yaml in PILLARBOX_DATA_DIR, then in `cwd`, if there is one. */
   file?: string | undefined
   env: Record<string, string | undefined>
-  /** Where relative paths start. */
+  /** The start of relative paths. */
   cwd: string
 }
 
@@ -28,7 +28,7 @@ export async function load<Schema extends z.ZodType>(
   const top = sections(schema)
   const settings = settingsOf(top)
   const written = await readConfigFile(sources)
-  const draft = new Draft(written ?? { tree: {}, place: () => '', blank: () => false })
+  const draft = new Draft(written)
   if (!written) withoutFile?.(draft)
   dropBlankSections(top, draft)
   const environment = readEnvironment(settings, sources.env)
@@ -41,7 +41,7 @@ export async function load<Schema extends z.ZodType>(
   await readSecretFiles(settings, sources.cwd, draft)
   await readNamedFiles(settings, sources.cwd, draft)
   const result = schema.safeParse(draft.tree)
-  for (const issue of result.error?.issues ?? []) draft.problems.push(...describeIssue(issue, draft, settings))
+  for (const issue of result.error?.issues ?? []) draft.problems.push(...describeIssue(issue, draft, top))
   if (result.success && draft.problems.length === 0) return result.data
   throw new ConfigError(inOrder(draft.problems))
 }
@@ -52,13 +52,16 @@ async function readConfigFile({ file, env, cwd }: Sources): Promise<ParsedFile |
   const beside = env['PILLARBOX_DATA_DIR'] ? join(env['PILLARBOX_DATA_DIR'], 'pillarbox.yaml') : ''
   const name = asked ?? (beside !== '' && existsSync(resolve(cwd, beside)) ? beside : 'pillarbox.yaml')
   try {
-    const written = readYaml(name, await readFile(resolve(cwd, name)))
+    const bytes = await readFile(resolve(cwd, name))
+    // the YAML parser is a quarter of the files that a command loads: not where there is no file
+    const { readYaml } = await import('./file.ts')
+    const written = readYaml(name, bytes)
     if ('problems' in written) throw new ConfigError(written.problems)
     return written
   } catch (error) {
     if (error instanceof ConfigError) throw error
     if (asked === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new ConfigError([`${name}: ${unreadable(error)}`], { cause: error })
+    throw new ConfigError([{ source: name, message: unreadable(error) }], { cause: error })
   }
 }
 
@@ -71,21 +74,32 @@ function dropBlankSections(section: Section, draft: Draft): void {
   }
 }
 
-function describeIssue(issue: z.core.$ZodIssue, draft: Draft, settings: readonly Setting[]): string[] {
+function describeIssue(issue: z.core.$ZodIssue, draft: Draft, top: Section): ConfigProblem[] {
+  const settings = settingsOf(top)
   if (issue.code === 'unrecognized_keys') {
-    const names = issue.message.startsWith('must be one of') ? `, ${issue.message}` : ''
-    return issue.keys.map(
-      (key) => `${draft.place([...issue.path, key], 'name')}: is not a setting${names || suggestion(issue.path, key, settings)}`,
-    )
+    const { enumerated, members } = sectionAt(top, issue.path)
+    const names = enumerated ? `, must be one of ${members.map(({ path }) => path.at(-1)).join(', ')}` : undefined
+    return issue.keys.map((key) => ({
+      ...draft.place([...issue.path, key], 'name'),
+      message: `is not a setting${names ?? suggestion(issue.path, key, settings)}`,
+    }))
   }
   const at = given(draft.tree, issue.path)
   const value = read(draft.tree, at)
   const place = draft.place(at, value === undefined ? 'name' : 'value')
   const setting = settings.find(({ path }) => path.every((step, index) => step === issue.path[index]))
   if (value === undefined && setting?.fallback !== undefined)
-    return [`${draft.place(setting.path, 'name')}: ${issue.message}, not ${formatValue(setting.fallback)}, its default`]
-  if (value === undefined) return [`${place}: is missing, ${issue.message}`]
-  return [`${place}: ${issue.message}${setting?.secret ? '' : `, not ${formatValue(value)}`}`]
+    return [
+      { ...draft.place(setting.path, 'name'), message: `${issue.message}, not ${formatValue(setting.fallback)}, its default` },
+    ]
+  if (value === undefined) return [{ ...place, message: `is missing, ${issue.message}` }]
+  return [{ ...place, message: `${issue.message}${setting?.secret ? '' : `, not ${formatValue(value)}`}` }]
+}
+
+/** The innermost section around a path. */
+function sectionAt(section: Section, path: readonly PropertyKey[]): Section {
+  const next = section.members.find((member) => member.path.at(-1) === path[0])
+  return next && 'members' in next ? sectionAt(next, path.slice(1)) : section
 }
 
 /** The part of a path that is in the file: a single value may replace a list of one. */
@@ -105,12 +119,12 @@ function suggestion(path: readonly PropertyKey[], key: string, settings: readonl
   return meant ? `, did you mean ${meant}?` : ''
 }
 
-// Problems are listed in the order of the file; those without a line come last.
-function inOrder(problems: string[]): string[] {
-  return [...new Set(problems)].toSorted((a, b) => rank(a) - rank(b))
+// Problems are listed once, in the order of the file; those without a line come last.
+function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
+  const different = new Map(problems.map((problem) => [formatProblem(problem), problem]))
+  return [...different.values()].toSorted((a, b) => rank(a) - rank(b))
 }
 
-function rank(problem: string): number {
-  const [, line, column] = /:(\d+):(\d+)[ :]/.exec(problem) ?? []
-  return line === undefined ? Number.MAX_SAFE_INTEGER : Number(line) * 1e6 + Number(column)
+function rank({ at }: ConfigProblem): number {
+  return at ? at.line * 1e6 + at.column : Number.MAX_SAFE_INTEGER
 }

@@ -33,9 +33,9 @@ export const smtp = Group({
       restart: true,
     }),
   size: Size(65_536).prefault('25 MiB').meta({ description: 'Maximum size of a received message', unit: bytes }),
-  max_memory: Size(0).prefault('80 MiB').meta({
+  max_memory: Size(0).prefault('64 MiB').meta({
     description:
-      'Memory limit for all messages being received, until they are on disk; above it a message is deferred (452). It is never less than three messages of the maximum size; the process itself needs about twice as much',
+      'Memory limit for all messages being received above 64 KiB, until they are on disk; beyond it a message of the network or account that holds most is deferred (452). It is never less than two messages of the maximum size; smaller messages need at most 64 KiB for each of max_connections in addition; the process itself needs about twice as much',
     unit: bytes,
   }),
   greeting_delay: Duration(0, 30_000).prefault('20 ms').meta({

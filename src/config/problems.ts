@@ -1,12 +1,44 @@
-/** Configuration that cannot be used; the message lists every problem, one a line. */
-export class ConfigError extends Error {
-  readonly problems: string[]
+/** In a file; both from 1. */
+export interface Position {
+  line: number
+  column: number
+}
 
-  constructor(problems: string[], options?: ErrorOptions) {
-    super(problems.join('\n'), options)
+/** The place where a setting is given, or would be corrected. */
+export interface Place {
+  /** A file, or the name of a variable or credential. */
+  source: string
+  at?: Position
+  /** The setting as people write it, unless the source names it. */
+  path?: string
+}
+
+/** What is wrong at a place; the message follows its name: `must be true or false`. */
+export interface ConfigProblem extends Place {
+  message: string
+}
+
+/** Configuration that cannot be used; the message lists every problem, one a line, after the heading. */
+export class ConfigError extends Error {
+  readonly problems: readonly ConfigProblem[]
+
+  constructor(problems: readonly ConfigProblem[], { heading, cause }: { heading?: string; cause?: unknown } = {}) {
+    super([...(heading === undefined ? [] : [heading]), ...problems.map((problem) => formatProblem(problem))].join('\n'), {
+      cause,
+    })
     this.name = 'ConfigError'
     this.problems = problems
   }
+}
+
+/** `pillarbox.yaml:3:5 http.listen: …`, or `PILLARBOX_HTTP__LISTEN: …` */
+export function formatProblem(problem: ConfigProblem): string {
+  return `${formatSource(problem)}${problem.path ? ` ${problem.path}` : ''}: ${problem.message}`
+}
+
+/** The source of a place, with line and column in a file: `pillarbox.yaml:3:5`. */
+export function formatSource({ source, at }: Place): string {
+  return at ? `${source}:${at.line}:${at.column}` : source
 }
 
 /** A path as people write it: `dns.servers[1]`. */

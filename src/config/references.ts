@@ -3,24 +3,24 @@ import { readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Assignment } from './environment.ts'
 import type { Draft } from './draft.ts'
-import { unreadable } from './problems.ts'
+import { type ConfigProblem, unreadable } from './problems.ts'
 import { besidePath, read, type Setting } from './settings.ts'
 
 /** The secrets systemd hands over (`LoadCredential=pillarbox.bootstrap_key:…`, systemd.exec(5)). */
 export async function readCredentials(
   settings: readonly Setting[],
   env: Record<string, string | undefined>,
-): Promise<{ assignments: Assignment[]; problems: string[] }> {
+): Promise<{ assignments: Assignment[]; problems: ConfigProblem[] }> {
   const directory = env['CREDENTIALS_DIRECTORY']
   const assignments: Assignment[] = []
-  const problems: string[] = []
+  const problems: ConfigProblem[] = []
   for (const setting of directory ? settings.filter(({ secret }) => secret) : []) {
-    const place = `$CREDENTIALS_DIRECTORY/pillarbox.${setting.name}`
+    const source = `$CREDENTIALS_DIRECTORY/pillarbox.${setting.name}`
     try {
       const value = await readSecret(join(directory ?? '', `pillarbox.${setting.name}`))
-      assignments.push({ setting, from_file: false, value, place })
+      assignments.push({ setting, from_file: false, value, place: { source } })
     } catch (error) {
-      if (!missing(error)) problems.push(`${place}: ${unreadable(error)}`)
+      if (!missing(error)) problems.push({ source, message: unreadable(error) })
     }
   }
   return { assignments, problems }
@@ -34,13 +34,13 @@ export async function readSecretFiles(settings: readonly Setting[], cwd: string,
     if (file === undefined) continue
     const place = draft.place(beside, 'value')
     if (read(draft.tree, setting.path) !== undefined) {
-      draft.problems.push(`${place}: is set together with ${setting.name}, set only one of the two`)
+      draft.problems.push({ ...place, message: `is set together with ${setting.name}, set only one of the two` })
     } else if (typeof file !== 'string' || file === '') {
-      draft.problems.push(`${place}: must be the path of a file that contains the secret`)
+      draft.problems.push({ ...place, message: 'must be the path of a file that contains the secret' })
     } else {
       await readSecret(resolve(cwd, file)).then(
         (value) => draft.assign(setting.path, value, place),
-        (error: unknown) => draft.problems.push(`${place}: ${resolve(cwd, file)} ${unreadable(error)}`),
+        (error: unknown) => draft.problems.push({ ...place, message: `${resolve(cwd, file)} ${unreadable(error)}` }),
       )
     }
     draft.forget(beside)
@@ -55,20 +55,20 @@ export async function readNamedFiles(settings: readonly Setting[], cwd: string, 
     if (typeof given !== 'string' || given === '') continue
     const path = resolve(cwd, given)
     const place = draft.place(setting.path, 'value')
-    draft.fill(setting.path, path)
+    draft.set(setting.path, path)
     if (setting.names === 'directory') {
       const entry = await stat(path).catch(() => undefined)
-      if (entry && !entry.isDirectory()) draft.problems.push(`${place}: ${path} is a file, must be a directory`)
+      if (entry && !entry.isDirectory()) draft.problems.push({ ...place, message: `${path} is a file, must be a directory` })
       continue
     }
     await readFile(path, 'utf8').then(
       (text) => contents.set(setting.name, text),
-      (error: unknown) => draft.problems.push(`${place}: ${path} ${unreadable(error)}`),
+      (error: unknown) => draft.problems.push({ ...place, message: `${path} ${unreadable(error)}` }),
     )
   }
   for (const setting of settings) {
     const fault = pemFault(setting, contents)
-    if (fault) draft.problems.push(`${draft.place(setting.path, 'value')}: ${fault}`)
+    if (fault) draft.problems.push({ ...draft.place(setting.path, 'value'), message: fault })
   }
 }
 

@@ -34,6 +34,8 @@ export interface Section {
   description: string
   /** An optional section has required settings, and is absent when it is not written. */
   optional: boolean
+  /** The members are all of one sort: an unknown name is refused with all that there are. */
+  enumerated: boolean
   members: (Setting | Section)[]
 }
 
@@ -45,7 +47,7 @@ export function sections(schema: z.ZodType, path: string[] = []): Section {
     const inner = unwrap(member)
     return inner.core instanceof z.ZodObject ? sections(member, [...path, name]) : describe([...path, name], inner)
   })
-  return { path, description: text(meta.description) ?? '', optional, members }
+  return { path, description: text(meta.description) ?? '', optional, enumerated: meta.enumerated === true, members }
 }
 
 /** Every setting below a section. */

@@ -11,8 +11,7 @@ export function Group<Shape extends z.ZodRawShape>(shape: Shape) {
 
 /** A group whose members are all of one sort; an unknown name is refused with all that there are. */
 export function Named<Shape extends z.ZodRawShape>(shape: Shape) {
-  const names = `must be one of ${Object.keys(shape).join(', ')}`
-  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? names : 'must be a group of settings') })
+  return Group(shape).meta({ enumerated: true })
 }
 
 /** A check of a group: it has both of these members or neither; `why` describes the missing one. */

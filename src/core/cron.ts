@@ -27,7 +27,7 @@ export class Schedule {
   readonly #idle: boolean
   readonly #runs: Counter<'task' | 'result'>
   readonly #times: Gauge<'task'>
-  /** When each job last succeeded, in seconds since the Unix epoch. */
+  /** The time each job last succeeded, in seconds since the Unix epoch. */
   readonly #lastSuccess = new Map<string, number>()
 
   /** With `idle`, used by tests, no job runs on its schedule. */

@@ -57,6 +57,7 @@ export function createLog(levels: Levels | string, sink: DestinationStream = sta
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
+    hooks: { streamWrite: printable },
     redact: { paths: redact.flatMap((name) => [name, `*.${name}`]), censor: '[redacted]' },
     onChild: (child: Log) => {
       family.children.add(new WeakRef(child))
@@ -130,10 +131,20 @@ export function debugOnly(debug: (data?: unknown, ...texts: (string | undefined)
   return { trace: ignore, debug, info: ignore, warn: ignore, error: ignore, fatal: ignore }
 }
 
-/** Untrusted text for a log line: truncated to `max` characters; control characters and bidirectional formatting are escaped. */
+/** Untrusted text for a log line: truncated to `max` characters; control and format characters, such as those of bidirectional text, are escaped. */
 export function loggable(text: string, max: number): string {
   const short = text.length > max ? `${text.slice(0, max)}…` : text
-  return short.replaceAll(unsafe, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
+  return short.replaceAll(unsafe, escaped)
 }
 
-const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+/** A line of JSON whose strings have the same characters escaped, but for those that JSON escapes itself. */
+export function printable(line: string): string {
+  return line.replaceAll(unsafeInJson, (character) => `\\${escaped(character)}`)
+}
+
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+const unsafeInJson = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu
+
+function escaped(character: string): string {
+  return `\\u{${character.codePointAt(0)!.toString(16)}}`
+}

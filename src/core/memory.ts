@@ -28,13 +28,6 @@ export function collect(): void {
   collector()
 }
 
-/** Sets an entry of a map that holds at most `max`, as its newest one: the one that was set the longest ago is dropped. */
-export function setNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, max: number): void {
-  map.delete(key)
-  map.set(key, value)
-  if (map.size > max) map.delete(map.keys().next().value!)
-}
-
 /**
  * A map that drops the least recently used of its entries when there are more than `max`. Every `get` and `set` is a use. To drop the first entry of a
  * Map of 100,000 takes thirty times as long: it searches through the entries that were dropped before.
@@ -42,4 +35,21 @@ export function setNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Val
 export function lruMap<Value extends NonNullable<unknown>>(max: number): LRUCache<string, Value> {
   // memory for `max` entries would be reserved, for `maxSize` it is not
   return new LRUCache({ maxSize: max, sizeCalculation: () => 1 })
+}
+
+/** The same with at most so many bytes, for values whose size others choose. `sizeOf` estimates an entry, a few hundred bytes for itself included. */
+export function lruMapOfBytes<Value extends NonNullable<unknown>>(
+  maxBytes: number,
+  sizeOf: (value: Value, key: string) => number,
+): LRUCache<string, Value> {
+  return new LRUCache({ maxSize: maxBytes, sizeCalculation: sizeOf })
+}
+
+/** About how many bytes a JSON value and its text in UTF-8 have in memory. */
+export function estimatedBytes(value: unknown): number {
+  if (typeof value === 'string') return 16 + 5 * value.length
+  if (typeof value !== 'object' || value === null) return 16
+  let sum = 64
+  for (const one of Object.values(value)) sum += estimatedBytes(one)
+  return sum
 }

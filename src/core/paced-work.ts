@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { FairQueue } from './fair-queue.ts'
 
 /** Milliseconds of work at a time. */
@@ -45,6 +45,14 @@ export class PacedWork {
   }
 }
 
+let separate = Promise.resolve()
+
+/** Resolves in a turn of the event loop in which nobody else who waits here begins: for work of a few milliseconds that many may ask for at once. */
+export function separateTurn(): Promise<void> {
+  separate = separate.then(() => setImmediate())
+  return separate
+}
+
 /** Milliseconds of work before it yields to the event loop. */
 const longest = 5
 
@@ -59,7 +67,7 @@ export class Turns {
 
   /** Resolves when everything else that was ready has run. */
   async yield(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve))
+    await setImmediate()
     this.#since = performance.now()
   }
 }

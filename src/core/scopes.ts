@@ -39,7 +39,7 @@ export interface Caller {
   /** The keys with a limit of their own that created this one, nearest first; calls count against their limits too. */
   made_by?: readonly RateOf[]
   /**
-   * When the key, or the secret that was used, expires, in milliseconds since the epoch. Objects the caller creates end then too. Infinity for a key
+   * The expiry of the key, or of the secret that was used, in milliseconds since the epoch. Objects the caller creates end then too. Infinity for a key
    * without expiry, and for a session.
    */
   until: number

@@ -51,6 +51,15 @@ export function Page<Row extends z.ZodType>(row: Row) {
 
 export type Page<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null }
 
+/** The fields of a row that a schema names, in its order. */
+export function picked<Shape extends z.ZodRawShape, Row extends object>(
+  { shape }: z.ZodObject<Shape>,
+  row: Row,
+): Pick<Row, keyof Shape & keyof Row> {
+  const names = Object.keys(shape).filter((name) => name in row)
+  return Object.fromEntries(names.map((name) => [name, row[name as keyof Row]])) as Pick<Row, keyof Shape & keyof Row>
+}
+
 /** The response of every deletion. */
 export const Deleted = z.object({ id: z.string(), deleted: z.literal(true) }).meta({ id: 'Deleted' })
 
@@ -71,7 +80,7 @@ export const SignedQuery = z.strictObject({
     .min(1)
     .max(64)
     .optional()
-    .meta({ description: 'the key that requested it and the number of its secret; the URL ends with them' }),
+    .meta({ description: 'the key that requested it and the number of its secret, or the session; the URL ends with them' }),
   signature: z.string().min(1).max(100),
 })
 export type SignedQuery = z.output<typeof SignedQuery>

@@ -71,3 +71,56 @@ export function percentDecoded(text: string): string | undefined {
     return undefined
   }
 }
+
+/**
+ * Untrusted text as one line that is safe to display beside other text: white space and control characters become one space, and explicit
+ * direction controls (Unicode TR 9) are removed. Right-to-left letters need no such controls.
+ */
+export function displayLine(text: string): string {
+  return text
+    .replace(new RegExp(directionControls, 'gu'), '')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+}
+
+/** True if text has an explicit direction control. */
+export function hasDirectionControls(text: string): boolean {
+  return directionControls.test(text)
+}
+
+const directionControls = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+
+/** The first `max` characters of a text; one less when that would cut a surrogate pair. */
+export function upToLength(text: string, max: number): string {
+  if (text.length <= max) return text
+  return text.slice(0, text.codePointAt(max - 1)! > 0xffff ? max - 1 : max)
+}
+
+/** The longest beginning of a text that has at most `max` bytes as a JSON string in UTF-8, without its quotes. */
+export function upToJsonBytes(text: string, max: number): string {
+  if (text.length * longestEscape <= max) return text
+  let bytes = 0
+  for (let end = 0; end < text.length;) {
+    const character = text.codePointAt(end)!
+    bytes += jsonBytes(character)
+    if (bytes > max) return text.slice(0, end)
+    end += character > 0xffff ? 2 : 1
+  }
+  return text
+}
+
+/** Bytes of `\u0001`. */
+const longestEscape = 6
+
+function jsonBytes(character: number): number {
+  if (character === 0x22 || character === 0x5c) return 2
+  if (character < 0x20) return shortEscapes.has(character) ? 2 : longestEscape
+  if (character < 0x80) return 1
+  if (character < 0x800) return 2
+  if (character > 0xffff) return 4
+  // half a surrogate pair is escaped
+  return character >= 0xd800 && character <= 0xdfff ? longestEscape : 3
+}
+
+/** `\b`, `\t`, `\n`, `\f` and `\r`. */
+const shortEscapes = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d])

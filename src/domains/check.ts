@@ -8,7 +8,7 @@ export interface Finding extends Judged {
   value: string
   /** True if the last check got no answer, so that this result is older. */
   unanswered?: true
-  /** When the DNS last answered; absent in results of earlier versions. */
+  /** The time of the last DNS answer; absent in results of earlier versions. */
   seen_at?: string
 }
 

@@ -32,20 +32,15 @@ export class DkimKeys {
   readonly #making = new Map<string, Promise<void>>()
   readonly #rsaPair: RsaPair
   /** One pair is generated at a time: the thread pool that does it also runs fsync. Accounts take turns. */
-  readonly #turns = new WorkLimiter({
-    concurrent: { all: 1, one: 1 },
-    // nothing is reserved
-    bytes: { all: 0, one: 0 },
-    message: '',
-  })
+  readonly #turns = new WorkLimiter({ concurrent: { all: 1, one: 1 } })
 
   /** `rsaPair` is replaced in tests, which rarely need a new key. */
-  constructor(parts: { database: Database; clock: Clock; seal: Seal; nextCheck: NextCheck; rsaPair?: RsaPair | undefined }) {
-    this.#rsaPair = parts.rsaPair ?? makeRsaPair
-    this.#nextCheck = parts.nextCheck
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#seal = parts.seal
+  constructor(deps: { database: Database; clock: Clock; seal: Seal; nextCheck: NextCheck; rsaPair?: RsaPair | undefined }) {
+    this.#rsaPair = deps.rsaPair ?? makeRsaPair
+    this.#nextCheck = deps.nextCheck
+    this.#database = deps.database
+    this.#clock = deps.clock
+    this.#seal = deps.seal
   }
 
   /** The listed keys of each domain: active, spare, and retired within seven days. */

@@ -13,7 +13,9 @@ export const DnsRecord = z
     priority: z.int().optional().meta({ description: 'the preference of an MX record' }),
     ttl: z.int().meta({ description: 'seconds' }),
     status: z.enum(['missing', 'invalid', 'valid']),
-    found: z.array(z.string()).meta({ description: 'the values found in the DNS' }),
+    found: z
+      .array(z.string())
+      .meta({ description: 'the first ten values found in the DNS, shortened to 3 KB together; control characters as \\DDD' }),
     reason: z.string().nullable().meta({ description: 'what is wrong, and the correct value' }),
     unanswered: z.boolean().meta({ description: 'whether the last lookup failed: the other fields are from an earlier one' }),
     seen_at: Timestamp.nullable().meta({

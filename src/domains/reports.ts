@@ -15,6 +15,12 @@ export type NewReport = Omit<DomainReport, 'received_at'>
 const maxReports = 1000
 const maxOctets = 8 * 1024 * 1024
 
+/** The least octets that a report counts in the share of its sender: small ones reach the first limit before the second. */
+const minOctets = Math.floor(maxOctets / maxReports)
+
+/** How far the reports of a domain may exceed both limits until they are trimmed, which costs more than a report. */
+const slack = 1.1
+
 /** Milliseconds that a report is kept. */
 const maxAge = 365 * day
 
@@ -28,11 +34,11 @@ export class DomainReports {
   readonly #domains: Domains
   readonly #clock: Clock
 
-  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; domains: Domains }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#cursors = parts.cursors
-    this.#domains = parts.domains
+  constructor(deps: { database: Database; clock: Clock; cursors: Cursors; domains: Domains }) {
+    this.#database = deps.database
+    this.#clock = deps.clock
+    this.#cursors = deps.cursors
+    this.#domains = deps.domains
   }
 
   async list(caller: Caller, id: string, { kind, ...paging }: ReportFilter): Promise<Page<DomainReport>> {
@@ -43,6 +49,7 @@ export class DomainReports {
       account: caller.account_id,
       where: sql`domain_id = ${id}`,
       filters: kind === undefined ? [] : [sql`kind = ${kind}`],
+      octets: sql`octet_length(data)`,
       present: ({ reporter, report_id, begins_at, ends_at, received_at, data, kind: of }) => ({
         kind: of,
         reporter,
@@ -61,14 +68,14 @@ export class DomainReports {
     if (!domain) return
     const { kind, reporter, report_id, begins_at, ends_at } = report
     const data = JSON.stringify({ ...report.data, verified_domain: verified })
-    // an unauthenticated report does not block the authentic one
-    await tx.run(
-      sql`INSERT INTO domain_reports (domain_id, kind, reporter, report_id, begins_at, ends_at, verified, received_at, data) VALUES
-        (${domain.id}, ${kind}, ${reporter}, ${report_id}, ${begins_at}, ${ends_at}, ${verified === null ? 0 : 1}, ${iso(this.#clock.now())},
-        ${data}) ON CONFLICT DO UPDATE SET begins_at = excluded.begins_at, ends_at = excluded.ends_at, verified = excluded.verified,
-        received_at = excluded.received_at, data = excluded.data WHERE excluded.verified > domain_reports.verified`,
+    const sender = verified ?? ''
+    // anybody can give any name and id: a report stands beside those of other senders, and replaces none
+    const { changes } = await tx.run(
+      sql`INSERT INTO domain_reports (domain_id, kind, reporter, report_id, sender, site, begins_at, ends_at, received_at, data) VALUES
+        (${domain.id}, ${kind}, ${reporter}, ${report_id}, ${sender}, ${siteOf(sender)}, ${begins_at}, ${ends_at}, ${iso(this.#clock.now())},
+        ${data}) ON CONFLICT DO NOTHING`,
     )
-    await this.#trim(tx, domain.id)
+    if (changes > 0 && (await isFarBeyond(tx, domain.id))) await this.#trim(tx, domain.id)
   }
 
   /** Removes the reports of every domain that are too old or too many. */
@@ -86,16 +93,37 @@ export class DomainReports {
     await sweep(step, signal)
   }
 
-  /** Removes reports beyond the limits, the oldest first, and unverified ones before all others. Returns how many it removed: at most a batch. */
+  /**
+   * Removes reports beyond the limits: unverified ones first, then the oldest of the site with most, and in a site of the domain with most.
+   * Returns how many it removed: at most a batch.
+   */
   async #trim(tx: Transaction, domainId: string): Promise<number> {
     const { changes } = await tx.run(
       sql`DELETE FROM domain_reports WHERE seq IN (
         SELECT seq FROM (
-          SELECT seq, received_at, row_number() OVER kept AS place, sum(octet_length(data)) OVER kept AS octets FROM domain_reports
-          WHERE domain_id = ${domainId} WINDOW kept AS (ORDER BY verified DESC, seq DESC ROWS UNBOUNDED PRECEDING)
+          SELECT seq, received_at, row_number() OVER kept AS place, sum(octets) OVER kept AS octets FROM (
+            SELECT *, sum(cost) OVER (PARTITION BY site ORDER BY share_of_sender, seq DESC ROWS UNBOUNDED PRECEDING) AS share FROM (
+              SELECT *, sum(cost) OVER (PARTITION BY sender ORDER BY seq DESC ROWS UNBOUNDED PRECEDING) AS share_of_sender FROM (
+                SELECT seq, received_at, sender, site, octet_length(data) AS octets, max(octet_length(data), ${minOctets}) AS cost
+                FROM domain_reports WHERE domain_id = ${domainId}
+              )
+            )
+          ) WINDOW kept AS (ORDER BY sender = '', share, seq DESC ROWS UNBOUNDED PRECEDING)
         ) WHERE place > ${maxReports} OR octets > ${maxOctets} OR received_at < ${iso(this.#clock.now() - maxAge)}
         ORDER BY place DESC LIMIT ${batch})`,
     )
     return changes
   }
+}
+
+async function isFarBeyond(tx: Transaction, domainId: string): Promise<boolean> {
+  const kept = await tx.get<{ reports: number; octets: number }>(
+    sql`SELECT count(*) AS reports, sum(octet_length(data)) AS octets FROM domain_reports WHERE domain_id = ${domainId}`,
+  )
+  return kept!.reports >= slack * maxReports || kept!.octets >= slack * maxOctets
+}
+
+/** The last two labels of a domain: whoever has a domain has all names below it. */
+function siteOf(domain: string): string {
+  return domain.split('.').slice(-2).join('.')
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Database, sql } from '../store/database.ts'
 import { type RecordFindings, toDnsRecord } from './check.ts'
 import type { DomainRow } from './types.ts'
@@ -22,11 +23,28 @@ export interface DomainStatusReport {
   records: RecordStatus[]
 }
 
+/** The most domains of a report, and of those read in one turn of the event loop, as their findings are long. */
+const most = 1000
+const batch = 20
+
 /** The status of every domain that was checked; at most 1000. */
 export async function statusOf(database: Database, keys: DkimKeys, settings: DomainSettings): Promise<DomainStatusReport[]> {
-  const rows = await database.all<DomainRow>(
-    sql`SELECT * FROM domains WHERE last_checked_at IS NOT NULL ORDER BY is_default DESC, seq LIMIT 1000`,
-  )
+  const reports: DomainStatusReport[] = []
+  for (let read = batch; read === batch && reports.length < most;) {
+    const rows = await database.all<DomainRow>(
+      sql`SELECT * FROM domains WHERE last_checked_at IS NOT NULL ORDER BY is_default DESC, seq LIMIT ${batch} OFFSET ${reports.length}`,
+    )
+    reports.push(...(await reportsOn(rows, { database, keys, settings })))
+    read = rows.length
+    await nextTurn()
+  }
+  return reports
+}
+
+async function reportsOn(
+  rows: DomainRow[],
+  { database, keys, settings }: { database: Database; keys: DkimKeys; settings: DomainSettings },
+): Promise<DomainStatusReport[]> {
   const known = await keys.of(
     database,
     rows.map(({ id }) => id),

@@ -1,3 +1,4 @@
+import { upToJsonBytes } from '../core/text.ts'
 import type { Lookup } from '../net/dns.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { DnsRecord } from './model.ts'
@@ -25,15 +26,15 @@ export class Unanswered extends Error {
 }
 
 export function valid(found: string[]): Judged {
-  return { status: 'valid', found: shortened(found), reason: null }
+  return { status: 'valid', found: listed(found), reason: null }
 }
 
 export function invalid(found: string[], reason: string): Judged {
-  return { status: 'invalid', found: shortened(found), reason }
+  return { status: 'invalid', found: listed(found), reason: shortened(reason, longestReason) }
 }
 
 export function missing(reason: string): Judged {
-  return { status: 'missing', found: [], reason }
+  return { status: 'missing', found: [], reason: shortened(reason, longestReason) }
 }
 
 /** For records that must exist exactly once: selects the only text of this kind; two are as wrong as none. `fault` returns its fault. */
@@ -65,7 +66,22 @@ export function unquoted(text: string): string {
     .replaceAll(/"\s*"/g, '')
 }
 
-/** Limits the length, as DNS answers can contain anything. */
-function shortened(found: string[]): string[] {
-  return found.slice(0, 10).map((text) => (text.length > 1000 ? `${text.slice(0, 1000)}…` : text))
+/** The most values of a record that are stored, and the most octets of JSON of one, of all, and of a reason: strangers choose them. */
+const maxValues = 10
+const longestValue = 500
+const maxOctets = 3000
+const longestReason = 1000
+
+function listed(found: string[]): string[] {
+  const values = found.slice(0, maxValues)
+  return values.map((text) => shortened(text, Math.min(longestValue, Math.floor(maxOctets / values.length))))
+}
+
+/** A text of at most so many octets of JSON; control characters are escaped as in zone files (RFC 1035 5.1). */
+function shortened(text: string, most: number): string {
+  const whole = text
+    .slice(0, most)
+    .replaceAll(/\p{Cc}/gu, (character) => `\\${String(character.codePointAt(0)).padStart(3, '0')}`)
+  const shown = upToJsonBytes(whole, most)
+  return text.length > most || shown.length < whole.length ? `${shown}…` : shown
 }

@@ -20,12 +20,17 @@ interface Deps extends Interest {
   name: string
   database: Database
   log: Log
-  /** The events of its types after a position, oldest first. */
-  after: (seq: number, limit: number) => Promise<EventHeader[]>
+  /** The events of its types after a position and up to another, oldest first. */
+  after: (seq: number, to: number, limit: number) => Promise<EventHeader[]>
+  /** The position of the newest event; 0 without any. */
+  end: () => Promise<number>
   read: ReadEvents
 }
 
 const batch = 200
+
+/** The most events that one step looks through for those of its types. */
+const window = 2000
 
 /** Skipped events after which the bookmark is moved: a killed box reads as many again. */
 const maxBehind = 10_000
@@ -51,7 +56,11 @@ export class Follower {
   #position = 0
   /** The end of the last failed batch: up to there events are read one by one, so that those before the failing one succeed. */
   #singleUntil = 0
+  /** Relevant events that were read from the log and not handled yet, and the position after them. */
+  #read: { events: EventHeader[]; to: number } | undefined
   #wake: (() => void) | undefined
+  /** Resolved when it is idle or stopped. */
+  #settling: PromiseWithResolvers<void> | undefined
   readonly #running: Promise<void>
 
   constructor(deps: Deps) {
@@ -81,10 +90,18 @@ export class Follower {
     return this.#marked === undefined ? 0 : Math.max(this.#marked, this.#position)
   }
 
+  /** Resolves when all relevant events so far are read; undefined when they are. */
+  get work(): Promise<void> | undefined {
+    if (this.#idle || this.#stopped) return undefined
+    this.#settling ??= Promise.withResolvers()
+    return this.#settling.promise
+  }
+
   /** Resolves when the current batch is on disk or rolled back. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#wake?.()
+    this.#settle()
     await this.#running
     await this.#catchUp()
   }
@@ -100,10 +117,12 @@ export class Follower {
         while (!this.#stopped && (await this.#step())) this.#failures = 0
         if (this.#stopped || this.#awake) continue
         this.#idle = true
+        this.#settle()
         await this.#sleep()
       } catch (error) {
         if (this.#stopped) return
         this.#marked = undefined
+        this.#read = undefined
         const wait = retryDelays[Math.min(this.#failures, retryDelays.length - 1)]!
         this.#failures += 1
         this.#deps.log.error(
@@ -115,27 +134,48 @@ export class Follower {
     }
   }
 
+  #settle(): void {
+    this.#settling?.resolve()
+    this.#settling = undefined
+  }
+
   async #step(): Promise<boolean> {
-    const { after, filter, read } = this.#deps
+    const { filter, read } = this.#deps
     this.#marked ??= await this.#bookmark()
     const from = Math.max(this.#position, this.#marked)
     if (this.#isBehind) await this.#move(async () => from)
-    const events = await after(from, from < this.#singleUntil ? 1 : batch)
-    if (events.length === 0) return false
-    const last = events.at(-1)!.seq
+    const unread = this.#read ?? { events: [], to: from }
+    // those behind an event that is handled in part may be handled before it
+    const open = unread.events.length === 0 || (unread.events.length < batch && unread.to >= this.#singleUntil)
+    const next = open ? await this.#next(unread.to, batch - unread.events.length) : undefined
+    if (next === undefined && unread.events.length === 0) return false
+    const { to } = next ?? unread
     const before = this.#singleUntil
-    this.#singleUntil = Math.max(before, last)
-    const relevant = filter ? await filter(events) : events
-    if (relevant.length === 0) this.#position = last
+    this.#singleUntil = Math.max(before, to)
+    const more = next?.events ?? []
+    const events = [...unread.events, ...(filter && more.length > 0 ? await filter(more) : more)]
+    if (events.length === 0) this.#position = to
     else {
+      let taken = 0
       await this.#move(async (tx) => {
-        const taken = (await read(tx, relevant)) ?? relevant.length
-        if (taken === relevant.length) return last
-        return taken === 0 ? from : relevant[taken - 1]!.seq
+        taken = (await read(tx, events)) ?? events.length
+        if (taken === events.length) return to
+        return taken === 0 ? from : events[taken - 1]!.seq
       })
+      this.#read = taken === events.length ? undefined : { events: events.slice(taken), to }
     }
     this.#singleUntil = before
     return true
+  }
+
+  /** The next events of its types, and the position up to which they are all; undefined at the end of the log. */
+  async #next(from: number, most: number): Promise<{ events: EventHeader[]; to: number } | undefined> {
+    const last = await this.#deps.end()
+    if (from >= last) return undefined
+    const to = Math.min(last, from + window)
+    const limit = from < this.#singleUntil ? 1 : most
+    const events = await this.#deps.after(from, to, limit)
+    return { events, to: events.length < limit ? to : events.at(-1)!.seq }
   }
 
   /** Moves the bookmark to the position that the work returns, in its transaction. */

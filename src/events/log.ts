@@ -2,9 +2,9 @@ import { newId } from '../core/ids.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { fitting } from '../store/page.ts'
+import { fittingRows } from '../store/page.ts'
 import { readRows, type Rows } from '../store/rows.ts'
-import { unpack } from '../store/blobs.ts'
+import { inflate } from '../store/blobs.ts'
 import { ofTypes } from './catalogue.ts'
 import { Follower, type Interest, type ReadEvents } from './follower.ts'
 import type { Event, EventType, EventHeader } from './model.ts'
@@ -46,6 +46,14 @@ const defaultUncounted = 1024
 
 /** Events redacted in one transaction. */
 const batchSize = 100
+
+const hidden = sql`EXISTS (SELECT 1 FROM hidden_events WHERE hidden_events.seq = events.seq)`
+
+const eventSize = sql`CASE WHEN ${hidden} THEN 0
+  ELSE octet_length(data) + coalesce((SELECT size FROM blobs WHERE blobs.id = events.blob_id), 0) END`
+
+/** The columns of `Row` in `events`; the data of hidden events is not read. */
+const rowColumns = sql`seq, events.id, type, account_id, identity_id, created_at, resource_id, CASE WHEN ${hidden} THEN NULL ELSE data END AS data`
 
 type Listener = (event: Event) => void
 
@@ -92,17 +100,17 @@ export class EventLog {
 
   /** Removes the data of the events about a deleted resource; the events and their annotations stay. */
   async redact(tx: Transaction, resourceId: string): Promise<void> {
-    await this.#removeData(tx, resourceId)
-    await tx.run(sql`DELETE FROM hidden_events WHERE seq IN (SELECT seq FROM events WHERE resource_id = ${resourceId})`)
     await this.#releaseStorage(
       tx,
       await tx.all(sql`SELECT account_id, octets FROM events WHERE resource_id = ${resourceId} AND octets > 0`),
     )
-    await tx.run(sql`UPDATE events SET octets = 0 WHERE resource_id = ${resourceId} AND octets > 0`)
+    const data = JSON.stringify({ id: resourceId, deleted: true })
+    await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL, octets = 0 WHERE resource_id = ${resourceId}`)
+    await this.#unhide(tx, resourceId)
   }
 
   /**
-   * As `redact`, for a batch of the events of a deleted identity. Returns whether there may be more. It continues where the last call ended, so
+   * The same as `redact`, for a batch of the events of a deleted identity. Returns whether there may be more. It continues where the last call ended, so
    * that each call costs one batch.
    */
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
@@ -120,33 +128,27 @@ export class EventLog {
     tx.afterCommit(() => {
       if (last) this.#cleared.set(identityId, last.seq)
       else this.#cleared.delete(identityId)
-      for (const listener of this.#redactions) listener()
     })
+    this.#dropCaches(tx)
     return last !== undefined
   }
 
-  /** Redacts so that `reveal` can undo it. The hidden data still counts against the quota. */
+  /** Redacts so that `reveal` can undo it: the data stays where it is, is not read any more, and still counts against the quota. */
   async hide(tx: Transaction, resourceId: string): Promise<void> {
-    const hidden = await tx.all<{ seq: number; data: string; blob_id: number | null }>(
-      sql`SELECT seq, data, blob_id FROM events WHERE resource_id = ${resourceId}`,
+    // older versions moved the data to `hidden_events`
+    await tx.run(
+      sql`INSERT INTO hidden_events (seq, data, blob_id) SELECT seq, '', NULL FROM events WHERE resource_id = ${resourceId}`,
     )
-    await this.#removeData(tx, resourceId)
-    for (const { seq, data, blob_id } of hidden) {
-      await tx.run(sql`INSERT INTO hidden_events (seq, data, blob_id) VALUES (${seq}, ${data}, ${blob_id})`)
-    }
+    this.#dropCaches(tx)
   }
 
-  /** Restores the data that `hide` removed. */
+  /** Shows the data that `hide` hid. */
   async reveal(tx: Transaction, resourceId: string): Promise<void> {
     await tx.run(
       sql`UPDATE events SET data = hidden_events.data, blob_id = hidden_events.blob_id FROM hidden_events
-        WHERE hidden_events.seq = events.seq AND resource_id = ${resourceId}`,
+        WHERE hidden_events.seq = events.seq AND hidden_events.data <> '' AND resource_id = ${resourceId}`,
     )
-    await tx.run(sql`DELETE FROM hidden_events WHERE seq IN (SELECT seq FROM events WHERE resource_id = ${resourceId})`)
-    // caches with a redacted copy read the log again
-    tx.afterCommit(() => {
-      for (const listener of this.#redactions) listener()
-    })
+    await this.#unhide(tx, resourceId)
   }
 
   /** Adds a listener that is called after each redaction: caches of events must be dropped. */
@@ -167,8 +169,10 @@ export class EventLog {
    */
   follow(name: string, read: ReadEvents, log: Log, interest: Interest = {}): () => Promise<void> {
     const condition = interest.types ? ofTypes(interest.types) : sql`1 = 1`
-    const after = (seq: number, limit: number): Promise<EventHeader[]> => this.headers(seq, limit, condition)
-    const follower = new Follower({ ...interest, name, database: this.#database, log, after, read })
+    const after = (seq: number, to: number, limit: number): Promise<EventHeader[]> =>
+      this.headers(seq, limit, sql`seq <= ${to} AND ${condition}`)
+    const end = async (): Promise<number> => (await this.newestUpTo(Number.MAX_SAFE_INTEGER))?.seq ?? 0
+    const follower = new Follower({ ...interest, name, database: this.#database, log, after, end, read })
     const unsubscribe = this.subscribe((event) => follower.notify(event))
     this.#followers.add(follower)
     return () => {
@@ -180,6 +184,12 @@ export class EventLog {
   /** The followers and their positions; 0 when unknown. */
   get followers(): { name: string; position: number }[] {
     return [...this.#followers].map(({ name, position }) => ({ name, position }))
+  }
+
+  /** Resolves when the followers have read all events so far; undefined when they have. */
+  get work(): Promise<unknown> | undefined {
+    const work = [...this.#followers].flatMap((follower) => follower.work ?? [])
+    return work.length === 0 ? undefined : Promise.all(work)
   }
 
   /** Registers, before `start`, a reader that reads events later than followers do: `prune` keeps the events that it returns. */
@@ -209,25 +219,23 @@ export class EventLog {
     return (await this.#select(sql`events.id = ${id}`))[0]
   }
 
+  /** The account of an event, and about how many bytes it has; undefined when it is not, or no longer, in the log. */
+  sizeOf(id: string): Promise<{ account_id: string; octets: number } | undefined> {
+    return this.#database.get(sql`SELECT account_id, ${eventSize} AS octets FROM events WHERE id = ${id}`)
+  }
+
   /** Events of one identity, newest first unless `ascending`, as many as fit into one response, skipping the first `offset`. */
   async list(query: EventQuery, limit: number, offset = 0): Promise<{ events: Event[]; has_more: boolean }> {
     // sizes are read first: the events may be too large to be read together
-    const octets = sql`octet_length(data) + coalesce((SELECT size FROM blobs WHERE blobs.id = events.blob_id), 0) AS octets`
-    const listed = { ...rowsOf(query), columns: sql`seq, ${octets}` }
-    const heads = await readRows<{ seq: number; octets: number }>(this.#database, listed, limit + 1, offset)
-    const count = fitting(
-      heads.map((head) => head.octets),
-      limit,
-    )
-    const seqs = heads.slice(0, count).map(({ seq }) => seq)
+    const { seqs, has_more } = await fittingRows(this.#database, { ...rowsOf(query), octets: eventSize }, limit, offset)
     const found = seqs.length === 0 ? [] : await this.#select(sql`seq IN (${join(seqs)})`)
     const events = found.toSorted((one, other) => seqs.indexOf(one.seq) - seqs.indexOf(other.seq))
-    return { events, has_more: heads.length > count }
+    return { events, has_more }
   }
 
   /** The same, at most `limit` and without the long fields. */
   async listBrief(query: EventQuery, limit: number): Promise<Event[]> {
-    const rows = await readRows<Row>(this.#database, { ...rowsOf(query), columns: sql`*` }, limit)
+    const rows = await readRows<Row>(this.#database, { ...rowsOf(query), columns: rowColumns }, limit)
     return rows.map(asEvent)
   }
 
@@ -262,9 +270,12 @@ export class EventLog {
     return this.#database.get(sql`SELECT seq, id, created_at FROM events WHERE ${condition} ORDER BY seq DESC LIMIT 1`)
   }
 
-  async #removeData(tx: Transaction, resourceId: string): Promise<void> {
-    const data = JSON.stringify({ id: resourceId, deleted: true })
-    await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE resource_id = ${resourceId}`)
+  async #unhide(tx: Transaction, resourceId: string): Promise<void> {
+    await tx.run(sql`DELETE FROM hidden_events WHERE seq IN (SELECT seq FROM events WHERE resource_id = ${resourceId})`)
+    this.#dropCaches(tx)
+  }
+
+  #dropCaches(tx: Transaction): void {
     tx.afterCommit(() => {
       for (const listener of this.#redactions) listener()
     })
@@ -279,7 +290,8 @@ export class EventLog {
 
   async #select(rest: Sql): Promise<Event[]> {
     const rows = await this.#database.all<Row>(
-      sql`SELECT events.*, blobs.deflated, blobs.bytes FROM events LEFT JOIN blobs ON blobs.id = events.blob_id WHERE ${rest}`,
+      sql`SELECT ${rowColumns}, blobs.deflated, blobs.bytes FROM events
+        LEFT JOIN blobs ON blobs.id = events.blob_id AND NOT ${hidden} WHERE ${rest}`,
     )
     return rows.map(asEvent)
   }
@@ -311,15 +323,17 @@ interface Row {
   account_id: string
   identity_id: string | null
   created_at: string
-  data: string
+  resource_id: string | null
+  /** Null: it is hidden. */
+  data: string | null
   deflated?: number | null
   bytes?: Uint8Array | null
 }
 
 function asEvent(row: Row): Event {
   const { seq, id, type, account_id, identity_id, created_at } = row
-  const own = JSON.parse(row.data) as Record<string, unknown>
-  const data = row.bytes ? { ...JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')), ...own } : own
+  const own = row.data === null ? { id: row.resource_id, deleted: true } : (JSON.parse(row.data) as Record<string, unknown>)
+  const data = row.bytes ? { ...JSON.parse(inflate(row.deflated === 1, row.bytes).toString('utf8')), ...own } : own
   return { seq, id, type, account_id, identity_id, created_at, data }
 }
 

@@ -1,35 +1,71 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type * as z from 'zod'
+import { isLong, writeLongJson } from '../core/long-json.ts'
+import { longWork } from '../core/long-work.ts'
 import { type Caller, may } from '../core/scopes.ts'
 import { ranged } from './download.ts'
-import { type AnyRoute, type Download, readersOf } from './route.ts'
+import { type Answer, type AnyRoute, type Download, readersOf } from './route.ts'
 import { Fault } from '../core/fault.ts'
-import type { Answer } from './response.ts'
 
 const json = 'application/json; charset=utf-8'
 
 const longText = 8192
 
-export function jsonAnswer(status: number, body: string, headers: Record<string, string> = {}): Answer {
+export function jsonAnswer(status: number, body: string | Buffer, headers: Record<string, string> = {}): Answer {
   // a short text is written together with its headers; a long one is encoded once, instead of measured and then encoded
-  return { status, type: json, body: body.length < longText ? body : Buffer.from(body), headers }
+  return { status, type: json, body: typeof body === 'string' && body.length >= longText ? Buffer.from(body) : body, headers }
 }
 
-/** Filters the result of a handler by the reply schema: other fields are dropped; a value that does not match is a bug. */
-export function present(route: AnyRoute, result: unknown): Answer {
-  const reply = route.reply ? parse(route.reply, result) : {}
+/** Whose turn it is to have a long response written, and `requireRead`: throws Fault when too much is unread. */
+interface Recipient {
+  account: string
+  requireRead: () => void
+}
+
+/**
+ * Filters the result of a handler by the reply schema: other fields are dropped; a value that does not match is a bug. A long response is written
+ * in the account's turn and in pieces; one that has no effect only if enough of those before it has been read.
+ */
+export async function present(route: AnyRoute, result: unknown, { account, requireRead }: Recipient): Promise<Answer> {
+  if (route.shared) return presentShared(route, result as object)
+  const reply = replyOf(route, result)
+  if (!isLong(reply)) return presented(route, result, reply, JSON.stringify(reply))
+  const body = await longWork('write', account, () => {
+    if (route.method === 'GET' && !route.effect) requireRead()
+    return writeLongJson(reply)
+  })
+  return presented(route, result, reply, body)
+}
+
+/** Responses by the result of the handler, so that the same object is written once. */
+const sharedAnswers = new WeakMap<object, Answer>()
+
+function presentShared(route: AnyRoute, result: object): Answer {
+  const known = sharedAnswers.get(result)
+  if (known) return known
+  const reply = replyOf(route, result)
+  const answer = presented(route, result, reply, JSON.stringify(reply))
+  sharedAnswers.set(result, answer)
+  return answer
+}
+
+function replyOf(route: AnyRoute, result: unknown): unknown {
+  return route.reply ? parse(route.reply, result) : {}
+}
+
+function presented(route: AnyRoute, result: unknown, reply: unknown, body: string | Buffer): Answer {
   const location = route.location?.(reply as never)
-  const answer = jsonAnswer(route.status ?? 200, JSON.stringify(reply), location === undefined ? {} : { Location: location })
-  return route.cookie ? { ...answer, cookie: route.cookie(result as never) } : answer
+  const answer = jsonAnswer(route.status ?? 200, body, location === undefined ? {} : { Location: location })
+  return { ...answer, reply, ...(route.cookie ? { cookie: route.cookie(result as never) } : {}) }
 }
 
 /** The part of the response to a write that its caller may see: a receipt for callers without the scope to read. */
 export function visibleTo(route: AnyRoute, caller: Pick<Caller, 'scopes'>, answer: Answer): Answer {
   const readers = answer.status < 400 && answer.type === json ? readersOf(route) : undefined
   if (!readers || may(caller, readers.scopes)) return answer
-  const whole = JSON.parse(textOf(answer)) as Record<string, unknown>
-  const receipt = Object.fromEntries(Object.entries(whole).filter(([name]) => readers.fields.includes(name)))
+  const whole = answer.reply ?? JSON.parse(textOf(answer))
+  const receipt = Object.fromEntries(Object.entries(whole as object).filter(([name]) => readers.fields.includes(name)))
   return { ...answer, body: JSON.stringify(receipt) }
 }
 
@@ -38,7 +74,7 @@ export function textOf({ body }: Answer): string {
   return typeof body === 'string' ? body : (body as Buffer).toString()
 }
 
-/** As `present`, for cacheable documents: an empty 304 when the client has the current version (RFC 9110 13.1.2). */
+/** The same as `present`, for cacheable documents: an empty 304 when the client has the current version (RFC 9110 13.1.2). */
 export function presentDocument(route: AnyRoute, result: object, ifNoneMatch: string | undefined): Answer {
   const { answer, tag } = documents.get(result) ?? written(route, result)
   const { headers } = answer
@@ -52,7 +88,8 @@ export function presentDocument(route: AnyRoute, result: object, ifNoneMatch: st
 const documents = new WeakMap<object, { answer: Answer; tag: string }>()
 
 function written(route: AnyRoute, result: object): { answer: Answer; tag: string } {
-  const answer = present(route, result)
+  const reply = replyOf(route, result)
+  const answer = presented(route, result, reply, JSON.stringify(reply))
   const digest = createHash('sha256').update(answer.body as string | Buffer)
   const tag = `"${digest.digest('base64url').slice(0, 27)}"`
   const headers = { ...answer.headers, ETag: tag, 'Cache-Control': 'public, max-age=300' }

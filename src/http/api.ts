@@ -4,11 +4,10 @@ import { Readable } from 'node:stream'
 import Koa, { type Context } from 'koa'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { WorkLimiter } from '../net/work-limiter.ts'
+import { WorkLimiter, type WorkShare } from '../net/work-limiter.ts'
 import { networkOf, networksOf, Networks } from '../net/networks.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
 import { jsonAnswer, UnreadAnswers } from './answer.ts'
-import type { Answer } from './response.ts'
 import { addressOf, admissionRequestOf } from './server/client-address.ts'
 import { bodyMemory, bodyOf, disconnectUnread } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
@@ -22,10 +21,10 @@ import { checkRequest } from './request-checks.ts'
 import { CallAbort, toClientError } from './server/call-abort.ts'
 import { answerProbe } from './server/health.ts'
 import { AccessLog } from './server/access-log.ts'
-import { openapiRoute } from './openapi/openapi-route.ts'
+import { openapiRoute } from './openapi/openapi.ts'
 import { errorBody, problemHeaders, problemOf } from './problem.ts'
 import { rateLimitHeaders, type RateLimitState } from './rate.ts'
-import { type RoutePath, routePaths, stores } from './route.ts'
+import { type Answer, type RoutePath, routePaths, stores } from './route.ts'
 import type { ApiDeps, ApiSettings } from './types.ts'
 import { readTarget } from './target.ts'
 import { Upgrades } from './server/upgrades.ts'
@@ -33,7 +32,7 @@ import { Upgrades } from './server/upgrades.ts'
 /** The state of a request. */
 interface State {
   requestId: string
-  /** As of `performance.now()`. */
+  /** The start, by `performance.now()`. */
   began: number
   abort: CallAbort
   arrival: AdmissionRequest
@@ -153,17 +152,21 @@ export class Api {
     if (stores(route) && !this.#deps.hasSpace()) throw storageFull()
     const { requestId, search, abort } = state
     const holder = caller.account_id || networkOf(caller.ip)
+    const account = caller.account_id || networksOf(caller.ip).at(-1)!
+    const requireRead = (): void => this.#unread.require(holder)
     const turn = (): Promise<void> | undefined => {
-      const waiting = this.#turns.take(caller.account_id || networksOf(caller.ip).at(-1)!, abort)
-      if (waiting) return waiting.then(() => this.#unread.require(holder))
-      this.#unread.require(holder)
+      const waiting = this.#turns.take(account, abort)
+      if (waiting) return waiting.then(requireRead)
+      requireRead()
       return undefined
     }
-    const share = this.#bodies.share(holder)
-    const body = bodyOf(context, share, route.raw)
+    const turnAgain = (): Promise<void> => this.#turns.again(account, abort).then(requireRead)
+    let share: WorkShare | undefined
+    const body = bodyOf(context, () => (share ??= this.#bodies.share(holder)), route.raw)
     const requireStillValid = (): Promise<void> => this.#admission.requireStillValid(state.arrival, caller)
-    const call = { requestId, search, abort, caller, params, headers: request.headers, turn, requireStillValid, ...body }
-    const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(() => share.end())
+    const checks = { turn, turnAgain, requireRead, requireStillValid }
+    const call = { requestId, search, abort, caller, params, headers: request.headers, ...checks, ...body }
+    const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(() => share?.end())
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#deps.origin(), this.#settings.session_same_site))
     // a document is in memory once for all callers

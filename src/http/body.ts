@@ -15,11 +15,15 @@ type Context = Parameters<Reader>[0]
  * key, one network. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from others. A large body is parsed in turn, as that takes several times as much memory.
  */
 export const bodyMemory: WorkLimits = {
-  bytes: { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024, own: 1024 * 1024 },
+  memory: {
+    all: 96 * 1024 * 1024,
+    one: 48 * 1024 * 1024,
+    own: 1024 * 1024,
+    message: 'Too many large bodies are being read at once. Retry when other requests have finished.',
+  },
   concurrent: { all: 3, one: 1 },
   large: 1024 * 1024,
   longest: 2000,
-  message: 'Too many large bodies are being read at once. Retry when other requests have finished.',
 }
 
 const readers = new Map<string, Reader>()
@@ -37,7 +41,7 @@ const empty: Body = { bytes: Buffer.alloc(0), scan: undefined }
  * `malformed_json`, or, as soon as it is known, without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
  * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-async function readBody(context: Context, limit: number, share: WorkShare, raw = false): Promise<Body> {
+async function readBody(context: Context, limit: number, shareOf: () => WorkShare, raw = false): Promise<Body> {
   const { headers } = context.req
   const contentLength = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (contentLength === undefined || Number(contentLength) === 0)) {
@@ -50,6 +54,7 @@ async function readBody(context: Context, limit: number, share: WorkShare, raw =
     })
   }
   if (contentLength !== undefined && Number(contentLength) > limit) throw tooLarge(limit)
+  const share = shareOf()
   const body = await collected(context, limit, share, raw)
   await share.begin()
   return body
@@ -96,7 +101,7 @@ async function collected(context: Context, limit: number, share: WorkShare, raw:
 /** The two ways to take the body of a call. It is not read until one of them is used. */
 export function bodyOf(
   context: Context,
-  share: WorkShare,
+  share: () => WorkShare,
   raw?: boolean,
 ): { read(limit: number): Promise<Body>; receive(): Upload } {
   return { read: (limit) => readBody(context, limit, share, raw), receive: () => received(context) }

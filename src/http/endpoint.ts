@@ -1,17 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Readable } from 'node:stream'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import { release } from '../core/memory.ts'
 import type { Caller } from '../core/scopes.ts'
 import { jsonAnswer, present, presentDocument, presentDownload, visibleTo, textOf } from './answer.ts'
-import type { Answer } from './response.ts'
 import type { Body } from './body.ts'
 import type { CallAbort } from './server/call-abort.ts'
 import { answerGone, type Attempt, type Idempotency, readIdempotencyKey, releases } from './idempotency.ts'
 import { parseInTurns } from './large-json.ts'
 import { errorBody, type Problem, problemOf } from './problem.ts'
-import { type AnyRoute, maxBodyBytes, isIdempotent, type Upload } from './route.ts'
+import { type Answer, type AnyRoute, maxBodyBytes, isIdempotent, type Upload } from './route.ts'
 import { checkIds, readQuery } from './target.ts'
 import { validate } from './validation.ts'
 
@@ -29,12 +27,17 @@ export interface Call {
   receive(): Upload
   /** Undefined when the call may be handled at once; else resolves when it is the turn of its account. */
   turn(): Promise<void> | undefined
+  /** Resolves when the call may go on after it waited for something else. */
+  turnAgain(): Promise<void>
+  /** Throws Fault rate_limited, code `too_much_unread`, when too much of what the account was answered is unread. */
+  requireRead(): void
   /** Throws Fault 401 when the caller's key or session has ended since the call was admitted. */
   requireStillValid(): Promise<void>
 }
 
 const defaultTimeout = 30_000
 const nothing = { bytes: Buffer.alloc(0), scan: undefined, headers: {}, search: '' }
+const noUpload: Upload = { octets: (async function* () {})(), length: 0 }
 
 /** Handles a call by its declared route: ids, query, body, idempotency, handler, reply schema, and the fields that the caller may see. */
 export async function handleCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
@@ -51,7 +54,8 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   if (turn || bytes.length > 0) await call.requireStillValid()
   const body = validate(route.body, scan ? await parseInTurns(bytes, scan) : {}, 'field')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
-  const upload = route.upload === undefined ? { octets: Readable.from([]), length: 0 } : uploadOf(call)
+  const upload = route.upload === undefined ? noUpload : uploadOf(call)
+  const recipient = { account: call.caller.account_id, requireRead: () => call.requireRead() }
   const input = inputOf(call, query, body, { raw, upload })
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
@@ -59,7 +63,7 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
     const result = await withTimeout(route.handle(input(noMemo)), route, call.abort, log)
     if (route.method === 'DELETE') await idempotency.forgetResource(deletedBy(route, call.params))
     if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
-    if (route.download === undefined) return present(route, result)
+    if (route.download === undefined) return present(route, result, recipient)
     return presentDownload(result, call.headers.range, headerText(call.headers['if-range']))
   }
   const outcome = await idempotency.begin({
@@ -77,11 +81,11 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   if ('memo' in outcome) {
     if (!route.again) throw new Error(`${route.path} stored a memo, but declares no way to answer from it`)
     const again = route.again(input(noMemo), outcome.memo).catch(toAnswerGone)
-    const answer = present(route, await withTimeout(again, route, call.abort, log))
+    const answer = await present(route, await withTimeout(again, route, call.abort, log), recipient)
     return { ...answer, headers: { ...answer.headers, ...replayedHeader } }
   }
   const run = async (): Promise<unknown> => route.handle(input((tx, memo) => outcome.remember(tx, memo)))
-  return await withTimeout(settle(outcome, route, run, log), route, call.abort, log)
+  return await withTimeout(settle(outcome, recipient, route, run, log), route, call.abort, log)
 }
 
 /** The body as a stream, at whose end the caller is checked again. */
@@ -112,7 +116,7 @@ function inputOf(call: Call, query: unknown, body: unknown, { raw, upload }: Pic
     upload,
     host: hostOf(headers.host),
     request_id: requestId,
-    turn: () => call.turn(),
+    turn: () => call.turnAgain(),
     get signal() {
       return abort.signal
     },
@@ -133,7 +137,13 @@ function deletedBy({ path }: AnyRoute, params: Record<string, string>): string {
 }
 
 /** Runs until the handler settles, even when the caller has gone: only then the result for the key is known. */
-async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unknown>, log: Log): Promise<Answer> {
+async function settle(
+  attempt: Attempt,
+  recipient: Parameters<typeof present>[2],
+  route: AnyRoute,
+  run: () => Promise<unknown>,
+  log: Log,
+): Promise<Answer> {
   const keep = async (write: () => Promise<void>): Promise<void> => {
     try {
       await write()
@@ -144,7 +154,7 @@ async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unkn
   }
   try {
     const result = await attempt.run(run)
-    const answer = present(route, result)
+    const answer = await present(route, result, recipient)
     const { id = null, identity_id = null } = result as { id?: string; identity_id?: string | null }
     const body = route.again ? '' : textOf(answer)
     const about = { identity_id: route.path === '/identities' ? id : identity_id, resource_id: id, memo: route.again ? id : null }

@@ -24,6 +24,17 @@ export interface SessionCookie {
   seconds: number
 }
 
+/** A response: status, body and headers. */
+export interface Answer {
+  status: number
+  type: string
+  body: string | Buffer | Readable
+  /** The value that the body has as JSON, if it was just made. */
+  reply?: unknown
+  headers: Record<string, string>
+  cookie?: SessionCookie
+}
+
 /** A request as received, for signatures that cover its bytes. */
 export interface RawRequest {
   bytes: Buffer
@@ -54,11 +65,8 @@ export interface Input<P, Q, B> {
   request_id: string
   /** Aborts when the client disconnects, the handler times out, or the box stops. */
   signal: AbortSignal
-  /**
-   * For a handler that continues after a long wait, when many may continue at the same time: undefined when it may at once, else resolves when it is
-   * the turn of its account.
-   */
-  turn: () => Promise<void> | undefined
+  /** For a handler that continues after a long wait, when many may continue at the same time: resolves at the turn of its account. */
+  turn: () => Promise<void>
   /**
    * Stores, in the transaction of a change, the memo from which `again` answers a repetition of this call; both are on disk or neither is. Does
    * nothing for a call without an `Idempotency-Key`.
@@ -102,6 +110,8 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   body?: Body
   /** The reply schema: fields it does not name are dropped. Left out for downloads. */
   reply?: Reply
+  /** The handler may return the same object to many calls: it is written once, and must not be changed. */
+  shared?: true
   /** Public JSON, cacheable for five minutes: CORS `*`, an ETag and 304. Never for data that needs a key. */
   document?: boolean
   /** The media type of a response that is not JSON; `handle` then returns a Download. */

@@ -5,10 +5,9 @@ import type { Authenticate, RateLimits } from './admission.ts'
 import type { SameSite } from './cookie.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { MonitoringDeps } from './server/health.ts'
-import type { AnyRoute } from './route.ts'
+import type { Answer, AnyRoute } from './route.ts'
 import type { Upgrade } from './server/upgrades.ts'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Answer } from './response.ts'
 
 /** The settings that can change while the API is running. */
 export interface ApiSettings extends RateLimits {

@@ -1,6 +1,8 @@
 import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { iso } from '../core/clock.ts'
+import { iso, minute } from '../core/clock.ts'
+import { sweep } from '../core/cron.ts'
+import type { Log } from '../core/log.ts'
 import { page } from '../store/page.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -10,6 +12,7 @@ import type { Page, Paging } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { Domain } from '../domains/model.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { window } from './cascade.ts'
 import { claim, notForYou, notFree } from './claims.ts'
 import type { Identities } from './identities.ts'
 import type { Alias, AliasChange, DomainChange, NewAlias } from './model.ts'
@@ -22,6 +25,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   plan: Plan
   domains: Domains
   identities: Identities
+  log: Log
 }
 
 const columns = sql`aliases.*, addresses.identity_id`
@@ -33,6 +37,10 @@ const from = sql`aliases JOIN addresses ON addresses.address = aliases.address`
  */
 export class Aliases {
   readonly #deps: Deps
+  readonly #stopping = new AbortController()
+  /** Deleted domains that may still have aliases. */
+  readonly #deleted = new Set<string>()
+  #sweeping: Promise<void> | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -41,8 +49,15 @@ export class Aliases {
       (accountId) =>
         sql`SELECT count(*) AS n FROM aliases JOIN domains ON domains.id = aliases.domain_id WHERE domains.account_id = ${accountId}`,
     )
-    deps.identities.onRemove(leave)
-    deps.domains.onRemove((tx, id) => end(tx, sql`domain_id = ${id}`))
+    // a batch ends with the identity or the domain; the rest accepts nothing any more, and ends soon after
+    deps.identities.onRemove(async (tx, identityId) => {
+      await this.leaveSome(tx, identityId)
+      await tx.run(sql`UPDATE domains SET catch_all = NULL WHERE catch_all = ${identityId}`)
+    })
+    deps.domains.onRemove(async (tx, domainId) => {
+      if ((await endSome(tx, domainId)) < window) return
+      tx.afterCommit(() => this.#sweep([domainId]))
+    })
   }
 
   /** Throws Fault conflict: `domain_not_verified`, or with `param` for an address that is taken or reserved. */
@@ -126,6 +141,58 @@ export class Aliases {
     })
   }
 
+  /** Continues with the aliases of domains that were deleted before. Takes one index step for each domain with aliases, in a thread. */
+  start(): void {
+    const next = sql`SELECT min(domain_id) FROM aliases`
+    const found = this.#deps.database.slow<{ domain_id: string }>(
+      sql`WITH RECURSIVE those (domain_id) AS (SELECT (${next}) UNION ALL
+        SELECT (${next} WHERE aliases.domain_id > those.domain_id) FROM those WHERE those.domain_id IS NOT NULL)
+        SELECT domain_id FROM those WHERE domain_id IS NOT NULL AND domain_id NOT IN (SELECT id FROM domains)`,
+      minute,
+    )
+    const failed = (error: unknown): void => {
+      if (!this.#stopping.signal.aborted) this.#deps.log.error({ err: error }, 'deleted domains could not be looked for')
+    }
+    void found.then((rows) => this.#sweep(rows.map(({ domain_id }) => domain_id))).catch(failed)
+  }
+
+  /** Resolves when deleted domains have no aliases any more; undefined when they have none. */
+  get work(): Promise<void> | undefined {
+    return this.#sweeping
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#sweeping
+  }
+
+  /** Ends a batch of the aliases of a deleted identity. Returns undefined when none is left. */
+  async leaveSome(tx: Transaction, identityId: string): Promise<number | undefined> {
+    const its = sql`SELECT address FROM addresses WHERE identity_id = ${identityId} AND alias_id IS NOT NULL ORDER BY address LIMIT ${window}`
+    await tx.run(sql`DELETE FROM aliases WHERE address IN (${its})`)
+    const { changes } = await tx.run(sql`${free} WHERE address IN (${its})`)
+    return changes < window ? undefined : 0
+  }
+
+  #sweep(domainIds: readonly string[]): void {
+    for (const id of domainIds) this.#deleted.add(id)
+    if (this.#deleted.size === 0) return
+    this.#sweeping ??= sweep(() => this.#sweepSome(), this.#stopping.signal).catch((error: unknown) => {
+      this.#sweeping = undefined
+      this.#deps.log.error({ err: error }, 'aliases of a deleted domain could not be deleted')
+    })
+  }
+
+  /** Ends a batch of the aliases of each deleted domain. Returns whether there may be more. */
+  async #sweepSome(): Promise<boolean> {
+    for (const id of this.#deleted) {
+      if ((await this.#deps.database.transaction((tx) => endSome(tx, id))) < window) this.#deleted.delete(id)
+    }
+    if (this.#deleted.size > 0) return true
+    this.#sweeping = undefined
+    return false
+  }
+
   async #row(reader: Reader, domainId: string, id: string): Promise<AliasRow> {
     const row = await reader.get<AliasRow>(
       sql`SELECT ${columns} FROM ${from} WHERE aliases.id = ${id} AND domain_id = ${domainId}`,
@@ -147,18 +214,15 @@ export class Aliases {
 
 const free = sql`UPDATE addresses SET identity_id = '', alias_id = NULL`
 
-/** Ends the aliases that the condition selects. */
-async function end(tx: Transaction, which: Sql): Promise<void> {
+/** Ends the aliases that the condition selects. Returns how many. */
+async function end(tx: Transaction, which: Sql): Promise<number> {
   await tx.run(sql`${free} WHERE address IN (SELECT address FROM aliases WHERE ${which})`)
-  await tx.run(sql`DELETE FROM aliases WHERE ${which}`)
+  return (await tx.run(sql`DELETE FROM aliases WHERE ${which}`)).changes
 }
 
-/** Removes an identity: its aliases end, and it is no longer a catch-all. */
-async function leave(tx: Transaction, identityId: string): Promise<void> {
-  const its = sql`identity_id = ${identityId} AND alias_id IS NOT NULL`
-  await tx.run(sql`DELETE FROM aliases WHERE address IN (SELECT address FROM addresses WHERE ${its})`)
-  await tx.run(sql`${free} WHERE ${its}`)
-  await tx.run(sql`UPDATE domains SET catch_all = NULL WHERE catch_all = ${identityId}`)
+/** Ends a batch of the aliases of a domain. Returns how many. */
+function endSome(tx: Transaction, domainId: string): Promise<number> {
+  return end(tx, sql`seq IN (SELECT seq FROM aliases WHERE domain_id = ${domainId} ORDER BY seq LIMIT ${window})`)
 }
 
 function toAlias({ id, domain_id, address, identity_id, created_at }: AliasRow): Alias {

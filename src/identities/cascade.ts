@@ -28,12 +28,20 @@ export async function endSome<Row extends { seq: number }>(
   return rows.at(-1)?.seq
 }
 
+/** The place of a step in their order, and the position at which it continues. */
+interface Progress {
+  step: number
+  after: number
+}
+
 /** Ends what deleted identities had, in batches: each is a transaction of its own, so that other calls have their turn between them. */
 export class Cascade {
   readonly #deps: Pick<Basis, 'events' | 'log'>
   readonly #steps: CascadeStep[] = []
-  /** Where the present identity stands; in memory, as what has ended is passed over. */
-  #reached = { event: 0, step: 0, after: 0 }
+  /** The progress with each identity, by the position of its event; in memory, as what has ended is passed over. */
+  readonly #reached = new Map<number, Progress>()
+  /** The account that was served last. */
+  #served = ''
   #stop: (() => Promise<void>) | undefined
 
   constructor(deps: Pick<Basis, 'events' | 'log'>) {
@@ -48,21 +56,37 @@ export class Cascade {
   start(): void {
     const { events, log } = this.#deps
     const types = [identityDeleted.name]
-    this.#stop = events.follow('identities', (tx, batch) => this.#step(tx, batch[0]!), log, { types })
+    this.#stop = events.follow('identities', (tx, batch) => this.#step(tx, batch), log, { types })
   }
 
   async stop(): Promise<void> {
     await this.#stop?.()
   }
 
-  /** Runs one batch of one identity. Returns 1 when it was the last one. */
-  async #step(tx: Transaction, { seq, identity_id }: EventHeader): Promise<number> {
-    const { step, after } = this.#reached.event === seq ? this.#reached : { step: 0, after: 0 }
-    const run = this.#steps[step]
-    if (run === undefined || identity_id === null) return 1
-    const next = await run(tx, identity_id, after)
-    const reached = { event: seq, step: next === undefined ? step + 1 : step, after: next ?? 0 }
-    tx.afterCommit(() => (this.#reached = reached))
-    return reached.step === this.#steps.length ? 1 : 0
+  /** Runs one batch of one identity: accounts take turns. Returns how many identities, from the first, have ended. */
+  async #step(tx: Transaction, events: EventHeader[]): Promise<number> {
+    const left = events.filter((event) => !this.#isOver(event))
+    const accounts = [...new Set(left.map(({ account_id }) => account_id))].toSorted()
+    const account = accounts.find((one) => one > this.#served) ?? accounts[0]
+    const event = left.find(({ account_id }) => account_id === account)
+    const reached = event && (await this.#run(tx, event))
+    const first = events.findIndex((one) => !this.#isOver(one, one === event ? reached : undefined))
+    const ended = first === -1 ? events : events.slice(0, first)
+    tx.afterCommit(() => {
+      if (event && reached) this.#reached.set(event.seq, reached)
+      this.#served = account ?? ''
+      for (const { seq } of ended) this.#reached.delete(seq)
+    })
+    return ended.length
+  }
+
+  async #run(tx: Transaction, { seq, identity_id }: EventHeader): Promise<Progress> {
+    const { step, after } = this.#reached.get(seq) ?? { step: 0, after: 0 }
+    const next = await this.#steps[step]!(tx, identity_id!, after)
+    return { step: next === undefined ? step + 1 : step, after: next ?? 0 }
+  }
+
+  #isOver({ seq, identity_id }: EventHeader, reached: Progress | undefined = this.#reached.get(seq)): boolean {
+    return identity_id === null || (reached?.step ?? 0) >= this.#steps.length
   }
 }

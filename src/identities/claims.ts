@@ -33,6 +33,26 @@ export async function requireFreeAddress(reader: Reader, address: string, accoun
   if (taken !== undefined) throw await notFree(reader, address, 'email_username')
 }
 
+/** The most chosen addresses at the box's own domain that stay reserved for deleted identities of one account. */
+const maxFormer = 1000
+
+/** True unless so many addresses of its deleted identities stay reserved at the box's own domain that the account gets generated ones only. */
+export async function mayChoose(reader: Reader, accountId: string, domain: string): Promise<boolean> {
+  const former = await reader.get<{ n: number }>(
+    sql`SELECT count(*) AS n FROM (SELECT 1 FROM identities WHERE account_id = ${accountId} AND status = 'deleted'
+      AND email NOT GLOB 'agent-??????????@*' AND substr(email, instr(email, '@') + 1) = ${domain} LIMIT ${maxFormer})`,
+  )
+  return former!.n < maxFormer
+}
+
+/** Fault conflict for an account that `mayChoose` no address. */
+export function notChosen(): Fault {
+  return conflict(
+    `${maxFormer} addresses of this account’s deleted identities stay reserved, which is the limit: leave email_username out for a generated address, or choose one at a domain of the account.`,
+    { param: 'email_username', code: 'too_many_addresses' },
+  )
+}
+
 /** Fault conflict for an address that cannot be assigned to any caller. */
 export function notForYou(address: string, param: string): Fault {
   return conflict(`${address} is reserved for the operator.`, { param })
@@ -44,12 +64,21 @@ export async function notFree(reader: Reader, address: string, param: string): P
   return conflict(`${address} is taken; ${alias ? 'it is an alias' : 'an address is never reused'}.`, { param })
 }
 
+/** The identity of a row of `addresses`; '' for a former alias, also one whose domain was deleted and that still has its row. */
+const holder = sql`CASE WHEN alias_id IS NULL OR EXISTS (SELECT 1 FROM aliases JOIN domains ON domains.id = aliases.domain_id
+  WHERE aliases.id = addresses.alias_id) THEN identity_id ELSE '' END`
+
+/** The identity of this address or alias, active or deleted, ignoring catch-alls. The address is lower case and without a tag. */
+export function named(reader: Reader, address: string): Promise<IdentityRow | undefined> {
+  return reader.get(sql`SELECT * FROM identities WHERE id = (SELECT ${holder} FROM addresses WHERE address = ${address})`)
+}
+
 /** The identity that receives mail to an address, active or deleted; see `Identities.ownerOf`. */
 export function reached(reader: Reader, address: string): Promise<IdentityRow | undefined> {
   const at = address.lastIndexOf('@')
   const caught = boxNames.has(address.slice(0, at)) ? '' : address.slice(at + 1)
   return reader.get<IdentityRow>(
-    sql`SELECT * FROM identities WHERE id = coalesce((SELECT identity_id FROM addresses WHERE address = ${address}),
+    sql`SELECT * FROM identities WHERE id = coalesce((SELECT ${holder} FROM addresses WHERE address = ${address}),
       (SELECT catch_all FROM domains WHERE name = ${caught} AND receives = 1))`,
   )
 }
@@ -58,7 +87,7 @@ export function reached(reader: Reader, address: string): Promise<IdentityRow | 
 export async function ownAmong(reader: Reader, id: string, addresses: string[]): Promise<string[]> {
   if (addresses.length === 0) return []
   const rows = await reader.all<{ address: string }>(
-    sql`SELECT address FROM addresses WHERE identity_id = ${id} AND address IN (${join(addresses)})`,
+    sql`SELECT address FROM addresses WHERE identity_id = ${id} AND ${holder} <> '' AND address IN (${join(addresses)})`,
   )
   return rows.map(({ address }) => address)
 }

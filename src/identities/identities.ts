@@ -11,7 +11,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
-import { claim, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
+import { claim, mayChoose, named, notChosen, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
 import {
   type Acquired,
   type IdentityRow,
@@ -37,7 +37,7 @@ import { adultDate, generatedName, localPartOf, longestLocalPart, nameKey, oneNa
 export type { IdentityRow } from './row.ts'
 
 /** The storage usage and quota of an identity. */
-type StorageOf = (row: Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'media_bytes'>) => Promise<Storage>
+type StorageOf = (row: Pick<IdentityRow, 'email' | 'stored_bytes' | 'media_bytes' | 'trash_bytes'>) => Storage
 
 /** A hook that runs in the transaction in which an identity is deleted or resumed. */
 type IdentityHook = (tx: Transaction, identityId: string) => Promise<void>
@@ -79,7 +79,7 @@ export class Identities {
         await this.#deps.plan.require(tx, caller.account_id, 'identities')
         return this.#insert(tx, caller.account_id, { ...input, name }, domain, { phone })
       })
-      return { ...identity, storage: await this.#deps.storageOf({ ...identity, stored_bytes: 0, media_bytes: 0 }) }
+      return { ...identity, storage: this.#deps.storageOf({ ...identity, stored_bytes: 0, media_bytes: 0, trash_bytes: 0 }) }
     }
     if (!input.provision_phone) return make()
     // no number is bought for a request that fails anyway
@@ -87,6 +87,7 @@ export class Identities {
     if (name !== undefined) await this.#requireFree(this.#deps.database, caller.account_id, name)
     const address = input.email_username === undefined ? undefined : `${input.email_username}@${domain}`
     if (address !== undefined) {
+      if (!(await this.#mayChoose(this.#deps.database, caller.account_id, domain))) throw notChosen()
       if (this.#isReserved(address, caller.account_id)) throw notForYou(address, 'email_username')
       await requireFreeAddress(this.#deps.database, address, caller.account_id)
     }
@@ -118,7 +119,7 @@ export class Identities {
 
   async get(caller: Caller, id: string): Promise<Identity> {
     const row = await this.row(caller, id)
-    return { ...toIdentity(row), storage: await this.#deps.storageOf(row) }
+    return { ...toIdentity(row), storage: this.#deps.storageOf(row) }
   }
 
   /** The row of a non-deleted identity that the caller may see; throws Fault not_found. */
@@ -156,7 +157,7 @@ export class Identities {
       })
       return after
     })
-    return { ...toIdentity(row), storage: await this.#deps.storageOf(row) }
+    return { ...toIdentity(row), storage: this.#deps.storageOf(row) }
   }
 
   /** Registers, before `start`, a hook that runs in the transaction of each deletion. */
@@ -203,9 +204,7 @@ export class Identities {
 
   /** The identity of this address or alias, active or deleted, ignoring catch-alls. The address is lower case and without a tag. */
   named(address: string): Promise<IdentityRow | undefined> {
-    return this.#deps.database.get<IdentityRow>(
-      sql`SELECT * FROM identities WHERE id = (SELECT identity_id FROM addresses WHERE address = ${address})`,
-    )
+    return named(this.#deps.database, address)
   }
 
   /** Returns those of the addresses (lower case, without tags) that are the identity's own or its aliases. */
@@ -266,7 +265,9 @@ export class Identities {
     domain: string,
     role: boolean,
   ): Promise<string> {
-    const wanted = username ?? (localPartOf(name) || `agent-${id.slice(-10)}`)
+    const chosen = role || (await this.#mayChoose(tx, accountId, domain))
+    if (username !== undefined && !chosen) throw notChosen()
+    const wanted = username ?? ((chosen && localPartOf(name)) || `agent-${id.slice(-10)}`)
     for (let attempt = 1; ; attempt += 1) {
       const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('ident').slice(-10)}`
       const local = `${trimEnd(wanted.slice(0, longestLocalPart - suffix.length), '._-')}${suffix}`
@@ -276,6 +277,12 @@ export class Identities {
       if (free && (await claim(tx, { address, account_id: accountId, identity_id: id, alias_id: null }))) return address
       if (username !== undefined) throw await notFree(tx, address, 'email_username')
     }
+  }
+
+  /** The operator's account, and any at a domain of its own, may always choose. */
+  async #mayChoose(reader: Reader, accountId: string, domain: string): Promise<boolean> {
+    const { account, domain: own } = this.#deps
+    return domain !== own || accountId === account || mayChoose(reader, accountId, own)
   }
 
   /** True if an address is a role name: at the box's own domain these belong to the operator's account, and some can never be assigned. */

@@ -11,7 +11,15 @@ export function identitiesModule(identities: Identities, aliases: Aliases, casca
     name: 'identities',
     routes: [...routes(identities), ...aliasRoutes(aliases)],
     events: [identityCreated, identityUpdated, identityDeleted],
-    start: async () => cascade.start(),
-    stop: () => cascade.stop(),
+    get work() {
+      return aliases.work
+    },
+    start: async () => {
+      cascade.start()
+      aliases.start()
+    },
+    stop: async () => {
+      await Promise.all([cascade.stop(), aliases.stop()])
+    },
   }
 }

@@ -16,6 +16,8 @@ export interface IdentityRow extends Omit<Identity, 'phone_number' | 'status' | 
   /** Bytes of stored e-mail, and of text messages with their media. */
   stored_bytes: number
   media_bytes: number
+  /** Bytes of both that are in the trash. */
+  trash_bytes: number
 }
 
 /** The fields of an identity in lists. */

@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 
-/** The result of the first start of a box. */
 export interface FirstRun<T> {
   /** Null when the operator provided one. */
   first_key: string | null
-  /** Where the operator sets a password; null once there is one. */
+  /** The URL at which the operator sets a password; null once there is one. */
   setup_link: string | null
   account: { id: string; name: string }
   answer: T

@@ -16,7 +16,6 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** How a created object is removed. */
 type Kind = 'file' | 'folder' | 'filled' | 'user'
 
 const unmake: Record<Kind, (name: string, removeUser: (name: string) => void) => void> = {

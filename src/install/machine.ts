@@ -4,7 +4,6 @@ import { networkInterfaces } from 'node:os'
 import { isPublic } from '../net/public-addresses.ts'
 import { listenerAt } from './listeners.ts'
 
-/** One result of the checks. */
 export interface Finding {
   subject: 'addresses' | 'hostname' | 'ptr' | 'port_25_in' | 'port_25_out' | 'web_server'
   good: boolean
@@ -12,24 +11,19 @@ export interface Finding {
   text: string
 }
 
-/** The input of the checks. */
 export interface MachineOptions {
   hostname: string
   domain: string
   /** A domain whose mail servers may be contacted, to test port 25; undefined: no outside connections. */
   outside: string | undefined
-  /** The port of mail servers: 25. */
   port: number
   /** Name servers; empty: the system's. */
   servers: string[]
-  /** Addresses of the machine. */
   addresses: string[]
 }
 
-/** The timeout of one answer in milliseconds. */
 const timeout = 3000
 
-/** The public addresses of this machine's interfaces. */
 export function ownAddresses(): string[] {
   return Object.values(networkInterfaces())
     .flatMap((list) => list ?? [])
@@ -54,11 +48,10 @@ export async function checkMachine(input: MachineOptions): Promise<Finding[]> {
 
 function addresses({ addresses: own }: MachineOptions): Finding {
   const reachable = own.filter(isPublic)
-  if (reachable.length > 0)
-    return { subject: 'addresses', good: true, text: `Its interfaces have the public addresses ${reachable.join(', ')}.` }
+  if (reachable.length > 0) return finding('addresses', true, `Its interfaces have the public addresses ${reachable.join(', ')}.`)
   const has = own.length === 0 ? 'no address at all' : `only ${own.join(', ')}`
   const text = `No interface has a public address (${has}): the machine is behind NAT, and port 25 (and 443, 80) must be forwarded to it.`
-  return { subject: 'addresses', good: false, text }
+  return finding('addresses', false, text)
 }
 
 async function hostname({ hostname: name, addresses: own }: MachineOptions, resolver: Resolver): Promise<Finding> {
@@ -109,7 +102,6 @@ async function portOut(domain: string, port: number, resolver: Resolver): Promis
   )
 }
 
-/** True if a mail server greets at the port. */
 function greets(address: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port, timeout: timeout })
@@ -143,20 +135,16 @@ function ports(): Finding[] {
 }
 
 function mailPort(program: string | undefined): Finding {
-  if (program === undefined) return { subject: 'port_25_in', good: true, text: 'Port 25 of this machine is free.' }
+  if (program === undefined) return finding('port_25_in', true, 'Port 25 of this machine is free.')
   const [name, unit] = mailServers[program] ?? [program || 'another program', undefined]
   const remedy = unit === undefined ? 'stop it' : `stop it (systemctl disable --now ${unit})`
-  return {
-    subject: 'port_25_in',
-    good: false,
-    text: `${name} uses port 25 of this machine: ${remedy}, or assign the box another address.`,
-  }
+  return finding('port_25_in', false, `${name} uses port 25 of this machine: ${remedy}, or assign the box another address.`)
 }
 
 function webServer(program: string): Finding {
   const name = program || 'A web server'
   const text = `${name} uses the web ports of this machine: configure it as a reverse proxy for the API, see docs/install.md (--behind-proxy).`
-  return { subject: 'web_server', good: false, text }
+  return finding('web_server', false, text)
 }
 
 function finding(subject: Finding['subject'], good: boolean, text: string): Finding {

@@ -1,6 +1,5 @@
 import { dirname, join, resolve } from 'node:path'
 
-/** The operator's options for the paths of a box. */
 export interface PlaceOptions {
   data?: string | undefined
   keys?: string | undefined
@@ -14,16 +13,13 @@ export interface Places {
   system: boolean
   data: string
   keys: string
-  /** The settings file. */
   config: string
   log: string
-  /** The directory of the unit files. */
   units: string
   /** For a system service. */
   backups?: string
   /** The administrator's command. */
   command?: string
-  /** The directory of sysusers.d files. */
   sysusers: string
   /** Units, user and command are installed by a package of the distribution. */
   packaged?: boolean

@@ -3,11 +3,10 @@ import { Config } from '../config.ts'
 import type { Places } from './places.ts'
 import { program } from './units.ts'
 
-/** The operator's choices. */
 export interface InitChoice {
   domain: string
   hostname: string
-  /** Where mail for postmaster and abuse is forwarded. */
+  /** The address to which mail for postmaster and abuse is forwarded. */
   email?: string | undefined
   /** A web server of this machine is the proxy of the API. */
   behindProxy: boolean

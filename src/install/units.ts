@@ -19,7 +19,6 @@ export const packaged = {
   command: '/usr/bin/pillarbox',
 }
 
-/** The units of a box, by the paths of their files. */
 export function unitFiles(places: Places, path = program): [string, string][] {
   const files: [string, string][] = names.map((name) => [join(places.units, name), fitted(sample(name), places, path)])
   return [...files, [places.sysusers, fitted(sample('pillarbox.sysusers.conf'), places, path)]]

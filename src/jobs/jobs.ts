@@ -1,14 +1,16 @@
 import type { Keys } from '../accounts/keys.ts'
 import { type Clock, day, iso } from '../core/clock.ts'
 import { type Cursors, page } from '../store/page.ts'
+import { sweep } from '../core/cron.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import { type Caller, insufficientScope, makerOf, may, type Scope } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import { type Database, join, sql, type Sql, type Transaction } from '../store/database.ts'
+import { batch, deleteSome, deleteSurplus, type Gone, JobFiles, type RemoveFile } from './deletion.ts'
 import { columns, type JobRow, toJob, visible } from './job-rows.ts'
-import type { Job, JobFilter, Progress } from './model.ts'
+import type { Job, JobFilter, Progress, Result } from './model.ts'
 
 /** Reports progress; omitted fields stay unchanged. */
 export type ReportProgress = (progress: Partial<Progress>) => void
@@ -28,13 +30,17 @@ export interface JobRequest {
 interface Running {
   row: JobRow
   progress: Progress
-  /** When the progress was last stored, in milliseconds since the epoch. */
+  /** The time the progress was last stored, in milliseconds since the epoch. */
   written: number
-  /** When the key that started it expires, in milliseconds since the epoch. */
+  /** The expiry of the key that started it, in milliseconds since the epoch. */
   until: number
   stop: AbortController
-  ended: Promise<void>
+  /** Undefined until it is stored. */
+  ended: Promise<void> | undefined
 }
+
+/** Presents the stored result of a job to a caller who may see it. */
+type Present = (caller: Caller, id: string, result: Result) => Result
 
 type End = { status: 'done'; result: string } | { status: 'failed'; error: string; code: string | null } | { status: 'cancelled' }
 
@@ -64,16 +70,18 @@ export class Jobs {
   readonly #log: Log
   readonly #origins: Keys['origins'] | undefined
   readonly #running = new Map<string, Running>()
-  readonly #listeners: ((id: string) => void)[] = []
+  readonly #files: JobFiles
   readonly #endedBy = new Map<string, readonly Scope[]>()
+  readonly #presents = new Map<string, Present>()
 
-  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; log: Log; keys?: Pick<Keys, 'ends' | 'origins'> }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#cursors = parts.cursors
-    this.#log = parts.log
-    this.#origins = parts.keys?.origins
-    parts.keys?.ends('jobs', (tx, keys) => this.#endOf(tx, keys))
+  constructor(deps: { database: Database; clock: Clock; cursors: Cursors; log: Log; keys?: Pick<Keys, 'ends' | 'origins'> }) {
+    this.#database = deps.database
+    this.#clock = deps.clock
+    this.#cursors = deps.cursors
+    this.#log = deps.log
+    this.#files = new JobFiles(deps.log)
+    this.#origins = deps.keys?.origins
+    deps.keys?.ends('jobs', (tx, keys) => this.#endOf(tx, keys))
   }
 
   /**
@@ -84,10 +92,21 @@ export class Jobs {
     this.#endedBy.set(kind, anyOf)
   }
 
+  /** Registers, before the first call, how the results of this kind are presented; by default as stored. */
+  presents(kind: string, present: Present): void {
+    this.#presents.set(kind, present)
+  }
+
   /** The number of running jobs by kind. */
   get counts(): Map<string, number> {
     const kinds = Map.groupBy(this.#running.values(), ({ row }) => row.kind)
     return new Map([...kinds].map(([kind, jobs]) => [kind, jobs.length]))
+  }
+
+  /** Resolves when the running jobs have ended; undefined when none runs. */
+  get work(): Promise<unknown> | undefined {
+    const work = [...this.#running.values()].flatMap(({ ended }) => ended ?? [])
+    return work.length === 0 ? undefined : Promise.all(work)
   }
 
   /** Starts the work and returns at once. Throws Fault conflict `job_running` while another of its kind runs. */
@@ -117,7 +136,7 @@ export class Jobs {
       written: this.#clock.now(),
       until: caller.until,
       stop: new AbortController(),
-      ended: Promise.resolve(),
+      ended: undefined,
     }
     // before the first await, so that two calls cannot both start
     this.#running.set(row.id, running)
@@ -155,12 +174,13 @@ export class Jobs {
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
       filters: [visible(caller), ...(kind === undefined ? [] : [sql`kind = ${kind}`])],
-      present: (row) => toJob(row, this.#running.get(row.id)?.progress),
+      octets: sql`coalesce(octet_length(result), 0) + coalesce(octet_length(error), 0)`,
+      present: (row) => this.#shown(caller, row),
     })
   }
 
   async get(caller: Caller, id: string): Promise<Job> {
-    return toJob(await this.#row(caller, id), this.#running.get(id)?.progress)
+    return this.#shown(caller, await this.#row(caller, id))
   }
 
   /** Cancels a running job, and returns it; a finished one stays unchanged. Throws Fault forbidden to a caller who may only read it. */
@@ -174,9 +194,9 @@ export class Jobs {
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     this.#requireEnding(caller, await this.#row(caller, id))
     await this.#abort(id, 'cancelled')
-    const { changes } = await this.#database.transaction((tx) => tx.run(sql`DELETE FROM jobs WHERE id = ${id}`))
-    if (changes === 0) throw notFound('job')
-    this.#forget([id])
+    const gone = await this.#database.transaction((tx) => deleteSome(tx, sql`id = ${id}`))
+    if (gone.length === 0) throw notFound('job')
+    await this.#removeFiles(gone)
     return { id, deleted: true }
   }
 
@@ -198,18 +218,24 @@ export class Jobs {
     return this.#running.has(id)
   }
 
-  /** Registers, before `start`, a listener that gets the id of each deleted job, to remove its files. */
-  onForgotten(listener: (id: string) => void): void {
-    this.#listeners.push(listener)
+  /** Registers, before `start`, how the files of this kind of job are removed. */
+  keepsFiles(kind: string, remove: RemoveFile): void {
+    this.#files.add(kind, remove)
   }
 
-  /** Deletes the jobs of an identity, in the transaction of its deletion. */
+  /** Cancels the jobs of an identity in the transaction of its deletion, and deletes a batch of them. */
   async leave(tx: Transaction, identityId: string): Promise<void> {
-    const rows = await tx.all<{ id: string }>(sql`DELETE FROM jobs WHERE identity_id = ${identityId} RETURNING id`)
-    const ids = rows.map(({ id }) => id)
+    await this.leaveSome(tx, identityId)
     tx.afterCommit(() => {
-      for (const id of ids) void this.#abort(id, 'cancelled').then(() => this.#forget([id]))
+      for (const { row } of this.#running.values()) if (row.identity_id === identityId) void this.#abort(row.id, 'cancelled')
     })
+  }
+
+  /** Deletes a batch of the jobs of a deleted identity, the newest first. Returns undefined when none is left. */
+  async leaveSome(tx: Transaction, identityId: string): Promise<number | undefined> {
+    const gone = await deleteSome(tx, sql`identity_id = ${identityId} ORDER BY seq DESC`)
+    tx.afterCommit(() => void this.#removeFiles(gone))
+    return gone.length < batch ? undefined : 0
   }
 
   /** Marks jobs that ran when the box stopped as interrupted. */
@@ -226,12 +252,13 @@ export class Jobs {
   }
 
   /** Deletes jobs that finished 7 days ago. */
-  async sweep(): Promise<void> {
+  async sweep(signal?: AbortSignal): Promise<void> {
     const limit = iso(this.#clock.now() - retention)
-    const rows = await this.#database.transaction((tx) =>
-      tx.all<{ id: string }>(sql`DELETE FROM jobs WHERE finished_at < ${limit} RETURNING id`),
-    )
-    this.#forget(rows.map(({ id }) => id))
+    await sweep(async () => {
+      const gone = await this.#database.transaction((tx) => deleteSome(tx, sql`finished_at < ${limit}`))
+      await this.#removeFiles(gone)
+      return gone.length === batch
+    }, signal)
   }
 
   /** Aborts running jobs, and waits until they have ended. */
@@ -241,11 +268,17 @@ export class Jobs {
 
   /** Aborts the running jobs of a key that ended, and removes the files of its jobs; the rows stay visible to their owner. */
   async #endOf(tx: Transaction, keys: Sql): Promise<number> {
-    const rows = await tx.all<{ id: string }>(sql`SELECT id FROM jobs WHERE created_by IN (${keys})`)
+    const its = sql`created_by IN (${keys})`
+    const row = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM jobs WHERE ${its}`)
+    const kinds = join(['', ...this.#files.kinds])
+    const ended = await tx.all<Gone>(
+      sql`SELECT id, kind FROM jobs WHERE ${its} AND (status = 'running' OR (status = 'done' AND kind IN (${kinds})))`,
+    )
     tx.afterCommit(() => {
-      for (const { id } of rows) void this.#abort(id, 'cancelled').then(() => this.#forget([id]))
+      for (const { id } of ended) void this.#abort(id, 'cancelled')
+      void this.#removeFiles(ended)
     })
-    return rows.length
+    return row!.n
   }
 
   async #insert(caller: Caller, row: JobRow): Promise<void> {
@@ -302,12 +335,14 @@ export class Jobs {
   async #end({ row, progress }: Running, end: End): Promise<void> {
     const result = end.status === 'done' ? end.result : null
     const [error, code] = end.status === 'failed' ? [end.error, end.code] : [null, null]
-    await this.#database.transaction((tx) =>
-      tx.run(
+    const gone = await this.#database.transaction(async (tx) => {
+      await tx.run(
         sql`UPDATE jobs SET ${columns(progress)}, status = ${end.status}, result = ${result}, error = ${error}, error_code = ${code},
           finished_at = ${iso(this.#clock.now())} WHERE id = ${row.id}`,
-      ),
-    )
+      )
+      return deleteSurplus(tx, row.account_id)
+    })
+    await this.#removeFiles(gone)
     this.#log.info({ job: row.id, kind: row.kind, status: end.status }, 'job ended')
   }
 
@@ -322,8 +357,14 @@ export class Jobs {
     if (!may(caller, anyOf)) throw insufficientScope(anyOf)
   }
 
-  #forget(ids: readonly string[]): void {
-    for (const id of ids) for (const listener of this.#listeners) listener(id)
+  #shown(caller: Caller, row: JobRow): Job {
+    const job = toJob(row, this.#running.get(row.id)?.progress)
+    const present = this.#presents.get(job.kind)
+    return present && job.result !== null ? { ...job, result: present(caller, job.id, job.result) } : job
+  }
+
+  #removeFiles(jobs: readonly Gone[]): Promise<void> {
+    return this.#files.remove(jobs, (id) => this.#running.get(id)?.ended)
   }
 
   async #row(caller: Caller, id: string): Promise<JobRow> {

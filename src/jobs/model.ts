@@ -36,6 +36,7 @@ export const Job = z
   })
   .meta({ id: 'Job' })
 export type Job = z.output<typeof Job>
+export type Result = NonNullable<Job['result']>
 
 export const JobFilter = z.strictObject({
   ...Paging.shape,

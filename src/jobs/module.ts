@@ -17,8 +17,11 @@ export function jobsModule(jobs: Jobs, metrics: Metrics): Module {
   return {
     name: 'jobs',
     routes: routes(jobs),
-    jobs: [{ name: 'sweep-jobs', schedule: '41 * * * *', run: () => jobs.sweep() }],
+    jobs: [{ name: 'sweep-jobs', schedule: '41 * * * *', run: (signal) => jobs.sweep(signal) }],
     start: () => jobs.beginAgain(),
+    get work() {
+      return jobs.work
+    },
     stop: () => jobs.stop(),
   }
 }

@@ -26,7 +26,8 @@ export function routes(jobs: Jobs): AnyRoute[] {
     route('GET', '/jobs', {
       scope,
       summary: 'List jobs',
-      description: 'Newest first: running jobs, and those of the last 7 days whose contents the key may read.',
+      description:
+        'Newest first: running jobs, and those of the last 7 days whose contents the key may read. An account keeps its last 1,000.',
       query: JobFilter,
       reply: Page(Job),
       handle: ({ caller, query }) => jobs.list(caller, query),

@@ -64,9 +64,10 @@ export async function isReply(reader: Reader, accountId: string, email: Email): 
     sql`SELECT 1 FROM ${firstOrLastById(email.identity_id, ids, 'first')} JOIN emails ON emails.seq = named.seq WHERE direction = 'outbound' AND trace <> ''`,
   )
   if (!ours) return false
+  // the conditions of the index emails_by_author; both sides are lower-cased by SQLite
   const before = await reader.get(
-    sql`SELECT 1 FROM emails WHERE thread_id = ${email.thread_id} AND id <> ${email.id} AND direction = 'inbound'
-      AND lower(from_address) = ${email.from.toLowerCase()} LIMIT 1`,
+    sql`SELECT 1 FROM emails WHERE thread_id = ${email.thread_id} AND lower(from_address) = lower(${email.from})
+      AND direction = 'inbound' AND octet_length(from_address) <= 1000 AND id <> ${email.id} LIMIT 1`,
   )
   return before === undefined
 }

@@ -6,7 +6,7 @@ import { readBlob } from '../store/blobs.ts'
 import { sql, type Sql, type Transaction } from '../store/database.ts'
 import { type EmailStore, receivedEmail } from './email-store.ts'
 import { deliveriesOf } from './deliveries.ts'
-import { type EmailDetail, type StoredEmail, wholeEmail } from './email-rows.ts'
+import { type EmailDetail, emailOf, type StoredEmail } from './email-rows.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type { Examination } from './types.ts'
 import { Address, Delivery, type Email, EmailStatus, type Envelope, Label } from './model.ts'
@@ -14,8 +14,10 @@ import type { Quota } from './quota.ts'
 import { uncheckedVerdict } from '../mailauth/unchecked.ts'
 import * as z from 'zod'
 import { TimestampInput } from '../core/shapes.ts'
+import { withoutControls } from '../message/control-characters.ts'
 import { firstValue, type HeaderField, headersOf } from '../message/headers.ts'
 import { decodeWords } from '../message/mime.ts'
+import { participantsOf } from './threads.ts'
 
 /** The record of a message in an archive, without its raw content and bodies. */
 export type ArchivedEmail = Omit<Email, 'body_text' | 'body_html' | 'text' | 'body_truncated'> & { mail_from: string }
@@ -102,7 +104,7 @@ export class MailArchive {
       parsed: examined.parsed,
       content: await this.#deps.store.insertContent(tx, raw, examined),
       address: owner.email,
-      participants: [email.from, ...email.to.split(', ')],
+      participants: participantsOf(email.from, email.to),
       mail_from: senderOf(message),
       trace: '',
       original: state.duplicate_of ? same.original : undefined,
@@ -217,7 +219,7 @@ async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
 }
 
 function archivedOf(row: StoredEmail, deliveries: Delivery[]): ArchivedEmail {
-  const { body_text: _text, body_html: _html, text: _new, ...shown } = wholeEmail({ ...row, deflated: null, bytes: null })
+  const { body_text: _text, body_html: _html, text: _new, ...shown } = emailOf(row)
   return { ...shown, deliveries, mail_from: (JSON.parse(row.detail) as EmailDetail).mail_from }
 }
 
@@ -241,17 +243,20 @@ function envelopeOf(raw: Buffer, sender: string): Envelope {
   }
 }
 
+/** Text of an archive, of so many characters at most. */
+const textOf = (max: number) => z.string().max(max).transform(withoutControls)
+
 /** The maximum number of addresses of a message, and the shape of one. */
 const maxEntries = 100
-const Named = z.object({ ...Address.shape, address: z.string().max(320), name: z.string().max(1000) })
+const Named = z.object({ ...Address.shape, address: textOf(320), name: textOf(1000) })
 
 const Delivered = z.object({
   ...Delivery.shape,
-  recipient: z.string().max(320),
-  enhanced_code: z.string().max(32).nullable(),
-  response: z.string().max(10_000).nullable(),
-  mx: z.string().max(300).nullable(),
-  tls: z.string().max(300).nullable(),
+  recipient: textOf(320),
+  enhanced_code: textOf(32).nullable(),
+  response: textOf(10_000).nullable(),
+  mx: textOf(300).nullable(),
+  tls: textOf(300).nullable(),
 })
 
 /** The state of a message in an archive, as far as it is imported; results of checks are never imported. */
@@ -261,9 +266,9 @@ export const EmailState = z.object({
   read: z.boolean().optional(),
   spam: z.boolean().optional(),
   labels: z.array(Label).max(100).optional(),
-  to: z.string().max(100_000).optional(),
-  tag: z.string().max(64).nullish(),
-  mail_from: z.string().max(320).optional(),
+  to: textOf(100_000).optional(),
+  tag: textOf(64).nullish(),
+  mail_from: textOf(320).optional(),
   received_at: TimestampInput.optional(),
   sent_at: TimestampInput.nullish(),
   send_at: TimestampInput.nullish(),
@@ -296,7 +301,7 @@ export function importHintsIn(raw: Buffer): ImportHints {
     received: received === undefined ? undefined : parseTime(received.slice(received.lastIndexOf(';') + 1)),
     written: parseTime(firstValue(fields, 'date') ?? ''),
     ...flagsIn(fields),
-    sender: sender === undefined ? undefined : /<([^<>\s]*)>/.exec(sender)?.[1],
+    sender: sender === undefined ? undefined : /<([^<>\s\p{Cc}]{0,320})>/u.exec(sender)?.[1],
   }
 }
 

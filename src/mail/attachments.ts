@@ -1,6 +1,6 @@
 import type { Cursors } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
-import type { Caller } from '../core/scopes.ts'
+import { type Caller, makerOf } from '../core/scopes.ts'
 import type { Paging, SignedQuery } from '../core/shapes.ts'
 import type { Download } from '../http/route.ts'
 import type { AttachmentReader } from './workers/attachment-reader.ts'
@@ -102,27 +102,24 @@ export class SignedUrls {
   }
 
   /**
-   * `place` is the path prefix. The URL is valid only as long as the caller's key and its secret. With `by` null it is limited by their expiry
-   * only, for resources that are ended in another way when the key is revoked.
+   * `place` is the path prefix. The URL is valid only as long as the caller's key and its secret, or the caller's session; that of the operator
+   * is limited by time alone.
    */
   sign(
-    { until, key_id, secret }: Pick<Caller, 'until' | 'key_id' | 'secret'>,
+    caller: Caller,
     emailId: string,
     index: number,
-    {
-      place = 'attachments',
-      lifetime = defaultLifetime,
-      by = key_id && `${key_id}.${secret}`,
-    }: { place?: string; lifetime?: number; by?: string | null } = {},
+    { place = 'attachments', lifetime = defaultLifetime }: { place?: string; lifetime?: number } = {},
   ): { url: string; expires_at: string } {
-    const expires = Math.min(Math.ceil((this.#clock.now() + lifetime) / 1000), Math.floor(until / 1000))
+    const expires = Math.min(Math.ceil((this.#clock.now() + lifetime) / 1000), Math.floor(caller.until / 1000))
+    const by = caller.key_id === null ? makerOf(caller) : `${caller.key_id}.${caller.secret}`
     const signature = this.#signature(emailId, index, expires, by).toString('base64url')
     const maker = by === null ? '' : `&by=${by}`
     const url = `${this.#publicUrl()}/v1/${place}/${emailId}/${index}?expires=${expires}${maker}&signature=${signature}`
     return { url, expires_at: iso(expires * 1000) }
   }
 
-  /** Throws Fault forbidden for a URL that was not signed by this box, was modified, has expired, or belongs to a key or secret that has ended. */
+  /** Throws Fault forbidden for a URL that was not signed by this box, was modified, has expired, or belongs to a key, secret or session that has ended. */
   async verify(emailId: string, index: number, { expires, by, signature }: SignedQuery): Promise<void> {
     const received = Buffer.from(signature, 'base64url')
     const isValid =
@@ -136,7 +133,7 @@ export class SignedUrls {
     if (!(await this.#holders.holder(id, Number(secret)))) {
       throw new Fault(
         'forbidden',
-        'The key that requested this URL, or its secret, is no longer valid; request a new URL with another key.',
+        'The key or session that requested this URL is no longer valid, or the secret of the key; request a new URL with another.',
         {
           code: 'url_ended',
         },

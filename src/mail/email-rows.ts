@@ -1,5 +1,9 @@
-import { unpack } from '../store/blobs.ts'
-import { join, sql, type Sql } from '../store/database.ts'
+import { promisify } from 'node:util'
+import { inflateRaw } from 'node:zlib'
+import { readLongJson } from '../core/long-json.ts'
+import { longWork } from '../core/long-work.ts'
+import { inflate } from '../store/blobs.ts'
+import { join, type Reader, sql, type Sql } from '../store/database.ts'
 import type { Lists, StoredBodies } from '../message/parsed.ts'
 import { type Email, type EmailRow, replyToVerified } from './model.ts'
 
@@ -25,7 +29,7 @@ export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated
   duplicate_of: string | null
   raw_id: number
   body_id: number
-  /** When the raw message was deleted by retention; null while it is stored. */
+  /** The time the raw message was deleted by retention; null while it is stored. */
   raw_expired_at: string | null
   /** Bytes that an imported message counts in addition to its size. */
   extra_octets: number
@@ -88,9 +92,13 @@ export const selectWithBody = sql`SELECT emails.*, blobs.deflated, blobs.bytes F
 /** Bytes of one delivery in JSON, apart from its texts. */
 const deliveryBytes = 250
 
-/** The approximate size of a whole e-mail with its deliveries in JSON, computed without reading the texts. */
-export const wholeEmailSize = sql`octet_length(from_name) + octet_length(to_text) + octet_length(subject) + octet_length(snippet)
-  + octet_length(labels) + octet_length(codes) + coalesce(octet_length(message_id), 0) + coalesce(octet_length(in_reply_to), 0)
+/** The approximate size of the list entry of an e-mail in JSON, computed without reading the texts. */
+export const listedEmailSize = sql`octet_length(from_address) + octet_length(from_name) + octet_length(to_text) + octet_length(emails.subject)
+  + octet_length(snippet) + octet_length(labels) + octet_length(codes) + coalesce(octet_length(message_id), 0)
+  + coalesce(octet_length(in_reply_to), 0)`
+
+/** The same of a whole e-mail with its deliveries. */
+export const wholeEmailSize = sql`${listedEmailSize}
   + octet_length(detail) + coalesce((SELECT size FROM blobs WHERE blobs.id = emails.body_id), 0)
   + CASE direction WHEN 'outbound' THEN coalesce((SELECT sum(${deliveryBytes} + octet_length(address) + coalesce(octet_length(response), 0))
     FROM email_recipients WHERE email_id = emails.id), 0) ELSE 0 END`
@@ -131,13 +139,53 @@ function texts(json: string): string[] {
   return json === '[]' ? [] : (JSON.parse(json) as string[])
 }
 
-/** The whole e-mail of a row, without the deliveries of an outbound message. */
-export function wholeEmail(row: StoredEmailWithBody): Email {
+type Bodies = StoredBodies & Partial<Lists>
+
+/** Bytes of a message from which its bodies are read in pieces. */
+const long = 256 * 1024
+
+/**
+ * The whole e-mail of a row, without the deliveries of an outbound message. Long bodies are read in the account's turn and in pieces, with other
+ * work in between.
+ */
+export async function wholeEmail(account: string, row: StoredEmailWithBody): Promise<Email> {
+  const { bytes, deflated, size } = row
+  if (!bytes) return emailOf(row)
+  if (size < long) return emailOf(row, bodiesIn({ deflated, bytes }))
+  return longWork('read', account, async () => {
+    const json = deflated === 1 ? await inflated(bytes, { chunkSize: 1024 * 1024 }) : inflate(false, bytes)
+    return emailOf(row, (await readLongJson(json)) as Bodies)
+  })
+}
+
+/** The bodies of an e-mail as its events have them, which are shortened when they are long, with their blob. */
+export async function eventBodies(reader: Reader, bodyId: number): Promise<{ id: number; shortened: boolean; bodies: Bodies }> {
+  const row = await reader.get<{ id: number; deflated: number; bytes: Uint8Array }>(
+    sql`SELECT id, deflated, bytes FROM blobs WHERE id = coalesce((SELECT id FROM blobs WHERE part_of = ${bodyId}), ${bodyId})`,
+  )
+  return row
+    ? { id: row.id, shortened: row.id !== bodyId, bodies: bodiesIn(row) }
+    : { id: bodyId, shortened: false, bodies: none }
+}
+
+/** The lists of a stored e-mail, without reading its long bodies. */
+export async function storedLists(reader: Reader, { detail, body_id }: Pick<StoredEmail, 'detail' | 'body_id'>): Promise<Lists> {
+  const lists = JSON.parse(detail) as EmailDetail
+  // all are stored in one place; those of a message to many are with its bodies, also with the shortened ones
+  return 'attachments' in lists ? lists : ((await eventBodies(reader, body_id)).bodies as StoredBodies & Lists)
+}
+
+function bodiesIn({ deflated, bytes }: { deflated: number | null; bytes: Uint8Array }): Bodies {
+  return JSON.parse(inflate(deflated === 1, bytes).toString('utf8')) as Bodies
+}
+
+const inflated = promisify(inflateRaw)
+
+const none: StoredBodies = { body_text: null, body_html: null, text: '' }
+
+/** The e-mail of a row with these bodies, without the deliveries of an outbound message. */
+export function emailOf(row: StoredEmail, bodies: Bodies = none): Email {
   const { mail_from: _, send_at = null, created_by = null, ...detail } = JSON.parse(row.detail) as EmailDetail
-  const none: StoredBodies = { body_text: null, body_html: null, text: '' }
-  const bodies = row.bytes
-    ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as StoredBodies & Partial<Lists>)
-    : none
   const reply_to_verified = replyToVerified({ ...detail, verified_domain: row.verified_domain })
   const email = { ...emailRow(row), ...bodies, ...detail }
   return { ...email, reply_to_verified, send_at, created_by, deliveries: [], duplicate_of: row.duplicate_of }

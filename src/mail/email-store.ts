@@ -1,12 +1,13 @@
 import type { Plan } from '../accounts/plan.ts'
 import { day, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
+import { upToJsonBytes } from '../core/text.ts'
 import type { EventLog, NewEvent } from '../events/log.ts'
 import { type EventType, uncountedMessageBytes } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { insertBlob, insertWhole } from '../store/blobs.ts'
 import { sql, type Transaction } from '../store/database.ts'
-import type { EmailDetail } from './email-rows.ts'
+import { type EmailDetail, eventBodies } from './email-rows.ts'
 import { type Lists, listsOf, type Parsed, type StoredBodies } from '../message/parsed.ts'
 import type { Examination, ExaminedMessage } from './types.ts'
 import { type Email, replyToVerified } from './model.ts'
@@ -17,7 +18,7 @@ import { addToThread, othersAmong, threadById, type ThreadInput, threadOf } from
 const maxSearchable = 256 * 1024
 const maxSearchableOfCopies = 1024 * 1024
 
-/** Bytes of a body, as UTF-8, in an event; the e-mail itself has the whole body. */
+/** Bytes of a body in the JSON of an event; the e-mail itself has the whole body. */
 const maxEventBody = 256 * 1024
 
 /** The number of newest messages with one Message-ID that are compared, as senders can choose it freely. */
@@ -32,7 +33,7 @@ export interface StoredContent {
   /** The same for all copies, computed with the first: the detail in JSON, and the bodies of the event. */
   detail?: string
   event?: EventContent
-  /** Whether the lists are stored with the bodies. */
+  /** True if the lists are stored with the bodies. */
   long_lists: boolean
 }
 
@@ -48,7 +49,7 @@ const listFields = ['references', 'cc', 'recipients', 'links', 'attachments'] as
 /** An e-mail to be stored. */
 export interface NewStoredEmail {
   owner: IdentityRow
-  /** As it will be, but for `thread_id` and `duplicate_of`. */
+  /** The e-mail as it will be, but for `thread_id` and `duplicate_of`. */
   email: Email
   parsed: Parsed
   content: StoredContent
@@ -81,8 +82,16 @@ export class EmailStore {
     this.#events = events
   }
 
-  /** Stores the raw message and its bodies, before its e-mails, of which there are `copies`. */
-  async insertContent(tx: Transaction, raw: Buffer, examined: Examination, copies = 1): Promise<StoredContent> {
+  /**
+   * Stores the raw message and its bodies, before its e-mails, of which there are `copies`. `shared`: what its events have in common is stored once,
+   * as there will be several.
+   */
+  async insertContent(
+    tx: Transaction,
+    raw: Buffer,
+    examined: Examination,
+    { copies = 1, shared = copies > 1 }: { copies?: number; shared?: boolean } = {},
+  ): Promise<StoredContent> {
     const { sha256, deflated, body_size, bodies } = examined
     const raw_id = await insertBlob(tx, {
       size: raw.length,
@@ -92,19 +101,19 @@ export class EmailStore {
     })
     const body_id = await insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies })
     const content: StoredContent = { raw_id, body_id, copies, long_lists: copies > 1 && examined.long_lists === true }
-    return copies > 1 ? { ...content, event: await this.#insertSharedEvent(tx, content, examined.parsed) } : content
+    if (!shared) return content
+    return {
+      ...content,
+      event: await insertSharedEvent(tx, body_id, examined.parsed, content.long_lists ? listsOf(examined.parsed) : {}),
+    }
   }
 
-  /** Stores what the events of all copies have in common, if it differs from what is stored of the message. */
-  async #insertSharedEvent(tx: Transaction, { body_id, long_lists }: StoredContent, parsed: Parsed): Promise<EventContent> {
-    const { bodies } = eventContentOf(body_id, parsed)
-    const fields = long_lists ? [...bodyFields, ...listFields] : bodyFields
-    if (!bodies.body_truncated) return { bodies, blob: { id: body_id, fields } }
-    const { body_text, body_html, text } = bodies
-    const shared: StoredBodies & Partial<Lists> = { body_text, body_html, text, ...(long_lists ? listsOf(parsed) : {}) }
-    const bytes = Buffer.from(JSON.stringify(shared))
-    const id = await insertWhole(tx, { size: bytes.length, sha256: null, deflated: false, bytes, part_of: body_id })
-    return { bodies, blob: { id, fields } }
+  /** What the further events of a stored message have in common; it has no long lists. */
+  async sharedEvent(tx: Transaction, body_id: number): Promise<EventContent> {
+    const { id, shortened, bodies } = await eventBodies(tx, body_id)
+    if (shortened) return { bodies: { ...bodies, body_truncated: true }, blob: { id, fields: bodyFields } }
+    // older versions stored no shortened bodies
+    return insertSharedEvent(tx, body_id, bodies)
   }
 
   /** Stores an e-mail; the caller has checked the quota. Returns it with its thread. */
@@ -170,14 +179,17 @@ interface RecipientCopy extends ExaminedMessage, StoredContent {
 export async function duplicateOf(tx: Transaction, copy: RecipientCopy, now: number): Promise<DuplicatedEmail | undefined> {
   const { owner, examined, raw_id, recipient, envelope } = copy
   if (examined.parsed.message_id === null) return undefined
-  const rows = await tx.all<DuplicatedEmail & { to_text: string; detail: string }>(
-    sql`SELECT near.id, near.thread_id, near.to_text, near.detail FROM (
-        SELECT id, thread_id, to_text, detail, raw_id, duplicate_of, received_at FROM emails
-        WHERE identity_id = ${owner.id} AND message_id = ${examined.parsed.message_id} ORDER BY seq DESC LIMIT ${maxCandidates}
-      ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE near.raw_id <> ${raw_id} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}
-      AND near.duplicate_of IS NULL AND near.received_at > ${envelope.own ? '' : iso(now - day)} LIMIT 20`,
+  // details may be long: only those of the same content are read
+  const rows = await tx.all<DuplicatedEmail & { mail_from: string }>(
+    sql`SELECT id, thread_id, json_extract(detail, '$.mail_from') AS mail_from FROM emails WHERE seq IN (
+        SELECT near.seq FROM (
+          SELECT seq, to_text, raw_id, duplicate_of, received_at FROM emails
+          WHERE identity_id = ${owner.id} AND message_id = ${examined.parsed.message_id} ORDER BY seq DESC LIMIT ${maxCandidates}
+        ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE near.to_text = ${recipient} AND near.raw_id <> ${raw_id}
+        AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')} AND near.duplicate_of IS NULL
+        AND near.received_at > ${envelope.own ? '' : iso(now - day)} LIMIT 20)`,
   )
-  return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)
+  return rows.find(({ mail_from }) => mail_from === envelope.mail_from)
 }
 
 /** The fields of an e-mail that determine its thread. */
@@ -291,6 +303,22 @@ export async function insertSearchable(
   )
 }
 
+/** Stores what the events of a message have in common, if it differs from what is stored of the message. */
+async function insertSharedEvent(
+  tx: Transaction,
+  body_id: number,
+  whole: StoredBodies,
+  lists: Partial<Lists> = {},
+): Promise<EventContent> {
+  const { bodies } = eventContentOf(body_id, whole)
+  const fields = 'links' in lists ? [...bodyFields, ...listFields] : bodyFields
+  if (!bodies.body_truncated) return { bodies, blob: { id: body_id, fields } }
+  const { body_text, body_html, text } = bodies
+  const bytes = Buffer.from(JSON.stringify({ body_text, body_html, text, ...lists }))
+  const id = await insertWhole(tx, { size: bytes.length, sha256: null, deflated: false, bytes, part_of: body_id })
+  return { bodies, blob: { id, fields } }
+}
+
 /** The bodies as in an event, and the blob of the bodies unless they are truncated. */
 function eventContentOf(body_id: number, email: StoredBodies): EventContent {
   const bodies = truncateBodies(email)
@@ -300,22 +328,11 @@ function eventContentOf(body_id: number, email: StoredBodies): EventContent {
 /** The bodies as in an event, truncated if necessary. */
 function truncateBodies(parsed: StoredBodies): EventContent['bodies'] {
   const { body_text, body_html, text } = parsed
-  const long = [body_text, body_html, text].some((body) => body !== null && Buffer.byteLength(body) > maxEventBody)
-  if (!long) return { body_text, body_html, text }
-  return {
-    body_text: body_text && truncated(body_text),
-    body_html: body_html && truncated(body_html),
-    text: truncated(text),
-    body_truncated: true,
+  const bodies = {
+    body_text: body_text && upToJsonBytes(body_text, maxEventBody),
+    body_html: body_html && upToJsonBytes(body_html, maxEventBody),
+    text: upToJsonBytes(text, maxEventBody),
   }
-}
-
-/** Truncates a body to the limit, at a character boundary. */
-function truncated(body: string): string {
-  const bytes = Buffer.from(body)
-  if (bytes.length <= maxEventBody) return body
-  let end = maxEventBody
-  // continuation bytes of UTF-8 are 10xxxxxx
-  while ((bytes[end]! & 0xc0) === 0x80) end -= 1
-  return bytes.toString('utf8', 0, end)
+  const isWhole = bodyFields.every((name) => bodies[name]?.length === parsed[name]?.length)
+  return isWhole ? bodies : { ...bodies, body_truncated: true }
 }

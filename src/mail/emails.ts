@@ -1,10 +1,9 @@
 import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { fitting, page } from '../store/page.ts'
+import { fittingRows, page } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Turns } from '../core/paced-work.ts'
-import type { Lists } from '../message/parsed.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
@@ -13,12 +12,13 @@ import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { type EmailFilter, selection } from './queries.ts'
 import {
-  type EmailDetail,
   emailRow,
+  listedEmailSize,
   rowColumns,
   selectWithBody,
   type StoredEmail,
   type StoredEmailWithBody,
+  storedLists,
   wholeEmail,
   wholeEmailSize,
 } from './email-rows.ts'
@@ -26,6 +26,9 @@ import type { Dispatcher } from './types.ts'
 import type { Attachment, Email, EmailChange, EmailRow } from './model.ts'
 import { withTrace } from '../smtp/trace.ts'
 import { MailTrash } from './trash.ts'
+
+/** A page of so many rows is read in one statement: only an address makes a row longer than some kilobytes, and none is longer than 64 KiB. */
+const fewRows = 20
 
 /** The timeline leaves out spam and duplicates. */
 const inTimeline = sql`duplicate_of IS NULL AND spam = 0`
@@ -73,6 +76,7 @@ export class Emails {
       account: caller.account_id,
       ...selection(identityId, filter),
       order: 'seq',
+      ...(filter.limit > fewRows ? { octets: listedEmailSize } : {}),
       present: emailRow,
     })
   }
@@ -81,39 +85,28 @@ export class Emails {
     await this.#deps.identities.row(caller, identityId)
     const row = await this.#withBody(identityId, id)
     const deliveries = row.direction === 'outbound' ? await deliveriesWithHistory(this.#deps.database, id) : []
-    return { ...wholeEmail(row), deliveries }
+    return { ...(await wholeEmail(caller.account_id, row)), deliveries }
   }
 
   /** The whole messages of one thread after a sequence number, oldest first, as many as fit into one answer. The caller has checked the thread. */
   async ofThread(
-    { account_id }: Caller,
+    caller: Caller,
     threadId: string,
     after: number,
     limit: number,
   ): Promise<{ emails: Email[]; next: number | null }> {
-    const columns = sql`seq, ${wholeEmailSize} AS octets`
-    const where = sql`thread_id = ${threadId}`
     const list = {
-      columns,
       from: sql`emails`,
-      where,
+      where: sql`thread_id = ${threadId}`,
       filters: [sql`duplicate_of IS NULL`],
-      order: 'seq',
+      octets: wholeEmailSize,
       ascending: true,
       after,
-    } as const
-    const heads = await readRows<Pick<TimelineEntry, 'seq' | 'octets'>>(
-      this.#deps.database,
-      { ...list, account: account_id },
-      limit + 1,
-    )
-    const count = fitting(
-      heads.map(({ octets }) => octets),
-      limit,
-    )
-    const seqs = heads.slice(0, count).map(({ seq }) => seq)
-    const found = await this.bySeq(seqs)
-    return { emails: seqs.flatMap((seq) => found.get(seq) ?? []), next: heads.length > count ? seqs.at(-1)! : null }
+      account: caller.account_id,
+    }
+    const { seqs, has_more } = await fittingRows(this.#deps.database, list, limit)
+    const found = await this.bySeq(caller, seqs)
+    return { emails: seqs.flatMap((seq) => found.get(seq) ?? []), next: has_more ? seqs.at(-1)! : null }
   }
 
   /** A SELECT, without ORDER BY, of the rows of one identity in the timeline. */
@@ -130,10 +123,10 @@ export class Emails {
   }
 
   /** The whole messages with these sequence numbers. */
-  async bySeq(seqs: readonly number[]): Promise<Map<number, Email>> {
+  async bySeq({ account_id }: Caller, seqs: readonly number[]): Promise<Map<number, Email>> {
     if (seqs.length === 0) return new Map()
     const rows = await this.#deps.database.all<StoredEmailWithBody>(sql`${selectWithBody} WHERE seq IN (${join([...seqs])})`)
-    const emails = await this.#whole(rows)
+    const emails = await this.#whole(account_id, rows)
     return new Map(rows.map(({ seq }, index) => [seq, emails[index]!]))
   }
 
@@ -174,11 +167,14 @@ export class Emails {
 
   /** Restores a message from the trash. */
   async restore(caller: Caller, identityId: string, id: string): Promise<Email> {
+    await this.#deps.identities.row(caller, identityId)
+    const unindexed = await this.#mailTrash.findUnindexed(this.#deps.database, identityId, id)
+    const texts = unindexed && (await wholeEmail(caller.account_id, unindexed))
     await this.#deps.database.transaction(async (tx) => {
       const { email } = await this.#deps.identities.row(caller, identityId, tx)
       const row = await this.#mailTrash.find(tx, identityId, id)
       if (!row) throw notFound('e-mail in the trash')
-      await this.#mailTrash.restore(tx, row, email)
+      await this.#mailTrash.restore(tx, row, email, texts)
     })
     return this.get(caller, identityId, id)
   }
@@ -199,11 +195,8 @@ export class Emails {
   }
 
   /** The attachments of an e-mail. */
-  async attachmentsOf({ detail, body_id }: Pick<StoredEmail, 'detail' | 'body_id'>): Promise<Attachment[]> {
-    const { attachments } = JSON.parse(detail) as Partial<EmailDetail>
-    if (attachments) return attachments
-    const bodies = await readBlob(this.#deps.database, body_id)
-    return bodies ? (JSON.parse(bodies.toString('utf8')) as Lists).attachments : []
+  async attachmentsOf(row: Pick<StoredEmail, 'detail' | 'body_id'>): Promise<Attachment[]> {
+    return (await storedLists(this.#deps.database, row)).attachments
   }
 
   /** The row of an e-mail that the caller may read. */
@@ -221,13 +214,13 @@ export class Emails {
     return row
   }
 
-  async #whole(rows: StoredEmailWithBody[]): Promise<Email[]> {
+  async #whole(account: string, rows: StoredEmailWithBody[]): Promise<Email[]> {
     const outbound = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
     const deliveries = await deliveriesOf(this.#deps.database, outbound)
     const turns = new Turns()
     const emails: Email[] = []
     for (const row of rows) {
-      emails.push({ ...wholeEmail(row), deliveries: deliveries.get(row.id) ?? [] })
+      emails.push({ ...(await wholeEmail(account, row)), deliveries: deliveries.get(row.id) ?? [] })
       // decompressing long bodies takes time
       if (turns.due) await turns.yield()
     }

@@ -8,7 +8,7 @@ import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { Transaction } from '../store/database.ts'
 import { isReply, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
 import { duplicateOf, type EmailStore, receivedEmail, type StoredContent } from './email-store.ts'
-import type { ExaminedMessage } from './types.ts'
+import type { Examination, ExaminedMessage } from './types.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type {
   CheckResults,
@@ -112,14 +112,22 @@ export class Inbox implements DeliveryTarget {
     return envelope.session
   }
 
+  /** Examines a message between identities of this box, once for all of its recipients; the envelope is `own`. */
+  examineInternal(raw: Buffer, envelope: Envelope, account: string): Promise<Examination> {
+    return this.#deps.examiner.examine(raw, envelope, account)
+  }
+
   /**
-   * Stores a message between identities of this box as if it had been received. Its sender is known, so no checks are made. The envelope is
-   * `own`. Returns the ids of the e-mails. Throws the Refusal for RCPT or DATA.
+   * Stores a message between identities of this box, of so many bytes, as if it had been received. Its sender is known, so no checks are made. The
+   * envelope is `own`. The message is read once its recipients are checked. Returns the ids of the e-mails. Throws the Refusal for RCPT or DATA.
    */
-  async deliverInternal(envelope: Envelope, raw: Buffer): Promise<string[]> {
-    const accounts: string[] = []
-    for (const recipient of envelope.recipients) accounts.push(await this.checkRecipient(recipient, raw.length))
-    const examined = await this.#deps.examiner.examine(raw, envelope, accounts[0])
+  async deliverInternal(
+    envelope: Envelope,
+    size: number,
+    read: () => Promise<Pick<ExaminedMessage, 'raw' | 'examined'>>,
+  ): Promise<string[]> {
+    for (const recipient of envelope.recipients) await this.checkRecipient(recipient, size)
+    const { raw, examined } = await read()
     const verdict = internalVerdict(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
     return this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
   }
@@ -131,14 +139,24 @@ export class Inbox implements DeliveryTarget {
       return await store()
     } catch (error) {
       if (!isFull(error)) throw error
-      for (const recipient of message.envelope.recipients) await this.#freeSpace(recipient, message.raw.length)
+      await this.#freeSpace(message.envelope.recipients, message.raw.length)
       return store()
     }
   }
 
-  async #freeSpace(recipient: string, bytes: number): Promise<void> {
-    const { owner } = await this.#findOwner(mailbox(recipient, this.#settings.domain))
-    if (owner) await this.#deps.quota.freeSpace(owner, bytes)
+  /** Frees space for one copy of so many bytes for each recipient. */
+  async #freeSpace(recipients: readonly string[], bytes: number): Promise<void> {
+    const turns = new Turns()
+    const copies = new Map<string, { owner: IdentityRow; bytes: number }>()
+    for (const recipient of recipients) {
+      if (turns.due) await turns.yield()
+      const { owner } = await this.#findOwner(mailbox(recipient, this.#settings.domain))
+      if (owner) copies.set(owner.id, { owner, bytes: bytes + (copies.get(owner.id)?.bytes ?? 0) })
+    }
+    for (const copy of copies.values()) {
+      if (turns.due) await turns.yield()
+      await this.#deps.quota.freeSpace(copy.owner, copy.bytes)
+    }
   }
 
   /** The owner of a local mailbox, deleted or not. */
@@ -160,7 +178,9 @@ export class Inbox implements DeliveryTarget {
     const { envelope, raw, examined } = message
     const owners: Recipient[] = []
     let handled = false
+    const turns = new Turns()
     for (const recipient of envelope.recipients) {
+      if (turns.due) await turns.yield()
       const parsed = mailbox(recipient, this.#settings.domain)
       const handler = this.#handlerOf(parsed)
       handled ||= handler !== undefined
@@ -172,9 +192,8 @@ export class Inbox implements DeliveryTarget {
     if (owners.length === 0 && handled) return []
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     requireQuota(owners, raw.length)
-    const content = await this.#deps.store.insertContent(tx, raw, examined, owners.length)
+    const content = await this.#deps.store.insertContent(tx, raw, examined, { copies: owners.length })
     const ids: string[] = []
-    const turns = new Turns()
     for (const { owner, recipient } of owners) {
       if (turns.due) await turns.yield()
       ids.push(await this.#deliver(tx, { ...message, owner, recipient }, content))

@@ -1,12 +1,13 @@
 import { type Clock, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
+import { release } from '../core/memory.ts'
 import type { EventType } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { readBlob } from '../store/blobs.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { EmailStore } from './email-store.ts'
 import { deliveriesOf, deliveryOf, type RecipientRow, overallStatus } from './deliveries.ts'
-import { type EmailDetail, selectWithBody, type StoredEmail, wholeEmail, type StoredEmailWithBody } from './email-rows.ts'
+import { type EmailDetail, emailOf, type StoredEmail } from './email-rows.ts'
 import type { Examination } from './types.ts'
 import type { Address, Delivery, Email } from './model.ts'
 import { isExternal } from './address.ts'
@@ -45,6 +46,9 @@ export interface QueuedEmail {
   identity_status: IdentityRow['status']
 }
 
+/** Characters of each reply in the `deliveries` of an event, as every recipient has events, with all recipients in each. */
+const longestReply = 100
+
 /** Outbound messages as stored: their rows, raw messages, threads, and the state of each delivery. */
 export class OutgoingEmails {
   readonly #database: Database
@@ -61,7 +65,7 @@ export class OutgoingEmails {
   async insert(tx: Transaction, message: OutgoingMessage, event: EventType<Email>): Promise<StoredMessage> {
     const { owner, from, raw, examined, trace, send_at } = message
     const at = iso(this.#clock.now())
-    const content = await this.#store.insertContent(tx, raw, examined)
+    const content = await this.#store.insertContent(tx, raw, examined, { shared: true })
     const email = await this.#store.insert(tx, {
       owner,
       email: outboundEmail(message, at),
@@ -111,7 +115,10 @@ export class OutgoingEmails {
     trace,
   }: Pick<StoredEmail, 'raw_id' | 'raw_expired_at' | 'trace'>): Promise<Buffer | undefined> {
     const raw = raw_expired_at === null ? await readBlob(this.#database, raw_id) : undefined
-    return raw && Buffer.concat([Buffer.from(trace), raw])
+    if (!raw) return undefined
+    const whole = Buffer.concat([Buffer.from(trace), raw])
+    release(raw)
+    return whole
   }
 
   /** Sets the prepended header fields, and the time of a scheduled message (ISO 8601). */
@@ -153,7 +160,7 @@ export class OutgoingEmails {
     return sender !== undefined && isExternal(reader, sender.account_id, address)
   }
 
-  /** Appends an event for a message, with further fields. */
+  /** Appends an event for a message, with further fields. Of long replies it has the beginning. */
   async appendEvent<Data extends Email>(
     tx: Transaction,
     type: EventType<Data>,
@@ -161,25 +168,15 @@ export class OutgoingEmails {
     more: Omit<Data, keyof Email>,
     annotation: string | null = null,
   ): Promise<void> {
-    const row = await tx.get<StoredEmailWithBody & { account_id: string }>(
-      sql`SELECT emails.*, blobs.size AS body_size, blobs.deflated, blobs.bytes, identities.account_id FROM emails
-        JOIN identities ON identities.id = emails.identity_id LEFT JOIN blobs ON blobs.id = emails.body_id WHERE emails.id = ${emailId}`,
+    const row = await tx.get<StoredEmail & { account_id: string }>(
+      sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${emailId}`,
     )
     if (!row) return
-    const deliveries = (await deliveriesOf(tx, [emailId])).get(emailId) ?? []
-    await this.#store.appendEvent(
-      tx,
-      type,
-      { account_id: row.account_id, content: row, email: { ...wholeEmail(row), deliveries }, annotation },
-      more,
-    )
-  }
-
-  /** A message as in the API. It must exist. */
-  async show(reader: Reader, emailId: string): Promise<Email> {
-    const row = await reader.get<StoredEmailWithBody>(sql`${selectWithBody} WHERE emails.id = ${emailId}`)
-    const deliveries = (await deliveriesOf(reader, [emailId])).get(emailId) ?? []
-    return { ...wholeEmail(row!), deliveries }
+    const { account_id, body_id } = row
+    const all = (await deliveriesOf(tx, [emailId])).get(emailId) ?? []
+    const deliveries = all.map((one) => ({ ...one, response: one.response?.slice(0, longestReply) ?? null }))
+    const content = { body_id, event: await this.#store.sharedEvent(tx, body_id) }
+    await this.#store.appendEvent(tx, type, { account_id, content, email: { ...emailOf(row), deliveries }, annotation }, more)
   }
 
   async #updateStatus(tx: Transaction, emailId: string): Promise<void> {

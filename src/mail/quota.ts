@@ -46,15 +46,14 @@ export class Quota {
   }
 
   /** The storage usage and quota of an identity. */
-  readonly storageOf = async ({
-    id,
+  readonly storageOf = ({
     email,
     stored_bytes,
     media_bytes,
-  }: Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'media_bytes'>): Promise<Storage> => {
+    trash_bytes,
+  }: Pick<IdentityRow, 'email' | 'stored_bytes' | 'media_bytes' | 'trash_bytes'>): Storage => {
     const limit = this.#limitOf(email)
-    const trash = await this.#deps.trash.octetsOf({ identity_id: id })
-    return { used: stored_bytes, limit: limit === Infinity ? null : limit, media: media_bytes, trash }
+    return { used: stored_bytes, limit: limit === Infinity ? null : limit, media: media_bytes, trash: trash_bytes }
   }
 
   /** The limits of a mailbox and its account in bytes. The operator's mailbox is not limited by its account, except for what it sends. */

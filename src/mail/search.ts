@@ -1,11 +1,11 @@
-import { type Cursors, fitting, lengthOf } from '../store/page.ts'
+import { type Cursors, fitting, rowsAt } from '../store/page.ts'
 import { trimEnd } from '../core/text.ts'
 import { invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, join, sql, type Sql } from '../store/database.ts'
 import { common, type EmailSearch } from './queries.ts'
-import { emailRow, rowColumns, type StoredEmail } from './email-rows.ts'
+import { emailRow, listedEmailSize, rowColumns, type StoredEmail } from './email-rows.ts'
 import type { EmailRow } from './model.ts'
 
 /** Timeout of a search, in milliseconds. */
@@ -42,38 +42,48 @@ export class Search {
     const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(input)]
     if (terms?.attachment) where.push(sql`has_attachments = 1`)
     const text = terms && matchText(identityId, terms)
-    const rows = await this.#rows(caller, text, where, position, limit + 1, offset)
-    const count = fitting(rows.map(lengthOf), limit)
-    const has_more = rows.length > count
-    rows.length = count
-    return { data: rows.map(emailRow), has_more, next_cursor: has_more ? this.#cursors.write(name, rows.at(-1)!.seq) : null }
+    const heads = await this.#heads(caller, text, where, position, limit + 1, offset)
+    const count = fitting(
+      heads.map(({ octets }) => octets),
+      limit,
+    )
+    const seqs = heads.slice(0, count).map(({ seq }) => seq)
+    const rows = await rowsAt<StoredEmail>(this.#database, { columns: rowColumns, from: sql`emails` }, seqs)
+    const has_more = heads.length > count
+    return { data: rows.map(emailRow), has_more, next_cursor: has_more ? this.#cursors.write(name, seqs.at(-1)!) : null }
   }
 
-  #rows(
+  /** Positions and sizes: the rows may be too large to be read together. */
+  #heads(
     { account_id }: Caller,
     text: string | undefined,
     where: Sql[],
     position: number | undefined,
     limit: number,
     offset: number,
-  ): Promise<StoredEmail[]> {
+  ): Promise<Head[]> {
     const rest = join(where, ' AND ')
     if (text === undefined) {
       const after = position === undefined ? sql`` : sql` AND seq < ${position}`
-      return this.#database.slow<StoredEmail>(
-        sql`SELECT ${rowColumns} FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
+      return this.#database.slow<Head>(
+        sql`SELECT emails.seq, ${listedEmailSize} AS octets FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
         deadline,
         account_id,
       )
     }
     const after = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
-    return this.#database.slow<StoredEmail>(
-      sql`SELECT ${rowColumns} FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
+    return this.#database.slow<Head>(
+      sql`SELECT emails.seq, ${listedEmailSize} AS octets FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
         AND ${rest} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`,
       deadline,
       account_id,
     )
   }
+}
+
+interface Head {
+  seq: number
+  octets: number
 }
 
 /** The text to index. CJK characters are separated, so that any run of them can be found as a phrase. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { day, iso } from '../core/clock.ts'
+import { longestAddress } from '../message/addresses.ts'
 import { type Cursors, page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -116,21 +117,41 @@ export async function restoreToThread(
 }
 
 async function recount(tx: Transaction, id: string, by: { messages: number; unread: number }): Promise<void> {
-  const left = await tx.all<{ seq: number; received_at: string; snippet: string; from_address: string; to_text: string }>(
-    sql`SELECT seq, received_at, snippet, from_address, to_text FROM emails WHERE thread_id = ${id}
-      AND duplicate_of IS NULL ORDER BY seq DESC LIMIT 1000`,
+  const newest = await tx.get<{ seq: number; received_at: string; snippet: string }>(
+    sql`SELECT seq, received_at, snippet FROM emails WHERE thread_id = ${id} AND duplicate_of IS NULL ORDER BY seq DESC LIMIT 1`,
   )
-  const [newest] = left
   if (!newest) {
     await tx.run(sql`DELETE FROM threads WHERE id = ${id}`)
     return
   }
-  const participants = uniqueAddresses(left.toReversed().flatMap((one) => [one.from_address, one.to_text]))
+  const participants = await participantsIn(tx, id)
   await tx.run(
     sql`UPDATE threads SET message_count = message_count + ${by.messages}, unread_count = unread_count + ${by.unread},
       last_message_at = ${newest.received_at}, last_seq = ${newest.seq}, snippet = ${newest.snippet},
       participants = ${JSON.stringify(participants)} WHERE id = ${id}`,
   )
+}
+
+/** Messages that are read for the participants of a thread, the newest ones, and octets of their addresses and names together. */
+const maxRecounted = 1000
+const maxRecountedOctets = 512 * 1024
+
+/** The participants of the newest messages of a thread. What is too long is not read: `octet_length` needs the sizes only. */
+async function participantsIn(tx: Transaction, id: string): Promise<string[]> {
+  const found = await tx.all<{ from_address: string; to_text: string }>(
+    sql`SELECT from_address, to_text FROM (
+        SELECT seq, sum(octets) OVER (ORDER BY seq DESC) AS total FROM (
+          SELECT seq, octet_length(from_address) + octet_length(from_name) + octet_length(to_text) AS octets FROM emails
+          WHERE thread_id = ${id} AND duplicate_of IS NULL ORDER BY seq DESC LIMIT ${maxRecounted})
+      ) AS newest JOIN emails ON emails.seq = newest.seq WHERE total <= ${maxRecountedOctets}
+      GROUP BY from_address, to_text ORDER BY min(emails.seq)`,
+  )
+  return uniqueAddresses(found.flatMap((one) => participantsOf(one.from_address, one.to_text)))
+}
+
+/** The participants of one message; `to` as in `emails.to_text`. */
+export function participantsOf(from: string, to: string): string[] {
+  return [from, ...to.split(', ', maxParticipants)]
 }
 
 /** Reads the messages of a thread. */
@@ -165,6 +186,7 @@ export class Threads {
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
       order: 'last_seq',
+      octets: sql`octet_length(subject) + octet_length(participants) + octet_length(snippet)`,
       present: toThread,
     })
   }
@@ -185,9 +207,12 @@ export class Threads {
   }
 }
 
-/** Distinct addresses, at most a hundred. */
+/** Participants of a thread. */
+const maxParticipants = 100
+
+/** Distinct addresses, at most `maxParticipants`; without any that is too long, as messages stored earlier and imported ones have. */
 function uniqueAddresses(addresses: string[]): string[] {
-  return [...new Set(addresses)].slice(0, 100)
+  return [...new Set(addresses)].filter((address) => address.length <= longestAddress).slice(0, maxParticipants)
 }
 
 type ThreadRef = { id: string; participants: string }
@@ -206,7 +231,8 @@ async function bySubject(tx: Transaction, message: ThreadInput, now: number): Pr
   if (key === '') return undefined
   return tx.get<ThreadRef>(
     sql`SELECT id, participants FROM threads WHERE identity_id = ${message.identity_id} AND subject_key = ${key}
-      AND participants_key = ${participantsKey(message)} AND last_message_at > ${iso(now - month)} ORDER BY seq DESC LIMIT 1`,
+      AND participants_key = ${participantsKey(message)} AND last_message_at > ${iso(now - month)}
+      ORDER BY last_message_at DESC, seq DESC LIMIT 1`,
   )
 }
 

@@ -1,10 +1,11 @@
 import type { Plan } from '../accounts/plan.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Trash } from '../ops/retention/trash.ts'
-import { join, raw, sql, type Sql, type Transaction } from '../store/database.ts'
+import { join, raw, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { insertSearchable } from './email-store.ts'
 import { deliveriesOf, overallStatus } from './deliveries.ts'
-import { selectWithBody, storedColumns, type StoredEmail, wholeEmail, type StoredEmailWithBody } from './email-rows.ts'
+import { storedColumns, type StoredEmail, storedLists, type StoredEmailWithBody } from './email-rows.ts'
+import type { Email } from './model.ts'
 import { othersAmong, restoreToThread, removeFromThread } from './threads.ts'
 
 interface Deps {
@@ -18,7 +19,7 @@ const columns: Sql = join(storedColumns.map((name) => raw(name)))
 /** Messages of a deleted identity that are purged in one transaction. */
 const batchSize = 16
 
-/** The trash for e-mails: deleted messages, in a table of their own, complete until they are purged. */
+/** The trash for e-mails: deleted messages, in a table of their own, complete and with their search entries until they are purged. */
 export class MailTrash {
   readonly kind = 'email'
   readonly #deps: Deps
@@ -43,24 +44,32 @@ export class MailTrash {
     return tx.get<StoredEmail>(sql`SELECT * FROM emails_trash WHERE id = ${id} AND identity_id = ${identityId}`)
   }
 
-  /** Restores a message as it was. One that had not been sent was withdrawn, and is not sent. */
-  async restore(tx: Transaction, { id, direction }: Pick<StoredEmail, 'id' | 'direction'>, own: string): Promise<void> {
+  /** The row of a message without a search entry, which older versions deleted when they moved it to the trash. */
+  findUnindexed(reader: Reader, identityId: string, id: string): Promise<StoredEmailWithBody | undefined> {
+    return reader.get<StoredEmailWithBody>(
+      sql`SELECT emails_trash.*, blobs.deflated, blobs.bytes FROM emails_trash LEFT JOIN blobs ON blobs.id = emails_trash.body_id
+        WHERE emails_trash.id = ${id} AND identity_id = ${identityId} AND duplicate_of IS NULL
+        AND NOT EXISTS (SELECT 1 FROM emails_search WHERE rowid = emails_trash.seq)`,
+    )
+  }
+
+  /** Restores a message as it was. One that had not been sent was withdrawn, and is not sent. `unindexed` is the whole message if it has no search entry. */
+  async restore(tx: Transaction, row: StoredEmail, own: string, unindexed?: Email): Promise<void> {
+    const { id, direction } = row
     const { events, trash } = this.#deps
     await tx.run(sql`INSERT INTO emails (${columns}) SELECT ${columns} FROM emails_trash WHERE id = ${id}`)
     await tx.run(sql`DELETE FROM emails_trash WHERE id = ${id}`)
     await trash.take(tx, id)
     await events.reveal(tx, id)
     if (direction === 'outbound') await this.#updateStatus(tx, id)
-    const row = await tx.get<StoredEmailWithBody>(sql`${selectWithBody} WHERE emails.id = ${id}`)
-    if (!row || row.duplicate_of !== null) return
-    const email = wholeEmail(row)
-    await insertSearchable(tx, row.seq, email, email)
-    const { to, cc } = email.recipients
-    const addresses = [...(direction === 'inbound' ? [email.from] : []), ...[...to, ...cc].map(({ address }) => address)]
+    if (row.duplicate_of !== null) return
+    if (unindexed) await insertSearchable(tx, row.seq, unindexed, unindexed)
+    const { to, cc } = (await storedLists(tx, row)).recipients
+    const addresses = [...(direction === 'inbound' ? [row.from_address] : []), ...[...to, ...cc].map(({ address }) => address)]
     await restoreToThread(tx, row.thread_id, {
       identity_id: row.identity_id,
       subject: row.subject,
-      others: othersAmong(addresses, own, direction === 'inbound' ? email.to : email.from),
+      others: othersAmong(addresses, own, direction === 'inbound' ? row.to_text : row.from_address),
       own,
       unread: row.read === 0,
     })
@@ -71,6 +80,7 @@ export class MailTrash {
     const row = await tx.get<StoredEmail>(sql`DELETE FROM emails_trash WHERE id = ${id} RETURNING *`)
     if (!row) return
     await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)
+    await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${row.seq}`)
     await releaseStorage(tx, plan, row.identity_id, storedBytesOf(row))
     await events.redact(tx, id)
     // the copies of one message share its raw content
@@ -98,11 +108,10 @@ export class MailTrash {
 
   async #move(tx: Transaction, id: string): Promise<void> {
     const { trash } = this.#deps
-    const moved = await tx.get<{ seq: number }>(
-      sql`INSERT INTO emails_trash (${columns}, deleted_at) SELECT ${columns}, ${trash.now()} FROM emails WHERE id = ${id} RETURNING seq`,
+    await tx.run(
+      sql`INSERT INTO emails_trash (${columns}, deleted_at) SELECT ${columns}, ${trash.now()} FROM emails WHERE id = ${id}`,
     )
     await tx.run(sql`DELETE FROM emails WHERE id = ${id}`)
-    await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${moved!.seq}`)
   }
 
   /** Updates the status by the current state of the deliveries. */

@@ -16,7 +16,7 @@ export interface Examination {
   bodies: Uint8Array
   /** Size of that JSON in bytes. */
   body_size: number
-  /** Whether that JSON has the lists too: for a message to many whose lists are long. */
+  /** True if that JSON has the lists too: for a message to many whose lists are long. */
   long_lists?: boolean
 }
 

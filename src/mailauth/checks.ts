@@ -5,9 +5,11 @@ import { spf as verifySpf } from 'mailauth/lib/spf/index.js'
 import { isIP } from 'node:net'
 import { domainNameOf } from '../core/domain-names.ts'
 import { oneLine } from './authentication-results.ts'
-import type { Inquiry, Lookup } from '../net/dns.ts'
+import { DnsError, type Inquiry, type Lookup } from '../net/dns.ts'
+import { isAbsent } from '../net/resolve.ts'
 import type { Header } from './author.ts'
-import { headEnd, type HeaderField } from '../message/headers.ts'
+import { longestAddress } from '../message/addresses.ts'
+import { excessOf, hasLongRuns, maxSeals, maxSignatures, named, without } from './header-limits.ts'
 import type { Authentication, AuthResult, Envelope, PublishedPolicy } from '../mail/model.ts'
 import { SignedHeader } from './signed-fields.ts'
 
@@ -45,21 +47,9 @@ type Verified = Awaited<ReturnType<typeof dkimVerify>>
 type VerifiedSignature = Verified['results'][number]
 type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resolver']>
 
-const maxSignatures = 10
-const maxSeals = 5
-/** Signatures with `l=` that are checked. They never count, and the body is hashed again for each length. */
-const maxWithLength = 1
-/** Fields in the `h=` tag of one signature. Ordinary signatures have about twenty. */
-const maxNamed = 300
 /** Field names that are reported of one signature, and characters of each. */
 const maxSignedFields = 50
 const longestName = 100
-/** Length of a run of blanks or dots: a line has at most 998 octets and does not consist of blanks (RFC 5322 2.1.1 and 3.2.2). */
-const longestRun = 2000
-/** Characters that the verifier trims: blanks of tags and names, dots of domains. */
-const trimmed = new Set([0x09, 0x0a, 0x0d, 0x20, 0x2e])
-/** The longest address of an author in characters; more than RFC 5321 4.5.3.1 allows. */
-const longestAddress = 1000
 /** How far the clock of a signer may be ahead, in milliseconds; the value of OpenDKIM. */
 const clockDrift = 300_000
 const strictOptions = { strict: true, minBitLength: 1024 }
@@ -131,7 +121,7 @@ export async function checkSignatures(
   }
   const excess = excessOf(header)
   // With `sender` the library does not look for one in the header.
-  const options = { ...strictOptions, resolver: resolverOf(inquiry), sender: '<>' }
+  const options = { ...strictOptions, resolver: keyResolverOf(inquiry), sender: '<>' }
   const verified = await dkimVerify(without(raw, excess.fields), options)
   const names = verified.headers?.parsed.map(({ key }) => key) ?? []
   const signedHeader = new SignedHeader(raw, header.fields, names)
@@ -149,7 +139,7 @@ export async function checkSignatures(
 
 /** DMARC for one author, whose domain is in A-labels, and the domains that passed SPF and DKIM (RFC 9989). `aligned` are the aligned signing domains. */
 export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<DmarcPolicy> {
-  if (address.length > longestAddress) return { ...noPolicy, reason: 'the address in From is too long' }
+  if (Buffer.byteLength(address) > longestAddress) return { ...noPolicy, reason: 'the address in From is too long' }
   const { response, dkimAligned, reason } = await evaluateDmarc({
     headerFrom: [address],
     fromFields: 1,
@@ -218,7 +208,7 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
   const first = verified.arc.chain ? verified.arc.chain[0]?.['arc-authentication-results']?.parsed?.['dmarc']?.value : undefined
   // the same object has two types in the library
   const data = verified.arc as Parameters<typeof verifyArc>[0]
-  const answer = await verifyArc(data, { ...strictOptions, resolver: resolverOf(inquiry) })
+  const answer = await verifyArc(data, { ...strictOptions, resolver: keyResolverOf(inquiry) })
   const { status } = answer
   const chain = answer.chain || []
   // The library reports a failed lookup as a failed chain; it is a temporary error.
@@ -283,6 +273,15 @@ function tagFlawOf(row: VerifiedSignature): string | null {
   return null
 }
 
+/** Looks up keys. A name that cannot exist has none (RFC 6376 6.1.2): to the library that would be a failure of the DNS, which refuses nothing. */
+function keyResolverOf(inquiry: Inquiry): Resolver {
+  const lookup: Lookup = (name, type) =>
+    inquiry.lookup(name, type).catch((error: unknown) => {
+      throw isAbsent(error) ? new DnsError('ENOTFOUND', name) : error
+    })
+  return lookup as Resolver
+}
+
 function resolverOf(inquiry: Inquiry): Resolver {
   // the library's type lacks the objects of MX answers
   return inquiry.lookup as Resolver
@@ -294,54 +293,4 @@ function resultOf(text: string): AuthResult {
 
 function policyOf(text: string | undefined): Authentication['dmarc']['policy'] {
   return text === 'none' || text === 'quarantine' || text === 'reject' ? text : null
-}
-
-function named(header: Header, name: string): HeaderField[] {
-  return header.fields.filter((field) => field.name === name)
-}
-
-/** Fields not to be verified: DKIM-Signature fields beyond the tenth, with too many names, or beyond the first with `l=`; and all ARC fields when there are more than five of a kind, or one has too many names. */
-function excessOf(header: Header): { fields: Set<HeaderField>; seals: boolean } {
-  const sets = ['arc-seal', 'arc-message-signature', 'arc-authentication-results'].map((name) => named(header, name))
-  const seals = sets.some((set) => set.length > maxSeals) || sets[1]!.some(namesTooMany)
-  const signatures = named(header, 'dkim-signature')
-  const considered = signatures.slice(0, maxSignatures)
-  const limited = considered.filter(({ value }) => /(?:^|;)\s*l\s*=/.test(value)).slice(maxWithLength)
-  const excess = [...signatures.slice(maxSignatures), ...considered.filter(namesTooMany), ...limited]
-  return { fields: new Set([...excess, ...(seals ? sets.flat() : [])]), seals }
-}
-
-function namesTooMany({ value }: HeaderField): boolean {
-  let at = -1
-  for (let colons = 0; colons < maxNamed; colons++) {
-    at = value.indexOf(':', at + 1)
-    if (at === -1) return false
-  }
-  return true
-}
-
-/**
- * True if the blanks and dots of a header cost the verifier more than one run of the maximum length: it trims names, tags and domains in
- * quadratic time for each run. Checks the whole header, as the verifier appends lines that are not fields to the field above.
- */
-function hasLongRuns(raw: Buffer): boolean {
-  const end = Math.min(headEnd(raw), raw.length)
-  let cost = 0
-  for (let at = 0, start = 0; at <= end; at += 1) {
-    if (at < end && trimmed.has(raw[at]!)) continue
-    cost += (at - start) ** 2
-    start = at + 1
-  }
-  return cost > longestRun ** 2
-}
-
-function without(raw: Buffer, fields: Set<HeaderField>): Buffer {
-  if (fields.size === 0) return raw
-  const kept: Buffer[] = []
-  let position = 0
-  for (const field of [...fields].toSorted((one, other) => one.start - other.start)) {
-    kept.push(raw.subarray(position, field.start))
-    position = field.end
-  }
-  return Buffer.concat([...kept, raw.subarray(position)])
 }

@@ -8,7 +8,7 @@ import type { Lookup } from '../net/dns.ts'
 import type { Envelope } from '../mail/model.ts'
 
 export interface RspamdSettings {
-  /** Where the controller or normal worker listens: `http://127.0.0.1:11333`. */
+  /** The URL of the controller or normal worker: `http://127.0.0.1:11333`. */
   url: string
   password?: string | undefined
   /** Timeout of one request, in milliseconds. */

@@ -29,7 +29,8 @@ export class SignedHeader {
    *
    * `ambiguity` is why the signed content is ambiguous, as sometimes happens in legitimate mail: the signature then proves the author,
    * but not what is displayed. Content-Type is often not signed (Gmail, GitHub and others), so it and similar fields are compared with the signed
-   * body. In a header with lines that are not fields, a forwarder may have inserted such a line, and to many readers the body begins there.
+   * body, and without it signed octets that are not UTF-8 have no charset. In a header with lines that are not fields, a forwarder may have inserted
+   * such a line, and to many readers the body begins there.
    */
   coveredBy(lines: readonly string[]): { fields: string[]; flaw: string | null; ambiguity: string | null } {
     const signed = new Map<string, string[]>()
@@ -53,13 +54,19 @@ export class SignedHeader {
     const duplicate = bodyFields.find((name) => !fields.includes(name) && this.#countOf(name) > 1)
     if (duplicate !== undefined) flaw ??= duplicateReason(duplicate)
     if (!fields.includes('subject') && firstValue(this.#fields, 'subject') !== undefined) flaw ??= 'Subject is not signed'
-    const ambiguity = this.#isPlain
-      ? this.#readingUnder(bodyFields.filter((name) => fields.includes(name)))
-      : 'the header has a line that is not a field, or a blank before a colon'
-    return { fields, flaw, ambiguity }
+    return { fields, flaw, ambiguity: this.#ambiguityUnder(fields) }
   }
 
-  /** As `unsignedAmbiguity`, cached for each set of covered fields. */
+  #ambiguityUnder(signed: readonly string[]): string | null {
+    if (!this.#isPlain) return 'the header has a line that is not a field, or a blank before a colon'
+    const other = signed.includes('content-type')
+      ? undefined
+      : this.#fields.find((one) => !one.isUtf8 && signed.includes(one.name))
+    if (other) return `${displayName(other.name)} has octets that are not UTF-8, and Content-Type is not signed`
+    return this.#readingUnder(bodyFields.filter((name) => signed.includes(name)))
+  }
+
+  /** The same as `unsignedAmbiguity`, cached for each set of covered fields. */
   #readingUnder(signed: readonly string[]): string | null {
     const names = signed.join()
     const known = this.#readings.get(names)
@@ -107,7 +114,7 @@ const colon = 0x3a
 
 const bodyFields = ['content-type', 'mime-version', 'content-transfer-encoding', 'content-disposition']
 
-/** The fields that occur singleFields at most: RFC 5322 3.6, RFC 2045 3, RFC 2183 2 and RFC 3282 2. */
+/** The fields that occur once at most: RFC 5322 3.6, RFC 2045 3, RFC 2183 2 and RFC 3282 2. */
 const singleFields: ReadonlySet<string> = new Set(
   [
     'date from sender reply-to to cc bcc message-id in-reply-to references subject',

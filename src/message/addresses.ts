@@ -1,16 +1,22 @@
 import addressparser from 'nodemailer/lib/addressparser'
 import { domainNameOf, isLiteral } from '../core/domain-names.ts'
 import type { Address } from '../mail/model.ts'
-import { hasDirectionControls, displayLine } from './display-line.ts'
+import { hasDirectionControls, displayLine, upToLength } from '../core/text.ts'
 
 const maxMailboxes = 1000
 
 /** Characters that are read of all address fields of one name; about a thousand mailboxes. */
 export const longestList = 64 * 1024
 
+/** The longest address that is read, in octets; SMTP delivers to none beyond 254 (RFC 5321 4.5.3.1.3). */
+export const longestAddress = 1000
+
+/** Characters of a display name that are read, with encoded words decoded. */
+const longestName = 1000
+
 /**
- * The mailboxes of address fields (RFC 5322 3.4), groups flattened: at most 1000, of the first 64 Ki characters. Entries without `local@domain`
- * are left out. The domain is normalized by `domainOf`. An encoded word is a name and never an address (RFC 2047 5); `decode` decodes names.
+ * The mailboxes of address fields (RFC 5322 3.4), groups flattened: at most 1000, of the first 64 Ki characters. Entries without `local@domain`, or
+ * with a longer address than `longestAddress`, are left out; of a name the first 1000 characters are kept. The domain is normalized by `domainOf`. An encoded word is a name and never an address (RFC 2047 5); `decode` decodes names.
  */
 export function mailboxes(values: readonly string[], decode: (words: string) => string = (words) => words): Address[] {
   const found: Address[] = []
@@ -48,10 +54,12 @@ function addressOf(address: string): string | undefined {
   if (at < 1 || at === address.length - 1 || address.includes('=?') || /[\s<>]/.test(address) || hasDirectionControls(address))
     return undefined
   const domain = domainOf(address)
-  return domain === undefined ? undefined : `${address.slice(0, at)}@${domain}`
+  if (domain === undefined) return undefined
+  const whole = `${address.slice(0, at)}@${domain}`
+  return Buffer.byteLength(whole) > longestAddress ? undefined : whole
 }
 
 function nameOf(name: string, decode: (words: string) => string): string {
   const decoded = name.includes('=?') ? decode(name) : name
-  return displayLine(decoded)
+  return displayLine(upToLength(decoded, longestName))
 }

@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 export function servedName(name: string | undefined, index: number): string {
   const clean = (name ?? '')
     .slice(0, 10_000)
-    // Before the path is removed: dropping a control character between two dots must not create a path.
+    // Controls go before the path is removed: dropping one between two dots must not create a path.
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]+/gu, '')
     .replaceAll('\\', '/')
   const base = basename(clean)

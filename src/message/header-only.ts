@@ -2,7 +2,7 @@ import { mailboxes, upTo } from './addresses.ts'
 import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
 import type { Parsed } from './parsed.ts'
-import { displayLine } from './display-line.ts'
+import { displayLine } from '../core/text.ts'
 
 /** The result for a message that was not parsed: its undecoded header fields, which are cheap to read whatever they contain. */
 export function headerOnly(raw: Buffer, why: string): Parsed {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 
 /** One header field of a message. */
@@ -6,6 +7,8 @@ export interface HeaderField {
   name: string
   /** Unfolded (RFC 5322 2.2.3) and trimmed. Encoded words are not decoded. Raw 8-bit text is decoded as UTF-8, else by the charset of the body. */
   value: string
+  /** True if the octets are UTF-8: otherwise another charset of the body would give another value. */
+  isUtf8: boolean
   /** Octets of the field in the message, its line end included: `raw.subarray(start, end)`. */
   start: number
   end: number
@@ -19,7 +22,7 @@ export function headersOf(raw: Buffer): HeaderField[] {
   const limit = Math.min(headEnd(raw), headerLimit, raw.length)
   const head = raw.toString('latin1', 0, limit)
   const fields: HeaderField[] = []
-  const decode = decoderFor(head)
+  const undecoded: HeaderField[] = []
   let start = 0
   while (start < limit) {
     let end = lineEnd(head, start)
@@ -30,12 +33,14 @@ export function headersOf(raw: Buffer): HeaderField[] {
       if (isFieldName(name)) {
         const from = start + colon + 1
         const value = head.slice(from, end)
-        const text = eightBit.test(value) ? decode(raw.subarray(from, end)) : value
-        fields.push({ name: name.toLowerCase(), value: unfolded(text), start, end })
+        const field: HeaderField = { name: name.toLowerCase(), value: unfolded(value), isUtf8: true, start, end }
+        fields.push(field)
+        if (eightBit.test(value)) undecoded.push(field)
       }
     }
     start = end
   }
+  if (undecoded.length > 0) decode(raw, undecoded, firstValue(fields, 'content-type') ?? '')
   return fields
 }
 
@@ -92,22 +97,22 @@ function unfolded(text: string): string {
 }
 
 // Raw header octets that are not valid UTF-8 are usually in the charset of the body.
-function decoderFor(head: string): (octets: Buffer) => string {
+function decode(raw: Buffer, fields: readonly HeaderField[], contentType: string): void {
   let fallback: TextDecoder | undefined
-  return (octets) => {
-    const text = octets.toString('utf8')
-    if (!text.includes('\uFFFD')) return text
-    fallback ??= bodyDecoder(head)
-    return fallback.decode(octets)
+  for (const field of fields) {
+    const whole = raw.subarray(field.start, field.end)
+    const octets = whole.subarray(whole.indexOf(0x3a) + 1)
+    field.isUtf8 = isUtf8(octets)
+    field.value = unfolded(field.isUtf8 ? octets.toString('utf8') : (fallback ??= decoderOf(contentType)).decode(octets))
   }
 }
 
-function bodyDecoder(head: string): TextDecoder {
-  const field = /^content-type\s?:[^\n]{0,200}(?:\n[ \t][^\n]{0,200}){0,3}?charset\s?=\s?"?([\w.:-]{1,40})/im.exec(
-    head.slice(0, 65_536),
-  )
+// White space in runs is one space, as for the signatures that cover the field (RFC 6376 3.4.2).
+function decoderOf(contentType: string): TextDecoder {
+  const text = contentType.replace(/[ \t]+/g, ' ').slice(0, 1000)
+  const [, charset] = /charset ?= ?"?([\w.:-]{1,40})/i.exec(text) ?? []
   try {
-    return new TextDecoder(field?.[1] ?? 'windows-1252')
+    return new TextDecoder(charset ?? 'windows-1252')
   } catch {
     return new TextDecoder('windows-1252')
   }

@@ -1,5 +1,6 @@
 import { LinkifyIt } from 'linkify-it'
 import { type Anchor, anchorsOf } from './anchors.ts'
+import { withoutControls } from './control-characters.ts'
 import type { Link } from '../mail/model.ts'
 
 const maxLinks = 100
@@ -25,7 +26,13 @@ export function linksOf(
   }
   if (text !== null) for (const address of addressesIn(text)) addAddress(found, address)
   if (unsubscribe !== undefined) addUnsubscribe(found, unsubscribe)
-  return { links: [...found.values()], depth, tags }
+  // a character reference of HTML may be a control character
+  const links = [...found.values()].map((link) => ({
+    ...link,
+    url: withoutControls(link.url),
+    text: withoutControls(link.text),
+  }))
+  return { links, depth, tags }
 }
 
 /** The `http` and `https` links of plain text, e.g. of an SMS. */

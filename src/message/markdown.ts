@@ -10,7 +10,8 @@ export const htmlLimit = 1024 * 1024
  * the depth.
  */
 export function markdownOf(html: string): string {
-  const text = convert(html.length > htmlLimit ? html.slice(0, htmlLimit) : html)
+  const read = html.length > htmlLimit ? html.slice(0, htmlLimit) : html
+  const text = convert(read, { nesting: Math.min(maxNesting, Math.floor(maxMarks / linesOf(read))) })
   return text
     .replace(/[\u034f\u00ad\u200b\u2060\ufeff]+/g, '')
     .replace(/\u00a0/g, ' ')
@@ -32,6 +33,13 @@ export function strippedOf(html: string): string {
     .trim()
 }
 
+/** The lines that HTML can have as text, at most: one for each line feed and each tag. */
+function linesOf(html: string): number {
+  let lines = 1
+  for (const mark of ['\n', '<']) for (let at = html.indexOf(mark); at !== -1; at = html.indexOf(mark, at + 1)) lines += 1
+  return lines
+}
+
 // A zero-width joiner beside a space joins nothing; preheaders are padded with them.
 function withoutPadding(line: string): string {
   return line.replace(/[\u200c\u200d](?=[\s\u200c\u200d]|$)|(?<=^|\s)[\u200c\u200d]/g, '').replace(/[ \u2007]{2,}/g, ' ')
@@ -47,6 +55,9 @@ const maxTextRead = 400
 
 /** Levels of nested quotations and lists that are marked: each level adds a mark to every line inside. */
 const maxNesting = 8
+
+/** Lines times levels that are marked; with more lines fewer levels are. */
+const maxMarks = 400_000
 const nestingElements = new Set(['blockquote', 'ul', 'ol'])
 
 const blockNames = new Set(
@@ -162,7 +173,13 @@ const options: HtmlToTextOptions = {
   ],
 }
 
-const convert = compile(options)
+/** What a conversion passes to the formatters; the library's types do not know it. */
+interface Metadata {
+  /** Levels of nested quotations and lists that are marked. */
+  nesting: number
+}
+
+const convert = compile(options) as (html: string, metadata: Metadata) => string
 
 function urlOf(element: DomNode): string | undefined {
   const href = (element.attribs['href'] ?? '').replace(/[\t\r\n]/g, '').trim()
@@ -181,7 +198,8 @@ function countAround(element: DomNode, names: ReadonlySet<string>): number {
 function limitedNesting(name: string): FormatCallback {
   return (element, walk, builder, format) => {
     const usual = builder.options.formatters?.[name]
-    if (usual && countAround(element, nestingElements) < maxNesting) return usual(element, walk, builder, format)
+    const { nesting } = (builder as unknown as { metadata: Metadata }).metadata
+    if (usual && countAround(element, nestingElements) < nesting) return usual(element, walk, builder, format)
     builder.openBlock({ leadingLineBreaks: 1 })
     walk(element.children, builder)
     builder.closeBlock({ trailingLineBreaks: 1 })

@@ -2,6 +2,7 @@ import { mailboxes } from './addresses.ts'
 import { mediaType, servedName } from './attachment-names.ts'
 import { isAutomated } from './automated.ts'
 import { codesIn } from './codes.ts'
+import { withoutControls } from './control-characters.ts'
 import { firstValue, headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
 import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
@@ -10,7 +11,7 @@ import type { Attachment } from '../mail/model.ts'
 import type { DecodedAttachment, Parsed } from './parsed.ts'
 import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
-import { displayLine } from './display-line.ts'
+import { displayLine } from '../core/text.ts'
 
 /** Characters that are kept of each body. */
 export const textLimit = 5 * 1024 * 1024
@@ -62,13 +63,12 @@ async function headersOnly(fields: readonly HeaderField[], raw: Buffer, reason: 
 
 function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, reason: string | null): Parsed {
   const subject = subjectOf(fields, mail)
-  const plain = bodyOf(mail?.text)
-  const html = bodyOf(mail?.html)
-  const [bodyText, bodyHtml] = [capped(plain), capped(html)]
+  const [bodyText, bodyHtml] = [bodyOf(mail?.text), bodyOf(mail?.html)]
   const { links, depth, tags } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
   let markdown: string | undefined
   const toMarkdown = (markup: string) =>
-    (markdown ??= depth > maxDepth || tags > maxTags ? strippedOf(markup) : markdownOf(markup))
+    // a character reference of HTML may be a control character
+    (markdown ??= withoutControls(depth > maxDepth || tags > maxTags ? strippedOf(markup) : markdownOf(markup)))
   const whole = wholeText(bodyText, bodyHtml, toMarkdown, mail?.areSeparateBodies ?? false)
   const text = stripReply(whole, subject)
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
@@ -97,7 +97,8 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
     attachments: (mail?.files ?? []).map(describe),
     report: mail === undefined ? null : reportOf(fields, mail),
     parse_error:
-      reason ?? (bodyText === plain && bodyHtml === html ? null : `text_too_long: A body has more than ${textLimit} characters.`),
+      reason ??
+      (isTooLong(mail?.text) || isTooLong(mail?.html) ? `text_too_long: A body has more than ${textLimit} characters.` : null),
   }
 }
 
@@ -126,8 +127,8 @@ function unixText(bytes: Buffer): string {
 
 // A boundary that never comes: the words are there, but in no part.
 function isLost(mail: Mime, fields: readonly HeaderField[], raw: Buffer): boolean {
-  if (mail.files.length > 0 || bodyOf(mail.text) !== null || bodyOf(mail.html) !== null) return false
-  return /^multipart\//i.test(firstValue(fields, 'content-type') ?? '') && raw.length > headEnd(raw)
+  if (mail.files.length > 0 || !/^multipart\//i.test(firstValue(fields, 'content-type') ?? '')) return false
+  return bodyOf(mail.text) === null && bodyOf(mail.html) === null && raw.length > headEnd(raw)
 }
 
 // The HTML parser takes quadratic time in the depth, and a few microseconds for each element; browsers flatten beyond 512.
@@ -136,11 +137,12 @@ const maxTags = 100_000
 
 function bodyOf(text: string | undefined): string | null {
   if (text === undefined || text.trim() === '') return null
-  return text.includes('\0') ? text.replaceAll('\0', '') : text
+  const kept = withoutControls(text.slice(0, textLimit))
+  return kept.trim() === '' ? null : kept
 }
 
-function capped(text: string | null): string | null {
-  return text !== null && text.length > textLimit ? text.slice(0, textLimit).toWellFormed() : text
+function isTooLong(text: string | undefined): boolean {
+  return text !== undefined && text.length > textLimit
 }
 
 function subjectOf(fields: readonly HeaderField[], mail: Mime | undefined): string {
@@ -165,7 +167,7 @@ function messageIds(values: readonly string[]): string[] {
   const ids = values.flatMap(
     (value) => value.match(/<[^<>\s]{1,990}>/g) ?? (/^[^<>\s]{1,990}$/.test(value) ? [`<${value}>`] : []),
   )
-  return ids.length > 101 ? [...ids.slice(0, 1), ...ids.slice(-100)] : ids
+  return (ids.length > 101 ? [...ids.slice(0, 1), ...ids.slice(-100)] : ids).map(withoutControls)
 }
 
 function describe(part: File, index: number): Attachment {
@@ -175,7 +177,7 @@ function describe(part: File, index: number): Attachment {
     // The library returns false for a part without a type.
     content_type: mediaType(part.contentType),
     size: part.content.length,
-    content_id: part.cid === undefined || part.cid === '' ? null : part.cid.slice(0, 998),
+    content_id: part.cid === undefined || part.cid === '' ? null : withoutControls(part.cid.slice(0, 998)),
     disposition:
       part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related === true)
         ? 'inline'

@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { LRUCache } from '../core/memory.ts'
-import { isAbsent } from './resolve.ts'
+import { bounded, isAbsent, maxTextBytes } from './resolve.ts'
 import type { DnsTally } from './dns-tally.ts'
 
 /** The answer to a query: texts (A, AAAA, PTR, CNAME), the strings of each TXT record, or MX records. */
@@ -37,7 +37,6 @@ type Outcome = { answer: DnsAnswer } | { error: DnsError }
 const tooMany = 'EQUERYLIMIT'
 const found = 300_000
 const missing = 60_000
-const maxTextBytes = 32 * 1024
 /** The largest record in bytes. Keys and policies have some hundreds, and the library takes quadratic time for some. */
 const maxRecordBytes = 8192
 
@@ -81,7 +80,6 @@ export class Dns {
     }
     this.#tally?.count('found')
     const size = sizeOf(outcome.answer)
-    // No legitimate name has that much text.
     if (size > maxTextBytes || outcome.answer.some((entry) => sizeOf([entry] as DnsAnswer) > maxRecordBytes))
       return { error: new DnsError('EBADRESP', name) }
     this.#cache.set(key, outcome, { ttl: found, size: key.length + size + 64 })
@@ -94,7 +92,7 @@ export class Dns {
       timer = setTimeout(() => resolve({ error: new DnsError('ETIMEOUT', name) }), this.#timeout)
     })
     const answered = this.#ask(name, type).then(
-      (answer): Outcome => ({ answer }),
+      (answer): Outcome => ({ answer: bounded(answer) }),
       (error: unknown): Outcome => ({ error: new DnsError(codeOf(error), name) }),
     )
     return await Promise.race([answered, late]).finally(() => clearTimeout(timer))
@@ -126,7 +124,7 @@ export class Inquiry {
     }, options.deadline)
   }
 
-  /** As `Dns.lookup`. Earlier answers stay available after the deadline. */
+  /** The same as `Dns.lookup`. Earlier answers stay available after the deadline. */
   readonly lookup: Lookup = (name, type) => {
     const key = `${type} ${name.toLowerCase()}`
     let asked = this.#asked.get(key)

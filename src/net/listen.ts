@@ -1,12 +1,12 @@
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from 'node:net'
 
-/** Where a listener is bound; `host` is undefined for every address of the machine, port 0 is any free one. */
+/** The address of a listener as configured; `host` is undefined for every address of the machine, port 0 is any free one. */
 export interface Endpoint {
   host: string | undefined
   port: number
 }
 
-/** Where a listener was bound. */
+/** The address that a listener has. */
 export interface BoundEndpoint extends Endpoint {
   host: string
 }

@@ -30,6 +30,9 @@ export interface OutsideSettings {
   resolve: Resolve
 }
 
+/** The parts of a URL that decide whether an address may be connected to. */
+type Target = Pick<URL, 'protocol' | 'port' | 'hostname'>
+
 /** Timeout of the whole exchange in milliseconds, and a signal that aborts it. */
 export interface CallLimits {
   deadline: number
@@ -62,9 +65,12 @@ const postLimits = { read: 64 * 1024, kept: 1024 }
  * two messages of the largest size of all accounts, and one of each.
  */
 export const fetchLimits: WorkLimits = {
-  bytes: { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 },
+  memory: {
+    all: 96 * 1024 * 1024,
+    one: 48 * 1024 * 1024,
+    message: 'Too many large files are being fetched or forwarded at once. Retry when other requests have finished.',
+  },
   concurrent: { all: 16, one: 4 },
-  message: 'Too many large files are being fetched or forwarded at once. Retry when other requests have finished.',
 }
 
 /** Timeout for connecting including TLS, in milliseconds. */
@@ -183,9 +189,13 @@ export class Outside {
     return url
   }
 
-  #checkAddress(url: Pick<URL, 'protocol' | 'port'>, address: string): void {
+  #checkAddress(url: Target, address: string): void {
     if (this.#allowed.has(address.replace(/%.*/s, ''))) return
-    if (!isPublic(address)) throw new Unreachable(`${address} is not a public address`)
+    if (!isPublic(address)) {
+      // what a name resolves to is not for the caller: it may be a private DNS that answers
+      const host = hostOf(url)
+      throw new Unreachable(`${isIP(host) > 0 ? host : `the address of ${host}`} is not a public address`)
+    }
     if (url.protocol === 'http:' && !this.#settings.allow_http) throw new Unreachable('it must be https')
     const port = url.port === '' ? 443 : Number(url.port)
     // other services listen there, which might interpret a request as commands
@@ -207,8 +217,8 @@ export class Outside {
   }
 
   async #connect(options: Parameters<OutsideDial>[0]): Promise<Socket> {
-    const url = { protocol: options.protocol, port: options.port }
-    const addresses = await this.#addressesOf(url, options.hostname.replace(/^\[|\]$/g, ''))
+    const url = { protocol: options.protocol, port: options.port, hostname: options.hostname }
+    const addresses = await this.#addressesOf(url)
     const lookup = fixedLookup(addresses)
     const dial = this.#dial ?? buildConnector({ lookup, timeout: connectTimeout, allowH2: false, ...this.#authorities })
     const socket = await new Promise<Socket>((resolve, reject) => {
@@ -224,7 +234,8 @@ export class Outside {
     return socket
   }
 
-  async #addressesOf(url: Pick<URL, 'protocol' | 'port'>, host: string): Promise<LookupAddress[]> {
+  async #addressesOf(url: Target): Promise<LookupAddress[]> {
+    const host = hostOf(url)
     const addresses =
       isIP(host) > 0
         ? [host]
@@ -286,7 +297,7 @@ async function readBody(body: AsyncIterable<Buffer>, limit: number): Promise<Buf
   return bytes.take()!
 }
 
-function hostOf(url: URL): string {
+function hostOf(url: Pick<URL, 'hostname'>): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 

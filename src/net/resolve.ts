@@ -17,7 +17,7 @@ export function resolver({ servers, timeout }: { servers: readonly string[]; tim
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
     const failure = answers.find((answer) => answer.status === 'rejected')
     if (found.length === 0) throw failure?.reason ?? new Error(`${name} has no address`)
-    return found.filter((address) => isIP(address) > 0)
+    return bounded(found.filter((address) => isIP(address) > 0))
   }
 }
 
@@ -36,7 +36,34 @@ export type Records = <Type extends keyof RecordsOf>(name: string, type: Type) =
 export function recordsOf({ servers, timeout }: { servers: readonly string[]; timeout: number }): Records {
   const dns = new Resolver({ timeout, tries: 2 })
   if (servers.length > 0) dns.setServers(servers)
-  return (name, type) => dns.resolve(name, type) as Promise<never>
+  return async (name, type) => {
+    const answer = bounded((await dns.resolve(name, type)) as RecordsOf[keyof RecordsOf])
+    if (textBytes(answer) > maxTextBytes)
+      throw Object.assign(new Error(`${name} has more than ${maxTextBytes} bytes of TXT records`), { code: 'EBADRESP' })
+    return answer as never
+  }
+}
+
+type Answer = readonly string[] | readonly (readonly string[])[] | readonly { exchange: string; priority: number }[]
+
+/** The most bytes of TXT records of one name: no legitimate name has that much text. */
+export const maxTextBytes = 32 * 1024
+
+/** Records that are read of one answer, which may have thousands: work is done for each of them. */
+const maxRecords = 50
+
+/** The first records of an answer, for MX those of the lowest preference. TXT records are all needed, and bounded by their bytes. */
+export function bounded<Found extends Answer>(answer: Found): Found {
+  if (answer.length <= maxRecords) return answer
+  const [first] = answer
+  if (typeof first === 'string') return answer.slice(0, maxRecords) as unknown as Found
+  if (Array.isArray(first)) return answer
+  const exchanges = answer as readonly { exchange: string; priority: number }[]
+  return exchanges.toSorted((one, other) => one.priority - other.priority).slice(0, maxRecords) as unknown as Found
+}
+
+function textBytes(answer: Answer): number {
+  return answer.reduce((sum: number, record) => sum + (Array.isArray(record) ? record.join('').length : 0), 0)
 }
 
 /** True if a query failed because there is no such record, or cannot be one, as opposed to a failure of the lookup. */
@@ -48,5 +75,5 @@ const absences = new Set<unknown>(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
 async function systemLookup(host: string): Promise<string[]> {
   const found = await lookup(host, { all: true, order: 'ipv4first' })
-  return found.map(({ address }) => address)
+  return bounded(found.map(({ address }) => address))
 }

@@ -2,15 +2,23 @@ import { FairQueue } from '../core/fair-queue.ts'
 import { Fault } from '../core/fault.ts'
 
 export interface WorkLimits {
-  /** Bytes in memory at once, of all accounts and of one. */
-  bytes: { all: number; one: number; /** Bytes that an account has whatever others have taken. */ own?: number }
+  /** The memory of items; unlimited by default. */
+  memory?: MemoryLimits
   /** Items being worked on at once, of all accounts and of one. */
   concurrent: { all: number; one: number }
   /** Items of fewer bytes begin at once, and do not count among these. */
   large?: number
   /** Milliseconds after which an unfinished item no longer counts among these, as it waits for a slow server. */
   longest?: number
-  /** The message to a caller at the limit of bytes. */
+}
+
+interface MemoryLimits {
+  /** Bytes at once, of all accounts and of one. */
+  all: number
+  one: number
+  /** Bytes that an account has whatever others have taken. */
+  own?: number
+  /** The message to a caller at the limit. */
   message: string
 }
 
@@ -31,31 +39,34 @@ export interface WorkShare {
 /** Limits the memory of items and how many are worked on at once, of all accounts and of each. Accounts take turns. */
 export class WorkLimiter {
   readonly #limits: WorkLimits
-  readonly #memory: MemoryShares
+  readonly #memory: MemoryShares | undefined
   readonly #waiting = new FairQueue<() => void>()
   readonly #running = new Map<string, number>()
   #total = 0
 
   constructor(limits: WorkLimits) {
     this.#limits = limits
-    this.#memory = new MemoryShares(limits.bytes)
+    this.#memory = limits.memory && new MemoryShares(limits.memory)
+  }
+
+  /** True if an item waits for its turn. */
+  get waiting(): boolean {
+    return this.#waiting.size > 0
   }
 
   /** For an item of this account, or of this network when it has none. */
   share(account: string): WorkShare {
-    const { large = 0, longest, message } = this.#limits
+    const { large = 0, longest } = this.#limits
     let taken = 0
     let working = false
     let timer: NodeJS.Timeout | undefined
     const share: WorkShare = {
       reserve: (bytes) => {
-        if (!this.#memory.take(account, bytes)) {
-          throw new Fault('rate_limited', message, { code: 'too_much_at_once', retryAfter: 1 })
-        }
+        this.#memory?.take(account, bytes)
         taken += bytes
       },
       release: () => {
-        this.#memory.release(account, taken)
+        this.#memory?.release(account, taken)
         taken = 0
       },
       begin: async (signal) => {
@@ -120,22 +131,23 @@ export class WorkLimiter {
 
 /** Memory in bytes that accounts share, with a limit for all of them and one for each. */
 class MemoryShares {
-  readonly #limits: WorkLimits['bytes']
+  readonly #limits: MemoryLimits
   readonly #taken = new Map<string, number>()
   #all = 0
 
-  constructor(limits: WorkLimits['bytes']) {
+  constructor(limits: MemoryLimits) {
     this.#limits = limits
   }
 
-  /** Returns false, and takes nothing, when a limit would be exceeded. */
-  take(account: string, bytes: number): boolean {
+  /** Throws Fault rate_limited, and takes nothing, when a limit would be exceeded. */
+  take(account: string, bytes: number): void {
     const taken = (this.#taken.get(account) ?? 0) + bytes
-    const { all, one, own = 0 } = this.#limits
-    if (taken > one || (this.#all + bytes > all && taken > own)) return false
+    const { all, one, own = 0, message } = this.#limits
+    if (taken > one || (this.#all + bytes > all && taken > own)) {
+      throw new Fault('rate_limited', message, { code: 'too_much_at_once', retryAfter: 1 })
+    }
     this.#taken.set(account, taken)
     this.#all += bytes
-    return true
   }
 
   release(account: string, bytes: number): void {

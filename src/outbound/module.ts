@@ -116,7 +116,7 @@ export class OutboundModule implements Module {
     const drafts = new Drafts({ clock, outside: this.#outside })
     const sendService = new SendService({ ...deps, emails, reader: mail.attachmentReader, drafts, outbox: this.outbox })
     this.#pending = new Pending({ ...deps, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
-    this.#operatorMail = new OperatorMail({ ...deps, outgoing, sendService, outbox: this.outbox, ...operatorSettings(config) })
+    this.#operatorMail = new OperatorMail({ ...deps, sendService, outbox: this.outbox, ...operatorSettings(config) })
     emails.setDispatcher(this.#pending)
     this.#submission = submissionSettings(config)
     const { authorOf } = mail
@@ -142,6 +142,11 @@ export class OutboundModule implements Module {
     const { database } = this.#deps
     return [
       { name: 'clear-sent-counts', schedule: '41 4 * * *', run: () => database.transaction((tx) => this.#limits.clear(tx)) },
+      {
+        name: 'forget-mta-sts-policies',
+        schedule: '27 * * * *',
+        run: (signal) => this.#outboundTransport.forgetPolicies(signal),
+      },
       // in case a stop of the box interrupted them
       { name: 'cancel-mail-of-ended-keys', schedule: '19 * * * *', run: (signal) => this.#pending.withdrawEnded(signal) },
       { name: 'retry-mail-of-resumed-identities', schedule: '49 * * * *', run: (signal) => this.#pending.retryResumed(signal) },

@@ -6,7 +6,6 @@ import type { Queue } from '../queue/queue.ts'
 import type { EventHeader } from '../events/model.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { EmailDetail, StoredEmail } from '../mail/email-rows.ts'
-import type { OutgoingEmails } from '../mail/outgoing.ts'
 import { emailReceived } from '../mail/model.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import type { SendService } from './compose/send-service.ts'
@@ -21,7 +20,6 @@ interface Load {
 interface Deps extends Pick<Basis, 'database' | 'log'> {
   queue: Queue
   identities: Identities
-  outgoing: OutgoingEmails
   sendService: SendService
   outbox: Outbox
   /** The domain of the box, whose postmaster is the operator. */
@@ -67,25 +65,24 @@ export class OperatorMail implements Courier<Load> {
   }
 
   async deliver({ email_id }: Load, _attempt: number, signal: AbortSignal): Promise<string> {
-    const { database, outgoing, sendService, outbox } = this.#deps
+    const { database, sendService, outbox } = this.#deps
     const owner = await this.#operator()
     const address = this.#address
     const row = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id}`)
     if (!owner || !row || address === undefined) return 'the message no longer exists'
     const why = await this.#reasonAgainst(row, owner, address)
     if (why !== undefined) return why
-    const email = await outgoing.show(database, email_id)
     signal.throwIfAborted()
     try {
       const addressees = [{ field: 'to' as const, address: recipientAddress(address, 'to') }]
       const envelope = await outbox.admit({ caller: null, owner, from: owner.email, addressees, send_at: null })
       const sent = await outbox.accept(envelope, {
-        subject: forwardSubject(email.subject),
-        text: `The attached message was received for ${email.to} from ${email.from || 'the null sender'}.\n`,
+        subject: forwardSubject(row.subject),
+        text: `The attached message was received for ${row.to_text} from ${row.from_address || 'the null sender'}.\n`,
         html: null,
         reply_to: [],
         headers: [],
-        attachments: [await sendService.asAttachment({ email, row })],
+        attachments: [await sendService.asAttachment(row)],
         labels: ['forwarded'],
         auto_submitted: 'auto-generated',
         require_tls: false,

@@ -23,7 +23,7 @@ export interface AttemptResult<Load, Answer = unknown> extends AttemptReport {
   outcome: Outcome | 'interrupted'
   /** What the courier answered, or a message of the queue itself. */
   answer: Answer | string
-  /** When the next attempt is due, ISO 8601; undefined when there is none. */
+  /** The time of the next attempt, ISO 8601; undefined when there is none. */
   next: string | undefined
 }
 

@@ -22,6 +22,9 @@ export interface QueuedDelivery {
   attempts: Attempt[]
 }
 
+/** Bytes of one attempt in JSON, apart from its answer. */
+const attemptOctets = 200
+
 interface Row extends Omit<QueuedDelivery, 'load' | 'attempts'> {
   seq: number
   load: string
@@ -41,6 +44,8 @@ export async function listDeliveries(
     account,
     where: sql`kind = ${kind} AND lane = ${lane}`,
     order: 'seq',
+    octets: sql`octet_length(load) + coalesce((SELECT sum(${attemptOctets} + coalesce(octet_length(answer), 0)) FROM delivery_attempts
+      WHERE delivery_seq = deliveries_queue.seq), 0)`,
     present: (row) => row,
   })
   return { ...list, data: await withAttempts(database, list.data) }

@@ -19,7 +19,7 @@ export interface ClaimedDelivery {
   /** The place in the schedule, this one included. */
   tries: number
   attempt_seq: number
-  /** When it was enqueued, ISO 8601. */
+  /** The time it was enqueued, ISO 8601. */
   created_at: string
   health: Health
 }
@@ -137,6 +137,11 @@ export class InFlight {
   /** Resolves when the attempts that run now have ended. */
   async settled(): Promise<void> {
     await Promise.all([...this.#all].map(({ done }) => done))
+  }
+
+  /** True if no attempt runs, and every result is recorded. */
+  get idle(): boolean {
+    return this.#all.size === 0
   }
 
   get #running(): number {

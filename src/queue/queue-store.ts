@@ -1,11 +1,15 @@
 import { type Database, empty, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { AnswerStorage, type StorageCounter } from './answer-storage.ts'
 import { answerText, type AttemptReport, type Outcome } from './courier.ts'
 import { type ClaimedDelivery, healthLevels, type Health, type InFlight } from './in-flight.ts'
 
 /** Maximum rows of one transaction or statement, so that neither blocks the event loop. */
 export const maxBatch = 64
 
-/** Splits a list into batches ofAccount sizes are powers of two, so that there are few different statements. */
+/** The most attempts of a delivery that are kept when it is restarted: callers restart one as often as they like. */
+const maxAttempts = 50
+
+/** Splits a list into batches. Their sizes are powers of two, so that there are few different statements. */
 export function* batches<One>(all: readonly One[]): Generator<readonly One[]> {
   for (let first = 0; first < all.length;) {
     const size = 2 ** Math.floor(Math.log2(Math.min(all.length - first, maxBatch)))
@@ -30,7 +34,7 @@ export interface NewDelivery {
 export interface Result extends AttemptReport {
   outcome: Outcome | 'interrupted'
   answer: unknown
-  /** When the next attempt is due, ISO 8601. */
+  /** The time of the next attempt, ISO 8601. */
   next?: string
   /** True if it was slow: its lane then shares the capacity of slow lanes. */
   slow?: boolean
@@ -59,9 +63,14 @@ function without(kinds: readonly string[]): Sql {
 export class QueueStore {
   /** The account that was served last; the next turn is of those after it. */
   #served = ''
+  readonly #answers: AnswerStorage
 
-  async add(tx: Transaction, shipments: readonly NewDelivery[], now: string): Promise<void> {
-    for (const some of batches(shipments)) {
+  constructor(storage?: StorageCounter) {
+    this.#answers = new AnswerStorage(storage)
+  }
+
+  async add(tx: Transaction, deliveries: readonly NewDelivery[], now: string): Promise<void> {
+    for (const some of batches(deliveries)) {
       const rows = some.map(
         ({ id, kind, lane, account_id = '', load, due = now }) =>
           sql`(${id}, ${kind}, ${lane}, ${account_id}, ${JSON.stringify(load)}, ${due}, ${now})`,
@@ -93,14 +102,16 @@ export class QueueStore {
     return this.#move(tx, id, now, sql`due_at > ${now}`)
   }
 
-  /** Restarts a delivery at the beginning of its schedule. Returns false while an attempt is running. */
+  /** Restarts a delivery at the beginning of its schedule, and removes its oldest attempts. Returns false while an attempt is running. */
   async retry(tx: Transaction, id: string, now: string): Promise<boolean> {
-    const row = await tx.get<AccountLane>(
+    const row = await tx.get<AccountLane & { seq: number; attempts: number }>(
       sql`UPDATE deliveries_queue SET state = 'waiting', tries = 0, due_at = ${now}, ended_at = NULL, reason = NULL
-        WHERE id = ${id} AND state <> 'running' RETURNING kind, lane, account_id`,
+        WHERE id = ${id} AND state <> 'running' RETURNING seq, attempts, kind, lane, account_id`,
     )
-    if (row) await this.#setDue(tx, [row], now)
-    return row !== undefined
+    if (!row) return false
+    await this.#answers.removeAttempts(tx, row, row.attempts - maxAttempts)
+    await this.#setDue(tx, [row], now)
+    return true
   }
 
   /** Closes a lane: nothing in it is claimed, and its deliveries are removed later. */
@@ -112,7 +123,7 @@ export class QueueStore {
     )
   }
 
-  /** When the next delivery is due for which there is capacity. */
+  /** The time of the next delivery for which there is capacity. */
   async nextDue(reader: Reader, inFlight: InFlight): Promise<string | undefined> {
     const dues: string[] = []
     for (const health of healthLevels) {
@@ -204,6 +215,7 @@ export class QueueStore {
         )
       }
     }
+    for (const { claim, answer } of results) await this.#answers.add(tx, claim, answer)
     const over = ends.filter(({ result }) => result.next === undefined)
     for (const [state, alike] of Map.groupBy(over, ({ result }) => (result.outcome === 'done' ? 'done' : 'failed'))) {
       for (const some of batches(alike)) {
@@ -257,38 +269,14 @@ export class QueueStore {
       closed && sql`SELECT seq FROM deliveries_queue WHERE kind = ${closed.kind} AND lane = ${closed.lane} LIMIT ${maxBatch}`
     if (!closed && !(await database.get(old))) return false
     return database.transaction(async (tx) => {
-      let { changes } = await tx.run(sql`DELETE FROM deliveries_queue WHERE seq IN (${orphaned ?? old})`)
-      if (closed && changes < maxBatch) {
-        changes += (await tx.run(sql`DELETE FROM delivery_lanes WHERE kind = ${closed.kind} AND lane = ${closed.lane}`)).changes
-      }
-      return changes > 0
-    })
-  }
-
-  /**
-   * Repairs lanes: a lane with waiting deliveries but no due time gets one (there should be none), and empty lanes are removed. A retry that is
-   * due after `far`, later than any schedule allows, was planned while the clock was wrong and becomes due now. A delivery that was never
-   * attempted and is due later than it was created is scheduled, and stays.
-   */
-  async repair(tx: Transaction, now: string, far: string): Promise<void> {
-    const misplaced = await tx.all<Lane>(sql`SELECT kind, lane FROM delivery_lanes WHERE sound IN (-1, 0, 1) AND due_at > ${far}`)
-    for (const { kind, lane } of misplaced) {
-      await tx.run(
-        sql`UPDATE deliveries_queue SET due_at = ${now} WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting' AND due_at > ${far}
-          AND (attempts > 0 OR due_at <= created_at)`,
+      const removed = await tx.all<{ account_id: string; octets: number }>(
+        sql`DELETE FROM deliveries_queue WHERE seq IN (${orphaned ?? old}) RETURNING account_id, octets`,
       )
-      await this.#updateLanes(tx, [{ kind, lane }], earliest(now))
-    }
-    await tx.run(
-      sql`UPDATE delivery_lanes SET due_at = (SELECT min(due_at) FROM deliveries_queue AS d
-        WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.account_id = delivery_lanes.account_id
-        AND d.state = 'waiting') WHERE due_at IS NULL AND closed = 0`,
-    )
-    await tx.run(
-      sql`DELETE FROM delivery_lanes WHERE due_at IS NULL AND closed = 0 AND NOT EXISTS
-        (SELECT 1 FROM deliveries_queue AS d WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane
-          AND d.account_id = delivery_lanes.account_id)`,
-    )
+      await this.#answers.release(tx, removed)
+      if (!closed || removed.length === maxBatch) return removed.length > 0
+      const { changes } = await tx.run(sql`DELETE FROM delivery_lanes WHERE kind = ${closed.kind} AND lane = ${closed.lane}`)
+      return removed.length + changes > 0
+    })
   }
 
   async #move(tx: Transaction, id: string, due: string, which: Sql): Promise<boolean> {

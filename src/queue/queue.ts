@@ -7,6 +7,8 @@ import { newId } from '../core/ids.ts'
 import type { Transaction } from '../store/database.ts'
 import { type RetryHint, retryDelay } from './backoff.ts'
 import { type AttemptReport, type Courier, Deferred, type AttemptNotes, Refused } from './courier.ts'
+import type { StorageCounter } from './answer-storage.ts'
+import { repairSome } from './lane-repair.ts'
 import { ResultWriter } from './result-writer.ts'
 import { QueueMetrics } from './metrics.ts'
 import { type ClaimedDelivery, InFlight } from './in-flight.ts'
@@ -19,6 +21,8 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
   grace?: number
   /** How long ended deliveries are kept, in milliseconds; 30 days by default. */
   kept?: () => number
+  /** Counts the bytes of stored answers; not counted by default. */
+  plan?: StorageCounter
 }
 
 /** How long ended deliveries are kept, in milliseconds. */
@@ -41,7 +45,7 @@ const maxTimer = 2 ** 31 - 1
 export class Queue {
   readonly #deps: Deps
   readonly #couriers = new Map<string, Courier>()
-  readonly #store = new QueueStore()
+  readonly #store: QueueStore
   readonly #inFlight = new InFlight()
   #state: 'idle' | 'open' | 'stopping' = 'idle'
   #timer: NodeJS.Timeout | undefined
@@ -56,6 +60,7 @@ export class Queue {
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.#store = new QueueStore(deps.plan)
     this.#metrics = new QueueMetrics({
       ...deps,
       kinds: () => this.#couriers.keys(),
@@ -82,20 +87,20 @@ export class Queue {
     ]
   }
 
-  /** Before `start`. */
+  /** Registers a courier, before `start`. */
   add(courier: Courier): void {
     this.#couriers.set(courier.kind, courier)
     if (courier.limits) this.#inFlight.setLimits(courier.kind, courier.limits)
   }
 
   /** Enqueues a delivery in the caller's transaction; it is attempted once that is on disk, or when it is due. Returns its id. */
-  async enqueue(tx: Transaction, shipment: Omit<NewDelivery, 'id'>): Promise<string> {
-    return (await this.enqueueAll(tx, [shipment]))[0]!
+  async enqueue(tx: Transaction, delivery: Omit<NewDelivery, 'id'>): Promise<string> {
+    return (await this.enqueueAll(tx, [delivery]))[0]!
   }
 
   /** The same for several deliveries. */
-  async enqueueAll(tx: Transaction, shipments: readonly Omit<NewDelivery, 'id'>[]): Promise<string[]> {
-    const added = shipments.map((shipment) => ({ ...shipment, id: newId('dlv') }))
+  async enqueueAll(tx: Transaction, deliveries: readonly Omit<NewDelivery, 'id'>[]): Promise<string[]> {
+    const added = deliveries.map((delivery) => ({ ...delivery, id: newId('dlv') }))
     await this.#store.add(tx, added, this.#now())
     // the claim follows this transaction at once and shares its commit
     if (added.some(({ due }) => due === undefined)) this.#outsideTransaction(() => this.#expect())
@@ -190,6 +195,11 @@ export class Queue {
     })
   }
 
+  /** Resolves when what is due is claimed, or else when the running attempts have ended; undefined when there is neither. */
+  get work(): Promise<void> | undefined {
+    return this.#pumping ?? (this.#inFlight.idle ? undefined : this.#inFlight.settled())
+  }
+
   #expect(): void {
     this.#due = true
     this.wake()
@@ -201,7 +211,9 @@ export class Queue {
     const horizon = iso(clock.now() - kept())
     while (this.#state === 'open' && (await this.#store.clear(database, horizon))) await sleep(5)
     const now = clock.now()
-    await database.transaction((tx) => this.#store.repair(tx, iso(now), iso(now + maxWait)))
+    const repair = (after?: Parameters<typeof repairSome>[3]): ReturnType<typeof repairSome> =>
+      repairSome(database, iso(now), iso(now + maxWait), after)
+    for (let lane = await repair(); lane && this.#state === 'open'; lane = await repair(lane)) await sleep(5)
     this.wake()
   }
 

@@ -3,6 +3,9 @@ import type { Log } from '../core/log.ts'
 import type { ClaimedDelivery } from './in-flight.ts'
 import type { FinishedAttempt, Result } from './queue-store.ts'
 
+/** Results written in one transaction, so that other work runs in between. */
+const batchSize = 16
+
 interface Deps {
   log: Log
   /** Writes results to disk, all or none. */
@@ -17,7 +20,7 @@ interface Pending extends FinishedAttempt {
   resolve: () => void
 }
 
-/** Writes the results of attempts to disk: results that arrive together in one write, retried until the disk accepts them. */
+/** Writes the results of attempts to disk: those that arrive together a few at a time, retried until the disk accepts them. */
 export class ResultWriter {
   readonly #deps: Deps
   #pending: Pending[] = []
@@ -28,7 +31,7 @@ export class ResultWriter {
     this.#deps = deps
   }
 
-  /** Resolves when the result is on disk. Results that arrive while the disk is busy are written together. */
+  /** Resolves when the result is on disk. Those that arrive while the disk is busy are written together, in order. */
   readonly record = (claim: ClaimedDelivery, result: Result): Promise<void> =>
     new Promise((resolve) => {
       this.#pending.push({ claim, result, resolve })
@@ -45,7 +48,7 @@ export class ResultWriter {
     // results of the same turn of the event loop are written together
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#pending.length > 0) {
-      const ends = this.#pending.splice(0)
+      const ends = this.#pending.splice(0, batchSize)
       try {
         const written = this.#deps.write(ends)
         this.#deps.writing()

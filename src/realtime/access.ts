@@ -19,9 +19,9 @@ export interface Grant {
   identity_id: string | null
   /** The event types of each channel that it may subscribe to. */
   channels: ReadonlyMap<ChannelName, ReadonlySet<string>>
-  /** Until when it may connect and join, in milliseconds since the epoch. */
+  /** The time until which it may connect and join, in milliseconds since the epoch. */
   expires_at: number
-  /** When its key, that key's secret, or its session ends; Infinity for never. */
+  /** The end of its key, that key's secret, or its session; Infinity for never. */
   until: number
 }
 

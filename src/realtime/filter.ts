@@ -21,7 +21,7 @@ interface Condition extends Made {
 
 /** The `filter` of a Supabase client: conditions on columns, all of which must hold. */
 export interface Filter {
-  /** As received. */
+  /** The filter as received. */
   text: string
   columns: string[]
   /** The one identity it selects, if so. */

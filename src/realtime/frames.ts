@@ -11,7 +11,7 @@ export type Change = 'INSERT' | 'UPDATE'
 export class Frames {
   readonly event: Event
   readonly #plain = new Map<ChannelName, Buffer>()
-  readonly #rows = new Map<ChannelName, string>()
+  readonly #rows = new Map<ChannelName, Buffer>()
   readonly #passed = new Map<ChannelName, Map<Filter, boolean>>()
   #envelope: string | undefined
   #record: Record<string, unknown> | undefined
@@ -49,8 +49,8 @@ export class Frames {
   }
 
   /** The `data` of a `postgres_changes` frame, as JSON. Without column types clients leave the values unchanged. */
-  row(table: ChannelName): string {
-    const made = this.#rows.get(table) ?? this.#row(table)
+  row(table: ChannelName): Buffer {
+    const made = this.#rows.get(table) ?? Buffer.from(this.#row(table))
     this.#rows.set(table, made)
     return made
   }

@@ -1,3 +1,5 @@
+import { FairQueue } from '../core/fair-queue.ts'
+import { Turns } from '../core/paced-work.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
 import { Frames } from './frames.ts'
@@ -6,14 +8,43 @@ import { Frames } from './frames.ts'
 export interface Watcher {
   readonly account_id: string
   receive(frames: Frames): void
+  /** An event could not be read, and is not received. */
+  missed(): void
 }
 
-/** Passes each event of the log to the watchers of its identity or account; without watchers it costs one lookup. */
+type Header = Pick<Event, 'seq' | 'type' | 'account_id' | 'identity_id'>
+
+/** An event that is passed to its watchers. */
+interface Delivery {
+  header: Header
+  /** Set for the first event of its account in the queue only; the others are read again at their turn. */
+  frames: Frames | undefined
+  /** The watchers that are still to receive it, once it has begun. */
+  rest: Iterator<Watcher> | undefined
+}
+
+interface Options {
+  /** Called for each event after its watchers. */
+  passed?: (event: Header) => void
+  /** Called with the error of a watcher. */
+  failed: (error: unknown) => void
+}
+
+/**
+ * Passes each event of the log to the watchers of its identity or account, a few milliseconds at a time: in order within an account, and accounts in
+ * turn. Without watchers it costs one lookup.
+ */
 export class Hub {
   readonly #watchers = new Map<string, Set<Watcher>>()
+  readonly #events: EventLog
+  readonly #options: Options
+  readonly #queue = new FairQueue<Delivery>()
+  #running = false
 
-  constructor(events: EventLog) {
-    events.subscribe((event) => this.#dispatch(event))
+  constructor(events: EventLog, options: Options) {
+    this.#events = events
+    this.#options = options
+    events.subscribe((event) => this.#hear(event))
   }
 
   /** `place` is the id of an identity or of an account. Returns a function that stops watching. */
@@ -26,24 +57,88 @@ export class Hub {
     }
   }
 
-  #dispatch(event: Event): void {
-    const near = this.#watchers.get(event.identity_id ?? '')
-    const all = this.#watchers.get(event.account_id)
-    if (!near && !all) return
-    const frames = new Frames(event)
-    const failures: unknown[] = []
-    for (const watchers of [near, all]) {
-      for (const watcher of watchers ?? []) {
-        // a place may be any text from a subscriber: the account decides
-        if (watcher.account_id !== event.account_id) continue
-        try {
-          watcher.receive(frames)
-        } catch (error) {
-          failures.push(error)
-        }
-      }
+  #hear(event: Event): void {
+    const { seq, type, account_id, identity_id } = event
+    const first = this.#queue.sizeOf(account_id) === 0
+    if (first && !this.#isWatched(event)) {
+      this.#pass(event)
+      return
     }
-    // a failing watcher does not affect the others; the event log reports it
-    if (failures.length > 0) throw new AggregateError(failures, 'WebSockets could not be notified.')
+    const header = { seq, type, account_id, identity_id }
+    this.#queue.push(account_id, { header, frames: first ? new Frames(event) : undefined, rest: undefined })
+    if (!this.#running) void this.#run()
   }
+
+  async #run(): Promise<void> {
+    this.#running = true
+    const turns = new Turns()
+    while (this.#queue.size > 0) {
+      const delivery = this.#queue.peek()!
+      if (!delivery.frames) await this.#read(delivery)
+      const over = this.#deliver(delivery, turns)
+      this.#queue.shift()
+      if (over) this.#pass(delivery.header)
+      else this.#queue.unshift(delivery.header.account_id, delivery)
+      // also after the last: what is heard in the same turn waits for the next
+      if (turns.due || this.#queue.size === 0) await turns.yield()
+    }
+    this.#running = false
+  }
+
+  /** Returns whether all have received it. */
+  #deliver(delivery: Delivery, turns: Turns): boolean {
+    const { header, frames } = delivery
+    if (!frames) return true
+    // those who begin to watch later have a later position in the log
+    const rest = (delivery.rest ??= new Set(this.#watchersOf(header)).values())
+    for (let next = rest.next(); !next.done; next = rest.next()) {
+      const watcher = next.value
+      if (this.#isWatching(watcher, header)) this.#call(() => watcher.receive(frames))
+      if (turns.due) return false
+    }
+    return true
+  }
+
+  async #read(delivery: Delivery): Promise<void> {
+    const { seq } = delivery.header
+    try {
+      const event = await this.#events.findAt(seq)
+      if (event) delivery.frames = new Frames(event)
+    } catch (error) {
+      this.#options.failed(error)
+      for (const watcher of this.#watchersOf(delivery.header)) this.#call(() => watcher.missed())
+    }
+  }
+
+  #pass(event: Header): void {
+    this.#call(() => this.#options.passed?.(event))
+  }
+
+  #isWatched(event: Header): boolean {
+    return placesOf(event).some((place) => this.#watchers.has(place))
+  }
+
+  #watchersOf(event: Header): Watcher[] {
+    // a place may be any text from a subscriber: the account decides
+    return placesOf(event)
+      .flatMap((place) => [...(this.#watchers.get(place) ?? [])])
+      .filter(({ account_id }) => account_id === event.account_id)
+  }
+
+  #isWatching(watcher: Watcher, event: Header): boolean {
+    return placesOf(event).some((place) => this.#watchers.get(place)?.has(watcher))
+  }
+
+  // a failing watcher does not affect the others
+  #call(listener: () => void): void {
+    try {
+      listener()
+    } catch (error) {
+      this.#options.failed(error)
+    }
+  }
+}
+
+function placesOf({ identity_id, account_id }: Header): string[] {
+  return identity_id === null ? [account_id] : [identity_id, account_id]
 }

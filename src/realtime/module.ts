@@ -1,7 +1,6 @@
 import type { Holders } from '../accounts/holders.ts'
 import type { Config } from '../config.ts'
 import { Fault, invalid } from '../core/fault.ts'
-import { networkOf } from '../net/networks.ts'
 import { PacedWork } from '../core/paced-work.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Upgrade, UpgradeRequest } from '../http/server/upgrades.ts'
@@ -12,7 +11,8 @@ import { Filters } from './filters.ts'
 import { Hub } from './hub.ts'
 import { PatternQueue } from './pattern-queue.ts'
 import { type PlainDeps, PlainSession } from './plain.ts'
-import { asAddress, holdersOf, Sockets } from './sockets.ts'
+import { Sockets } from './sockets.ts'
+import { StoredFrames } from './stored-frames.ts'
 import type { Version } from './supabase/phoenix.ts'
 import { type SupabaseDeps, SupabaseSession } from './supabase/supabase.ts'
 import { isToken } from './tokens.ts'
@@ -37,10 +37,12 @@ export class RealtimeModule implements Module {
     this.#access = new Access(deps)
     this.#sockets = new Sockets({ access: this.#access, clock, log, metrics, limits: config.realtime })
     this.routes = routes(this.#access)
-    const hub = new Hub(events)
-    // after the hub: watchers of the identity get its deletion before the socket is closed
-    events.subscribe((event) => {
-      if (event.type === 'identity.deleted' && event.identity_id !== null) this.#sockets.identityDeleted(event.identity_id)
+    const hub = new Hub(events, {
+      // watchers of the identity get its deletion before the socket is closed
+      passed: ({ type, identity_id }) => {
+        if (type === 'identity.deleted' && identity_id !== null) this.#sockets.identityDeleted(identity_id)
+      },
+      failed: (error) => log.error({ err: error }, 'WebSocket could not be notified'),
     })
     holders.onChange((id) => {
       this.#sockets
@@ -51,11 +53,12 @@ export class RealtimeModule implements Module {
     const paced = new PacedWork()
     const failed = (error: unknown): void => log.error({ err: error }, 'event could not be sent to a WebSocket')
     const patterns = new PatternQueue({ paced, events, failed })
-    const parts = { access: this.#access, events, hub, clock, hold, patterns, filters: new Filters(paced) }
+    const [stored, filters] = [new StoredFrames(events), new Filters(paced)]
+    const sessionDeps = { access: this.#access, events, hub, clock, hold, patterns, stored, filters }
     const close = (): void => this.#sockets.close()
     this.upgrades = [
-      { path: '/v1/realtime', close, handle: (arrival) => this.#plain(arrival, parts) },
-      { path: '/realtime/v1/websocket', close, handle: (arrival) => this.#supabase(arrival, parts) },
+      { path: '/v1/realtime', close, handle: (arrival) => this.#plain(arrival, sessionDeps) },
+      { path: '/realtime/v1/websocket', close, handle: (arrival) => this.#supabase(arrival, sessionDeps) },
     ]
   }
 
@@ -67,7 +70,7 @@ export class RealtimeModule implements Module {
     this.#sockets.reload(config.realtime)
   }
 
-  async #plain(arrival: UpgradeRequest, parts: PlainDeps): Promise<void> {
+  async #plain(arrival: UpgradeRequest, deps: PlainDeps): Promise<void> {
     const offered = (arrival.request.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
     const token = arrival.query['token'] ?? offered.find(isToken)
     if (token === undefined) {
@@ -76,17 +79,16 @@ export class RealtimeModule implements Module {
       })
     }
     const grant = await this.#access.open(token)
-    this.#sockets.accept(arrival, holdersOf(grant), (socket) => new PlainSession(socket, grant, parts))
+    this.#sockets.accept(arrival, grant, (socket) => new PlainSession(socket, grant, deps))
   }
 
   /** Any `apikey` may connect, as the token may come with the join; a client without a token is disconnected after a timeout. */
-  async #supabase(arrival: UpgradeRequest, parts: SupabaseDeps): Promise<void> {
+  async #supabase(arrival: UpgradeRequest, deps: SupabaseDeps): Promise<void> {
     const { apikey, vsn = '1.0.0' } = arrival.query
     if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
     if (!isVersion(vsn)) throw invalid('vsn', 'vsn must be 1.0.0 or 2.0.0.')
     const grant = isToken(apikey) ? await this.#access.open(apikey).catch(absent) : undefined
-    const holders = grant ? holdersOf(grant) : [asAddress(networkOf(arrival.address))]
-    this.#sockets.accept(arrival, holders, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, parts))
+    this.#sockets.accept(arrival, grant, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, deps))
   }
 }
 

@@ -6,8 +6,8 @@ import { Frames } from './frames.ts'
 export interface Matcher {
   readonly account_id: string
   match(frames: Frames): void
-  /** More events arrived than fit into the queue. */
-  overrun(): void
+  /** More events arrived than fit into the queue, or one could not be read. */
+  missed(): void
 }
 
 interface Waiting {
@@ -41,7 +41,7 @@ export class PatternQueue {
     const waiting = this.#accounts.get(account_id) ?? []
     const last = waiting.at(-1)
     if (last?.seq === seq) last.matchers.push(matcher)
-    else if (waiting.length >= maxWaiting) matcher.overrun()
+    else if (waiting.length >= maxWaiting) matcher.missed()
     else {
       const first = waiting.length === 0
       waiting.push({ seq, matchers: [matcher], frames: first ? frames : undefined })
@@ -64,7 +64,7 @@ export class PatternQueue {
       one.frames ??= await this.#read(one.seq)
     } catch (error) {
       waiting.shift()
-      for (const matcher of one.matchers) matcher.overrun()
+      for (const matcher of one.matchers) matcher.missed()
       throw error
     }
     const matcher = one.matchers.shift()

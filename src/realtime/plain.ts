@@ -3,14 +3,12 @@ import { type Clock, iso } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { isId } from '../core/ids.ts'
 import { parseForeign } from '../core/json.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Access, Grant } from './access.ts'
-import type { Hub } from './hub.ts'
 import { frameBounds, maxSubscriptions } from './channels.ts'
 import { Channel, type ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
 import type { ManagedSession } from './sockets.ts'
-import { Subscription, type SubscriptionTarget } from './subscription.ts'
+import { Subscription, type SubscriptionDeps, type SubscriptionTarget } from './subscription.ts'
 
 const Named = { channel: z.string(), identity_id: z.string().nullish() }
 
@@ -23,10 +21,8 @@ const Frame = z.discriminatedUnion('type', [
 type Frame = z.output<typeof Frame>
 type Asked = { channel?: string; identity_id?: string | null | undefined }
 
-export interface PlainDeps {
+export interface PlainDeps extends SubscriptionDeps {
   access: Access
-  events: EventLog
-  hub: Hub
   clock: Clock
   /** Counts the socket for this key and account. */
   hold: (socket: Socket, grant: Grant) => void
@@ -36,17 +32,17 @@ export interface PlainDeps {
 export class PlainSession implements ManagedSession {
   readonly socket: Socket
   tokenAt: number
-  readonly #parts: PlainDeps
+  readonly #deps: PlainDeps
   readonly #subscriptions = new Map<string, Subscription>()
   /** One subscription catches up at a time, which bounds the memory of a socket. */
   #reading = Promise.resolve()
   #grant: Grant
 
-  constructor(socket: Socket, grant: Grant, parts: PlainDeps) {
+  constructor(socket: Socket, grant: Grant, deps: PlainDeps) {
     this.socket = socket
     this.#grant = grant
-    this.#parts = parts
-    this.tokenAt = parts.clock.now()
+    this.#deps = deps
+    this.tokenAt = deps.clock.now()
   }
 
   get grants(): Grant[] {
@@ -115,8 +111,7 @@ export class PlainSession implements ManagedSession {
         code: 'too_many_subscriptions',
       })
     }
-    const { events, hub } = this.#parts
-    const subscription = new Subscription(this.socket, events, hub, subject)
+    const subscription = new Subscription(this.socket, this.#deps, subject)
     this.#subscriptions.set(key, subscription)
     const { since, place } = await subscription.place(frame.since ?? undefined).catch((error: unknown) => {
       this.#forget(key)
@@ -127,8 +122,8 @@ export class PlainSession implements ManagedSession {
     this.#reading = this.#reading.then(() => subscription.read(place)).catch((error: unknown) => this.#failed(error))
   }
 
-  async #subject({ channel: name, identity_id: inputGiven }: Extract<Frame, { type: 'subscribe' }>): Promise<SubscriptionTarget> {
-    const { clock, access } = this.#parts
+  async #subject({ channel: name, identity_id: wanted }: Extract<Frame, { type: 'subscribe' }>): Promise<SubscriptionTarget> {
+    const { clock, access } = this.#deps
     if (this.#grant.expires_at <= clock.now()) {
       throw new Fault('unauthorized', 'The token has expired. Send {"type":"refresh","token":…} with a new one first.', {
         code: 'token_expired',
@@ -138,7 +133,7 @@ export class PlainSession implements ManagedSession {
     const types = this.#grant.channels.get(channel)
     if (!types) throw notPermitted(`This token does not allow the channel ${channel}.`, 'channel')
     const bound = this.#grant.identity_id
-    const identity_id = inputGiven ?? bound
+    const identity_id = wanted ?? bound
     if (identity_id !== null) {
       if (!isId('ident', identity_id)) throw invalid('identity_id', 'identity_id must be an id such as ident_01j…', 'bad_id')
       if (bound !== null && identity_id !== bound) throw notPermitted('This token allows only another identity.', 'identity_id')
@@ -157,7 +152,7 @@ export class PlainSession implements ManagedSession {
   }
 
   async #refresh(token: string): Promise<void> {
-    const { access, hold, clock } = this.#parts
+    const { access, hold, clock } = this.#deps
     const grant = await access.open(token)
     if (grant.account_id !== this.#grant.account_id) throw notPermitted('The token belongs to another account.', 'token')
     if (!this.socket.open) return

@@ -1,6 +1,8 @@
+import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { Fault } from '../core/fault.ts'
 import type { UpgradeRequest } from '../http/server/upgrades.ts'
+import { type UnsentClient, UnsentFrames, type UnsentLimiter } from './unsent.ts'
 
 /** The protocol handler of a socket. */
 export interface SocketSession {
@@ -14,7 +16,11 @@ export interface SocketSession {
   end(): void
 }
 
-export interface SocketEvents {
+export interface SocketDeps {
+  now: () => number
+  limiter: UnsentLimiter
+  /** The account or network whose unsent bytes its own are. */
+  ownerOf: (socket: Socket) => string
   sent: () => void
   slow: () => void
   /** Called for a bug in a session: the socket is closed with 1011. */
@@ -24,6 +30,9 @@ export interface SocketEvents {
 
 /** The most bytes that wait for a client that does not read; above it the socket is closed. */
 const backlog = 1024 * 1024
+
+/** Bytes of a frame below which its parts are copied into one buffer: that takes less memory than several buffers. */
+const short = 4096
 
 /** The most waiting bytes before sending from the log pauses. */
 const pause = 256 * 1024
@@ -44,24 +53,26 @@ let handshakeError: Error | undefined
 server.on('wsClientError', (error) => (handshakeError = error))
 
 /** One WebSocket (RFC 6455): sends, limits the rate of received frames, and never throws for client errors. */
-export class Socket {
-  /** When the last frame arrived, and when a ping without an answer was sent, in milliseconds since the epoch. */
+export class Socket implements UnsentClient {
+  /** The time the last frame arrived, and the time a ping without an answer was sent, in milliseconds since the epoch. */
   lastFrameAt: number
   askedAt: number | undefined
   readonly openedAt: number
-  /** The keys and accounts it counts for, or its address before a token was given. */
+  /** The keys, sessions and accounts it counts for; none before a token was given. */
   readonly holders = new Set<string>()
   readonly #webSocket: WebSocket
-  readonly #events: SocketEvents
-  readonly #now: () => number
+  readonly #connection: Duplex
+  readonly #deps: SocketDeps
+  readonly #unsent: UnsentFrames
   #tokens = frames.burst
   #work = Promise.resolve()
 
-  private constructor(webSocket: WebSocket, events: SocketEvents, now: () => number) {
+  private constructor(webSocket: WebSocket, connection: Duplex, deps: SocketDeps) {
     this.#webSocket = webSocket
-    this.#events = events
-    this.#now = now
-    this.openedAt = now()
+    this.#connection = connection
+    this.#deps = deps
+    this.#unsent = new UnsentFrames(this, deps.limiter, () => deps.ownerOf(this))
+    this.openedAt = deps.now()
     this.lastFrameAt = this.openedAt
   }
 
@@ -69,14 +80,13 @@ export class Socket {
   static accept<Kind extends SocketSession>(
     { request, socket, head }: UpgradeRequest,
     begin: (socket: Socket) => Kind,
-    events: SocketEvents,
-    now: () => number,
+    deps: SocketDeps,
   ): Kind {
     handshakeError = undefined
     let session: Kind | undefined
     // it either opens or reports before it returns
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      const opened = new Socket(webSocket, events, now)
+      const opened = new Socket(webSocket, socket, deps)
       session = begin(opened)
       opened.#listen(session)
     })
@@ -96,46 +106,66 @@ export class Socket {
     return this.#webSocket.bufferedAmount
   }
 
-  /** Sends a text frame; closes with 1013 when the client has stopped reading. */
-  send(frame: string | Buffer): void {
+  /** Sends a text frame, whose parts are not copied if it is long; closes with 1013 when the client has stopped reading. */
+  send(...parts: (string | Buffer)[]): void {
     if (!this.open) return
-    if (this.waiting > backlog) {
-      this.#events.slow()
-      this.close(1013, 'the client reads too slowly; reconnect and resume with since')
-      return
-    }
-    this.#events.sent()
-    this.#webSocket.send(frame, { binary: false })
+    if (this.waiting > backlog) this.tooSlow()
+    else this.#write(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
   }
 
   /** Sends a text frame, and resolves when the next may be sent, or the socket has closed. */
   async sendPaced(frame: Buffer): Promise<void> {
     if (!this.open) return
-    this.#events.sent()
     await new Promise<void>((resolve) => {
-      this.#webSocket.send(frame, { binary: false }, () => resolve())
+      this.#write([frame], resolve)
       if (this.waiting < pause) resolve()
     })
   }
 
+  /** Closes because the client does not read. */
+  tooSlow(): void {
+    if (this.open) this.#deps.slow()
+    this.close(1013, 'the client reads too slowly; reconnect and resume with since')
+  }
+
   ping(): void {
-    this.askedAt = this.#now()
+    this.askedAt = this.#deps.now()
     if (this.open) this.#webSocket.ping()
   }
 
   /** Sends a close frame; without an answer within 30 s the connection is cut. */
   close(code: number, reason: string): void {
     this.#webSocket.close(code, reason)
+    this.#unsent.closing()
   }
 
   cut(): void {
     this.#webSocket.terminate()
   }
 
+  /** Calls `done` when the connection has taken the frame, or has closed. */
+  #write(parts: readonly Buffer[], done?: () => void): void {
+    this.#deps.sent()
+    const length = parts.reduce((sum, part) => sum + part.length, 0)
+    const fragments = parts.length > 1 && length < short ? [Buffer.concat(parts, length)] : parts
+    const sent = (): void => {
+      this.#unsent.sent()
+      done?.()
+    }
+    // one packet, not one for each fragment
+    this.#connection.cork()
+    for (const [index, fragment] of fragments.entries()) {
+      const fin = index === fragments.length - 1
+      this.#webSocket.send(fragment, { binary: false, fin }, fin ? sent : undefined)
+    }
+    this.#connection.uncork()
+    this.#unsent.add(fragments)
+  }
+
   #listen(session: SocketSession): void {
     const count = (): boolean => {
-      const waited = Math.max(0, this.#now() - this.lastFrameAt)
-      this.lastFrameAt = this.#now()
+      const waited = Math.max(0, this.#deps.now() - this.lastFrameAt)
+      this.lastFrameAt = this.#deps.now()
       this.askedAt = undefined
       if (!this.open) return false
       this.#tokens = Math.min(frames.burst, this.#tokens + (waited * frames.perSecond) / 1000) - 1
@@ -152,8 +182,9 @@ export class Socket {
       else this.#receive(session, data.toString())
     })
     this.#webSocket.on('close', () => {
+      this.#unsent.clear()
       session.end()
-      this.#events.closed(this)
+      this.#deps.closed(this)
     })
   }
 
@@ -161,7 +192,7 @@ export class Socket {
     this.#work = this.#work
       .then(() => (this.open ? session.receive(text) : undefined))
       .catch((error: unknown) => {
-        this.#events.failed(error)
+        this.#deps.failed(error)
         this.close(1011, 'internal error')
       })
   }

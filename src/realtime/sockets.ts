@@ -2,15 +2,18 @@ import type { Basis } from '../basis.ts'
 import { type Clock, day } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { UpgradeRequest } from '../http/server/upgrades.ts'
+import { ConnectionLimiter } from '../net/connection-limiter.ts'
+import { networksOf } from '../net/networks.ts'
 import type { Access, Grant } from './access.ts'
-import { Socket, type SocketEvents, type SocketSession } from './socket.ts'
+import { Socket, type SocketDeps, type SocketSession } from './socket.ts'
+import { UnsentLimiter } from './unsent.ts'
 
 /** A session whose lifetime `Sockets` manages. */
 export interface ManagedSession extends SocketSession {
   readonly socket: Socket
-  /** Its valid grants; without any it counts for its address. */
+  /** Its valid grants; without any it counts for the networks of its address. */
   readonly grants: Iterable<Grant>
-  /** When it last gave a token, in milliseconds since the epoch. */
+  /** The time it last gave a token, in milliseconds since the epoch. */
   readonly tokenAt: number
   /** Ends the subscriptions of the identity. */
   identityDeleted(id: string): void
@@ -27,10 +30,18 @@ interface Deps extends Pick<Basis, 'clock' | 'log' | 'metrics'> {
   limits: SocketLimits
 }
 
+/** What a socket without a token counts for. */
+interface Stranger {
+  /** Its widest network, which its unsent frames count for. */
+  network: string
+  /** Ends its count. */
+  leave: () => void
+}
+
 /** Milliseconds of silence before a ping, and before the socket is closed. */
 const heartbeat = { ask: 25_000, timeout: 35_000 }
 
-/** Sockets without a valid token: their timeout, the most of one address, and their share of all sockets. */
+/** Sockets without a valid token: their timeout, the most of one IPv4 address or IPv6 /64, and their share of all sockets. */
 const unauthenticated = { timeout: 30_000, most: 20, share: 0.2 }
 
 /** Every open socket: their limits, and their lifetimes. */
@@ -38,9 +49,15 @@ export class Sockets {
   readonly #access: Access
   readonly #clock: Clock
   readonly #guests = new Map<Socket, ManagedSession>()
-  readonly #held = new Map<string, number>()
-  #strangers = 0
-  readonly #events: SocketEvents
+  /** The sockets of each key, session and account. */
+  readonly #held = new Map<string, Set<Socket>>()
+  readonly #strangers = new ConnectionLimiter(() => ({
+    max_connections: Math.max(1, this.#limits.max_sockets * unauthenticated.share),
+    max_connections_per_address: unauthenticated.most,
+  }))
+  /** What each socket without a token counts for. */
+  readonly #unauthenticated = new Map<Socket, Stranger>()
+  readonly #socketDeps: SocketDeps
   #limits: SocketLimits
   #timer: NodeJS.Timeout | undefined
 
@@ -56,7 +73,10 @@ export class Sockets {
       for (const socket of this.#guests.keys()) waiting += socket.waiting
       gauge.set(waiting)
     })
-    this.#events = {
+    this.#socketDeps = {
+      now: () => clock.now(),
+      limiter: new UnsentLimiter(),
+      ownerOf: (socket) => [...socket.holders].find(isAccount) ?? this.#unauthenticated.get(socket)?.network ?? '',
       sent: () => frames.inc(),
       slow: () => slow.inc(),
       failed: (error) => log.error({ err: error }, 'WebSocket failed with an internal error'),
@@ -72,12 +92,24 @@ export class Sockets {
     this.#limits = limits
   }
 
-  /** Opens a socket that counts for each of the holders. Throws Fault rate_limited at a limit. */
-  accept(arrival: UpgradeRequest, holders: readonly string[], begin: (socket: Socket) => ManagedSession): void {
+  /**
+   * Opens a socket that counts for the grant's key or session, and account; without a grant for the networks of its address. Throws Fault
+   * rate_limited at a limit.
+   */
+  accept(arrival: UpgradeRequest, grant: Grant | undefined, begin: (socket: Socket) => ManagedSession): void {
     if (this.#guests.size >= this.#limits.max_sockets) throw full('The maximum number of WebSockets is open')
+    const holders = grant ? holdersOf(grant) : []
     for (const holder of holders) this.#requireCapacity(holder)
-    const guest = Socket.accept(arrival, begin, this.#events, () => this.#clock.now())
+    const stranger = grant ? undefined : this.#admit(arrival.address)
+    let guest: ManagedSession
+    try {
+      guest = Socket.accept(arrival, begin, this.#socketDeps)
+    } catch (error) {
+      stranger?.leave()
+      throw error
+    }
     this.#guests.set(guest.socket, guest)
+    if (stranger) this.#unauthenticated.set(guest.socket, stranger)
     for (const holder of holders) this.#add(guest.socket, holder)
   }
 
@@ -85,18 +117,19 @@ export class Sockets {
   hold(socket: Socket, grant: Grant): void {
     const fresh = holdersOf(grant).filter((holder) => !socket.holders.has(holder))
     for (const holder of fresh) this.#requireCapacity(holder)
-    if (fresh.length > 0) for (const holder of socket.holders) if (isAddress(holder)) this.#take(socket, holder)
+    this.#authenticated(socket)
     for (const holder of fresh) this.#add(socket, holder)
   }
 
   /** Re-checks the grants of a changed key or session. */
   async holderChanged(holderId: string): Promise<void> {
-    for (const guest of this.#guests.values()) {
+    for (const socket of this.#held.get(holderId) ?? []) {
+      const guest = this.#guests.get(socket)!
       for (const grant of guest.grants) {
         if (grant.holder_id !== holderId) continue
         grant.until = await this.#access.until(grant).catch((error: unknown) => {
           // a changed key that cannot be read again grants nothing
-          this.#events.failed(error)
+          this.#socketDeps.failed(error)
           return 0
         })
         this.#requireGood(guest)
@@ -139,56 +172,47 @@ export class Sockets {
     if (now - shownAt >= day) socket.close(4401, 'the connection is a day old; reconnect with a new token')
   }
 
-  #requireCapacity(holder: string): void {
-    if (isAddress(holder) && this.#strangers >= Math.max(1, this.#limits.max_sockets * unauthenticated.share)) {
-      throw full('The maximum number of WebSockets without a token is open')
-    }
-    const { most, whose } = this.#most(holder)
-    if ((this.#held.get(holder) ?? 0) >= most) throw full(`At most ${most} WebSockets can be open with one ${whose}`)
+  #admit(address: string): Stranger {
+    const leave = this.#strangers.admit(address)
+    if (leave === 'server_full') throw full('The maximum number of WebSockets without a token is open')
+    if (leave === 'network_full') throw full('The maximum number of WebSockets without a token is open from this network')
+    return { leave, network: networksOf(address).at(-1)! }
   }
 
-  #most(holder: string): { most: number; whose: string } {
-    if (isAddress(holder)) return { most: unauthenticated.most, whose: 'address without a token' }
-    if (isAccount(holder)) return { most: this.#limits.max_sockets_per_account, whose: 'account' }
-    return { most: this.#limits.max_sockets_per_key, whose: 'key or session' }
+  #requireCapacity(holder: string): void {
+    const { max_sockets_per_account, max_sockets_per_key } = this.#limits
+    const [most, whose] = isAccount(holder) ? [max_sockets_per_account, 'account'] : [max_sockets_per_key, 'key or session']
+    if ((this.#held.get(holder)?.size ?? 0) >= most) throw full(`At most ${most} WebSockets can be open with one ${whose}`)
   }
 
   #add(socket: Socket, holder: string): void {
     socket.holders.add(holder)
-    if (isAddress(holder)) this.#strangers += 1
-    this.#held.set(holder, (this.#held.get(holder) ?? 0) + 1)
+    const sockets = this.#held.get(holder) ?? new Set()
+    this.#held.set(holder, sockets.add(socket))
   }
 
-  #take(socket: Socket, holder: string): void {
-    socket.holders.delete(holder)
-    if (isAddress(holder)) this.#strangers -= 1
-    const left = this.#held.get(holder)! - 1
-    if (left > 0) this.#held.set(holder, left)
-    else this.#held.delete(holder)
+  #authenticated(socket: Socket): void {
+    this.#unauthenticated.get(socket)?.leave()
+    this.#unauthenticated.delete(socket)
   }
 
   #remove(socket: Socket): void {
     this.#guests.delete(socket)
-    for (const holder of socket.holders) this.#take(socket, holder)
+    this.#authenticated(socket)
+    for (const holder of socket.holders) {
+      const sockets = this.#held.get(holder)!
+      sockets.delete(socket)
+      if (sockets.size === 0) this.#held.delete(holder)
+    }
   }
 }
 
-/** The holder of a socket without a token. */
-export function asAddress(neighbourhood: string): string {
-  return `address ${neighbourhood}`
-}
-
-/** The holders of a socket with a token. */
-export function holdersOf({ holder_id, account_id }: Grant): string[] {
+function holdersOf({ holder_id, account_id }: Grant): string[] {
   return [holder_id, `account ${account_id}`]
 }
 
 function isAccount(holder: string): boolean {
   return holder.startsWith('account ')
-}
-
-function isAddress(holder: string): boolean {
-  return holder.startsWith('address ')
 }
 
 function full(what: string): Fault {

@@ -1,12 +1,13 @@
-import { setImmediate } from 'node:timers/promises'
+import { separateTurn } from '../core/paced-work.ts'
 import type { EventLog } from '../events/log.ts'
 import { ofTypes } from '../events/catalogue.ts'
 import { endOf, type LogPosition, markerAt, positionOf } from '../events/positions.ts'
 import { sql, type Sql } from '../store/database.ts'
-import { Frames } from './frames.ts'
+import type { Frames } from './frames.ts'
 import type { Hub, Watcher } from './hub.ts'
 import type { ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
+import type { StoredFrames } from './stored-frames.ts'
 
 /** The events sent and log positions searched in one turn, so that a long read does not block others. */
 const page = 8
@@ -15,20 +16,18 @@ const stretch = 10_000
 /** Bytes of a frame after which others get their turn: to read and write a large event takes milliseconds. */
 const large = 16 * 1024
 
+export interface SubscriptionDeps {
+  events: EventLog
+  hub: Hub
+  stored: StoredFrames
+}
+
 export interface SubscriptionTarget {
   channel: ChannelName
   account_id: string
   /** Null for all identities of the account. */
   identity_id: string | null
   types: ReadonlySet<string>
-}
-
-let turns = Promise.resolve()
-
-/** The store answers synchronously: in each turn of the event loop only one catching-up subscription reads. */
-function turn(): Promise<void> {
-  turns = turns.then(() => setImmediate())
-  return turns
 }
 
 /**
@@ -41,6 +40,7 @@ export class Subscription implements Watcher {
   readonly identity_id: string | null
   readonly #socket: Socket
   readonly #events: EventLog
+  readonly #stored: StoredFrames
   readonly #stop: () => void
   #types: ReadonlySet<string>
   #position = 0
@@ -48,9 +48,10 @@ export class Subscription implements Watcher {
   #live = false
   #over = false
 
-  constructor(socket: Socket, events: EventLog, hub: Hub, subject: SubscriptionTarget) {
+  constructor(socket: Socket, { events, hub, stored }: SubscriptionDeps, subject: SubscriptionTarget) {
     this.#socket = socket
     this.#events = events
+    this.#stored = stored
     this.channel = subject.channel
     this.account_id = subject.account_id
     this.identity_id = subject.identity_id
@@ -74,7 +75,8 @@ export class Subscription implements Watcher {
     let low = seq
     const end = Math.max(seq, await endOf(this.#events))
     for (let last = end; low < last && this.#wanted; last = Math.max(end, this.#newest)) {
-      await turn()
+      // the store answers synchronously
+      await separateTurn()
       const high = Math.min(low + stretch, last)
       const wanted = sql`${this.#whose()} AND ${ofTypes([...this.#types])} AND ${condition} AND seq <= ${high}`
       const found = await this.#events.seqs(low, page, wanted)
@@ -95,6 +97,10 @@ export class Subscription implements Watcher {
     }
   }
 
+  missed(): void {
+    this.#socket.close(1011, 'the event log could not be read; reconnect and resume with since')
+  }
+
   /** Applies the event types of a new token. */
   renew(types: ReadonlySet<string>): void {
     this.#types = types
@@ -107,15 +113,10 @@ export class Subscription implements Watcher {
 
   /** One at a time, and only the frame is kept while the client reads: events may be large, and the client slow. */
   async #sendStored(seq: number): Promise<void> {
-    const frame = this.#wanted ? await this.#stored(seq) : undefined
+    const frame = this.#wanted ? await this.#stored.read(seq, this.channel) : undefined
     if (!frame) return
     await this.#socket.sendPaced(frame)
-    if (frame.length > large) await turn()
-  }
-
-  async #stored(seq: number): Promise<Buffer | undefined> {
-    const event = await this.#events.findAt(seq)
-    return event && new Frames(event).plain(this.channel)
+    if (frame.length > large) await separateTurn()
   }
 
   get #wanted(): boolean {

@@ -10,7 +10,7 @@ import { processors } from './packages.ts'
 // npm run release: tarballs and Debian packages of this checkout, in dist/release (src/README.md)
 
 const checkout = resolve(import.meta.dirname, '..', '..')
-const output = resolve(inputGiven())
+const output = resolve(outputArgument())
 const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }
 const time = await sourceTime()
 // for dpkg-deb
@@ -52,7 +52,7 @@ try {
 }
 
 /** The output directory. A wrong command line ends the process with 2 and a message. */
-function inputGiven(): string {
+function outputArgument(): string {
   try {
     return parseArgs({ options: { output: { type: 'string', default: join(checkout, 'dist', 'release') } } }).values.output
   } catch (error) {

@@ -14,13 +14,11 @@ import { checksums, entriesOf, execute, normalize } from './archive.ts'
 import { installPackages, type Processor } from './packages.ts'
 import { bill, closure, type LockFile } from './sbom.ts'
 
-/** The input of a release. */
 export interface Source {
   /** The checkout, with its packages installed. */
   checkout: string
   /** Files under version control, relative to it. */
   files: string[]
-  /** The built page. */
   page: string
   /** The time of every file, in seconds since 1970. */
   time: number

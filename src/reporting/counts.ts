@@ -4,7 +4,6 @@ import { iso } from '../core/clock.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { dayOf, dueTime, type Kind, type ReportSubject } from './days.ts'
 
-/** One result to count. */
 export interface Result {
   kind: Kind
   /** The reported domain, lower-case A-labels. */
@@ -20,14 +19,20 @@ export interface Bounds {
   domains: number
   rows: number
   rows_of_domain: number
-  /** The most distinct results in memory. */
+  /** The most distinct results in memory, and the characters of their texts. */
   pending: number
+  pending_text: number
 }
 
-export const usualBounds: Bounds = { domains: 2000, rows: 20_000, rows_of_domain: 1000, pending: 5000 }
+export const usualBounds: Bounds = {
+  domains: 2000,
+  rows: 20_000,
+  rows_of_domain: 1000,
+  pending: 5000,
+  pending_text: 16 * 1024 * 1024,
+}
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'log'> {
-  /** Gets the number of counted or dropped results. */
   tally: (kind: Kind, what: 'counted' | 'dropped', count: number) => void
   bounds?: Bounds
 }
@@ -48,6 +53,7 @@ export class ReportCounts {
   readonly #deps: Deps
   readonly #bounds: Bounds
   #pending = new Map<string, Pending>()
+  #pendingText = 0
   #writing: Promise<void> | undefined
 
   constructor(deps: Deps) {
@@ -59,16 +65,20 @@ export class ReportCounts {
   add({ kind, domain, policy, record }: Result): void {
     const day = dayOf(this.#deps.clock.now())
     const text = JSON.stringify(record)
-    const id = `${kind} ${day} ${domain} ${text}`
+    const policyText = JSON.stringify(policy)
+    const key = createHash('sha256').update(text).digest()
+    const id = `${kind} ${day} ${domain} ${key.toString('base64')}`
     const known = this.#pending.get(id)
     if (known) {
       known.count += 1
-      known.policy = JSON.stringify(policy)
+      known.policy = policyText
       return
     }
-    if (this.#pending.size >= this.#bounds.pending) return this.#deps.tally(kind, 'dropped', 1)
-    const key = createHash('sha256').update(text).digest()
-    this.#pending.set(id, { kind, day, domain, key, policy: JSON.stringify(policy), record: text, count: 1 })
+    const length = text.length + policyText.length
+    if (this.#pending.size >= this.#bounds.pending || this.#pendingText + length > this.#bounds.pending_text)
+      return this.#deps.tally(kind, 'dropped', 1)
+    this.#pendingText += length
+    this.#pending.set(id, { kind, day, domain, key, policy: policyText, record: text, count: 1 })
     if (this.#pending.size === many) void this.write()
   }
 
@@ -82,6 +92,7 @@ export class ReportCounts {
   async #writeAll(): Promise<void> {
     const entries = [...this.#pending.values()]
     this.#pending = new Map()
+    this.#pendingText = 0
     const { database, log, tally } = this.#deps
     for (let at = 0; at < entries.length; at += batch) {
       const some = entries.slice(at, at + batch)

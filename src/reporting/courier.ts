@@ -7,7 +7,6 @@ import type { SystemMailResult, SystemMail } from '../outbound/transport/outboun
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { ReportSubject } from './days.ts'
 
-/** The payload of a report in the queue. */
 export interface ReportLoad extends ReportSubject {
   /** The id of its row in outbound_report_messages. */
   id: string
@@ -23,7 +22,6 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
 /** How long a destination that refused a report gets none, in milliseconds. */
 const pause = 14 * day
 
-/** The timeout of a posted report in milliseconds. */
 const posting = minute
 
 /** Sends reports, with retries for about a day: by mail, or by HTTPS (RFC 8460 3). */

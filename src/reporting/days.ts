@@ -19,7 +19,7 @@ export function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10)
 }
 
-/** When the report is due, in milliseconds since the Unix epoch, spread so that not all servers report at midnight (RFC 8460 4.1). */
+/** The time the report is due, in milliseconds since the Unix epoch, spread so that not all servers report at midnight (RFC 8460 4.1). */
 export function dueTime(subject: ReportSubject): number {
   return Date.parse(subject.day) + day + wait + (digest(subject).readUInt32BE(0) % spread)
 }

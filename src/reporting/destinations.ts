@@ -4,7 +4,6 @@ import { isAbsent } from '../net/resolve.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { Kind } from './days.ts'
 
-/** A destination of reports. */
 export interface ReportDestination {
   /** An address, or an https URL (RFC 8460 3). */
   to: string

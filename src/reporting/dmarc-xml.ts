@@ -1,13 +1,17 @@
 import type { PublishedPolicy } from '../mail/model.ts'
 import type { DmarcRecord } from './dmarc-result.ts'
 
-export interface DmarcReportContent {
+/** What reports of both kinds say. */
+export interface ReportHeader {
   organization: string
   contact: string
   report_id: string
   /** Milliseconds since the Unix epoch; the end is the last second. */
   begin: number
   end: number
+}
+
+interface DmarcReportContent extends ReportHeader {
   generator: string
   policy: PublishedPolicy
   /** The number of messages that are in no row. */

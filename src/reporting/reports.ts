@@ -33,7 +33,6 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'version'> {
   /** Why nothing can be sent, as a sentence; undefined when it can. */
   obstacle: () => string | undefined
   inquire: () => FreshInquiry
-  /** True if the domain is hosted here. */
   isOurs: (domain: string) => boolean
   sign: (domain: string, raw: Buffer) => Promise<string>
 }
@@ -63,7 +62,7 @@ const batchSize = 500
  */
 const maxUnagreed = 100
 
-/** When a domain is tried again after a DNS failure, and how long after its day a report is still sent, in milliseconds. */
+/** Delay of the next attempt after a DNS failure, and time after its day for which a report is still sent, in milliseconds. */
 const again = hour
 const lifetime = 2 * day
 

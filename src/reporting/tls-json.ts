@@ -1,3 +1,4 @@
+import type { ReportHeader } from './dmarc-xml.ts'
 import type { TlsFailure, TlsPolicy } from '../outbound/transport/tls-result.ts'
 
 /** A row of a TLS report; successful without a failure. */
@@ -6,19 +7,11 @@ export interface TlsRecord {
   failure: (TlsFailure & { sending_ip: string | null; receiving_ip: string | null; receiving_mx: string | null }) | null
 }
 
-export interface TlsReportContent {
-  organization: string
-  contact: string
-  report_id: string
-  /** Milliseconds since the Unix epoch; the end is the last second. */
-  begin: number
-  end: number
-  rows: { record: TlsRecord; count: number }[]
-}
+type Rows = { record: TlsRecord; count: number }[]
 
 /** A report on TLS sessions (RFC 8460 4.4). */
-export function tlsJson({ organization, contact, report_id, begin, end, rows }: TlsReportContent): string {
-  const policies = new Map<string, TlsReportContent['rows']>()
+export function tlsJson({ organization, contact, report_id, begin, end, rows }: ReportHeader & { rows: Rows }): string {
+  const policies = new Map<string, Rows>()
   for (const row of rows) {
     const key = JSON.stringify(row.record.policy)
     policies.set(key, [...(policies.get(key) ?? []), row])
@@ -32,10 +25,10 @@ export function tlsJson({ organization, contact, report_id, begin, end, rows }: 
   })
 }
 
-function policyOf(rows: TlsReportContent['rows']): object {
+function policyOf(rows: Rows): object {
   const { type, domain, strings, mx_hosts } = rows[0]!.record.policy
   const failed = rows.filter(({ record }) => record.failure !== null)
-  const sum = (some: TlsReportContent['rows']): number => some.reduce((total, { count }) => total + count, 0)
+  const sum = (some: Rows): number => some.reduce((total, { count }) => total + count, 0)
   return {
     policy: {
       'policy-type': type,
@@ -51,7 +44,7 @@ function policyOf(rows: TlsReportContent['rows']): object {
   }
 }
 
-function failureOf({ record, count }: TlsReportContent['rows'][number]): object {
+function failureOf({ record, count }: Rows[number]): object {
   const { type, reason, sending_ip, receiving_ip, receiving_mx } = record.failure!
   return {
     'result-type': type,

@@ -42,10 +42,10 @@ export class MediaStore {
   readonly #messages: Messages
   readonly #urls: SignedUrls
 
-  constructor(parts: { database: Database; messages: Messages; urls: SignedUrls }) {
-    this.#database = parts.database
-    this.#messages = parts.messages
-    this.#urls = parts.urls
+  constructor(deps: { database: Database; messages: Messages; urls: SignedUrls }) {
+    this.#database = deps.database
+    this.#messages = deps.messages
+    this.#urls = deps.urls
   }
 
   async get(caller: Caller, identityId: string, smsId: string, index: string): Promise<SmsMediaWithUrl> {
@@ -94,12 +94,12 @@ export class MediaCourier implements Courier<MediaLoad> {
   /** Fetched files that are not stored yet. */
   readonly #fetched = new Map<string, { bytes: Buffer; share: WorkShare }>()
 
-  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: WorkLimiter }) {
-    this.#fetches = parts.fetches
-    this.#trash = parts.trash
-    this.#database = parts.database
-    this.#provider = parts.provider
-    this.#plan = parts.plan
+  constructor(deps: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: WorkLimiter }) {
+    this.#fetches = deps.fetches
+    this.#trash = deps.trash
+    this.#database = deps.database
+    this.#provider = deps.provider
+    this.#plan = deps.plan
   }
 
   async deliver({ sms_id, position }: MediaLoad, _attempt: number, signal: AbortSignal): Promise<string> {

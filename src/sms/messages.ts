@@ -101,6 +101,7 @@ export class Messages {
       name: `sms ${identityId} ${JSON.stringify(named)}`,
       account: caller.account_id,
       ...selection(identityId, filter),
+      octets: sql`octets`,
       present: (row) => row,
     })
     return { ...listed, data: await whole(database, listed.data) }

@@ -89,7 +89,13 @@ export class SmsModule implements Module {
     await this.#provider?.start?.()
     this.#introduce()
     // provider calls may be slow and must not delay mail
-    this.#beginning = Promise.all([this.#reconcile().then(() => this.#collect()), this.#subscribe()])
+    this.#beginning = Promise.all([this.#reconcile().then(() => this.#collect()), this.#subscribe()]).finally(
+      () => (this.#beginning = undefined),
+    )
+  }
+
+  get work(): Promise<unknown> | undefined {
+    return this.#beginning
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { iso } from '../core/clock.ts'
+import { hour, iso } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -14,7 +14,7 @@ import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './
 import { isOf } from './phone-codes.ts'
 import type { ProviderNumber, SmsProvider } from './provider.ts'
 
-interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log'> {
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log' | 'account'> {
   queue: Queue
   plan: Plan
   identities: Identities
@@ -23,6 +23,10 @@ interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log'> {
   /** The default country of a number. */
   country: () => string
 }
+
+/** The most bought numbers that an account can return within 30 days and still buy another: each is charged to the operator for a month. */
+const maxReturned = 10
+const month = 30 * 24 * hour
 
 /**
  * Phone numbers and their identities. A purchase is first stored as an intent, whose id is the name that the number is bought under:
@@ -65,15 +69,15 @@ export class Numbers {
    * Gets an unassigned number. Throws Fault invalid_request, code `sms_not_configured`, without a provider, and internal_error, code
    * `sms_provider_error`, when the provider fails; nothing is left behind then.
    */
-  async acquire(accountId: string, inputGiven: string | undefined, identityId: string | null = null): Promise<Acquired> {
+  async acquire(accountId: string, wanted: string | undefined, identityId: string | null = null): Promise<Acquired> {
     const { provider, database, log, country: usual } = this.#deps
     if (!provider) throw notConfigured(identityId === null ? 'provision_phone' : undefined)
-    const country = inputGiven ?? usual()
+    const country = wanted ?? usual()
     const id = newId('phone')
     this.#buying.add(id)
     try {
       await this.#want(id, accountId, identityId, country, provider)
-      const held = provider.provision ? await provider.provision(country, id) : await this.#take(provider, id, inputGiven)
+      const held = provider.provision ? await provider.provision(country, id) : await this.#take(provider, id, wanted)
       await database.transaction((tx) =>
         tx.run(sql`UPDATE phone_numbers SET number = ${held.number}, provider_id = ${held.provider_id} WHERE id = ${id}`),
       )
@@ -83,8 +87,14 @@ export class Numbers {
         giveBack: () => this.#giveBack(id),
       }
     } catch (error) {
-      // if the number was bought anyway, it is found by the name of the intent
-      await database.transaction((tx) => tx.run(sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id}`))
+      // if the number was bought anyway, it is found by the name of the intent; a Fault is from before the purchase
+      await database.transaction((tx) =>
+        tx.run(
+          error instanceof Fault
+            ? sql`DELETE FROM phone_numbers WHERE id = ${id}`
+            : sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id}`,
+        ),
+      )
       this.#buying.delete(id)
       if (error instanceof Fault) throw identityId === null ? ofIdentity(error) : error
       log.error({ err: error, provider: provider.name, country, intent: id }, 'phone number could not be provisioned')
@@ -146,6 +156,12 @@ export class Numbers {
     await database.transaction((tx) =>
       tx.run(sql`UPDATE phone_numbers SET identity_id = NULL WHERE status = 'wanted' AND provider <> ${provider.name}`),
     )
+    const voided = await database.all<{ id: string }>(
+      sql`SELECT id FROM phone_numbers WHERE status = 'void' AND provider = ${provider.name} AND created_at < ${this.#monthAgo()}`,
+    )
+    for (const { id } of voided) {
+      if (!bought.has(id)) await database.transaction((tx) => tx.run(sql`DELETE FROM phone_numbers WHERE id = ${id}`))
+    }
     // an intent of an earlier process that bought nothing
     const open = await database.all<NumberRow>(
       sql`SELECT * FROM phone_numbers WHERE status = 'wanted' AND provider = ${provider.name}`,
@@ -186,11 +202,25 @@ export class Numbers {
           : await tx.get(sql`SELECT 1 FROM phone_numbers WHERE identity_id = ${identity} AND status IN ('wanted', 'active')`)
       if (other) throw conflict('A number is being provisioned for this identity.', { code: 'phone_number_exists' })
       await this.#deps.plan.require(tx, account, 'phone_numbers')
+      if (account !== this.#deps.account) await this.#requireFewReturned(tx, account)
       await tx.run(
         sql`INSERT INTO phone_numbers (id, account_id, identity_id, provider, country, status, created_at)
           VALUES (${id}, ${account}, ${identity}, ${provider.name}, ${country}, 'wanted', ${this.#now()})`,
       )
     })
+  }
+
+  async #requireFewReturned(tx: Transaction, account: string): Promise<void> {
+    const returned = await tx.get<{ n: number }>(
+      sql`SELECT count(*) AS n FROM phone_numbers WHERE account_id = ${account} AND provider_id IS NOT NULL
+        AND status IN ('releasing', 'released') AND (released_at IS NULL OR released_at > ${this.#monthAgo()})`,
+    )
+    if (returned!.n < maxReturned) return
+    throw new Fault(
+      'forbidden',
+      `This account has released ${returned!.n} bought phone numbers in the last 30 days, and none is bought above ${maxReturned}: use the numbers it has, or wait until fewer were released in 30 days.`,
+      { code: 'too_many_numbers_released' },
+    )
   }
 
   /** Takes one of the configured numbers. */
@@ -238,6 +268,10 @@ export class Numbers {
   #now(): string {
     return iso(this.#deps.clock.now())
   }
+
+  #monthAgo(): string {
+    return iso(this.#deps.clock.now() - month)
+  }
 }
 
 /** No provider is configured. */
@@ -256,7 +290,7 @@ function noNumber(): Fault {
   return conflict('This identity has no phone number; POST …/phone provisions one.', { code: 'no_phone_number' })
 }
 
-/** When an identity is created, the country is in another parameter. */
+/** The fault when an identity is created: the country is in another parameter. */
 function ofIdentity(fault: Fault): Fault {
   if (fault.param !== 'country') return fault
   return new Fault(fault.type, fault.message, {

@@ -6,7 +6,7 @@ export const longestLine = 65_536
 
 /**
  * Why a message is refused. `bare`: a CR, LF or NUL that RFC 5321 2.3.8 forbids, as used for SMTP smuggling. `memory`: the memory budget for
- * messages is exhausted; the message itself is fine.
+ * messages is exhausted, or another sender needed what this message held; the message itself is fine.
  */
 export type DataFlaw = 'bare' | 'line' | 'size' | 'memory'
 
@@ -26,10 +26,11 @@ export class MessageOctets {
   /** Octets of the unfinished line so far. */
   #line = 0
 
-  /** `limit` is the largest message size in octets. The octets held count in `share` until it is released. */
+  /** `limit` is the largest message size in octets. The octets held count in `share` until it is released or revoked. */
   constructor(limit: number, share: MemoryShare) {
     this.#limit = limit
     this.#share = share
+    share.onRevoked = () => this.#refuse('memory')
   }
 
   get size(): number {
@@ -44,12 +45,10 @@ export class MessageOctets {
   add(chunk: Buffer): void {
     this.#size += chunk.length
     if (this.#flaw) return
-    this.#flaw = this.#size > this.#limit ? 'size' : this.#check(chunk)
-    if (!this.#flaw && !this.#share.reserve(chunk.length)) this.#flaw = 'memory'
-    if (!this.#flaw) return this.#octets.add(chunk)
+    const flaw = this.#size > this.#limit ? 'size' : this.#check(chunk)
+    if (!flaw && this.#share.reserve(chunk.length)) return this.#octets.add(chunk)
     this.#octets.add(chunk, 0, Math.min(chunk.length, maxFlawedHead))
-    this.#head = this.#octets.beginning(maxFlawedHead)
-    this.drop()
+    this.#refuse(flaw ?? 'memory')
   }
 
   /** The beginning of a message with a flaw; null without one. */
@@ -65,7 +64,14 @@ export class MessageOctets {
 
   /** The whole message, in memory that can be transferred to a worker. Only once, and only without a flaw. */
   whole(): Buffer {
+    this.#share.keep()
     return this.#octets.take()!
+  }
+
+  #refuse(flaw: DataFlaw): void {
+    this.#flaw = flaw
+    this.#head = this.#octets.beginning(maxFlawedHead)
+    this.drop()
   }
 
   #check(chunk: Buffer): DataFlaw | null {

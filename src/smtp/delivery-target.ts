@@ -31,7 +31,7 @@ export interface CheckResults {
 /** Findings about an incoming message, for the log. */
 export interface MessageFindings {
   results: CheckResults
-  /** As in the header, with angle brackets. */
+  /** The Message-ID as in the header, with angle brackets. */
   message_id: string | null
   /** The domain of its From field. */
   from_domain: string | null

@@ -1,7 +1,7 @@
 import type { Counter, Histogram, Metrics } from '../core/metrics.ts'
-import type { ListenerMetrics } from './counters.ts'
 import type { CheckResults } from './delivery-target.ts'
 import type { Receiver } from './receiver.ts'
+import type { ListenerMetrics } from './session-log.ts'
 
 type Stats = Partial<Receiver['stats']> & Partial<Record<'logins' | 'failed_logins' | 'blocked_logins', number>>
 
@@ -105,7 +105,7 @@ export class MailMetrics {
     )
     metrics.gauge(
       'pillarbox_smtp_held_limit_bytes',
-      'Maximum memory for messages being received, in bytes (smtp.max_memory)',
+      'Maximum memory for messages being received above 64 KiB, in bytes (smtp.max_memory)',
       (gauge) => gauge.set(this.#listeners.limits().octets),
     )
     metrics.gauge('pillarbox_smtp_held_bytes', 'Memory of messages being received, in bytes, of all listeners', (gauge) =>

@@ -55,6 +55,25 @@ export function senderOf(path: string, smtputf8: boolean): string {
   return mailbox
 }
 
+/* oxlint-disable no-underscore-dangle -- the library's own names */
+/** The parser of smtp-server. */
+interface Reader {
+  _parseAddressCommand(name: string, command: string | Buffer): { address: string } | false
+}
+
+/** Keeps the A-labels of an address that was written in ASCII. The library decodes them to Unicode, and the address would then seem to need SMTPUTF8 (RFC 6531). */
+export function preserveALabels(reader: Reader): void {
+  const read = reader._parseAddressCommand.bind(reader)
+  reader._parseAddressCommand = (name, command) => {
+    const path = read(name, command)
+    if (!path || nonAscii.test(command.toString())) return path
+    // The domain is kept as written: several Unicode spellings map to one ASCII name.
+    const domain = /:\s*<[^<>\s]*@([^<>@\s]*)>/.exec(command.toString())?.[1]
+    if (domain !== undefined && nonAscii.test(path.address)) path.address = withDomain(path.address, domain)
+    return path
+  }
+}
+
 const nonAscii = /[^\0-\x7f]/
 // Controls, format characters (zero width, bidi), lone surrogates, private use, unassigned, separators, and the replacement for broken UTF-8.
 const invisible = /[\p{C}\p{Z}\ufffd]/u
@@ -82,4 +101,8 @@ function unquoted(local: string): string {
 
 function tooLong(mailbox: string): boolean {
   return mailbox.length > longestAddress || Buffer.byteLength(mailbox) > longestAddress
+}
+
+function withDomain(address: string, domain: string): string {
+  return address.slice(0, address.lastIndexOf('@') + 1) + domain
 }

@@ -1,10 +1,24 @@
 import { type Log, loggable } from '../core/log.ts'
-import type { ListenerMetrics, Stage } from './counters.ts'
-import type { MessageFindings } from './delivery-target.ts'
+import type { CheckResults, MessageFindings } from './delivery-target.ts'
 import type { Envelope } from '../mail/model.ts'
 import { RepeatedRefusals } from './repeated-refusals.ts'
 import type { ReplyError } from './replies.ts'
 import { enhancedCodeIn } from '../message/reports/field-groups.ts'
+
+/** The metrics that one listener updates. */
+export interface ListenerMetrics {
+  /** Reply code and text as sent to the client. The text starts with the enhanced code. */
+  refused(stage: Stage, code: number, text: string): void
+  /** The results of the checks of one message. */
+  checked(results: CheckResults): void
+  /** Seconds from the end of DATA to the reply. */
+  answered(seconds: number): void
+  /** A session is under TLS, or a handshake failed. */
+  secured(version: string | null): void
+}
+
+/** The stage of a session at which a refusal was sent. */
+export type Stage = 'connection' | 'sender' | 'recipient' | 'message'
 
 /** How one message ended. */
 export interface MessageResult {
@@ -13,7 +27,7 @@ export interface MessageResult {
   size: number
   /** The properties known so far. */
   findings: Partial<MessageFindings>
-  /** As sent to the client: code, enhanced code and text. */
+  /** The reply as sent to the client: code, enhanced code and text. */
   reply: string
   /** From the end of DATA to the reply, in milliseconds. */
   ms: number
@@ -39,8 +53,8 @@ export class SessionLog {
   readonly #metrics: ListenerMetrics | undefined
   readonly #repeated: RepeatedRefusals
 
-  constructor(log: Log, figures?: ListenerMetrics) {
-    this.#metrics = figures
+  constructor(log: Log, metrics?: ListenerMetrics) {
+    this.#metrics = metrics
     // none of these fields can hold a secret, and redaction would cost more than the line itself
     this.#log = log.child({}, { redact: [] })
     this.#repeated = new RepeatedRefusals((unlogged) => this.#log.info(unlogged, 'Further rejections of this kind'))

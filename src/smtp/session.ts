@@ -223,8 +223,8 @@ export class SmtpSession {
     if (code !== 500) return this.#send(code, data, context)
     if (context === 'AUTH' && this.#requiresTls) return this.#sendReply(530, '5.7.0', 'Must issue a STARTTLS command first')
     this.#sendReply(500, '5.5.2', 'Command not recognized')
-    // BDAT is followed by message data (RFC 3030), which must not be run as commands.
-    if (context === 'BDAT') this.#connection.close()
+    // BDAT is followed by message data (RFC 3030), which must not be run as commands; `context` has its name only if no blank precedes it.
+    if (/^\s*BDAT\b/i.test(String(this.#command ?? ''))) this.#connection.close()
   }
 
   #sendReply(code: number, enhanced: string, text: string): void {

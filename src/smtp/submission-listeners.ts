@@ -1,8 +1,7 @@
 import type { Basis } from '../basis.ts'
 import type { BoundEndpoint, Endpoint } from '../net/listen.ts'
 import type { MemoryBudget } from './memory-budget.ts'
-import type { ListenerMetrics } from './counters.ts'
-import { SessionLog } from './session-log.ts'
+import { type ListenerMetrics, SessionLog } from './session-log.ts'
 import { LoginAttempts, type LoginLimits } from './logins.ts'
 import type { SubmissionAuth } from './delivery-target.ts'
 import { Receiver, type ReceiverSettings } from './receiver.ts'
@@ -57,7 +56,7 @@ export class SubmissionListeners {
     await Promise.all(this.#receivers().map((receiver) => receiver.stop()))
   }
 
-  /** As `Receiver.reload`. */
+  /** Applies new settings, like `Receiver.reload`. */
   reload(settings: SubmissionListenerSettings): void {
     this.#settings = settings
     this.#starttls?.reload(this.#settingsFor(false))

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { Log } from '../core/log.ts'
 import { release } from '../core/memory.ts'
+import type { ConnectionLimits } from '../net/connection-limiter.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { MessageOctets } from './data.ts'
-import type { ListenerMetrics } from './counters.ts'
-import { SessionLog, replyText } from './session-log.ts'
+import { type ListenerMetrics, SessionLog, replyText } from './session-log.ts'
 import { deliveredBefore, headerLength, receivedHops } from './trace.ts'
 import { senderOf } from './paths.ts'
 import type { MessageFindings, DeliveryTarget } from './delivery-target.ts'
@@ -14,10 +14,10 @@ import { isLocalError, Refusal, refusalForFlaw, replyError, type ReplyError, wit
 import { headerSummary } from '../message/header-only.ts'
 import type { SmtpSession } from './session.ts'
 
-export interface TransactionLimits {
+export interface TransactionLimits extends ConnectionLimits {
   /** The largest message in octets, without its final dot. */
   size: number
-  /** Octets of all messages held in memory at once; at least three times `size`. */
+  /** Octets of all messages held in memory at once that are not small; at least twice `size`. */
   max_memory: number
   /** Timeout of the delivery target for one answer, in milliseconds. */
   data_timeout: number
@@ -81,7 +81,7 @@ export class TransactionHandler {
     { budget, metrics, sessionLog }: TransactionOptions = {},
   ) {
     this.#limits = limits
-    this.#budget = budget ?? new MemoryBudget(() => Math.max(limits().max_memory, 3 * limits().size))
+    this.#budget = budget ?? new MemoryBudget(() => Math.max(limits().max_memory, 2 * limits().size), limits)
     this.#deliveryTarget = deliveryTarget
     this.#profile = deliveryTarget ? receiving : submitting
     this.#log = log
@@ -145,7 +145,7 @@ export class TransactionHandler {
   /** DATA: reads the whole message, has it stored, and then answers. */
   message(smtpSession: SmtpSession, stream: Readable, session: Session, answer: Answer): void {
     const { size } = this.#limits()
-    const octets = new MessageOctets(size, this.#budget.share())
+    const octets = new MessageOctets(size, this.#budget.share(this.#senderOf(smtpSession, session)))
     smtpSession.beginData()
     stream.on('data', (chunk: Buffer) => {
       octets.add(chunk)
@@ -173,6 +173,11 @@ export class TransactionHandler {
         this.#log.error({ err: error, session: session.id }, 'SMTP session failed')
       })
     })
+  }
+
+  /** By whom the memory of a message is counted: who is logged in, by account; any other client by address. */
+  #senderOf({ address }: SmtpSession, { envelope }: Session): string {
+    return this.#deliveryTarget ? address : `account ${envelope.rcptTo[0]?.account ?? ''}`
   }
 
   async #answer(smtpSession: SmtpSession, session: Session, octets: MessageOctets, answer: Answer): Promise<void> {
@@ -215,7 +220,7 @@ export class TransactionHandler {
     account: string,
   ): Promise<string> {
     const work = this.#deliver(deliveryTarget, envelope, octets, note, account)
-    // After the work, not the answer: work that exceeds the timeout still uses the message.
+    // The message is released after the work, not the answer: work that exceeds the timeout still uses it.
     const end = (): void => octets.drop()
     work.then(end, end)
     return withTimeout(this.#limits().data_timeout, work)

@@ -47,7 +47,7 @@ export async function emptyBlob(tx: Transaction, id: number): Promise<void> {
 /** The original bytes; undefined when there is no such blob. */
 export async function readBlob(database: Reader | Database, id: number): Promise<Buffer | undefined> {
   const row = await database.get<{ deflated: number; bytes: Uint8Array }>(sql`SELECT deflated, bytes FROM blobs WHERE id = ${id}`)
-  if (!row || row.bytes.length < piece) return row && unpack(row.deflated === 1, row.bytes)
+  if (!row || row.bytes.length < piece) return row && inflate(row.deflated === 1, row.bytes)
   const { rest } = (await database.get<{ rest: number }>(
     sql`SELECT coalesce(sum(octet_length(bytes)), 0) AS rest FROM blob_pieces WHERE blob_id = ${id}`,
   ))!
@@ -62,10 +62,10 @@ export async function readBlob(database: Reader | Database, id: number): Promise
     whole.set(next.bytes, at)
     at += next.bytes.length
   }
-  return unpack(row.deflated === 1, whole)
+  return inflate(row.deflated === 1, whole)
 }
 
 /** The original bytes of a stored row. */
-export function unpack(deflated: boolean, bytes: Uint8Array): Buffer {
+export function inflate(deflated: boolean, bytes: Uint8Array): Buffer {
   return deflated ? inflateRawSync(bytes) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

@@ -71,7 +71,7 @@ function sizeOf(file: string): number | undefined {
 /** The file that marks a directory as an unfinished restore. */
 export const mark = 'unfinished'
 
-/** Where a restore builds a directory: inside it when it exists, else beside it. */
+/** The place in which a restore builds a directory: inside it when it exists, else beside it. */
 export function draftsOf(directory: string): [inside: string, beside: string] {
   return [join(directory, '.restoring'), `${resolve(directory)}.part`]
 }

@@ -1,6 +1,6 @@
 import { invalid } from '../core/fault.ts'
 import type { Page, Paging } from '../core/shapes.ts'
-import type { Database } from './database.ts'
+import { type Database, join, raw, sql, type Sql } from './database.ts'
 import { readRows, type Rows } from './rows.ts'
 import { mac, sameBytes } from '../core/seal/seal.ts'
 
@@ -33,6 +33,8 @@ export class Cursors {
 export interface List<Row, Item> extends Omit<Rows, 'after'> {
   /** The name of the list with its filters; a cursor of another list is refused. */
   name: string
+  /** The bytes of a row whose texts can be long, as SQL that does not read them (`octet_length`): such rows are then read only as far as they fit. */
+  octets?: Sql
   present(row: Row): Item
 }
 
@@ -57,6 +59,30 @@ export function lengthOf(row: unknown): number {
   return length
 }
 
+/** The rows of a list that fit into one response, which are not read yet: their `seq`, and their positions in its order. */
+export interface FittingRows {
+  seqs: number[]
+  places: number[]
+  has_more: boolean
+}
+
+/** Reads only the sizes of rows, given by `octets`: all of them may be too large to be read together. */
+export async function fittingRows(
+  database: Pick<Database, 'all' | 'get' | 'slow'>,
+  rows: Omit<Rows, 'columns'> & { octets: Sql },
+  limit: number,
+  offset = 0,
+): Promise<FittingRows> {
+  const columns = sql`seq, ${raw(rows.order ?? 'seq')} AS place, ${rows.octets} AS octets`
+  const heads = await readRows<{ seq: number; place: number; octets: number }>(database, { ...rows, columns }, limit + 1, offset)
+  const count = fitting(
+    heads.map(({ octets }) => octets),
+    limit,
+  )
+  const read = heads.slice(0, count)
+  return { seqs: read.map(({ seq }) => seq), places: read.map(({ place }) => place), has_more: heads.length > count }
+}
+
 /** One page of a list, newest first unless `ascending`; large rows make it shorter. Throws Fault for a cursor of another list. */
 export async function page<Row, Item>(
   database: Pick<Database, 'all' | 'get' | 'slow'>,
@@ -67,14 +93,56 @@ export async function page<Row, Item>(
   const { limit, cursor, offset } = paging
   if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
   const after = cursor === undefined ? undefined : cursors.read(list.name, cursor)
-  const rows = await readRows<Row>(database, { ...list, after }, limit + 1, offset)
+  const { rows, place } =
+    list.octets === undefined
+      ? await smallRows<Row>(database, { ...list, after }, limit, offset)
+      : await largeRows<Row>(database, { ...list, octets: list.octets, after }, limit, offset)
+  return {
+    data: rows.map((row) => list.present(row)),
+    has_more: place !== null,
+    next_cursor: place === null ? null : cursors.write(list.name, place),
+  }
+}
+
+/** The rows of a page, and the position of the last if there are more. */
+interface PageRows<Row> {
+  rows: Row[]
+  place: number | null
+}
+
+async function smallRows<Row>(
+  database: Pick<Database, 'all' | 'get' | 'slow'>,
+  list: Rows,
+  limit: number,
+  offset: number,
+): Promise<PageRows<Row>> {
+  const rows = await readRows<Row>(database, list, limit + 1, offset)
   const fitted = fitting(rows.map(lengthOf), limit)
   const has_more = rows.length > fitted
   rows.length = fitted
   const last = rows.at(-1) as Record<string, number> | undefined
-  return {
-    data: rows.map((row) => list.present(row)),
-    has_more,
-    next_cursor: has_more ? cursors.write(list.name, last![list.order ?? 'seq']!) : null,
-  }
+  return { rows, place: has_more ? last![list.order ?? 'seq']! : null }
+}
+
+async function largeRows<Row>(
+  database: Pick<Database, 'all' | 'get' | 'slow'>,
+  list: Rows & { octets: Sql },
+  limit: number,
+  offset: number,
+): Promise<PageRows<Row>> {
+  const { seqs, places, has_more } = await fittingRows(database, list, limit, offset)
+  const rows = await rowsAt<Row & { seq: number }>(database, list, seqs)
+  return { rows, place: has_more ? places.at(-1)! : null }
+}
+
+/** The rows at these positions, in their order; without those deleted meanwhile. */
+export async function rowsAt<Row extends { seq: number }>(
+  database: Pick<Database, 'all'>,
+  { columns = sql`*`, from }: Pick<Rows, 'columns' | 'from'>,
+  seqs: readonly number[],
+): Promise<Row[]> {
+  if (seqs.length === 0) return []
+  const rows = await database.all<Row>(sql`SELECT ${columns} FROM ${from} WHERE seq IN (${join([...seqs])})`)
+  const found = new Map(rows.map((row) => [row.seq, row]))
+  return seqs.flatMap((seq) => found.get(seq) ?? [])
 }

@@ -14,9 +14,9 @@ export const State = z.strictObject({
   version: z.literal(1),
   box_id: z.string().min(1),
   created_at: z.iso.datetime(),
-  /** Once true, a missing database is an error, and no empty one is created. */
+  /** True once there was a database: a missing one is then an error, and no empty one is created. */
   database_created: z.boolean(),
-  /** While false, the first key may not have been seen by anyone, and the next start replaces it. */
+  /** False while the first key may not have been seen by anyone: the next start replaces it. */
   first_key_shown: z.boolean().default(true),
   accounts: z
     .array(z.strictObject({ id: z.string(), name: z.string(), created_at: z.iso.datetime(), limits: limits.optional() }))

@@ -18,7 +18,6 @@ export const EventEnvelope = z
   .meta({ id: 'Event' })
 export type EventEnvelope = z.output<typeof EventEnvelope>
 
-/** An event in the API. */
 export function envelopeOf(event: Event): EventEnvelope {
   const { id, type, identity_id, created_at } = event
   return { id, event: type, type, identity_id, created_at, data: event.data as EventEnvelope['data'] }
@@ -48,7 +47,6 @@ export const EventFilter = z.strictObject({
 })
 export type EventFilter = z.output<typeof EventFilter>
 
-/** An e-mail or text message. */
 export const Message = z
   .discriminatedUnion('type', [
     z.object({ ...Email.shape, type: z.literal('email') }).meta({ id: 'EmailMessage' }),
@@ -60,8 +58,18 @@ export type Message = z.output<typeof Message>
 export const WaitFilter = z.strictObject({
   channel: z.enum(['email', 'sms', 'any']).default('any'),
   since,
-  from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address, name or number' }),
-  subject_contains: z.string().min(1).max(998).optional(),
+  from: z
+    .string()
+    .min(1)
+    .max(320)
+    .optional()
+    .meta({ description: 'part of the sender’s address, name (its first 1,000 characters) or number' }),
+  subject_contains: z
+    .string()
+    .min(1)
+    .max(998)
+    .optional()
+    .meta({ description: 'part of the first 1,000 characters of the subject' }),
   timeout: Count(0, 120, 60).meta({ description: 'seconds to wait' }),
   spam: Flag.default(false).meta({ description: 'also returns spam' }),
 })

@@ -33,6 +33,7 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
       query: WaitFilter,
       reply: WaitAnswer,
       effect: true,
+      shared: true,
       timeout: 130_000,
       example: { query: { channel: 'email', timeout: '0' } },
       handle: ({ caller, params, query, signal, turn }) => waiting.wait(caller, params.id, query, { signal, turn }),

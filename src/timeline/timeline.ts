@@ -19,7 +19,6 @@ interface Deps extends Pick<Basis, 'cursors' | 'events' | 'types'> {
   sms: Pick<Messages, 'heads' | 'at' | 'rowsQuery'>
 }
 
-/** The timeline of one identity: its events, and its messages in order. */
 export class Timeline {
   readonly #deps: Deps
 
@@ -88,7 +87,10 @@ export class Timeline {
     )
     const returned = merged.slice(0, carried)
     const seqs = (type: Head['type']): number[] => returned.filter((one) => one.type === type).map(({ seq }) => seq)
-    const [foundEmails, foundSms] = await Promise.all([this.#deps.emails.bySeq(seqs('email')), this.#deps.sms.at(seqs('sms'))])
+    const [foundEmails, foundSms] = await Promise.all([
+      this.#deps.emails.bySeq(caller, seqs('email')),
+      this.#deps.sms.at(seqs('sms')),
+    ])
     const data = returned.flatMap(({ type, seq }): Message[] => {
       const one = (type === 'sms' ? foundSms : foundEmails).get(seq)
       // messages deleted meanwhile are omitted
@@ -117,7 +119,6 @@ export class Timeline {
   }
 }
 
-/** Newest first, from the end. */
 const fromTheEnd = { seq: undefined, condition: sql`1 = 1` }
 
 interface Head {

@@ -1,18 +1,22 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, iso } from '../core/clock.ts'
-import { lruMap } from '../core/memory.ts'
+import { ConcurrentWaits, holderOf } from '../core/concurrent-waits.ts'
+import { estimatedBytes, lruMapOfBytes } from '../core/memory.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
-import { endOf, type LogPosition, positionOf } from '../events/positions.ts'
+import { endOf, positionOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
 import type { Sms } from '../sms/model.ts'
 import type { Email, Link } from '../mail/model.ts'
-import { sql, type Sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
+import { Listeners } from './listeners.ts'
+import { briefOf, MessageFilter } from './message-filter.ts'
 import type { WaitAnswer, WaitFilter } from './model.ts'
+import { PendingWait } from './pending-wait.ts'
 
 const channels: { name: 'email' | 'sms'; type: string; scopes: Scope[] }[] = [
   { name: 'email', type: 'email.received', scopes: ['messages:read', 'emails:read'] },
@@ -25,12 +29,11 @@ const eventsPerTurn = 25
 /** How far back a wait without `since` searches, in milliseconds. */
 const lookBack = 120_000
 
-/** The most concurrent waits of one key or session, and of one account. */
-const maxOfKey = 500
-const maxOfAccount = 1000
+/** The most bytes of remembered answers: of 100,000 keys with one each. */
+const remembered = 32 * 1024 * 1024
 
-/** The most keys whose last answer is remembered. */
-const remembered = 100_000
+/** The most bytes of answers of which further calls may get the same. */
+const answersInMemory = 16 * 1024 * 1024
 
 interface Deps {
   clock: Clock
@@ -38,42 +41,50 @@ interface Deps {
   identities: Identities
   emails: Emails
   sms: Pick<Messages, 'lives'>
-  /** The links in a text. */
   linksIn: (text: string) => Link[]
   /** True if the caller's key or session is still valid: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 
-/** The fields of the call that a wait needs. */
 interface Call {
   signal: AbortSignal
-  /** Undefined to continue at once, else resolves at the turn of its account. */
-  turn: () => Promise<void> | undefined
+  /** Resolves at the turn of its account. */
+  turn: () => Promise<void>
 }
 
 /** Waits for a message: searches the log first and then follows it; nothing in between is missed. */
 export class Waiting {
   readonly #deps: Deps
-  readonly #listeners = new Map<string, Set<(event: Event) => void>>()
-  /** The number of running calls of each account, and of each key or session. */
-  readonly #inHand = new Map<string, number>()
+  readonly #listeners = new Listeners()
+  readonly #waits = new ConcurrentWaits(
+    'messages',
+    'receive events of all identities by one WebSocket (POST /v1/realtime/token) or a webhook',
+  )
   /**
    * The events that each key got by waiting, by position in the log and time, so that a wait without `since` does not return them again.
    */
-  readonly #given = lruMap<Map<number, number>>(remembered)
+  readonly #given = lruMapOfBytes<Map<number, number>>(remembered, ({ size }) => 250 + 50 * size)
+
+  /** By position in the log: many calls may wait for the same message, which is read and written once for all of them. */
+  readonly #answers = lruMapOfBytes<WaitAnswer>(answersInMemory, estimatedBytes)
 
   constructor(deps: Deps) {
     this.#deps = deps
     deps.events.subscribe((event) => {
-      for (const listener of this.#listeners.get(event.identity_id ?? '') ?? []) listener(event)
+      if (!this.#listeners.has(event.identity_id)) return undefined
+      if (event.type === 'identity.deleted') return this.#listeners.tellDeleted(event.identity_id)
+      if (!channels.some(({ type }) => type === event.type)) return undefined
+      this.#answers.set(String(event.seq), this.#answerOf(event))
+      this.#listeners.tell(event)
     })
+    deps.events.onRedaction(() => this.#answers.clear())
   }
 
   /** Throws Fault rate_limited, code `too_many_waits`. */
   async wait(caller: Caller, identityId: string, filter: WaitFilter, call: Call): Promise<WaitAnswer> {
     await this.#deps.identities.row(caller, identityId)
     const types = typesFor(caller, filter)
-    const leave = this.#enter(caller)
+    const leave = this.#waits.enter(caller)
     try {
       return await this.#wait(caller, identityId, { ...filter, types }, call)
     } finally {
@@ -90,89 +101,91 @@ export class Waiting {
     const key = `${holderOf(caller)} ${identityId}`
     const since = filter.since ?? iso(this.#deps.clock.now() - lookBack)
     const start = await positionOf(this.#deps.events, caller.account_id, since)
-    const search = new PendingWait(filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
+    const search = new PendingWait(
+      new MessageFilter(filter, filter.types),
+      start,
+      filter.since === undefined ? this.#given.get(key) : undefined,
+    )
     // an aborted call waits for nothing
-    const turn = async (): Promise<void> => (signal.aborted ? undefined : take())
-    const stop = this.#listen(identityId, search.onEvent)
-    const look = (): Promise<Event | undefined> => this.#stored(caller, identityId, search, turn)
+    const turn = async (): Promise<void> => (signal.aborted ? nextTurn() : take())
+    const stop = this.#listeners.add(identityId, search)
     try {
-      const found = (await look()) ?? (await search.next(filter.timeout * 1000, signal))
-      // many may end at the same time
-      await turn()
-      await this.#requireStill(caller, identityId, found)
-      if (found) return this.#answer(key, found, signal)
+      let found = await this.#stored(caller, identityId, search, turn)
+      if (found === undefined) {
+        found = await search.next(filter.timeout * 1000, signal)
+        // many may end at the same time
+        await turn()
+      }
+      await this.#requireStill(caller, identityId, search)
+      const answer = await this.#answerAt(found)
+      if (answer) return this.#give(key, found!, answer, signal)
       // read before the last search: what is committed by now is either returned, or comes after the returned position
       const last = await this.#deps.events.last(sql`identity_id = ${identityId}`)
-      const missed = await look()
-      return missed ? this.#answer(key, missed, signal) : nothing(goOn(filter.since, start.seq, last))
+      const missed = await this.#stored(caller, identityId, search, turn)
+      const late = await this.#answerAt(missed)
+      return late ? this.#give(key, missed!, late, signal) : nothing(goOn(filter.since, start.seq, last))
     } finally {
       stop()
     }
   }
 
-  /** The number of waiting calls. */
   get size(): number {
-    let count = 0
-    for (const listeners of this.#listeners.values()) count += listeners.size
-    return count
+    return this.#listeners.size
   }
 
-  /** The matching event of the log, from the position searched so far to its end. */
-  async #stored(caller: Caller, identityId: string, search: PendingWait, turn: () => Promise<void>): Promise<Event | undefined> {
+  /** The position of the first message in the log that is wanted, from the position searched so far to its end. */
+  async #stored(caller: Caller, identityId: string, search: PendingWait, turn: () => Promise<void>): Promise<number | undefined> {
     const end = await endOf(this.#deps.events)
-    const { types, condition } = search
+    const { filter, condition } = search
     const upToEnd = sql`${condition} AND seq <= ${end}`
-    const whose = { account_id: caller.account_id, identity_id: identityId, types, condition: upToEnd, ascending: true }
+    const whose = {
+      account_id: caller.account_id,
+      identity_id: identityId,
+      types: filter.types,
+      condition: upToEnd,
+      ascending: true,
+    }
     while (search.place < end) {
       const batch = await this.#deps.events.listBrief({ ...whose, after: search.place }, eventsPerTurn)
       for (const event of batch) {
         search.place = event.seq
-        if (search.wants(event) && (await this.#lives(event))) return this.#deps.events.findAt(event.seq)
+        const message = briefOf(event)
+        if (message && search.wants(message) && filter.matches(message) && (await this.#lives(event))) return event.seq
       }
       if (batch.length < eventsPerTurn) {
         search.place = end
         return undefined
       }
       // a long search yields to other work
-      await nextTurn()
       await turn()
     }
     return undefined
   }
 
-  /** Counts a call until the returned function is called. */
-  #enter(caller: Caller): () => void {
-    const bounds = [
-      { whose: caller.account_id, most: maxOfAccount, of: 'account' },
-      { whose: holderOf(caller), most: maxOfKey, of: caller.key_id === null ? 'session' : 'key' },
-    ]
-    for (const { whose, most, of } of bounds) {
-      if ((this.#inHand.get(whose) ?? 0) < most) continue
-      throw new Fault(
-        'rate_limited',
-        `${most} calls of this ${of} are already waiting for messages, which is the limit. Try again when one has ended, or receive events of all identities by one WebSocket (POST /v1/realtime/token) or a webhook.`,
-        { code: 'too_many_waits', retryAfter: 1 },
-      )
-    }
-    const count = (by: 1 | -1): void => {
-      for (const { whose } of bounds) {
-        const now = (this.#inHand.get(whose) ?? 0) + by
-        if (now === 0) this.#inHand.delete(whose)
-        else this.#inHand.set(whose, now)
-      }
-    }
-    count(1)
-    return () => count(-1)
-  }
-
-  async #requireStill(caller: Caller, identityId: string, found: Event | undefined): Promise<void> {
+  async #requireStill(caller: Caller, identityId: string, { deleted }: PendingWait): Promise<void> {
     if (!(await this.#deps.admitted(caller))) throw noLongerAdmitted(caller)
-    if (found?.type === 'identity.deleted') await this.#deps.identities.row(caller, identityId)
+    if (deleted) await this.#deps.identities.row(caller, identityId)
   }
 
-  #answer(key: string, event: Event, signal: AbortSignal): WaitAnswer {
+  /** Undefined for a message that was deleted meanwhile. The same object for the same message. */
+  async #answerAt(seq: number | undefined): Promise<WaitAnswer | undefined> {
+    if (seq === undefined) return undefined
+    const known = this.#answers.get(String(seq))
+    if (known) return known
+    const event = await this.#deps.events.findAt(seq)
+    if (!event || !briefOf(event)) return undefined
+    const answer = this.#answerOf(event)
+    this.#answers.set(String(seq), answer)
+    return answer
+  }
+
+  #give(key: string, seq: number, answer: WaitAnswer, signal: AbortSignal): WaitAnswer {
     // a disconnected caller received nothing
-    if (!signal.aborted) this.#note(key, event)
+    if (!signal.aborted) this.#note(key, seq)
+    return answer
+  }
+
+  #answerOf(event: Event): WaitAnswer {
     const answered = { timed_out: false, since: event.id }
     if (event.type === 'sms.received') {
       const item = { ...(event.data as Sms), type: 'sms' as const }
@@ -187,23 +200,14 @@ export class Waiting {
     return event.type === 'sms.received' ? this.#deps.sms.lives(id) : this.#deps.emails.exists(id)
   }
 
-  #note(key: string, event: Event): void {
+  #note(key: string, seq: number): void {
     const now = this.#deps.clock.now()
     const given = [...(this.#given.get(key) ?? [])].filter(([, at]) => at > now - lookBack)
-    this.#given.set(key, new Map([...given, [event.seq, now]]))
-  }
-
-  #listen(identityId: string, listener: (event: Event) => void): () => void {
-    const listeners = this.#listeners.get(identityId) ?? new Set()
-    this.#listeners.set(identityId, listeners.add(listener))
-    return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0 && this.#listeners.get(identityId) === listeners) this.#listeners.delete(identityId)
-    }
+    this.#given.set(key, new Map([...given, [seq, now]]))
   }
 }
 
-/** Where the next wait starts: after the newest event, unless the match is later. */
+/** The event after which the next wait starts: the newest, unless the match is later. */
 function goOn(
   since: string | undefined,
   start: number,
@@ -216,66 +220,6 @@ function goOn(
 
 function nothing(since: string | null): WaitAnswer {
   return { timed_out: true, since, item: null, codes: [], links: [] }
-}
-
-/** One waiting call, and the events received meanwhile. */
-class PendingWait {
-  readonly types: string[]
-  readonly condition: Sql
-  /** How far the log has been searched. */
-  place: number
-  readonly #filter: WaitFilter
-  readonly #given: ReadonlyMap<number, number> | undefined
-  #listeners: Event | undefined
-  #wake: (() => void) | undefined
-
-  constructor(
-    filter: WaitFilter & { types: string[] },
-    { seq, condition }: LogPosition,
-    given: ReadonlyMap<number, number> | undefined,
-  ) {
-    this.types = filter.types
-    this.place = seq
-    this.condition = condition
-    this.#filter = filter
-    this.#given = given
-  }
-
-  readonly onEvent = (event: Event): void => {
-    if (this.#listeners || (event.type !== 'identity.deleted' && !this.wants(event))) return
-    this.#listeners = event
-    this.#wake?.()
-  }
-
-  wants(event: Event): boolean {
-    if (!this.types.includes(event.type) || this.#given?.has(event.seq)) return false
-    const data = event.data as Partial<Email> & { deleted?: true }
-    if (data.deleted) return false
-    const { from, subject_contains, spam } = this.#filter
-    if (data.spam && !spam) return false
-    if (from !== undefined && !`${data.from_name ?? ''} ${data.from}`.toLowerCase().includes(from.toLowerCase())) return false
-    return subject_contains === undefined || (data.subject ?? '').toLowerCase().includes(subject_contains.toLowerCase())
-  }
-
-  /** The first event received since this was created; undefined after `milliseconds`, or when the call is aborted. */
-  next(milliseconds: number, signal: AbortSignal): Promise<Event | undefined> {
-    if (this.#listeners || signal.aborted) return Promise.resolve(this.#listeners)
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', done)
-        resolve(this.#listeners)
-      }
-      const timer = setTimeout(done, milliseconds)
-      signal.addEventListener('abort', done)
-      this.#wake = done
-    })
-  }
-}
-
-/** The key or session whose limit of waits counts. */
-function holderOf({ key_id, session_id }: Caller): string {
-  return String(key_id ?? session_id)
 }
 
 function typesFor(caller: Caller, filter: WaitFilter): string[] {

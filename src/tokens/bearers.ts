@@ -37,7 +37,7 @@ export class Bearers {
   /** The current verified facts about a bearer. */
   async proofs({ id, email }: Bearer, reader: Reader): Promise<Proofs> {
     const domain = email.slice(email.lastIndexOf('@') + 1)
-    const verified = await reader.get(sql`SELECT 1 FROM domains WHERE name = ${domain} AND status = 'verified'`)
+    const verified = await reader.get(sql`SELECT 1 FROM domains WHERE name = ${domain} AND receives = 1 AND status = 'verified'`)
     const number = await reader.get(
       sql`SELECT 1 FROM phone_numbers WHERE identity_id = ${id} AND status = 'active' AND provider <> 'loopback'`,
     )

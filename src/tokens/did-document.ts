@@ -9,27 +9,44 @@ export interface UnverifiedDidDocument {
 
 type Method = Record<string, unknown>
 
+/** What is kept of a DID document, which may be large and is somebody else's. */
+export interface AssertionKeys {
+  /** True if `assertionMethod` lists anything. */
+  listsAny: boolean
+  /** The `x` of each usable Ed25519 key by its fragment. */
+  keys: ReadonlyMap<string, string>
+}
+
 /**
- * The `x` of the Ed25519 key that a DID document lists under `#kid` as assertionMethod, as a JWK or as a Multikey; `kid` may also be the
- * full URL of the key. Undefined when there is none, when the name is ambiguous, and when another DID controls the key.
+ * The Ed25519 keys that a document lists as assertionMethod, as a JWK or as a Multikey. Not among them are those with an ambiguous name, and those
+ * that another DID controls.
  */
-export function assertionKey(document: UnverifiedDidDocument, did: string, kid: string): string | undefined {
-  if (document.id !== did) return undefined
-  const name = kid.slice(kid.startsWith(`${did}#`) ? did.length + 1 : kid.startsWith('#') ? 1 : 0)
-  if (name === '' || name.includes('#')) return undefined
-  const names = [`${did}#${name}`, `#${name}`]
-  const isNamed = (id: unknown): boolean => typeof id === 'string' && names.includes(id)
+export function assertionKeys(document: UnverifiedDidDocument, did: string): AssertionKeys {
   const listed = listOf(document.assertionMethod)
-  const embedded = listed.filter(isMethod).filter(({ id }) => isNamed(id))
-  if (!listed.some(isNamed) && embedded.length === 0) return undefined
-  const [method, ...more] = [
-    ...embedded,
-    ...listOf(document.verificationMethod)
-      .filter(isMethod)
-      .filter(({ id }) => isNamed(id)),
-  ]
-  if (!method || more.length > 0 || method['controller'] !== did) return undefined
-  return keyOf(method, [name, ...names])
+  const names = new Set(listed.map((entry) => fragmentOf(isMethod(entry) ? entry['id'] : entry, did)))
+  const methods = Map.groupBy([...listed, ...listOf(document.verificationMethod)].filter(isMethod), ({ id }) =>
+    fragmentOf(id, did),
+  )
+  const keys = new Map<string, string>()
+  for (const name of names) {
+    const [method, ...more] = (name !== undefined && methods.get(name)) || []
+    if (!method || more.length > 0 || method['controller'] !== did) continue
+    const key = keyOf(method, [name!, `${did}#${name}`, `#${name}`])
+    if (key !== undefined) keys.set(name!, key)
+  }
+  return { listsAny: [document.assertionMethod ?? []].flat().length > 0, keys }
+}
+
+/** The key with this `kid`, which may also be the full URL of the key; undefined when there is none. */
+export function assertionKey({ keys }: AssertionKeys, did: string, kid: string): string | undefined {
+  return keys.get(fragmentOf(kid, did) ?? kid)
+}
+
+/** The name of a key of this document; undefined for anything else. */
+function fragmentOf(id: unknown, did: string): string | undefined {
+  if (typeof id !== 'string') return undefined
+  const name = id.startsWith(`${did}#`) ? id.slice(did.length + 1) : id.startsWith('#') ? id.slice(1) : ''
+  return name === '' || name.includes('#') ? undefined : name
 }
 
 function keyOf({ type, publicKeyJwk: jwk, publicKeyMultibase: multibase }: Method, names: string[]): string | undefined {

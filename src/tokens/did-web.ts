@@ -1,6 +1,6 @@
 import { percentDecoded } from '../core/text.ts'
 
-/** Where a did:web is resolved. */
+/** The URL at which a did:web is resolved. */
 export interface DidWebLocation {
   did: string
   /** The host, with a non-default port. */

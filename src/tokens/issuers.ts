@@ -1,23 +1,29 @@
 import type { Clock } from '../core/clock.ts'
-import { lruMap } from '../core/memory.ts'
+import { LRUCache } from '../core/memory.ts'
 import { type Outside, Unreachable } from '../net/outside.ts'
 import { parseJson } from '../http/json.ts'
-import type { UnverifiedDidDocument } from './did-document.ts'
+import { type AssertionKeys, assertionKeys, type UnverifiedDidDocument } from './did-document.ts'
 import type { DidWebLocation } from './did-web.ts'
 import { InvalidToken } from './reading.ts'
 
 interface Cached {
   asked: number
-  until: number
-  document: Promise<UnverifiedDidDocument>
+  outcome: AssertionKeys | InvalidToken
   /** A newer document while it is being fetched; undefined when there is none. */
-  renewal?: Promise<UnverifiedDidDocument | undefined> | undefined
+  renewal?: Promise<AssertionKeys | undefined> | undefined
 }
 
-/** The most cached documents and concurrent fetches, overall and for one host, so that one host cannot block the others. */
-const maxDocuments = 1000
-const maxInFlight = 64
-const maxOfHost = 8
+/** What was fetched, and how long it may be cached, in milliseconds. */
+interface Fetched {
+  age: number
+  outcome: AssertionKeys | InvalidToken
+}
+
+/** The most bytes of cached keys and failures. */
+const maxCached = 8 * 1024 * 1024
+
+/** Concurrent fetches: the most overall, of one account, and of one account from one host; an account has some however many others run. */
+const concurrent = { all: 64, account: 16, host: 8, own: 4 }
 
 /** The largest document in bytes, and the timeout in milliseconds. */
 const largest = 64 * 1024
@@ -31,51 +37,72 @@ const failureKept = 30_000
 /** Milliseconds before a document is fetched again for something it lacks. */
 const pause = 30_000
 
-/** The DID documents of other boxes, fetched through the outbound HTTP client and cached for a few minutes. */
+/** The keys in the DID documents of other boxes, fetched through the outbound HTTP client and cached for a few minutes. */
 export class Issuers {
   readonly #outside: Outside
   readonly #clock: Clock
-  readonly #cache = lruMap<Cached>(maxDocuments)
-  readonly #inFlight = new Map<string, number>()
+  readonly #cache: LRUCache<string, Cached>
+  readonly #pending = new Map<string, Promise<Fetched>>()
+  readonly #running = new Set<{ account: string; host: string }>()
+  #nextPurge = 0
 
   constructor({ outside, clock }: { outside: Outside; clock: Clock }) {
     this.#outside = outside
     this.#clock = clock
-  }
-
-  /** The document of a did:web. Throws Disbelief when it does not exist, cannot be parsed, or its host does not answer. */
-  document(place: DidWebLocation): Promise<UnverifiedDidDocument> {
-    const known = this.#cache.get(place.url)
-    if (known && known.until > this.#clock.now()) return known.document
-    const kept = this.#ask(place)
-    kept.document.catch(() => (kept.until = this.#clock.now() + failureKept))
-    this.#cache.set(place.url, kept)
-    return kept.document
+    this.#cache = new LRUCache({ maxSize: maxCached, sizeCalculation: sizeOf, perf: clock, ttlResolution: 0 })
   }
 
   /**
-   * A newer document than that of `document`, for something that one lacks, such as a key; undefined when there is none yet. It is fetched
-   * at most twice a minute, and the cached one stays when the fetch fails.
+   * The keys of a did:web. Throws InvalidToken when its document does not exist, cannot be parsed, its host does not answer, or this account is
+   * fetching too many.
    */
-  async younger(place: DidWebLocation): Promise<UnverifiedDidDocument | undefined> {
+  async document(account: string, place: DidWebLocation): Promise<AssertionKeys> {
+    const known = this.#cache.get(place.url)
+    if (known) return keysOf(known)
+    const pending = this.#pending.get(place.url) ?? this.#find(account, place)
+    return keysOf(await pending)
+  }
+
+  /**
+   * The keys of a newer document than that of `document`, for something that one lacks, such as a key; undefined when there is none yet. It is
+   * fetched at most twice a minute, and the cached one stays when the fetch fails.
+   */
+  async younger(account: string, place: DidWebLocation): Promise<AssertionKeys | undefined> {
     const known = this.#cache.get(place.url)
     if (!known) return undefined
-    if (known.renewal === undefined && known.asked + pause <= this.#clock.now()) known.renewal = this.#renew(place, known)
+    if (known.renewal === undefined && known.asked + pause <= this.#clock.now())
+      known.renewal = this.#renew(account, place, known)
     return known.renewal
   }
 
   /** Drops the cache after settings changed, which may allow or refuse other hosts. */
   forget(): void {
     this.#cache.clear()
+    this.#pending.clear()
   }
 
-  async #renew(place: DidWebLocation, known: Cached): Promise<UnverifiedDidDocument | undefined> {
+  #find(account: string, place: DidWebLocation): Promise<Fetched> {
+    const asked = this.#clock.now()
+    const pending = this.#ask(account, place)
+      .then((fetched) => {
+        // unless it was asked before the settings changed
+        if (this.#pending.get(place.url) === pending) this.#keep(place, asked, fetched)
+        return fetched
+      })
+      .finally(() => {
+        if (this.#pending.get(place.url) === pending) this.#pending.delete(place.url)
+      })
+    this.#pending.set(place.url, pending)
+    return pending
+  }
+
+  async #renew(account: string, place: DidWebLocation, known: Cached): Promise<AssertionKeys | undefined> {
     known.asked = this.#clock.now()
     try {
-      const kept = this.#ask(place)
-      const document = await kept.document
-      this.#cache.set(place.url, kept)
-      return document
+      const fetched = await this.#ask(account, place)
+      const keys = keysOf(fetched)
+      this.#keep(place, known.asked, fetched)
+      return keys
     } catch (error) {
       if (!(error instanceof InvalidToken)) throw error
       return undefined
@@ -84,37 +111,41 @@ export class Issuers {
     }
   }
 
-  /** Throws Disbelief when too many fetches are running; callers share a running fetch. */
-  #ask(place: DidWebLocation): Cached {
-    const all = [...this.#inFlight.values()].reduce((sum, inFlight) => sum + inFlight, 0)
-    if (all >= maxInFlight || (this.#inFlight.get(place.host) ?? 0) >= maxOfHost) {
+  #keep({ url }: DidWebLocation, asked: number, { age, outcome }: Fetched): void {
+    const now = this.#clock.now()
+    if (now >= this.#nextPurge) {
+      this.#cache.purgeStale()
+      this.#nextPurge = now + least
+    }
+    // the cache keeps an entry to the end of its last millisecond
+    this.#cache.set(url, { asked, outcome }, { ttl: age - 1 })
+  }
+
+  /** Throws InvalidToken when too many fetches are running; callers share a running fetch. */
+  async #ask(account: string, place: DidWebLocation): Promise<Fetched> {
+    const own = [...this.#running].filter((fetch) => fetch.account === account)
+    const { length: ofHost } = own.filter(({ host }) => host === place.host)
+    const full = this.#running.size >= concurrent.all && own.length >= concurrent.own
+    if (full || own.length >= concurrent.account || ofHost >= concurrent.host) {
       throw new InvalidToken(
         'issuer_unreachable',
-        `${place.host} cannot be queried now: too many requests are in progress.`,
+        `${place.host} cannot be queried now: too many requests are in progress. Try again when some have ended.`,
         true,
       )
     }
-    const kept: Cached = {
-      asked: this.#clock.now(),
-      until: Infinity,
-      document: this.#fetch(place).then(({ age, document }) => this.#stays(kept, age, document)),
+    const fetch = { account, host: place.host }
+    this.#running.add(fetch)
+    try {
+      return await this.#fetch(place)
+    } catch (error) {
+      if (!(error instanceof InvalidToken)) throw error
+      return { age: failureKept, outcome: error }
+    } finally {
+      this.#running.delete(fetch)
     }
-    return kept
   }
 
-  #stays(kept: Cached, age: number, document: UnverifiedDidDocument): UnverifiedDidDocument {
-    kept.until = this.#clock.now() + age
-    return document
-  }
-
-  #count(host: string, more: number): void {
-    const inFlight = (this.#inFlight.get(host) ?? 0) + more
-    if (inFlight > 0) this.#inFlight.set(host, inFlight)
-    else this.#inFlight.delete(host)
-  }
-
-  async #fetch({ url, did, host }: DidWebLocation): Promise<{ age: number; document: UnverifiedDidDocument }> {
-    this.#count(host, 1)
+  async #fetch({ url, did, host }: DidWebLocation): Promise<Fetched> {
     try {
       // not the signal of one caller: others may wait for the same document
       const { signal } = new AbortController()
@@ -132,16 +163,27 @@ export class Issuers {
       // decompressed it could be a thousand times as large
       if (encoding.toLowerCase() !== 'identity')
         throw new InvalidToken('issuer_invalid', `${host} sent ${did} compressed, which was not requested.`)
-      return { age: ageOf([headers['cache-control']].flat().join(',')), document: read(body, did) }
+      return { age: ageOf([headers['cache-control']].flat().join(',')), outcome: assertionKeys(read(body, did), did) }
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error
       if (error.tooLarge)
         throw new InvalidToken('issuer_invalid', `The document of ${host} for ${did} is too large: ${error.message}.`)
       throw new InvalidToken('issuer_unreachable', `${did} could not be fetched from ${host}: ${error.message}.`, true)
-    } finally {
-      this.#count(host, -1)
     }
   }
+}
+
+/** Throws the failure, if it is one. */
+function keysOf({ outcome }: { outcome: AssertionKeys | InvalidToken }): AssertionKeys {
+  if (outcome instanceof InvalidToken) throw outcome
+  return outcome
+}
+
+/** The bytes of an entry: an error has its stack, a name may be part of a URL as long as that of the document. */
+function sizeOf({ outcome }: Cached, url: string): number {
+  const base = 512 + 2 * url.length
+  if (outcome instanceof InvalidToken) return base + 2048 + 2 * outcome.message.length
+  return [...outcome.keys.keys()].reduce((sum, name) => sum + 200 + 2 * (name.length + url.length), base)
 }
 
 function read(body: Buffer, did: string): UnverifiedDidDocument {

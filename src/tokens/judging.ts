@@ -31,7 +31,7 @@ export class Judging implements TokenJudge {
     this.#deps = deps
   }
 
-  async judge(token: string, audience: string | undefined, _signal: AbortSignal): Promise<TokenVerdict> {
+  async judge(account: string, token: string, audience: string | undefined): Promise<TokenVerdict> {
     let claims: Record<string, unknown> | null = null
     try {
       const said = readToken(token)
@@ -39,7 +39,7 @@ export class Judging implements TokenJudge {
       const own = said.iss === this.#deps.publicUrl()
       // an expired or malformed token causes no fetch
       if (!own) check()
-      const key = own ? await this.#deps.keys.find(said.kid) : await this.#keyOfOther(said)
+      const key = own ? await this.#deps.keys.find(said.kid) : await this.#keyOfOther(account, said)
       if (key === undefined) throw new InvalidToken('unknown_key', 'Its issuer does not publish its key for this purpose.')
       if (!(await isSignedBy(token, key))) throw new InvalidToken('bad_signature', 'Its signature is not valid.')
       claims = said.claims
@@ -64,13 +64,13 @@ export class Judging implements TokenJudge {
     return { identityId: bearer.id, agentId }
   }
 
-  async #keyOfOther(said: TokenClaims): Promise<string | undefined> {
+  async #keyOfOther(account: string, said: TokenClaims): Promise<string | undefined> {
     const place = placeOfIssuer(said)
     const { issuers } = this.#deps
-    const key = assertionKey(await issuers.document(place), place.did, said.kid)
+    const key = assertionKey(await issuers.document(account, place), place.did, said.kid)
     if (key !== undefined) return key
     // the key may have been published since
-    const younger = await issuers.younger(place)
+    const younger = await issuers.younger(account, place)
     return younger && assertionKey(younger, place.did, said.kid)
   }
 }

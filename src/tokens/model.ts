@@ -102,7 +102,7 @@ export type TokenVerdict =
 /** Verifies identity tokens of this box and of others. */
 export interface TokenJudge {
   /** `audience` is this box's public URL by default. An invalid token is a result, never an error. */
-  judge(token: string, audience: string | undefined, signal: AbortSignal): Promise<TokenVerdict>
+  judge(account: string, token: string, audience: string | undefined): Promise<TokenVerdict>
 }
 
 /** The result of resolving a DID of another box: `elsewhere` is not resolved, and `unreachable` may succeed on a retry. */
@@ -114,7 +114,7 @@ export interface Resolution {
 
 /** Resolves DIDs of other boxes. */
 export interface DidResolver {
-  resolve(did: string): Promise<Resolution>
+  resolve(account: string, did: string): Promise<Resolution>
 }
 
 const Audience = z

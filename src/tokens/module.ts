@@ -48,18 +48,18 @@ export class TokensModule implements Module {
     this.resolver = new Resolving(this.#issuers)
     const bearers = new Bearers(database)
     const reputations = (): ReputationSource => this.#known
-    const parts = { ...deps, reputations, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
-    this.judge = new Judging(parts)
+    const shared = { ...deps, reputations, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
+    this.judge = new Judging(shared)
     this.routes = routes({
       keys: this.keys,
-      issuing: new Issuing(parts),
-      verifying: new Verifying({ ...parts, judge: this.judge }),
+      issuing: new Issuing(shared),
+      verifying: new Verifying({ ...shared, judge: this.judge }),
     })
     this.jobs = [{ name: 'tend-signing-keys', schedule: '29 * * * *', run: () => this.keys.tend() }]
     identities.onRemove((tx, id) => bearers.forget(tx, id))
   }
 
-  /** Before the start: connects the reputations, which depend on the signing keys. */
+  /** Connects the reputations, which depend on the signing keys; before the start. */
   equip(reputations: ReputationSource): void {
     this.#reputations = reputations
   }

@@ -1,4 +1,3 @@
-import type { UnverifiedDidDocument } from './did-document.ts'
 import { placeOf } from './did-web.ts'
 import type { Issuers } from './issuers.ts'
 import type { DidResolver, Resolution } from './model.ts'
@@ -12,13 +11,13 @@ export class Resolving implements DidResolver {
     this.#issuers = issuers
   }
 
-  async resolve(did: string): Promise<Resolution> {
+  async resolve(account: string, did: string): Promise<Resolution> {
     if (!did.startsWith('did:web:')) return { state: 'elsewhere', message: 'It was not looked up: only did:web is supported.' }
     const place = placeOf(did)
     if (!place) return { state: 'nobody', message: `${did} does not resolve.` }
     try {
-      const document = await this.#issuers.document(place)
-      return assertsSomething(document)
+      const { listsAny } = await this.#issuers.document(account, place)
+      return listsAny
         ? { state: 'there', message: `The agent exists at ${place.host}.` }
         : {
             state: 'nobody',
@@ -29,8 +28,4 @@ export class Resolving implements DidResolver {
       return { state: error.temporary ? 'unreachable' : 'nobody', message: error.message }
     }
   }
-}
-
-function assertsSomething({ assertionMethod }: UnverifiedDidDocument): boolean {
-  return [assertionMethod ?? []].flat().length > 0
 }

@@ -41,7 +41,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       body: TokenQuestion,
       reply: Verified,
       example: { body: { token: 'eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl', audience: 'https://shop.example.com' } },
-      handle: ({ caller, body, signal }) => verifying.verify(caller, body, signal),
+      handle: ({ caller, body }) => verifying.verify(caller, body),
     }),
     route('POST', '/signing-keys/rotate', {
       scope: 'account:write',

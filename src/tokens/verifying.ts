@@ -21,8 +21,8 @@ export class Verifying {
     this.#deps = deps
   }
 
-  async verify(caller: Caller, question: TokenQuestion, signal: AbortSignal): Promise<Verified> {
-    const verdict = await this.#deps.judge.judge(question.token, oneAudience(question), signal)
+  async verify(caller: Caller, question: TokenQuestion): Promise<Verified> {
+    const verdict = await this.#deps.judge.judge(caller.account_id, question.token, oneAudience(question))
     const claims = verdict.claims as Verified['claims']
     if (!verdict.valid) {
       const { reason, message, temporary } = verdict

@@ -9,7 +9,6 @@ export interface Recipe {
   period: number
 }
 
-/** The longest secret in bytes. */
 export const longestSecret = 1024
 
 // secrets are used as services issue them; otplib's own minimum would reject the common 10 bytes

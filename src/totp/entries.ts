@@ -5,12 +5,12 @@ import { page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Page, Paging } from '../core/shapes.ts'
+import { type Page, type Paging, picked } from '../core/shapes.ts'
 import { type Cascade, endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
-import { type NewTotpEntry, totpCreated, totpDeleted, type TotpEntry } from './model.ts'
-import { type Secrets, toTotpEntry, type TotpRow } from './secrets.ts'
+import { type NewTotpEntry, totpCreated, totpDeleted, TotpEntry } from './model.ts'
+import type { Secrets, TotpRow } from './secrets.ts'
 import { readSetup } from './setup.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
@@ -58,12 +58,12 @@ export class Entries {
       from: sql`totp_entries`,
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
-      present: toTotpEntry,
+      present: (row) => picked(TotpEntry, row),
     })
   }
 
   async get(caller: Caller, identityId: string, id: string): Promise<TotpEntry> {
-    return toTotpEntry(await this.row(caller, identityId, id))
+    return picked(TotpEntry, await this.row(caller, identityId, id))
   }
 
   /** The row of an entry the caller may see; throws Fault not_found. */
@@ -79,7 +79,7 @@ export class Entries {
     await database.transaction(async (tx) => {
       const row = await this.row(caller, identityId, id, tx)
       await this.#erase(tx, row)
-      await events.append(tx, totpDeleted, { account_id: row.account_id, identity_id: identityId, data: toTotpEntry(row) })
+      await events.append(tx, totpDeleted, { account_id: row.account_id, identity_id: identityId, data: picked(TotpEntry, row) })
     })
     return { id, deleted: true }
   }

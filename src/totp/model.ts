@@ -11,18 +11,12 @@ export const Algorithm = z
   .pipe(z.enum(algorithms, { error: 'must be SHA1, SHA256 or SHA512' }))
   .meta({ override: { type: 'string', enum: [...algorithms] } })
 
-/** Seconds for which one code is valid. */
-export const Period = z
-  .int({ error: 'must be a whole number of seconds from 15 to 120' })
-  .min(15, { error: 'must be a whole number of seconds from 15 to 120' })
-  .max(120, { error: 'must be a whole number of seconds from 15 to 120' })
+const seconds = { error: 'must be a whole number of seconds from 15 to 120' }
+export const Period = z.int(seconds).min(15, seconds).max(120, seconds)
 
-export const Digits = z
-  .int({ error: 'must be 6, 7 or 8' })
-  .min(6, { error: 'must be 6, 7 or 8' })
-  .max(8, { error: 'must be 6, 7 or 8' })
+const digits = { error: 'must be 6, 7 or 8' }
+export const Digits = z.int(digits).min(6, digits).max(8, digits)
 
-/** Display text on one line. */
 const Words = z
   .string()
   .trim()

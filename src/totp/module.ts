@@ -16,7 +16,6 @@ interface Deps extends ModuleBasis {
   admitted: (caller: Caller) => Promise<boolean>
 }
 
-/** One-time passwords: stores secrets, returns codes. */
 export function totpModule(deps: Deps): Module {
   const secrets = new Secrets(deps.seal)
   const entries = new Entries({ ...deps, secrets })

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Basis } from '../basis.ts'
+import { ConcurrentWaits } from '../core/concurrent-waits.ts'
 import { iso } from '../core/clock.ts'
 import { invalid } from '../core/fault.ts'
 import { type Caller, noLongerAdmitted } from '../core/scopes.ts'
@@ -21,6 +22,13 @@ const longestSleep = 1000
 /** The stored length of a header that can be kilobytes long. */
 const longestUserAgent = 500
 
+/** The fields of the call that a wait needs. */
+interface Call {
+  signal: AbortSignal
+  /** Resolves at the turn of its account. */
+  turn: () => Promise<void>
+}
+
 /** Read in the transaction that records the access. */
 interface Read {
   row: TotpRow
@@ -30,21 +38,24 @@ interface Read {
 /** Returns codes; each access is committed before the caller gets the code. */
 export class CodeReader {
   readonly #deps: Deps
+  readonly #waits = new ConcurrentWaits('the next code', 'leave out min_remaining: the present code is then returned at once')
 
   constructor(deps: Deps) {
     this.#deps = deps
   }
 
-  /** A code that stays valid for at least `atLeast` milliseconds; waits for the next one if needed. Ends with the signal. */
-  async read(caller: Caller, identityId: string, id: string, atLeast: number, signal: AbortSignal): Promise<TotpCode> {
+  /**
+   * A code that stays valid for at least `atLeast` milliseconds; waits for the next one if needed. Ends with the signal. Throws Fault rate_limited,
+   * code `too_many_waits`.
+   */
+  async read(caller: Caller, identityId: string, id: string, atLeast: number, call: Call): Promise<TotpCode> {
     const { clock, entries } = this.#deps
     const { period } = await entries.row(caller, identityId, id)
     if (atLeast >= period * 1000) {
       throw invalid('min_remaining', `min_remaining must be below the period, which is ${period} seconds.`, 'invalid_value')
     }
     for (;;) {
-      const waited = await this.#wait(period, atLeast, signal)
-      if (waited) await this.#requireStill(caller)
+      if (timeLeft(period, clock.now()) < atLeast) await this.#wait(caller, period, atLeast, call)
       const read = await this.#note(caller, identityId, id)
       // the clock is read once, so that the code and its end agree, and after the commit, which may be slow
       const now = clock.now()
@@ -52,13 +63,18 @@ export class CodeReader {
     }
   }
 
-  /** Returns whether it had to wait. */
-  async #wait(period: number, atLeast: number, signal: AbortSignal): Promise<boolean> {
-    for (let waited = false; ; waited = true) {
-      const left = timeLeft(period, this.#deps.clock.now())
-      if (left >= atLeast) return waited
-      await sleep(Math.min(left, longestSleep), undefined, { signal })
+  async #wait(caller: Caller, period: number, atLeast: number, { signal, turn }: Call): Promise<void> {
+    const leave = this.#waits.enter(caller)
+    try {
+      for (let left = 0; (left = timeLeft(period, this.#deps.clock.now())) < atLeast;) {
+        await sleep(Math.min(left, longestSleep), undefined, { signal })
+      }
+      // all that wait for the next code end at the same time
+      await turn()
+    } finally {
+      leave()
     }
+    await this.#requireStill(caller)
   }
 
   async #requireStill(caller: Caller): Promise<void> {

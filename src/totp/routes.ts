@@ -40,14 +40,14 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
       summary: 'Read the code',
       description:
         'The present code. Every read is recorded by a totp.read event, with key and address, before the response. Codes of a suspended identity ' +
-        'can be read.',
+        'can be read. At most 500 calls of a key and 1,000 of an account can wait for the next code at the same time (rate_limited, code too_many_waits).',
       query: CodeFilter,
       reply: TotpCode,
       effect: true,
       timeout: 130_000,
       example: { query: { min_remaining: '0' } },
-      handle: ({ caller, params, query, signal }) =>
-        reading.read(caller, params.id, params.totp_id, query.min_remaining * 1000, signal),
+      handle: ({ caller, params, query, signal, turn }) =>
+        reading.read(caller, params.id, params.totp_id, query.min_remaining * 1000, { signal, turn }),
     }),
     route('DELETE', '/identities/:id/totp/:totp_id', {
       scope: 'identities:write',

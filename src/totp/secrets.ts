@@ -8,11 +8,6 @@ export interface TotpRow extends TotpEntry {
   account_id: string
 }
 
-export function toTotpEntry(row: TotpRow): TotpEntry {
-  const { id, identity_id, service_name, account_name, algorithm, digits, period, created_at } = row
-  return { id, identity_id, service_name, account_name, algorithm, digits, period, created_at }
-}
-
 export const sealedSecrets: SealedColumn = {
   table: 'totp_secrets',
   column: 'secret',

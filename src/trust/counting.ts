@@ -11,7 +11,6 @@ interface Deps extends Pick<Basis, 'database' | 'events' | 'log'> {
   reputations: Reputations
 }
 
-/** The counts of a batch of events, by identity. */
 interface Tally {
   counters: Counters
   /** The time of the last event that counted. */
@@ -100,7 +99,6 @@ async function correct(tx: Transaction, tallies: Map<string, Tally>): Promise<nu
   return corrected
 }
 
-/** Adds the counts of these events. */
 function tally(batch: EventHeader[], tallies: Map<string, Tally>): Map<string, Tally> {
   for (const event of batch) {
     const fact = factOf(event)

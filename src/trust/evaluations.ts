@@ -34,18 +34,18 @@ export class Evaluations {
   }
 
   /** An untrustworthy subject is a result; Faults are for malformed requests. */
-  async answer(caller: Caller, question: Question, signal: AbortSignal): Promise<Evaluation> {
+  async answer(caller: Caller, question: Question): Promise<Evaluation> {
     requireOne(question)
     const { token, action, min_score } = question
     const min = min_score ?? (action === undefined ? askedOtherwise : asked[action])
     const { subject, finding } =
-      token === undefined ? await this.#named(caller, question) : await this.#spoken(caller, token, oneAudience(question), signal)
+      token === undefined ? await this.#named(caller, question) : await this.#spoken(caller, token, oneAudience(question))
     return { min_score: min, subject, ...decided(finding, min) }
   }
 
-  async #spoken(caller: Caller, token: string, audience: string | undefined, signal: AbortSignal): Promise<Answer> {
+  async #spoken(caller: Caller, token: string, audience: string | undefined): Promise<Answer> {
     const { judge, subjects, reports } = this.#deps
-    const verdict = await judge.judge(token, audience, signal)
+    const verdict = await judge.judge(caller.account_id, token, audience)
     if (!verdict.valid) return { subject: nobody, finding: refused(`The token is not valid. ${verdict.message}`) }
     const { claims, identityId } = verdict
     if (identityId !== null) return this.#known(caller, await subjects.proven(identityId), true)
@@ -70,7 +70,7 @@ export class Evaluations {
     const reports = await this.#deps.reports.about(subject.name, subject.kind === 'email' ? subject.account_id : null)
     if (subject.kind === 'email') return this.#stranger(caller, subject.name, reports)
     const shown = { ...nobody, did: subject.name }
-    const { state, message } = await this.#deps.resolver.resolve(subject.name)
+    const { state, message } = await this.#deps.resolver.resolve(caller.account_id, subject.name)
     if (state === 'nobody') return { subject: shown, finding: refused(message) }
     const reasons = [message, ...reportReasons(reports), unproven]
     return { subject: shown, finding: { score: foreignScore(null, reports), best: 'review', reasons } }

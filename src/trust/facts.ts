@@ -29,7 +29,6 @@ const reported = { positive: 'positive', negative: 'negative', dispute: 'dispute
 
 export type Counted = keyof typeof reported
 
-/** The event types that may count. */
 export const countedTypes = [...Object.keys(plain), ...Object.keys(always), reputationReported.name]
 
 /** The weight of an event, derived from fields that stay in the log after deletions; most events count for nothing. */
@@ -49,7 +48,6 @@ export function annotationOf(kind: Counted, counted: number): string {
   return `${kind} ${counted}`
 }
 
-/** True if reports of this type count at all. */
 export function isCounted(type: string): type is Counted {
   return Object.hasOwn(reported, type)
 }

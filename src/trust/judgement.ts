@@ -47,7 +47,6 @@ export function foreignScore(claimed: number | null, reports: Reported): number 
   return summed([beyond > 0 ? beyond * believed : beyond, ...reportEffects(reports).map(({ effect }) => effect)])
 }
 
-/** The score of an outside sender. */
 export function strangerScore(proven: number, reports: Reported): number {
   const known = (acquainted.most * proven) / (proven + acquainted.half)
   return summed([known, ...reportEffects(reports).map(({ effect }) => effect)])

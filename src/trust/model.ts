@@ -6,7 +6,6 @@ import { Metadata } from '../identities/model.ts'
 export const Tier = z.enum(['bronze', 'silver', 'gold', 'platinum'])
 export type Tier = z.output<typeof Tier>
 
-/** The reputation of a subject, and its components. */
 export const Reputation = z
   .object({
     subject: z.string().meta({ description: 'the DID of the agent, else the id of the identity' }),
@@ -26,7 +25,6 @@ export const Reputation = z
   .meta({ id: 'Reputation' })
 export type Reputation = z.output<typeof Reputation>
 
-/** Gives other modules the reputation of an identity. */
 export interface ReputationSource {
   of(identityId: string): Promise<Reputation>
 }
@@ -49,7 +47,6 @@ export const NewReport = z
   .meta({ id: 'NewReport' })
 export type NewReport = z.output<typeof NewReport>
 
-/** A report of one identity on a subject. */
 export const Report = z
   .object({
     id: Id('rep'),

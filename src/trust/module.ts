@@ -5,7 +5,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { DidResolver, TokenSigner, TokenJudge } from '../tokens/model.ts'
 import { Counting } from './counting.ts'
-import { ReputationCredentials } from './credentials.ts'
+import { issueCredential } from './credentials.ts'
 import { Evaluations } from './evaluations.ts'
 import { reputationReported, reputationUpdated } from './model.ts'
 import { TrustReports } from './reports.ts'
@@ -35,7 +35,7 @@ export class TrustModule implements Module {
     const reports = new TrustReports({ ...deps, subjects })
     const evaluations = new Evaluations({ ...deps, subjects, reports })
     this.counting = new Counting(deps)
-    this.routes = routes({ reputations, reports, evaluations, credentials: new ReputationCredentials(deps) })
+    this.routes = routes({ reputations, reports, evaluations, issue: (caller, id) => issueCredential(deps, caller, id) })
   }
 
   start(): Promise<void> {

@@ -18,7 +18,6 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'events'> {
 /** The most reports of one account on one subject that count on one day (UTC). */
 export const dailyMost = 5
 
-/** Reports of identities on others. */
 export class TrustReports {
   readonly #deps: Deps
 

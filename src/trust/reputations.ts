@@ -4,9 +4,9 @@ import { day } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
-import { type Reader, sql, type Transaction } from '../store/database.ts'
+import { join, raw, type Reader, sql, type Transaction } from '../store/database.ts'
 import { type Reputation, type ReputationSource, reputationUpdated, type Tier } from './model.ts'
-import { type Counters, nothing, scoreOf } from './score.ts'
+import { type Counters, counterNames, scoreOf } from './score.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'events'> {
   identities: Identities
@@ -23,7 +23,6 @@ interface Row extends Record<keyof Counters, number | null> {
   verified: number
 }
 
-/** The reputation of the box's identities. */
 export class Reputations implements ReputationSource {
   readonly #deps: Deps
 
@@ -53,7 +52,8 @@ export class Reputations implements ReputationSource {
   async add(tx: Transaction, identityId: string, more: Counters, at: string, always: boolean): Promise<void> {
     const before = await tx.get<Counters & { tier: Tier }>(sql`SELECT * FROM reputations WHERE identity_id = ${identityId}`)
     const previousTier = before?.tier ?? 'bronze'
-    const counters = sumOf(countersOf(before), more)
+    const known = countersOf(before)
+    const counters = mapped((name) => known[name] + more[name])
     await saveReputation(tx, identityId, counters, previousTier, at)
     const row = await this.#row(tx, identityId)
     // deleted identities are counted as well, so that a recount gives the same result
@@ -90,26 +90,13 @@ export class Reputations implements ReputationSource {
   }
 }
 
-/** The sum of two sets of counters. */
-export function sumOf(one: Counters, other: Counters): Counters {
-  return mapped((name) => one[name] + other[name])
-}
-
 /** Overwrites the counters of an identity. */
-export async function saveReputation(
-  tx: Transaction,
-  identityId: string,
-  counters: Counters,
-  tier: Tier,
-  at: string,
-): Promise<void> {
-  const { deliveries, bounces, complaints, replies, tokens, positive, negative, disputed } = counters
+export async function saveReputation(tx: Transaction, id: string, counters: Counters, tier: Tier, at: string): Promise<void> {
+  const values = join(counterNames.map((name) => counters[name]))
+  const changes = join(counterNames.map((name) => raw(`${name} = excluded.${name}`)))
   await tx.run(
-    sql`INSERT INTO reputations (identity_id, deliveries, bounces, complaints, replies, tokens, positive, negative, disputed, tier, updated_at)
-      VALUES (${identityId}, ${deliveries}, ${bounces}, ${complaints}, ${replies}, ${tokens}, ${positive}, ${negative}, ${disputed},
-      ${tier}, ${at}) ON CONFLICT DO UPDATE SET deliveries = excluded.deliveries, bounces = excluded.bounces,
-      complaints = excluded.complaints, replies = excluded.replies, tokens = excluded.tokens, positive = excluded.positive,
-      negative = excluded.negative, disputed = excluded.disputed, tier = excluded.tier, updated_at = excluded.updated_at`,
+    sql`INSERT INTO reputations (identity_id, ${raw(counterNames.join(', '))}, tier, updated_at) VALUES (${id}, ${values}, ${tier}, ${at})
+      ON CONFLICT DO UPDATE SET ${changes}, tier = excluded.tier, updated_at = excluded.updated_at`,
   )
 }
 
@@ -118,9 +105,8 @@ export function countersOf(row: Partial<Record<keyof Counters, number | null>> |
   return mapped((name) => row?.[name] ?? 0)
 }
 
-/** True if two sets of counters are equal. */
 export function same(one: Counters, other: Counters): boolean {
-  return Object.entries(one).every(([name, value]) => other[name as keyof Counters] === value)
+  return counterNames.every((name) => one[name] === other[name])
 }
 
 function inWhole({ positive, negative, disputed }: Counters): Partial<Counters> {
@@ -128,6 +114,5 @@ function inWhole({ positive, negative, disputed }: Counters): Partial<Counters> 
 }
 
 function mapped(value: (name: keyof Counters) => number): Counters {
-  const names = Object.keys(nothing) as (keyof Counters)[]
-  return Object.fromEntries(names.map((name) => [name, value(name)])) as Record<keyof Counters, number>
+  return Object.fromEntries(counterNames.map((name) => [name, value(name)])) as Counters
 }

@@ -1,5 +1,6 @@
+import type * as z from 'zod'
+import type { Caller } from '../core/scopes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
-import type { ReputationCredentials } from './credentials.ts'
 import type { Evaluations } from './evaluations.ts'
 import { Credential, Evaluation, NewReport, Question, Report, Reputation } from './model.ts'
 import type { TrustReports } from './reports.ts'
@@ -10,11 +11,11 @@ const route = routeOf('Reputation and trust')
 interface Nouns {
   reputations: Reputations
   reports: TrustReports
-  credentials: ReputationCredentials
+  issue: (caller: Caller, identityId: string) => Promise<z.input<typeof Credential>>
   evaluations: Evaluations
 }
 
-export function routes({ reputations, reports, credentials, evaluations }: Nouns): AnyRoute[] {
+export function routes({ reputations, reports, issue, evaluations }: Nouns): AnyRoute[] {
   return [
     route('GET', '/identities/:id/reputation', {
       scope: 'identities:read',
@@ -58,7 +59,7 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       description:
         'A Verifiable Credential (VC data model 2.0) as a JWT, signed by the box with a key of /.well-known/jwks.json, valid for 24 hours.',
       reply: Credential,
-      handle: ({ caller, params }) => credentials.issue(caller, params.id),
+      handle: ({ caller, params }) => issue(caller, params.id),
     }),
     route('POST', '/trust/evaluate', {
       scope: 'identities:read',
@@ -70,7 +71,7 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       body: Question,
       reply: Evaluation,
       example: { body: { email: 'sam@example.com', action: 'message' } },
-      handle: ({ caller, body, signal }) => evaluations.answer(caller, body, signal),
+      handle: ({ caller, body }) => evaluations.answer(caller, body),
     }),
   ]
 }

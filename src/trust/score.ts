@@ -1,16 +1,21 @@
 import type { Reputation, Tier } from './model.ts'
 
-/** The counters of an identity. `positive`, `negative` and `disputed` are weights of reports, in thousandths. */
-export interface Counters {
-  deliveries: number
-  bounces: number
-  complaints: number
-  replies: number
-  tokens: number
-  positive: number
-  negative: number
-  disputed: number
-}
+/** What is counted of an identity. */
+export const counterNames = [
+  'deliveries',
+  'bounces',
+  'complaints',
+  'replies',
+  'tokens',
+  'positive',
+  'negative',
+  'disputed',
+] as const
+
+/** `positive`, `negative` and `disputed` are weights of reports, in thousandths. */
+export type Counters = Record<(typeof counterNames)[number], number>
+
+export const nothing = Object.fromEntries(counterNames.map((name) => [name, 0])) as Counters
 
 /** Facts read at the time of the request. */
 export interface Circumstances {
@@ -20,18 +25,6 @@ export interface Circumstances {
   verified_domain: boolean
 }
 
-export const nothing: Counters = {
-  deliveries: 0,
-  bounces: 0,
-  complaints: 0,
-  replies: 0,
-  tokens: 0,
-  positive: 0,
-  negative: 0,
-  disputed: 0,
-}
-
-/** The initial score. */
 export const start = 0.5
 
 /** The most that each component adds, and the count at which half of it is reached. Together they add 0.5. */
@@ -59,7 +52,6 @@ export const tiers: [Tier, number][] = [
   ['bronze', 0],
 ]
 
-/** The tier of a score from 0 to 1. */
 export function tierOf(score: number): Tier {
   return tiers.find(([, from]) => score >= from)?.[0] ?? 'bronze'
 }
@@ -80,77 +72,54 @@ export function summed(effects: number[]): number {
 
 /** The effect of reports alone. */
 export function reportEffects(counters: Pick<Counters, 'positive' | 'negative' | 'disputed'>): Component[] {
-  const positive = counters.positive / 1000
-  const against = againstOf(counters)
+  const good = counters.positive / 1000
+  const bad = (counters.negative + counters.disputed / 2) / 1000
   return [
-    {
-      name: 'reports_positive',
-      value: positive,
-      effect: gain(gains.reports_positive, positive),
-      explanation: `Good reports of others with a total weight of ${positive}.`,
-    },
-    {
-      name: 'reports_negative',
-      value: against,
-      effect: rounded(-gain(losses.reports_negative, against)),
-      explanation: `Bad reports of others with a total weight of ${against}; a dispute counts half.`,
-    },
+    component(
+      'reports_positive',
+      good,
+      gain(gains.reports_positive, good),
+      `Good reports of others with a total weight of ${good}.`,
+    ),
+    component(
+      'reports_negative',
+      bad,
+      rounded(-gain(losses.reports_negative, bad)),
+      `Bad reports of others with a total weight of ${bad}; a dispute counts half.`,
+    ),
   ]
 }
 
 type Component = Reputation['components'][number]
 
-function earned(counters: Counters, { age_days, verified_domain }: Circumstances): Component[] {
-  const { deliveries, replies, tokens } = counters
-  const proven = verified_domain ? gain(gains.verified_domain, age_days) : 0
+function component(name: string, value: number, effect: number, explanation: string): Component {
+  return { name, value, effect, explanation }
+}
+
+function earned({ deliveries, replies, tokens }: Counters, { age_days: days, verified_domain }: Circumstances): Component[] {
+  const proven = verified_domain ? gain(gains.verified_domain, days) : 0
+  const accepted = `Other servers accepted ${count(deliveries, 'message')} from it.`
+  const replied = `${count(replies, 'conversation')} in which people outside the account replied to it.`
+  const verified = verified_domain
+    ? 'The domain of its address is verified, which counts for more the older it gets.'
+    : 'The domain of its address is not verified.'
   return [
-    {
-      name: 'deliveries',
-      value: deliveries,
-      effect: gain(gains.deliveries, deliveries),
-      explanation: `Other servers accepted ${count(deliveries, 'message')} from it.`,
-    },
-    {
-      name: 'replies',
-      value: replies,
-      effect: gain(gains.replies, replies),
-      explanation: `${count(replies, 'conversation')} in which people outside the account replied to it.`,
-    },
-    {
-      name: 'verified_domain',
-      value: verified_domain ? 1 : 0,
-      effect: proven,
-      explanation: verified_domain
-        ? 'The domain of its address is verified, which counts for more the older it gets.'
-        : 'The domain of its address is not verified.',
-    },
-    { name: 'age', value: age_days, effect: gain(gains.age, age_days), explanation: `It is ${count(age_days, 'day')} old.` },
-    {
-      name: 'tokens',
-      value: tokens,
-      effect: gain(gains.tokens, tokens),
-      explanation: `It was authenticated with ${count(tokens, 'token')}.`,
-    },
+    component('deliveries', deliveries, gain(gains.deliveries, deliveries), accepted),
+    component('replies', replies, gain(gains.replies, replies), replied),
+    component('verified_domain', verified_domain ? 1 : 0, proven, verified),
+    component('age', days, gain(gains.age, days), `It is ${count(days, 'day')} old.`),
+    component('tokens', tokens, gain(gains.tokens, tokens), `It was authenticated with ${count(tokens, 'token')}.`),
   ]
 }
 
 function lost(counters: Counters): Component[] {
   const { deliveries, bounces, complaints } = counters
-  const reports = reportEffects(counters)
+  const bounced = loss(losses.bounces, bounces, deliveries + bounces)
+  const complained = loss(losses.complaints, complaints, deliveries)
   return [
-    {
-      name: 'bounces',
-      value: bounces,
-      effect: loss(losses.bounces, bounces, deliveries + bounces),
-      explanation: `${count(bounces, 'message')} to addresses that do not exist.`,
-    },
-    {
-      name: 'complaints',
-      value: complaints,
-      effect: loss(losses.complaints, complaints, deliveries),
-      explanation: `${count(complaints, 'message')} reported as spam.`,
-    },
-    ...reports,
+    component('bounces', bounces, bounced, `${count(bounces, 'message')} to addresses that do not exist.`),
+    component('complaints', complaints, complained, `${count(complaints, 'message')} reported as spam.`),
+    ...reportEffects(counters),
   ]
 }
 
@@ -161,10 +130,6 @@ function gain({ most, half }: { most: number; half: number }, value: number): nu
 
 function loss({ most, at, spare }: { most: number; at: number; spare: number }, bad: number, all: number): number {
   return rounded(-most * Math.min(1, bad / (all + spare) / at))
-}
-
-function againstOf({ negative, disputed }: Pick<Counters, 'negative' | 'disputed'>): number {
-  return (negative + disputed / 2) / 1000
 }
 
 function rounded(effect: number): number {

@@ -34,7 +34,6 @@ interface Deps {
 
 const unknown: Subject = { kind: 'unknown' }
 
-/** Resolves subjects. */
 export class Subjects {
   readonly #deps: Deps
 
@@ -113,7 +112,6 @@ export class Subjects {
   }
 }
 
-/** True if the subject is the caller's own. */
 export function isOwn(
   { account_id, identity_id }: Caller,
   row: Pick<LocalSubject, 'account_id'> & { id?: string; identity_id?: string },

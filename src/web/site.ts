@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
-import type { Answer } from '../http/response.ts'
+import type { Answer } from '../http/route.ts'
 import type { Site } from '../http/types.ts'
 
 /** The first path segments of the page: for any path below them the box serves index.html, whose router handles the rest. */

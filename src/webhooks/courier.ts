@@ -3,17 +3,22 @@ import { day, hour, iso, minute, second } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { loggable } from '../core/log.ts'
 import type { Counter } from '../core/metrics.ts'
+import { separateTurn } from '../core/paced-work.ts'
+import { upToJsonBytes } from '../core/text.ts'
 import { retryAfter } from '../queue/backoff.ts'
 import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
+import { WorkLimiter } from '../net/work-limiter.ts'
 import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
 import type { Event } from '../events/model.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
+import type { EventNames } from './event-names.ts'
 import { SecretCache } from './secret-cache.ts'
 import { disable, kind, listening, type WebhookLoad, type WebhookRow } from './row.ts'
 import { type Sealed, signatureHeaders } from './signature.ts'
 
 interface Deps extends Pick<Basis, 'log' | 'metrics' | 'database' | 'events' | 'clock' | 'version'> {
+  names: EventNames
   outside: Outside
   sealed: Sealed
 }
@@ -25,7 +30,6 @@ export interface AttemptAnswer {
   error: string | null
 }
 
-/** The timeout of a whole request in milliseconds. */
 const timeout = 15 * second
 
 /** A webhook is disabled after this many milliseconds of failures only. */
@@ -34,16 +38,32 @@ const failureLimit = 5 * day
 /** How long a body is cached for webhooks that get the same event, in milliseconds. */
 const shared = 1000
 
+/** Bytes of an event from which it counts among the large ones. */
+const large = 64 * 1024
+
+/** Attempts with a large event at once, as each has it in memory until the endpoint has answered. */
+const largeAttempts = { all: 64, one: 8 }
+
+/** Why nothing was posted, which says nothing about the endpoint. */
+const notPosted = {
+  gone: 'the event is no longer in the log',
+  disabled: 'the webhook is disabled',
+  unwanted: 'the webhook does not receive this event any more, as its events or identity_id were changed',
+}
+
 /** An envelope as signed and sent. */
 interface Body {
-  text: string
   octets: Buffer
+  event: Pick<Event, 'type' | 'identity_id'>
   /** The subject of the event, for the log. */
   subject: Record<string, unknown>
 }
 
 /** The fields of a webhook that an attempt needs. */
-type Addressee = Pick<WebhookRow, 'id' | 'url' | 'headers' | 'secret' | 'previous_secret' | 'previous_expires_at'>
+type Addressee = Pick<
+  WebhookRow,
+  'id' | 'url' | 'events' | 'scopes' | 'identity_id' | 'headers' | 'secret' | 'previous_secret' | 'previous_expires_at'
+>
 
 /** Signs an event and posts it: 2xx is success, a redirect is a failure, 410 disables the webhook. */
 export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
@@ -53,7 +73,10 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   readonly #deps: Deps
   readonly #answers: Counter<'answer'>
   readonly #bodies = new Map<string, Promise<Body | undefined>>()
+  /** The only large event among the bodies. */
+  #lastLarge = ''
   readonly #opened: SecretCache
+  readonly #largeAttempts = new WorkLimiter({ concurrent: largeAttempts, large })
   /** Every webhook with `failing_since`, and possibly more, as only this courier sets it; with its latest failure, counted over all. */
   #failing: Map<string, number> | undefined
   #failures = 0
@@ -70,21 +93,34 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   }
 
   async deliver(load: WebhookLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<AttemptAnswer> {
-    const { database, outside, clock } = this.#deps
-    const body = await this.#body(load.event_id)
-    if (body === undefined) throw new Refused(heard({ error: 'the event is no longer in the log' }))
+    const size = await this.#deps.events.sizeOf(load.event_id)
+    if (size === undefined) throw new Refused(heard({ error: notPosted.gone }))
+    const share = this.#largeAttempts.share(size.account_id)
+    share.reserve(size.octets)
+    try {
+      return await share.run(signal, () => this.#post(load, size.octets >= large, signal, noted))
+    } finally {
+      share.release()
+    }
+  }
+
+  async #post(load: WebhookLoad, isLarge: boolean, signal: AbortSignal, noted: AttemptNotes): Promise<AttemptAnswer> {
+    const { database, names, outside, clock } = this.#deps
+    const body = await this.#body(load.event_id, isLarge)
+    if (body === undefined) throw new Refused(heard({ error: notPosted.gone }))
     Object.assign(noted, body.subject)
-    // read last, so that a webhook disabled or deleted meanwhile gets nothing
+    // read last, so that a webhook disabled, deleted or changed meanwhile gets nothing that it must not
     const webhook = await database.get<Addressee>(
-      sql`SELECT id, url, headers, secret, previous_secret, previous_expires_at FROM webhooks WHERE id = ${load.webhook_id}
-        AND ${listening(clock.now())}`,
+      sql`SELECT id, url, events, scopes, identity_id, headers, secret, previous_secret, previous_expires_at FROM webhooks
+        WHERE id = ${load.webhook_id} AND ${listening(clock.now())}`,
     )
-    if (!webhook) throw new Refused(heard({ error: 'the webhook is disabled' }))
+    if (!webhook) throw new Refused(heard({ error: notPosted.disabled }))
+    if (!names.sentTo(webhook, body.event)) throw new Refused(heard({ error: notPosted.unwanted }))
     noted['host'] = new URL(webhook.url).host
     let answer: OutsideAnswer
     try {
       answer = await outside.post(webhook.url, {
-        headers: this.#headers(webhook, load, body.text),
+        headers: this.#headers(webhook, load, body.octets),
         body: body.octets,
         deadline: timeout,
         signal,
@@ -95,7 +131,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
       throw error
     }
     this.#answers.labels(`${Math.floor(answer.status / 100)}xx`).inc()
-    const said = heard({ status: answer.status, body: answer.body })
+    const said = heard({ status: answer.status, body: upToJsonBytes(answer.body, longestBody) })
     if (answer.status >= 200 && answer.status < 300) return said
     if (answer.status === 410) throw new Refused(said)
     throw new Deferred(said, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
@@ -116,6 +152,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
       })
       return
     }
+    if (Object.values(notPosted).includes(answerOf(answer).error ?? '')) return
     this.#failures += 1
     failing.set(webhook_id, this.#failures)
     const webhook = await tx.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${load.webhook_id}`)
@@ -164,7 +201,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     return new Map(rows.map(({ id }) => [id, 0]))
   }
 
-  #headers(webhook: Addressee, load: WebhookLoad, body: string): Record<string, string> {
+  #headers(webhook: Addressee, load: WebhookLoad, body: Buffer): Record<string, string> {
     const { clock, version } = this.#deps
     const { previous_expires_at } = webhook
     const { headers, key, previous } = this.#opened.of(webhook)
@@ -178,21 +215,31 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   }
 
   // read for each attempt: a message deleted since then is not sent
-  #body(eventId: string): Promise<Body | undefined> {
+  #body(eventId: string, isLarge: boolean): Promise<Body | undefined> {
     const known = this.#bodies.get(eventId)
     if (known) return known
-    const made = this.#deps.events.find(eventId).then((event) => event && bodyOf(event))
+    const made = this.#read(eventId, isLarge)
     this.#bodies.set(eventId, made)
     setTimeout(() => this.#bodies.delete(eventId), shared).unref()
+    if (isLarge) {
+      this.#bodies.delete(this.#lastLarge)
+      this.#lastLarge = eventId
+    }
     return made
+  }
+
+  async #read(eventId: string, isLarge: boolean): Promise<Body | undefined> {
+    if (isLarge) await separateTurn()
+    const event = await this.#deps.events.find(eventId)
+    return event && bodyOf(event)
   }
 }
 
 const results = { done: 'delivered', failed: 'failed', deferred: 'deferred', interrupted: 'interrupted' } as const
 
 function bodyOf(event: Event): Body {
-  const text = JSON.stringify(envelopeOf(event))
-  return { text, octets: Buffer.from(text), subject: subjectOf(event) }
+  const { type, identity_id } = event
+  return { octets: Buffer.from(JSON.stringify(envelopeOf(event))), event: { type, identity_id }, subject: subjectOf(event) }
 }
 
 /** The message of an event. */
@@ -207,7 +254,6 @@ function answerOf(answer: AttemptAnswer | string): AttemptAnswer {
   return typeof answer === 'string' ? heard({ error: answer }) : answer
 }
 
-/** Parses a stored answer. */
 export function readAnswer(stored: string | null): AttemptAnswer {
   if (stored === null) return heard({})
   try {
@@ -216,6 +262,9 @@ export function readAnswer(stored: string | null): AttemptAnswer {
     return answerOf(stored)
   }
 }
+
+/** The most octets of JSON of a stored body, without its quotes: control characters take six each. */
+const longestBody = 2046
 
 function heard(part: Partial<AttemptAnswer>): AttemptAnswer {
   return { status: null, body: null, error: null, ...part }

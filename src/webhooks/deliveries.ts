@@ -1,21 +1,23 @@
 import type { Basis } from '../basis.ts'
-import { conflict } from '../core/fault.ts'
+import { conflict, Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
 import { type Attempt, findDelivery, listDeliveries, type QueuedDelivery } from '../queue/history.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Event } from '../events/model.ts'
-import { type Database, sql } from '../store/database.ts'
+import { type Database, type Reader, sql } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
 import { readAnswer } from './courier.ts'
+import type { EventNames } from './event-names.ts'
+import { waitingEventIds } from './fanout-backlog.ts'
 import { type WebhookDelivery, type WebhookDeliveryWithRequest, webhookTest } from './model.ts'
 import { kind, rowOf, type WebhookLoad, type WebhookRow } from './row.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'events' | 'types'> {
+  names: EventNames
   queue: Queue
 }
 
-/** The deliveries of each webhook, and the answers of its endpoint. */
 export class WebhookDeliveries {
   readonly #deps: Deps
 
@@ -40,18 +42,19 @@ export class WebhookDeliveries {
     return { ...toWebhookDelivery(delivery), request: { url, body } }
   }
 
-  /** Sends the same event with the same id again, now, with a new retry schedule. */
+  /** Sends the same event with the same id again, now, with a new retry schedule. The caller must be able to read it. */
   redeliver(caller: Caller, id: string, deliveryId: string): Promise<WebhookDelivery> {
     const { database, clock, queue } = this.#deps
     return database.transaction(async (tx) => {
-      requireActive(await rowOf(tx, clock, caller, id))
-      await findDelivery(tx, { kind, lane: id }, deliveryId)
+      const webhook = await rowOf(tx, clock, caller, id)
+      requireActive(webhook)
+      const { load } = await findDelivery(tx, { kind, lane: id }, deliveryId)
+      await this.#requireSendable(tx, caller, webhook, load as WebhookLoad)
       if (!(await queue.retry(tx, deliveryId))) throw conflict('An attempt is running.', { code: 'delivery_under_way' })
       return toWebhookDelivery(await findDelivery(tx, { kind, lane: id }, deliveryId))
     })
   }
 
-  /** Sends a test event to this webhook alone. */
   test(caller: Caller, id: string): Promise<WebhookDelivery> {
     const { database, clock, events, queue } = this.#deps
     return database.transaction(async (tx) => {
@@ -65,7 +68,27 @@ export class WebhookDeliveries {
     })
   }
 
-  #mayRead(caller: Caller, { type, identity_id }: Event): boolean {
+  /**
+   * Throws Fault conflict, code `event_not_wanted`, for an event that the webhook does not receive any more; forbidden, code `missing_scope`,
+   * for one that the caller may not read.
+   */
+  async #requireSendable(reader: Reader, caller: Caller, webhook: WebhookRow, load: WebhookLoad): Promise<void> {
+    const { events, names, types } = this.#deps
+    const [event] = await events.headers(0, 1, sql`id = ${load.event_id}`, reader)
+    if (!event || event.type === webhookTest.name) return
+    if (!names.sentTo(webhook, event)) {
+      throw conflict(`The webhook does not receive this ${event.type} any more. Change its events or identity_id first.`, {
+        code: 'event_not_wanted',
+      })
+    }
+    if (this.#mayRead(caller, event)) return
+    const scopes = types.published().get(event.type) ?? []
+    throw new Fault('forbidden', `Sending ${event.type} again requires a key with the scope ${scopes.join(' or ')}.`, {
+      code: 'missing_scope',
+    })
+  }
+
+  #mayRead(caller: Caller, { type, identity_id }: Pick<Event, 'type' | 'identity_id'>): boolean {
     if (caller.identity_id !== null && caller.identity_id !== identity_id) return false
     return this.#deps.types.visibleTo(caller).includes(type)
   }
@@ -112,15 +135,15 @@ function toAttempt({ number, started_at, ended_at, outcome, answer }: Attempt): 
 
 const page = 1000
 
-/** The timeout of a query in milliseconds. */
 const deadline = 60_000
 
-/** The events of unfinished deliveries, which retention must keep. */
+/** The events of unfinished deliveries, and of those to be created, which retention must keep. */
 export async function pendingEventIds(database: Pick<Database, 'slow'>): Promise<Set<string>> {
-  const ids = new Set<string>()
+  const ids = new Set(await waitingEventIds(database, deadline))
   for (let seq = 0; ;) {
     const rows = await database.slow<{ seq: number; load: string }>(
-      sql`SELECT seq, load FROM deliveries_queue WHERE kind = ${kind} AND state IN ('waiting', 'running') AND seq > ${seq}
+      // `+`: in the order of `seq`, by which each page begins where the last one ended; an index by kind would be sorted for each
+      sql`SELECT seq, load FROM deliveries_queue WHERE +kind = ${kind} AND state IN ('waiting', 'running') AND seq > ${seq}
         ORDER BY seq LIMIT ${page}`,
       deadline,
     )

@@ -2,54 +2,62 @@ import type { Basis } from '../basis.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { EventHeader } from '../events/model.ts'
 import { identityDeleted } from '../identities/model.ts'
-import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { type Asked, WantedEvents } from './wanted-events.ts'
-import type { EventNames } from './event-names.ts'
+import { sql, type Transaction } from '../store/database.ts'
+import type { Asked, EventNames } from './event-names.ts'
+import { FanoutBacklog } from './fanout-backlog.ts'
+import { type ActiveWebhook, SubscribedWebhooks } from './subscribed-webhooks.ts'
 import { webhookTest } from './model.ts'
-import { disable, kind, listening, type WebhookLoad, type WebhookRow } from './row.ts'
+import { deliveriesOf, disable, type WebhookRow } from './row.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log'> {
   names: EventNames
   queue: Queue
 }
 
-/** The fields of an active webhook that one event needs. */
-type Listening = Pick<WebhookRow, 'seq' | 'id' | 'after_seq'>
-
 /** The most deliveries written in one transaction, so that it does not block the event loop. */
-const enough = 500
+const maxRows = 500
 
-/** The bookmark within an event with more webhooks than that: the last one with a delivery, 0 between events. */
-const within = 'webhooks, within an event'
+/** The most deliveries of one account in one transaction. Events beyond it wait for the turn of their account, and so do those after them. */
+const share = 100
 
-/** Follows the log: creates one delivery for each webhook that wants an event and may see it, in the transaction of the bookmark. */
+/**
+ * Follows the log: creates one delivery for each webhook that wants an event and may see it, in the transaction of the bookmark, or has the event
+ * wait in the backlog.
+ */
 export class Fanout {
   readonly #deps: Deps
-  readonly #inputs: WantedEvents
+  readonly #subscribed: SubscribedWebhooks
+  readonly #backlog: FanoutBacklog
   #stop: (() => Promise<void>) | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#inputs = new WantedEvents(deps)
+    this.#subscribed = new SubscribedWebhooks(deps)
+    this.#backlog = new FanoutBacklog({ ...deps, subscribed: this.#subscribed })
   }
 
   start(): void {
     const { events, log } = this.#deps
     const concerns = (batch: EventHeader[]): Promise<EventHeader[]> => this.#wanted(batch)
     this.#stop = events.follow('webhooks', (tx, batch) => this.#spread(tx, batch), log, { filter: concerns })
+    this.#backlog.wake()
   }
 
   async stop(): Promise<void> {
     await this.#stop?.()
+    await this.#backlog.stop()
+  }
+
+  /** Resolves when no event waits in the backlog; undefined when none does. */
+  get work(): Promise<void> | undefined {
+    return this.#backlog.work
   }
 
   /** Events that a webhook of their account wants, or that end one. */
   async #wanted(batch: EventHeader[]): Promise<EventHeader[]> {
-    // an event delivered to some of its webhooks is delivered to the rest
-    if ((await this.#reached(this.#deps.database)) > 0) return batch
     const accounts = new Map<string, readonly Asked[]>()
     for (const { account_id } of batch) {
-      if (!accounts.has(account_id)) accounts.set(account_id, await this.#inputs.of(account_id))
+      if (!accounts.has(account_id)) accounts.set(account_id, await this.#subscribed.asked(account_id))
     }
     const wanted = ({ type, account_id }: EventHeader): boolean =>
       accounts.get(account_id)!.some(({ types: heard }) => heard.has(type))
@@ -57,62 +65,34 @@ export class Fanout {
   }
 
   async #spread(tx: Transaction, batch: EventHeader[]): Promise<number> {
-    const { queue } = this.#deps
-    const known = new Map<string, Listening[]>()
+    const known = new Map<string, ActiveWebhook[]>()
+    /** Deliveries of each account that may still be written in this transaction; 0 for accounts with events in the backlog. */
+    const left = new Map<string, number>()
     let written = 0
-    let reached = await this.#reached(tx)
     for (const [index, event] of batch.entries()) {
-      if (event.type === identityDeleted.name) {
+      const { account_id, identity_id, type } = event
+      if (type === identityDeleted.name) {
         await this.#silence(tx, event)
         known.clear()
       }
       // its one delivery was created with it
-      if (event.type === webhookTest.name) continue
-      const key = `${event.account_id} ${event.identity_id} ${event.type} ${reached}`
-      const listeners = known.get(key) ?? (await this.#listening(tx, event, reached))
-      known.set(key, listeners)
-      const looked = listeners.slice(0, enough - written)
-      const targets = looked.filter((webhook) => webhook.after_seq < event.seq)
-      const shipments = targets.map(({ id }) => ({
-        kind,
-        lane: id,
-        account_id: event.account_id,
-        load: { webhook_id: id, event_id: event.id, event: event.type } satisfies WebhookLoad,
-      }))
-      await queue.enqueueAll(tx, shipments)
-      written += targets.length
-      if (looked.length < listeners.length) {
-        await this.#reach(tx, looked.at(-1)!.seq)
-        return index
+      if (type === webhookTest.name) continue
+      const most = left.get(account_id) ?? ((await this.#backlog.has(tx, account_id)) ? 0 : share)
+      const key = `${account_id} ${identity_id} ${type}`
+      const webhooks = most === 0 ? [] : (known.get(key) ?? (await this.#subscribed.of(tx, event, 0, share + 1)))
+      known.set(key, webhooks)
+      if (most === 0 || webhooks.length > most) {
+        left.set(account_id, 0)
+        await this.#backlog.add(tx, event)
+        continue
       }
-      if (reached > 0) await this.#reach(tx, 0)
-      reached = 0
-      if (written >= enough) return index + 1
+      const deliveries = deliveriesOf(event, webhooks)
+      if (written + deliveries.length > maxRows) return index
+      await this.#deps.queue.enqueueAll(tx, deliveries)
+      written += deliveries.length
+      left.set(account_id, most - deliveries.length)
     }
     return batch.length
-  }
-
-  async #reached(reader: Reader): Promise<number> {
-    return (await reader.get<{ seq: number }>(sql`SELECT seq FROM bookmarks WHERE name = ${within}`))?.seq ?? 0
-  }
-
-  async #reach(tx: Transaction, seq: number): Promise<void> {
-    await tx.run(sql`INSERT INTO bookmarks (name, seq) VALUES (${within}, ${seq}) ON CONFLICT DO UPDATE SET seq = excluded.seq`)
-  }
-
-  /** The webhooks after a position that want an event, in order: at most one more than fit, including those created after the event. */
-  async #listening(tx: Transaction, { account_id, identity_id, type }: EventHeader, reached: number): Promise<Listening[]> {
-    const asked = (await this.#inputs.of(account_id, tx)).filter(({ types: heard }) => heard.has(type))
-    if (asked.length === 0) return []
-    const inputs = JSON.stringify(asked.map(({ events, scopes }) => `${events} ${scopes}`))
-    const now = this.#deps.clock.now()
-    const of = (whose: Sql): Sql =>
-      sql`SELECT seq, id, after_seq FROM webhooks WHERE account_id = ${account_id} AND ${whose} AND ${listening(now)} AND seq > ${reached}
-        AND events || ' ' || scopes IN (SELECT value FROM json_each(${inputs}))`
-    // two queries, as no index is ordered for both "this identity" and "no identity"
-    return tx.all<Listening>(
-      sql`${of(sql`identity_id IS NULL`)} UNION ALL ${of(sql`identity_id = ${identity_id}`)} ORDER BY seq LIMIT ${enough + 1}`,
-    )
   }
 
   async #silence(tx: Transaction, event: EventHeader): Promise<void> {

@@ -136,9 +136,12 @@ export const WebhookDelivery = z
     event_id: Id('evt'),
     event: z.string(),
     status: z.enum(['pending', 'delivered', 'failed']),
-    attempts: z.array(Attempt).meta({ description: 'oldest first' }),
+    attempts: z.array(Attempt).meta({ description: 'oldest first; a redelivery keeps the last 50' }),
     response_status: z.int().nullable().meta({ description: 'of the last finished attempt' }),
-    response_body: z.string().nullable().meta({ description: 'the first KiB of the response' }),
+    response_body: z
+      .string()
+      .nullable()
+      .meta({ description: 'the first KiB of the response; less if it has many control characters' }),
     next_attempt_at: Timestamp.nullable(),
     created_at: Timestamp,
   })

@@ -65,6 +65,10 @@ export class WebhooksModule implements Module {
     this.#fanout.start()
   }
 
+  get work(): Promise<void> | undefined {
+    return this.#fanout.work
+  }
+
   async stop(): Promise<void> {
     await this.#fanout.stop()
     await this.#outside.close()

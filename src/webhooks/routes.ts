@@ -81,7 +81,9 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('POST', '/webhooks/:id/deliveries/:delivery_id/redeliver', {
       scope: 'account:write',
       summary: 'Redeliver an event',
-      description: 'Sends the same event with the same id immediately, with a new retry schedule.',
+      description:
+        'Sends the same event with the same id immediately, with a new retry schedule. The key must have the scope of the event, and the webhook ' +
+        'must still receive it (else conflict, code event_not_wanted).',
       reply: WebhookDelivery,
       handle: ({ caller, params }) => deliveries.redeliver(caller, params.id, params.delivery_id),
     }),

@@ -2,9 +2,11 @@ import { type Clock, iso } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SealedColumn } from '../core/seal/seal.ts'
+import { picked } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
+import type { EventHeader } from '../events/model.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { type Webhook, webhookDisabled, type WebhookEventData } from './model.ts'
+import { type Webhook, webhookDisabled, WebhookEventData } from './model.ts'
 import type { Sealed } from './signature.ts'
 
 /** The kind of its deliveries in the queue; the lane is the webhook's id. */
@@ -50,6 +52,16 @@ export function asOf(row: WebhookRow, now: number): WebhookRow {
   return { ...row, active: 0, disabled_at: row.expires_at, disabled_reason: 'key_ended' }
 }
 
+/** The deliveries of an event to those of these webhooks that were created before it. */
+export function deliveriesOf(
+  { seq, id, type, account_id }: Pick<EventHeader, 'seq' | 'id' | 'type' | 'account_id'>,
+  webhooks: readonly Pick<WebhookRow, 'id' | 'after_seq'>[],
+): { kind: string; lane: string; account_id: string; load: WebhookLoad }[] {
+  return webhooks
+    .filter(({ after_seq }) => after_seq < seq)
+    .map((webhook) => ({ kind, lane: webhook.id, account_id, load: { webhook_id: webhook.id, event_id: id, event: type } }))
+}
+
 /** The condition of webhooks that are active at a time. */
 export function listening(now: number): Sql {
   return sql`active = 1 AND (expires_at IS NULL OR expires_at > ${iso(now)})`
@@ -85,22 +97,5 @@ export function readHeaders({ id, headers }: Pick<WebhookRow, 'id' | 'headers'>,
 }
 
 function toEventData(row: WebhookRow): WebhookEventData {
-  const { id, url, identity_id, description, failing_since, disabled_at, disabled_reason } = row
-  const { created_at, created_by, updated_at, updated_by, expires_at } = row
-  return {
-    id,
-    url,
-    events: JSON.parse(row.events) as string[],
-    active: row.active === 1,
-    identity_id,
-    description,
-    failing_since,
-    disabled_at,
-    disabled_reason,
-    created_at,
-    created_by,
-    updated_at,
-    updated_by,
-    expires_at,
-  }
+  return picked(WebhookEventData, { ...row, events: JSON.parse(row.events) as string[], active: row.active === 1 })
 }

@@ -1,4 +1,4 @@
-import { lruMap } from '../core/memory.ts'
+import { lruMapOfBytes } from '../core/memory.ts'
 import { readHeaders, type WebhookRow } from './row.ts'
 import { type Sealed, signingKey, type WebhookKey } from './signature.ts'
 
@@ -11,13 +11,18 @@ export interface Contents {
   previous: WebhookKey | null
 }
 
-/** The most cached webhooks. */
-const maxEntries = 10_000
+interface Cached {
+  from: Closed
+  contents: Contents
+}
+
+/** The most bytes of cached webhooks. */
+const maxCached = 16 * 1024 * 1024
 
 /** Caches decrypted columns. An entry is valid only for the same encrypted bytes, so changes need no invalidation. */
 export class SecretCache {
   readonly #sealed: Sealed
-  readonly #cache = lruMap<{ from: Closed; contents: Contents }>(maxEntries)
+  readonly #cache = lruMapOfBytes<Cached>(maxCached, sizeOf)
 
   constructor(sealed: Sealed) {
     this.#sealed = sealed
@@ -32,6 +37,11 @@ export class SecretCache {
     this.#cache.set(id, { from: { id, headers, secret, previous_secret }, contents })
     return contents
   }
+}
+
+/** The headers are kept encrypted and decrypted, as strings of two bytes a character at most. */
+function sizeOf({ from }: Cached): number {
+  return 1024 + 4 * (from.headers?.length ?? 0)
 }
 
 function alike(one: Closed, other: Closed): boolean {

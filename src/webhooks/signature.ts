@@ -6,7 +6,7 @@ export interface Signed {
   id: string
   /** Seconds since the Unix epoch. */
   timestamp: number
-  body: string
+  body: string | Uint8Array
 }
 
 /** A secret prepared for signing. */
@@ -28,14 +28,14 @@ export function signingKey(secret: string): WebhookKey {
  */
 export function signatureHeaders(signed: Signed, key: WebhookKey, previous: WebhookKey | null): Record<string, string> {
   const { id, timestamp, body } = signed
-  const content = `${id}.${timestamp}.${body}`
+  const head = `${id}.${timestamp}.`
   const keys = previous === null ? [key] : [key, previous]
   return {
     'X-Service-Signature': mac(key.text, body).toString('hex'),
     ...(previous === null ? {} : { 'X-Service-Signature-Previous': mac(previous.text, body).toString('hex') }),
     'webhook-id': id,
     'webhook-timestamp': String(timestamp),
-    'webhook-signature': keys.map((one) => `v1,${mac(one.octets, content).toString('base64')}`).join(' '),
+    'webhook-signature': keys.map((one) => `v1,${mac(one.octets, head, body).toString('base64')}`).join(' '),
   }
 }
 

@@ -11,8 +11,7 @@ import { type Outside, Unreachable } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
 import { requireIdentity } from '../identities/row.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { noteWebhookChange } from './wanted-events.ts'
-import type { EventNames } from './event-names.ts'
+import { type EventNames, noteWebhookChange } from './event-names.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
 import { asOf, disable, kind, listening, rowOf, sealHeaders, toWebhook, type WebhookRow } from './row.ts'
 import { newSecret, type Sealed } from './signature.ts'
@@ -82,6 +81,7 @@ export class Webhooks {
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
       filters: [...own, ...by],
+      octets: sql`octet_length(url) + octet_length(events) + coalesce(octet_length(headers), 0) + coalesce(octet_length(description), 0)`,
       present: (row) => toWebhook(asOf(row, clock.now()), sealed),
     })
   }
@@ -137,7 +137,7 @@ export class Webhooks {
     })
   }
 
-  /** Once it resolves, the endpoint gets nothing more: waiting deliveries are dropped, running ones are aborted. */
+  /** Removes a webhook. The endpoint gets nothing more once it resolves: waiting deliveries are dropped, running ones are aborted. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     const { database, clock, queue } = this.#deps
     await database.transaction(async (tx) => {
@@ -231,7 +231,7 @@ async function requireFew(reader: Reader, accountId: string): Promise<void> {
   )
 }
 
-/** As stored; null for never. */
+/** The end as stored; null for never. */
 function endOf(until: number): string | null {
   return until === Infinity ? null : iso(until)
 }

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { json, text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
+import type { DnsStub } from '../support/dns-stub.ts'
 import { Dialogue } from '../support/smtp.ts'
 
 type Any = ReturnType<typeof JSON.parse>
@@ -16,6 +17,8 @@ export interface Target {
   key: string
   /** The attacker's own; each attack has a new one. */
   identity: { id: string; email: string }
+  /** What belongs to the box, for preparations. */
+  box: { directory: string; dns: DnsStub; operator: (method: string, path: string, body?: unknown) => Promise<Any> }
 }
 
 interface Wish {
@@ -152,8 +155,13 @@ export class Attacker {
   }
 
   /** An open WebSocket with a token of the attacker's, or none where it was refused, which is noted. */
-  async webSocket(path = '/v1/realtime', name = 'token', from = '127.0.0.2'): Promise<WebSocket | undefined> {
-    const { body, status } = await this.call('POST', '/v1/realtime/token', { body: {}, quiet: true })
+  async webSocket(
+    path = '/v1/realtime',
+    name = 'token',
+    from = '127.0.0.2',
+    key = this.target.key,
+  ): Promise<WebSocket | undefined> {
+    const { body, status } = await this.call('POST', '/v1/realtime/token', { body: {}, key, quiet: true })
     if (status !== 200) {
       this.note(`${status}`)
       return undefined

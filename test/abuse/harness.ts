@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import type { Scope } from '../../src/core/scopes.ts'
+import { deliver, message } from '../support/appliance.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { type BoxProcess, startProcess } from '../support/process.ts'
 import { Attacker } from './attacker.ts'
@@ -123,9 +124,9 @@ class Scene {
       PILLARBOX_BOOTSTRAP_KEY: bootstrapKey,
       ...env,
     }
-    const box = startProcess(settings, ['serve'], home, join(root, 'bin/pillarbox'))
-    const { api: url, smtp } = await box.said('started')
-    const caller = fork(join(import.meta.dirname, 'honest-caller.ts'), { stdio: 'inherit' })
+    const start = (): BoxProcess => startProcess(settings, ['serve'], home, join(root, 'bin/pillarbox'))
+    const young = start()
+    const { smtp: first } = await young.said('started')
     const inPerson = operator(join(home, 'data', 'control.sock'))
     const identity = await inPerson('POST', '/v1/identities', { name: 'Honest' })
     const { id: attackers } = await inPerson('POST', '/v1/accounts', {
@@ -133,6 +134,15 @@ class Scene {
       email: 'mallory@attacker.test',
       password: 'a password that nobody guesses',
     })
+    for (let number = 0; number < 4; number += 1) {
+      const fields = { 'Message-ID': `<${number}@sender.test>`, 'In-Reply-To': `<${number - 1}@sender.test>` }
+      await deliver(first[0], { to: identity.email, raw: message(fields, 'Hello\n') })
+    }
+    // most boxes are stopped once while they hold little, and not again for long
+    await young.end('SIGTERM')
+    const box = start()
+    const { api: url, smtp } = await box.said('started')
+    const caller = fork(join(import.meta.dirname, 'honest-caller.ts'), { stdio: 'inherit' })
     const honest = { pid: box.child.pid!, url, key: bootstrapKey, smtp: smtp[0], identity }
     const scene = new Scene({ box, caller, home, dns, honest, attackers })
     // workers are started by the first message; that is not what is measured
@@ -210,7 +220,9 @@ class Scene {
     const identity = await theirs('POST', '/v1/identities', {})
     const bound = wholeAccount ? {} : { identity_id: identity.id }
     const key = scopes.length === 0 ? '' : (await theirs('POST', '/v1/api-keys', { scopes, ...bound })).key
-    return { url: this.#honest.url, smtp: this.#honest.smtp, key, identity }
+    const inPerson = operator(join(this.#home, 'data', 'control.sock'))
+    const box = { directory: join(this.#home, 'data'), dns: this.#dns, operator: inPerson }
+    return { url: this.#honest.url, smtp: this.#honest.smtp, key, identity, box }
   }
 
   /** The accepted messages that no list shows. */

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { gzipSync } from 'node:zlib'
 import { address, mailWith } from './attacker.ts'
 import { type Attack, underAttack } from './harness.ts'
@@ -74,6 +76,7 @@ const messages: [name: string, octets: () => Buffer][] = [
   ],
   ['5 MB of empty lines', () => mailWith('', '\r\n'.repeat(2_600_000))],
   ['5 MB of quotations', () => mailWith('Content-Type: text/plain; format=flowed', '>>>>>>>>>> > > x \r\n'.repeat(250_000))],
+  ['10 MB of control characters', () => mailWith('', `${'\u0001'.repeat(990)}\r\n`.repeat(10_000))],
   ['20 MB in one line', () => mailWith('', Buffer.alloc(20 * mebibyte, 'a'))],
   [
     '10 MB of base64 that is none',
@@ -172,6 +175,29 @@ attacks.push({
   answers: ['250', '451', '452'],
 })
 
+attacks.push({
+  name: 'verified DMARC reports of one row, each from a domain and with an id of its own, where 1,000 are stored',
+  scopes: [],
+  lasts: 3000,
+  prepare: async ({ target }) => {
+    target.box.dns.txt('client.test', 'v=spf1 ip4:127.0.0.0/8 -all').txt('_dmarc.client.test', 'v=DMARC1; p=none')
+    const database = new DatabaseSync(join(target.box.directory, 'pillarbox.db'), { timeout: 5000 })
+    database.exec(`INSERT INTO domain_reports (domain_id, kind, reporter, report_id, sender, site, received_at, data)
+      WITH RECURSIVE number (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n < 999)
+      SELECT id, 'dmarc', 'x', n, 'r' || n || '.client.test', 'client.test', '${new Date().toISOString()}', '{}'
+      FROM number, domains WHERE name = 'pillarbox.test'`)
+    database.close()
+  },
+  run: (attacker) => {
+    let sent = 0
+    return attacker.repeat(4, (number) => {
+      const report = aggregate(reportOf(1, 'x'), `From: reports@n${sent++}.client.test`)
+      return attacker.mail(report, address(number % 4), ['dmarc@pillarbox.test'])
+    })
+  },
+  answers: ['250', '451', '452'],
+})
+
 underAttack(attacks)
 
 /** A DMARC report on the box's domain: rows with this text in every field. */
@@ -182,8 +208,9 @@ function reportOf(rows: number, text: string): string {
 }
 
 /** A message with an aggregate report, compressed. */
-function aggregate(text: string): Buffer {
-  const head = 'Subject: Report Domain: pillarbox.test\r\nContent-Type: application/gzip\r\nContent-Transfer-Encoding: base64'
+function aggregate(text: string, author = from): Buffer {
+  const head =
+    author + '\r\nSubject: Report Domain: pillarbox.test\r\nContent-Type: application/gzip\r\nContent-Transfer-Encoding: base64'
   return mailWith(head, gzipSync(text, { level: 9 }).toString('base64').replaceAll(/.{76}/g, '$&\r\n'))
 }
 

@@ -93,6 +93,68 @@ const attacks: Attack[] = [
     },
     answers: ['open', '429', 'closed 1013', 'closed 4429', 'closed 1006'],
   },
+  ...(['\u0001', '"'] as const).map((character): Attack => {
+    const to: string[] = []
+    return {
+      name: `a long mail of ${JSON.stringify(character)} to 60 identities, which a socket hears of`,
+      scopes: ['identities:write', 'messages:read'],
+      wholeAccount: true,
+      lasts: 3000,
+      prepare: async (attacker) => {
+        for (let number = 0; number < 60; number += 1) {
+          to.push((await attacker.call('POST', '/v1/identities', { body: {} })).body.email)
+        }
+      },
+      run: async (attacker) => {
+        const socket = await attacker.webSocket()
+        socket?.on('message', (text: Buffer) => note(attacker, text.toString()))
+        say(socket, { type: 'subscribe', channel: 'agent_events' })
+        await sleep(200)
+        const line = `${character.repeat(900)}\r\n`
+        const parts = ['plain', 'html'].map((type) => `--b\r\nContent-Type: text/${type}\r\n\r\n${line.repeat(300)}\r\n`)
+        const head = 'Content-Type: multipart/alternative; boundary=b'
+        await attacker.repeat(1, () => attacker.mail(mailWith(head, `${parts.join('')}--b--`), undefined, to))
+      },
+      answers: ['250', '451', '452', 'event', 'closed 1013', 'closed'],
+    }
+  }),
+  ...(
+    [
+      { keys: 110, reads: false },
+      { keys: 30, reads: true },
+    ] as const
+  ).map(({ keys, reads }): Attack => {
+    const sockets: WebSocket[] = []
+    return {
+      name: `long mails to ${20 * keys} sockets whose clients ${reads ? '' : 'do not '}read`,
+      scopes: ['emails:read', 'account:write'],
+      wholeAccount: true,
+      lasts: 4000,
+      prepare: async (attacker) => {
+        for (let number = 0; number < keys; number += 1) {
+          const { key } = (await attacker.call('POST', '/v1/api-keys', { body: {}, quiet: true })).body
+          const opened = Array.from({ length: 20 }, () => listening(attacker, key, `127.0.1.${number}`))
+          sockets.push(...(await Promise.all(opened)))
+        }
+        for (const socket of sockets) {
+          if (!reads) socket.pause()
+          socket.on('message', () => attacker.note('event'))
+        }
+      },
+      run: async (attacker) => {
+        const line = `${'漢'.repeat(300)}\r\n`
+        const parts = ['plain', 'html'].map(
+          (type) => `--b\r\nContent-Type: text/${type}; charset=utf-8\r\n\r\n${line.repeat(280)}\r\n`,
+        )
+        const head = 'Content-Type: multipart/alternative; boundary=b'
+        await attacker.repeat(1, async () => {
+          await attacker.mail(mailWith(head, `${parts.join('')}--b--`))
+          await sleep(1000)
+        })
+      },
+      answers: ['250', 'event'],
+    }
+  }),
   {
     name: 'more sockets than a key may have',
     scopes: ['messages:read'],
@@ -117,6 +179,14 @@ async function flooding(attacker: Attacker, together: number, flood: (socket: We
       await sleep(5)
     }
   })
+}
+
+/** A socket that has joined for e-mail. */
+async function listening(attacker: Attacker, key: string, from: string): Promise<WebSocket> {
+  const socket = (await attacker.webSocket('/realtime/v1/websocket', 'apikey', from, key))!
+  say(socket, ['1', '1', 'realtime:a', 'phx_join', join([{ event: '*', table: 'email_messages' }])])
+  await once(socket, 'message', { signal: AbortSignal.timeout(20_000) })
+  return socket
 }
 
 function say(socket: WebSocket | undefined, frame: unknown): void {

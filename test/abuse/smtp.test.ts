@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dialogue } from '../support/smtp.ts'
 import { address, type Attacker, mailWith } from './attacker.ts'
@@ -49,6 +51,7 @@ const attacks: Attack[] = [
     },
     answers: ['354', '421', '451', '452', 'closed'],
   },
+  heldFromOneAddress(),
   {
     name: 'messages without an end',
     scopes: [],
@@ -129,10 +132,53 @@ const attacks: Attack[] = [
       }),
     answers: ['220', '421', '454', 'closed'],
   },
+  {
+    name: 'mail that answers mail nobody sent, to a mailbox of eight thousand',
+    scopes: [],
+    prepare: async (attacker) => {
+      await attacker.mail(mailWith('Subject: One', 'One of many\r\n'))
+      multiplyMail(attacker, 8000)
+    },
+    run: (attacker) =>
+      attacker.repeat(2, (number) =>
+        attacker.mail(mailWith(`In-Reply-To: <${number}@nobody.test>`, 'An answer\r\n'), address(number % 2)),
+      ),
+    answers: ['250', '421', '451', '452', 'closed'],
+  },
   ...toMany(),
 ]
 
 underAttack(attacks)
+
+/** Four messages of one address that take all but 64 octets of the memory for large messages, and stay. */
+function heldFromOneAddress(): Attack {
+  let all: (Dialogue | undefined)[] = []
+  return {
+    name: 'messages of one address that leave no memory',
+    scopes: [],
+    prepare: async (attacker) => {
+      all = []
+      for (const lines of [209_715, 209_715, 209_715, 41_943]) {
+        const dialogue = await sending(attacker, address(0))
+        dialogue?.send('Subject: Large\r\n\r\n'.padStart(100, 'X: y\r\n'))
+        dialogue?.send(
+          'a'
+            .repeat(98)
+            .concat('\r\n')
+            .repeat(lines - 1),
+        )
+        all.push(dialogue)
+      }
+      await sleep(2000)
+    },
+    run: async (attacker) => {
+      await attacker.hold()
+      attacker.noteReply((await all.at(-1)?.say('.')) ?? '')
+    },
+    lasts: 13_000,
+    answers: ['250'],
+  }
+}
 
 /** Messages of which each of many recipients gets a copy. */
 function toMany(): Attack[] {
@@ -177,6 +223,28 @@ function toMany(): Attack[] {
       answers,
     },
   ]
+}
+
+/** Copies the message of the attacker's mailbox so many times, as if each had been received, in a thread of its own. */
+function multiplyMail({ target }: Attacker, times: number): void {
+  const database = new DatabaseSync(join(target.box.directory, 'pillarbox.db'), { timeout: 5000 })
+  const thread = "'thread_' || printf('%026d', i)"
+  const fresh: Record<string, Record<string, string>> = {
+    threads: { id: thread },
+    emails: { id: "'email_' || printf('%026d', i)", message_id: "'<' || i || '@attacker.test>'", thread_id: thread },
+  }
+  for (const [table, changed] of Object.entries(fresh)) {
+    const columns = database.prepare("SELECT name FROM pragma_table_info(?) WHERE name <> 'seq'").all(table)
+    const names = columns.map(({ name }) => String(name))
+    database
+      .prepare(
+        `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+          INSERT INTO ${table} (${names.join(', ')}) SELECT ${names.map((name) => changed[name] ?? name).join(', ')}
+          FROM n, (SELECT * FROM ${table} WHERE identity_id = ? LIMIT 1)`,
+      )
+      .run(times, target.identity.id)
+  }
+  database.close()
 }
 
 /** Sends one message after the other to all of these, from two connections. */

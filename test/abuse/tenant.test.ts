@@ -25,6 +25,55 @@ const attacks: Attack[] = [
     },
     answers: ['200', '429 rate_limited'],
   },
+  ...(
+    [
+      ['control characters', '\u0001'],
+      ['quotation marks', '"'],
+      ['CJK', '漢'],
+    ] as const
+  ).map(([what, character]): Attack => ({
+    name: `an e-mail of two bodies of 5 MB of ${what}, over and over`,
+    scopes: ['emails:read'],
+    lasts: 3000,
+    prepare: (attacker) => {
+      const line = `${character.repeat(300)}\r\n`
+      const body = line.repeat(Math.ceil(5_000_000 / Buffer.byteLength(line)))
+      const parts = ['plain', 'html'].map((type) => `--b\r\nContent-Type: text/${type}; charset=utf-8\r\n\r\n${body}\r\n`)
+      return attacker.mail(mailWith('Subject: Long\r\nContent-Type: multipart/mixed; boundary=b', `${parts.join('')}--b--`))
+    },
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/emails', { quiet: true })).body.data[0]
+      await attacker.repeat(4, () => attacker.own('GET', `/emails/${id}`))
+    },
+    answers: ['200', '429 rate_limited', '429 too_much_unread'],
+  })),
+  ...(['\u0001', '"'] as const).map((character): Attack => {
+    const to: string[] = []
+    return {
+      name: `a long mail of ${JSON.stringify(character)} to 64 identities, each with a webhook to an endpoint that never answers`,
+      scopes: ['identities:write', 'account:write', 'emails:read'],
+      wholeAccount: true,
+      lasts: 5000,
+      prepare: async (attacker) => {
+        const sink = await WebhookSink.start()
+        sink.behaviour = hangs
+        for (let number = 0; number < 64; number += 1) {
+          const { body } = await attacker.call('POST', '/v1/identities', { body: {} })
+          const webhook = { url: `${sink.url}/${number}`, events: ['email.received'], identity_id: body.id }
+          await attacker.call('POST', '/v1/webhooks', { body: webhook })
+          to.push(body.email)
+        }
+      },
+      run: async (attacker) => {
+        const line = `${character.repeat(900)}\r\n`
+        const parts = ['plain', 'html'].map((type) => `--b\r\nContent-Type: text/${type}\r\n\r\n${line.repeat(300)}\r\n`)
+        const mail = mailWith('Subject: x\r\nContent-Type: multipart/alternative; boundary=b', `${parts.join('')}--b--`)
+        await attacker.mail(mail, undefined, to)
+        await attacker.hold()
+      },
+      answers: ['250'],
+    }
+  }),
   {
     name: 'lists of a hundred thousand text messages, far away and by filters that lead to none',
     scopes: ['messages:read', 'messages:write', 'account:read'],
@@ -99,6 +148,38 @@ const attacks: Attack[] = [
       return Promise.race([Promise.all(Array.from({ length: 300 }, one)), flowing(attacker)])
     },
     answers: ['250', '200', '429 rate_limited', '429 too_many_waits'],
+  },
+  {
+    name: 'three hundred calls that wait for the same next one-time code',
+    scopes: ['identities:read', 'identities:write'],
+    lasts: 33_000,
+    prepare: async (attacker) => {
+      const body = { secret: 'JBSWY3DPEHPK3PXP', service_name: 'Example', period: 30 }
+      await attacker.own('POST', '/totp', { body, quiet: true })
+    },
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/totp', { quiet: true })).body.data[0]
+      const path = `/totp/${id}/code?min_remaining=29`
+      const one = (_: unknown, number: number) => attacker.own('GET', path, { from: `127.0.0.${2 + (number % 10)}` })
+      await Promise.all(Array.from({ length: 300 }, one))
+    },
+    answers: ['200', '429 rate_limited'],
+  },
+  {
+    name: 'lists of domains whose every TXT record is of control characters',
+    scopes: ['account:read', 'account:write'],
+    wholeAccount: true,
+    lasts: 4000,
+    prepare: async (attacker) => {
+      const texts = Array.from({ length: 10 }, (_, number) => `v=spf1 ${number} ${'\u0001'.repeat(1000)}`)
+      for (let number = 0; number < 50; number += 1) {
+        const { body } = await attacker.call('POST', '/v1/domains', { body: { name: `a${number}.attacker.test` }, quiet: true })
+        for (const { type, name } of body.dns_records) if (type === 'TXT') attacker.target.box.dns.txt(name, ...texts)
+        await attacker.call('POST', `/v1/domains/${body.id}/verify`, { quiet: true })
+      }
+    },
+    run: (attacker) => attacker.repeat(16, () => attacker.call('GET', '/v1/domains?limit=200')),
+    answers: ['200', '429 rate_limited', '429 too_much_unread'],
   },
   {
     name: 'webhooks to an endpoint that never answers',

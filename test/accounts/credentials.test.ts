@@ -112,9 +112,11 @@ test('what waits for a webhook whose key ended is not sent', async () => {
   const made = await hook(box, sink.url, leaked.key)
   await box.call('POST', '/v1/identities', {})
   await sink.until(1)
-  await expect
-    .poll(async () => (await box.call('GET', `/v1/webhooks/${made.id}/deliveries`)).body.data[0])
-    .toMatchObject({ status: 'pending', response_status: 503 })
+  await box.settled()
+  expect((await box.call('GET', `/v1/webhooks/${made.id}/deliveries`)).body.data[0]).toMatchObject({
+    status: 'pending',
+    response_status: 503,
+  })
   const [waiting] = (await box.call('GET', `/v1/webhooks/${made.id}/deliveries`)).body.data
   await box.call('DELETE', `/v1/api-keys/${leaked.id}`)
   const told = await box.call('POST', `/v1/webhooks/${made.id}/deliveries/${waiting.id}/redeliver`)
@@ -174,7 +176,8 @@ test('the export of an ended key opens no more, and what a person made names the
   const { body: begun } = await box.call('POST', `/v1/identities/${ada['id']}/export`, {}, as)
   expect(begun).toMatchObject({ created_by: leaked.id })
   const job = async () => (await box.call('GET', `/v1/jobs/${begun['id']}`)).body
-  await expect.poll(async () => (await job())['status']).toBe('done')
+  await box.settled()
+  expect((await job())['status']).toBe('done')
   const url = (await job())['result'].url as string
   expect((await fetch(url)).status).toBe(200)
   expect((await box.call('DELETE', `/v1/api-keys/${leaked.id}`)).body).toMatchObject({ ended: { jobs: 1 } })
@@ -191,7 +194,8 @@ test('a key that expires signs no URL and no token that outlives it', async () =
   expect(token['expires_at']).toBe(expires_at)
   const { body: begun } = await box.call('POST', `/v1/identities/${ada['id']}/export`, {}, as)
   const job = async () => (await box.call('GET', `/v1/jobs/${begun['id']}`)).body
-  await expect.poll(async () => (await job())['status']).toBe('done')
+  await box.settled()
+  expect((await job())['status']).toBe('done')
   expect((await job())['result'].expires_at).toBe(expires_at)
   clock.advance(60_000)
   expect((await fetch((await job())['result'].url as string)).status).toBe(403)

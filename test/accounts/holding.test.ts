@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
+import { letter } from '../contract/inhabited.ts'
+import { appliance, type Appliance, deliver } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
 import { movable } from '../support/held-clock.ts'
 import { refusal } from '../support/handshake.ts'
@@ -30,6 +31,58 @@ test('sockets and tokens of a session end with it: signed out, signed out from e
   await three.socket.until('event')
   clock.ahead = 2 * 3_600_000 + 1000
   expect((await three.socket.closed).code).toBe(4401)
+})
+
+test('URLs that a session asked for end with it; of the export another session gets its own', async () => {
+  const box = await appliance({ ...unlimited, PILLARBOX_HTTP__DOCUMENT_RATE_LIMIT: '0' })
+  await withPassword(box)
+  const has = await withFiles(box)
+  const [stolen, signedOut, keeper] = [await signIn(box), await signIn(box), await signIn(box)]
+  const leaked = (await make(keeper)).body
+  const { body: begun } = await stolen.call('POST', `/v1/identities/${has.identity}/export`, {})
+  await expect.poll(async () => (await stolen.call('GET', `/v1/jobs/${begun['id']}`)).body['status']).toBe('done')
+  const [theirs, left, ours, kept] = [
+    await has.urls(stolen.call),
+    await has.urls(signedOut.call),
+    await has.urls(keeper.call),
+    await has.urls((method, path) => box.call(method, path, undefined, { key: leaked['key'] as string })),
+  ]
+  for (const urls of [theirs, left, ours, kept]) expect(await codes(urls)).toEqual([200, 200, 200])
+
+  await signedOut.call('DELETE', '/v1/session')
+  expect(await codes(left)).toEqual(['url_ended', 'url_ended', 'url_ended'])
+  await box.call('DELETE', `/v1/api-keys/${leaked['id']}`)
+  expect(await codes(kept)).toEqual(['url_ended', 'url_ended', 'url_ended'])
+  expect(await codes(theirs)).toEqual([200, 200, 200])
+  await keeper.call('DELETE', '/v1/account/sessions')
+  expect(await codes(theirs)).toEqual(['url_ended', 'url_ended', 'url_ended'])
+  expect(await codes(ours)).toEqual([200, 200, 200])
+  const unsaid = new URL(theirs[2]!)
+  unsaid.searchParams.delete('by')
+  expect(await codes([unsaid.href])).toEqual(['bad_signature'])
+
+  await withPassword(box)
+  expect(await codes(ours)).toEqual(['url_ended', 'url_ended', 'url_ended'])
+  expect(await codes(await has.urls((await signIn(box)).call))).toEqual([200, 200, 200])
+})
+
+test('URLs of a session that expires end with it, as those of a key do, and not before', async () => {
+  const clock = movable()
+  const box = await appliance({ ...unlimited, PILLARBOX_HTTP__SESSION_IDLE: '10 min' }, clock)
+  await withPassword(box)
+  const has = await withFiles(box)
+  const page = await signIn(box)
+  await page.call('POST', `/v1/identities/${has.identity}/export`, {})
+  await expect.poll(async () => (await page.call('GET', '/v1/jobs')).body.data[0]!.status).toBe('done')
+  const urls = await has.urls(page.call)
+  clock.ahead = 9 * 60_000
+  expect(await codes(urls)).toEqual([200, 200, 200])
+  // whoever goes on with the session goes on with its URLs
+  await page.call('GET', '/v1/identities')
+  clock.ahead = 14 * 60_000
+  expect(await codes(urls)).toEqual([200, 200, 200])
+  clock.ahead = 20 * 60_000
+  expect(await codes(urls)).toEqual(['url_expired', 'url_expired', 'url_ended'])
 })
 
 test('a call that waits learns that its session has ended, and what it waited for is not told', async () => {
@@ -97,4 +150,33 @@ async function open(page: Browser) {
 
 function make(page: Browser) {
   return page.call('POST', '/v1/api-keys', { label: 'x' }, { headers: { 'Idempotency-Key': 'same' } })
+}
+
+/** An identity with an attachment and a picture; `urls` asks for the URLs of those, and of the newest export. */
+async function withFiles(box: Appliance) {
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada', provision_phone: true })
+  await deliver(box.smtp, { to: ada['email'] as string, raw: letter('Ada') })
+  const media = [{ content_type: 'image/png', content: Buffer.from('a picture').toString('base64') }]
+  const text = { from: '+15550100199', to: ada['phone_number'], body: 'See', media }
+  const { body: sms } = await box.call('POST', '/v1/sms/loopback/inject', text)
+  const { body: list } = await box.call('GET', `/v1/identities/${ada['id']}/emails`)
+  const places = [`emails/${list.data[0]!.id}/attachments/0`, `sms/${sms['id']}/media/0`]
+  const urls = async (call: Browser['call']): Promise<string[]> => {
+    const found = await Promise.all(places.map((place) => call('GET', `/v1/identities/${ada['id']}/${place}`)))
+    const { body: jobs } = await call('GET', '/v1/jobs?kind=export')
+    return [...found.map(({ body }) => body['url'] as string), jobs.data[0]!.result.url as string]
+  }
+  return { identity: ada['id'] as string, urls }
+}
+
+/** What each URL is answered. */
+function codes(urls: string[]): Promise<unknown[]> {
+  return Promise.all(urls.map(codeOf))
+}
+
+/** 200, or the code of the error. */
+async function codeOf(url: string): Promise<unknown> {
+  const answer = await fetch(url)
+  const text = await answer.text()
+  return answer.ok ? answer.status : (JSON.parse(text) as { error: { code: string } }).error.code
 }

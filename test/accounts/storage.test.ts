@@ -93,9 +93,8 @@ describe('mail that is sent', () => {
     const ada = await named(box, 'Ada')
     const send = (body: string) => box.call('POST', `/v1/identities/${ada.id}/emails`, { to: 'postmaster@pillarbox.test', body })
     const { body: short } = await send('short')
-    await expect
-      .poll(async () => (await box.call('GET', `/v1/identities/${ada.id}/emails/${short.id}`)).body['status'])
-      .toBe('delivered')
+    await box.settled()
+    expect((await box.call('GET', `/v1/identities/${ada.id}/emails/${short.id}`)).body['status']).toBe('delivered')
     const before = await usage(box, 'storage_bytes')
     await limit(box, { storage_bytes: before + 2000 })
     expect(refused(await send('word '.repeat(1000)))).toMatch(
@@ -170,9 +169,8 @@ test('what is counted is what is there, whatever comes, goes and fails', async (
   const media = [{ content_type: 'image/png', content: Buffer.alloc(700).toString('base64') }]
   await box.call('POST', '/v1/sms/loopback/inject', { from: '+15550100199', to: ada.phone_number, body: 'Look', media })
   const { body: sent } = await box.call('POST', `/v1/identities/${ada.id}/emails`, { to: bob.email, body: 'Hello' })
-  await expect
-    .poll(async () => (await box.call('GET', `/v1/identities/${ada.id}/emails/${sent.id}`)).body['status'])
-    .toBe('delivered')
+  await box.settled()
+  expect((await box.call('GET', `/v1/identities/${ada.id}/emails/${sent.id}`)).body['status']).toBe('delivered')
   expect(await agree()).toBeGreaterThan(8000)
   await box.call('DELETE', `/v1/identities/${ada.id}/emails/${sent.id}`)
   const before = await agree()

@@ -1,4 +1,8 @@
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { newId } from '../../src/core/ids.ts'
+import { accountKey } from '../support/account-key.ts'
 import { appliance } from '../support/appliance.ts'
 
 const path = '/.well-known/agent-registration.json'
@@ -47,4 +51,31 @@ test('the list of the domain’s registrations is worked out once for all who as
   expect(await tokens()).toEqual([4])
   const [one, two] = [await fetch(`${box.url}${path}`), await fetch(`${box.url}${path}`)]
   expect(two.headers.get('etag')).toBe(one.headers.get('etag'))
+})
+
+test('one account has a thousand links in the list at most, so that it leaves room for others', async () => {
+  const box = await appliance()
+  const link = async (key: string, agent: string, token_id: number) =>
+    (await box.call('POST', `/v1/agents/${agent}/erc8004`, { chain_id: 1, registry: `0x${'12'.repeat(20)}`, token_id }, { key }))
+      .body
+  const agentOf = async (key: string): Promise<string> => {
+    const { body } = await box.call('POST', '/v1/identities', {}, { key })
+    return (await box.call('POST', '/v1/agents', { identity_id: body.id }, { key })).body.id
+  }
+  const [strangers, others] = [accountKey(box), accountKey(box)]
+  const [first, second, other, own] = await Promise.all([strangers, strangers, others, box.key].map(agentOf))
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const insert = database.prepare(
+    "INSERT INTO erc8004_links (id, agent_id, chain_id, registry, token_id, created_at) VALUES (?, ?, 1, '', ?, '')",
+  )
+  database.exec('BEGIN')
+  for (const agent of [second!, own!])
+    for (let token = 0; token < 999; token += 1) insert.run(newId('link'), agent, `${agent} ${token}`)
+  database.exec('COMMIT')
+  database.close()
+  expect(await link(strangers, first!, 1)).toMatchObject({ token_id: '1' })
+  expect(await link(strangers, first!, 2)).toMatchObject({ error: { status: 409, code: 'too_many_links' } })
+  expect(await link(others, other!, 3)).toMatchObject({ token_id: '3' })
+  const more = await agentOf(box.key)
+  for (const token of [4, 5]) expect(await link(box.key, more, token)).toMatchObject({ token_id: String(token) })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { periodEnd } from '../../src/cards/periods.ts'
+import { periodEnd } from '../../src/cards/row.ts'
 import { settled, stored } from './settled.ts'
 
 const day = 86_400_000

@@ -179,7 +179,7 @@ describe('revealing', () => {
           host: 'box.test',
           request_id: '',
           signal: AbortSignal.timeout(1000),
-          turn: () => undefined,
+          turn: async () => undefined,
           remember: async () => undefined,
         })
     await expect(ask('GET')).rejects.toMatchObject({ type: 'forbidden', code: 'key_required' })

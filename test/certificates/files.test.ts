@@ -9,7 +9,7 @@ import { appliance, type Appliance } from '../support/appliance.ts'
 import { certificate } from '../support/receiver.ts'
 import { listening, plainly, secure, shownAt, shownBySmtp, startTls, told } from './shown.ts'
 
-const timeout = { timeout: 15_000 }
+const timeout = { timeout: 100_000 }
 const broken = 'certificate was replaced by an unusable one; the former is still in use'
 
 let folder: string

@@ -4,15 +4,13 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Line } from '../../src/ops/doctor/model.ts'
 import { patient, published } from '../support/checkup.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { run } from '../support/program.ts'
 
 // each test runs the program, some twice, and a busy machine takes its time to load it
-vi.setConfig({ testTimeout: 90_000 })
-
 const program = new URL('../../src/main.ts', import.meta.url).pathname
 
 interface Seen {
@@ -111,6 +109,14 @@ test('settings that cannot be read are the fault, each with its place', async ()
   const words = await doctor({}, home)
   expect(words).toMatchObject({ code: 1, errors: '' })
   expect(words.output).toContain('FAIL  config  pillarbox.yaml:3:3')
+})
+
+test('the place of a fault in the settings is whole: a file whose name has a space', async () => {
+  const home = directory()
+  const file = join(home, 'my box.yaml')
+  writeFileSync(file, 'min_free: much\n')
+  const { seen: found } = await seen({ PILLARBOX_CONFIG: file }, home)
+  expect(found.lines).toMatchObject([{ subject: `${file}:1:11`, message: expect.stringMatching(/^min_free: must be a size/) }])
 })
 
 test('where there is no box none is made', async () => {

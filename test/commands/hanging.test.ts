@@ -13,8 +13,8 @@ test('a box that hangs does not keep a command waiting for ever', async () => {
   onTestFinished(() => void hanging.close())
   await once(hanging, 'listening')
   const place = { directory: data, env: { PILLARBOX_DATA_DIR: data } }
-  for (const words of [['status'], ['backup', '--auto']]) {
-    const { status, errors } = await pillarbox(place, ...words)
+  const told = await Promise.all([pillarbox(place, 'status'), pillarbox(place, 'backup', '--auto')])
+  for (const { status, errors } of told) {
     expect([status, errors]).toEqual([
       1,
       `A box has opened ${join(data, 'control.sock')} but does not answer: check its log, and restart it (systemctl restart pillarbox).\n`,

@@ -79,6 +79,15 @@ test('of a connection with several messages, only the lines of the connection an
   expect(seconds(await log(connection, '--json', '--ip', '192.0.2.1'))).toEqual([1, 6])
 })
 
+test('characters that are not seen are written out, also those that an older version put into the log', async () => {
+  const old = line(1, 'Webhook attempt', { part: 'webhooks', to: 'ada@box.test', message_id: '<1\u202e\u009b\u200b@far.test>' })
+  const shown = String.raw`<1\u{202e}\u{9b}\u{200b}@far.test>`
+  const json = await log(old, '--json', '--to', 'ada@box.test')
+  expect(JSON.parse(json.output)).toMatchObject({ message_id: shown })
+  expect(json.output).not.toMatch(/[^\P{C}\n]/u)
+  expect((await log(old, '--to', 'ada@box.test')).output).toContain(shown)
+})
+
 test('nothing found is status 1, a log that cannot be read is status 2, and both say so', async () => {
   const nothing = await log(`${box.join('\n')}\n`, '--to', 'carol@box.test')
   expect(nothing).toMatchObject({ status: 1, output: '', errors: 'Nothing was found in 5 lines of the log.\n' })

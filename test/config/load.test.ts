@@ -21,7 +21,7 @@ async function load(text: string | Buffer | undefined, env: Record<string, strin
 async function complaint(text: string | undefined, env: Record<string, string> = {}, file?: string): Promise<string[]> {
   if (text !== undefined) await writeFile(join(cwd, 'pillarbox.yaml'), text)
   const error = await loadConfig({ file, env, cwd }).catch((thrown: unknown) => thrown)
-  return error instanceof ConfigError ? error.problems : [`no ConfigError but ${String(error)}`]
+  return error instanceof ConfigError ? error.message.split('\n') : [`no ConfigError but ${String(error)}`]
 }
 
 describe('defaults', () => {

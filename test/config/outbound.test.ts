@@ -12,7 +12,7 @@ test.each([
   const failure = await loadConfig({ env: Object.fromEntries(relay) as Record<string, string>, cwd: '/' }).catch(
     (error: unknown) => error,
   )
-  const problems = failure instanceof ConfigError ? failure.problems.join('\n') : 'it is taken'
+  const problems = failure instanceof ConfigError ? failure.message : 'it is taken'
   expect(problems).toContain(why)
   expect(problems).toMatch(new RegExp(`${name}|outbound\\.relay\\.${name.split('__').at(-1)!.toLowerCase()}`))
   expect(problems).not.toContain('secret-word')

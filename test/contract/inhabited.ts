@@ -47,8 +47,16 @@ interface PlantedKey {
   rate_limit?: number
 }
 
-/** The estates of all tests, and those made for one call about domains. */
-const wantsDomain = /^(?:Own|Sibling|Foreign)$|\/domains/
+/** The estates of all tests; those of one call are named by it. */
+const ofAll = /^(?:Own|Sibling|Foreign)$/
+
+/** The estates of calls on a whole identity have what those of all tests have, but domains. */
+const ofIdentity = /\/identities\/:id(?:\/export|\/trash\/empty)?$/
+
+/** True if calls of this kind are asked of the estate. */
+function wants(name: string, kind: RegExp): boolean {
+  return ofAll.test(name) || ofIdentity.test(name) || kind.test(name)
+}
 
 const limits = {
   PILLARBOX_HTTP__RATE_LIMIT: '1000000',
@@ -110,98 +118,105 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   }
 }
 
+/** What its calls name: an object that is missing is an error of `Asking.path`. */
 async function settle(box: Appliance, database: DatabaseSync, key: string, account: string, name: string): Promise<Estate> {
   const as = { key }
   const { body: identity } = await box.call('POST', '/v1/identities', { name, metadata: { of: name }, provision_phone: true }, as)
-  const reply = await deliver(box.smtp, { to: identity.email, raw: letter(name) })
-  if (!reply.startsWith('250')) throw new Error(`The letter was refused: ${reply}`)
-  const { body: emails } = await box.call('GET', `/v1/identities/${identity.id}/emails`, undefined, as)
-  const { body: threads } = await box.call('GET', `/v1/identities/${identity.id}/threads`, undefined, as)
-  const text = {
-    from: '+15550100199',
-    to: identity.phone_number,
-    body: 'Your verification code is 493817.',
-    media: [{ content_type: 'image/png', content: Buffer.from('a picture').toString('base64') }],
+  const at = `/v1/identities/${identity.id}`
+  const objects: Record<string, string> = { 'identities/:id': identity.id, number: identity.phone_number, ':index': '0' }
+  if (wants(name, /\/(?:emails|threads|attachments)/)) {
+    const reply = await deliver(box.smtp, { to: identity.email, raw: letter(name) })
+    if (!reply.startsWith('250')) throw new Error(`The letter was refused: ${reply}`)
+    objects[':email_id'] = (await box.call('GET', `${at}/emails`, undefined, as)).body.data[0].id
+    objects[':thread_id'] = (await box.call('GET', `${at}/threads`, undefined, as)).body.data[0].id
   }
-  const { body: sms } = await box.call('POST', '/v1/sms/loopback/inject', text, as)
-  const { body: made } = await box.call('POST', '/v1/api-keys', { label: name, scopes: ['identities:read'] }, as)
-  const input = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: identity.id }
-  const { body: webhook } = await box.call('POST', '/v1/webhooks', input, as)
-  const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
-  const shy = { email: `${newId('sup')}@elsewhere.test` }
-  const { body: suppression } = await box.call('POST', '/v1/suppressions', shy, as)
-  if (/POST \S+\/phone$/.test(name)) await box.call('DELETE', `/v1/identities/${identity.id}/phone`, undefined, as)
-  // only for those who ask for it, as keys take long to make
-  const domain = wantsDomain.test(name) ? await addedDomain(box, `${newId('dom').slice(-12)}.example`, key) : undefined
-  const further = { local_part: 'sales', identity_id: identity.id }
-  const alias = domain && (await box.call('POST', `/v1/domains/${domain.id}/aliases`, further, as)).body
-  const tomorrow = { to: 'postmaster@pillarbox.test', send_at: iso(Date.now() + 86_400_000) }
-  const { body: later } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
-  const { body: queued } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
-  const waiting = database.prepare('SELECT delivery_id FROM email_recipients WHERE email_id = ?').get(queued.id) as {
-    delivery_id: string
+  if (wants(name, /\/(?:sms|media)/)) {
+    const text = {
+      from: '+15550100199',
+      to: identity.phone_number,
+      body: 'Your verification code is 493817.',
+      media: [{ content_type: 'image/png', content: Buffer.from('a picture').toString('base64') }],
+    }
+    objects[':sms_id'] = (await box.call('POST', '/v1/sms/loopback/inject', text, as)).body.id
+    const { body: texted } = await box.call('POST', '/v1/sms/loopback/inject', { ...text, media: [] }, as)
+    await box.call('DELETE', `${at}/sms/${texted.id}`, undefined, as)
+    objects[':sms_id/restore'] = texted.id
   }
-  const { body: mailed } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
-  await box.call('DELETE', `/v1/identities/${identity.id}/emails/${mailed.id}`, undefined, as)
-  const { body: texted } = await box.call('POST', '/v1/sms/loopback/inject', { ...text, media: [] }, as)
-  await box.call('DELETE', `/v1/identities/${identity.id}/sms/${texted.id}`, undefined, as)
-  const password = { secret: 'JBSWY3DPEHPK3PXP', service_name: name }
-  const { body: totp } = await box.call('POST', `/v1/identities/${identity.id}/totp`, password, as)
-  const store = (label: string): Promise<Answer<{ id: string }>> =>
-    box.call<{ id: string }>('POST', `/v1/identities/${identity.id}/cards`, card({ label, budget_cents: 1_000_000_000 }), as)
-  const { body: active } = await store('active')
-  const { body: frozen } = await store('frozen')
-  await box.call('POST', `/v1/cards/${frozen.id}/freeze`, undefined, as)
-  const { body: agent } = await box.call('POST', '/v1/agents', { identity_id: identity.id }, as)
-  const link = { chain_id: 1, registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', token_id: freshToken() }
-  const { body: linked } = await box.call('POST', `/v1/agents/${agent.id}/erc8004`, link, as)
-  const { body: agentless } = await box.call('POST', '/v1/identities', { name: `${name} without an agent` }, as)
-  const job = await exported(box, identity.id, key)
+  if (wants(name, /\/api-keys/)) {
+    objects['api-keys/:id'] = (await box.call('POST', '/v1/api-keys', { label: name, scopes: ['identities:read'] }, as)).body.id
+  }
+  if (wants(name, /\/webhooks/)) {
+    const input = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: identity.id }
+    const { body: webhook } = await box.call('POST', '/v1/webhooks', input, as)
+    objects['webhooks/:id'] = webhook.id
+    objects[':delivery_id'] = (await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)).body.id
+  }
+  if (wants(name, /\/suppressions/)) {
+    const shy = { email: `${newId('sup')}@elsewhere.test` }
+    objects['suppressions/:id'] = (await box.call('POST', '/v1/suppressions', shy, as)).body.id
+  }
+  if (/POST \S+\/phone$/.test(name)) await box.call('DELETE', `${at}/phone`, undefined, as)
+  // not for the calls on a whole identity, as keys take long to make
+  if (ofAll.test(name) || name.includes('/domains')) {
+    const domain = await addedDomain(box, `${newId('dom').slice(-12)}.example`, key)
+    objects['domains/:id'] = domain.id
+    const further = { local_part: 'sales', identity_id: identity.id }
+    objects[':alias_id'] = (await box.call('POST', `/v1/domains/${domain.id}/aliases`, further, as)).body.id
+  }
+  if (wants(name, /\/(?:emails|queue)/)) {
+    const tomorrow = { to: 'postmaster@pillarbox.test', send_at: iso(Date.now() + 86_400_000) }
+    objects[':email_id/cancel'] = (await box.call('POST', `${at}/emails`, tomorrow, as)).body.id
+    const { body: queued } = await box.call('POST', `${at}/emails`, tomorrow, as)
+    const waiting = database.prepare('SELECT delivery_id FROM email_recipients WHERE email_id = ?').get(queued.id) as {
+      delivery_id: string
+    }
+    objects['queue/:id'] = waiting.delivery_id
+    const { body: mailed } = await box.call('POST', `${at}/emails`, tomorrow, as)
+    await box.call('DELETE', `${at}/emails/${mailed.id}`, undefined, as)
+    objects[':email_id/restore'] = mailed.id
+  }
+  if (wants(name, /\/totp/)) {
+    const password = { secret: 'JBSWY3DPEHPK3PXP', service_name: name }
+    objects[':totp_id'] = (await box.call('POST', `${at}/totp`, password, as)).body.id
+  }
+  if (wants(name, /\/cards/)) {
+    const store = (label: string): Promise<Answer<{ id: string }>> =>
+      box.call<{ id: string }>('POST', `${at}/cards`, card({ label, budget_cents: 1_000_000_000 }), as)
+    objects['cards/:id'] = (await store('active')).body.id
+    const { body: frozen } = await store('frozen')
+    await box.call('POST', `/v1/cards/${frozen.id}/freeze`, undefined, as)
+    objects['cards/:id/unfreeze'] = frozen.id
+  }
+  if (wants(name, /\/(?:agents|reputation|token|events)/)) {
+    const { body: agent } = await box.call('POST', '/v1/agents', { identity_id: identity.id }, as)
+    objects['agents/:id'] = agent.id
+    const link = { chain_id: 1, registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', token_id: freshToken() }
+    objects[':link_id'] = (await box.call('POST', `/v1/agents/${agent.id}/erc8004`, link, as)).body.id
+    objects['agentless'] = (await box.call('POST', '/v1/identities', { name: `${name} without an agent` }, as)).body.id
+  }
+  if (wants(name, /\/(?:jobs|exports)/)) {
+    const job = await exported(box, identity.id, key)
+    objects['jobs/:id'] = job
+    objects[':job_id'] = job
+  }
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
-    const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
+    const { body } = await box.call('GET', `${at}/wait?timeout=0`, undefined, as)
     if (body.timed_out === true) break
   }
-  return {
-    key,
-    account,
-    objects: {
-      'identities/:id': identity.id,
-      'api-keys/:id': made.id,
-      ':email_id': emails.data[0].id,
-      ':sms_id': sms.id,
-      number: identity.phone_number,
-      ':email_id/cancel': later.id,
-      ':email_id/restore': mailed.id,
-      ':sms_id/restore': texted.id,
-      'queue/:id': waiting.delivery_id,
-      ':thread_id': threads.data[0].id,
-      ':index': '0',
-      'webhooks/:id': webhook.id,
-      ':delivery_id': delivery.id,
-      'suppressions/:id': suppression.id,
-      ...(domain && alias ? { 'domains/:id': domain.id, ':alias_id': alias['id'] as string } : {}),
-      'jobs/:id': job,
-      ':job_id': job,
-      'agents/:id': agent.id,
-      ':link_id': linked.id,
-      agentless: agentless.id,
-      ':totp_id': totp.id,
-      'cards/:id': active.id,
-      'cards/:id/unfreeze': frozen.id,
-    },
-  }
+  return { key, account, objects }
 }
 
 /** The job of an export that is done. */
 async function exported(box: Appliance, identity: string, key: string): Promise<string> {
+  // one export of an account at a time
+  await box.settled()
   const { body: job } = await box.call('POST', `/v1/identities/${identity}/export`, undefined, { key })
-  for (;;) {
-    const { body } = await box.call('GET', `/v1/jobs/${job.id}`, undefined, { key })
-    if (body.status === 'done') return job.id
-    if (body.status !== 'running') throw new Error(`The export failed: ${JSON.stringify(body)}`)
-    await sleep(10)
-  }
+  if (job.id === undefined) throw new Error(`There is no export: ${JSON.stringify(job)}`)
+  await box.settled()
+  const { body } = await box.call('GET', `/v1/jobs/${job.id}`, undefined, { key })
+  if (body.status !== 'done') throw new Error(`The export failed: ${JSON.stringify(body)}`)
+  return job.id
 }
 
 let tokens = 1000

@@ -159,6 +159,60 @@ test.each(rows)('%s?%s reads its rows %s the event loop', async (path, query, wh
   }
 })
 
+/** Lists whose rows tenants or strangers can make long: a change that makes every row of a table 60 KB longer. */
+const text = "printf('%.60000c', 'x')"
+const long: Record<string, string> = {
+  '/v1/domains': `UPDATE domains SET findings = json_object('a', ${text})`,
+  '/v1/domains/{id}/reports': `UPDATE domain_reports SET data = json_object('a', ${text})`,
+  '/v1/webhooks': `UPDATE webhooks SET url = 'https://x.test/' || ${text}`,
+  '/v1/webhooks/{id}/deliveries': `UPDATE delivery_attempts SET answer = json_object('status', 500, 'body', ${text}, 'error', NULL)`,
+  '/v1/queue': `UPDATE deliveries_queue SET load = json_set(load, '$.a', ${text})`,
+  '/v1/agents': `UPDATE agents SET metadata = json_object('a', ${text})`,
+  '/v1/jobs': `UPDATE jobs SET result = json_set(coalesce(result, '{}'), '$.a', ${text})`,
+  '/v1/identities/{id}/threads': `UPDATE threads SET participants = json_array(${text})`,
+  '/v1/identities/{id}/emails': `UPDATE emails SET from_address = ${text}`,
+  '/v1/identities/{id}/emails/search': 'SELECT 1',
+  '/v1/identities/{id}/messages': 'SELECT 1',
+  '/v1/identities/{id}/sms': `UPDATE sms SET body = ${text}, octets = 60000`,
+  '/v1/identities/{id}/events': `UPDATE events SET data = json_set(data, '$.a', ${text})`,
+}
+
+test.each(Object.entries(long))('%s reads no more of long rows than its answer holds', async (path, change) => {
+  if (path.endsWith('/deliveries')) {
+    all.database.exec(
+      `INSERT INTO delivery_attempts (delivery_seq, number, started_at) SELECT seq, 100, '${old}' FROM deliveries_queue`,
+    )
+  }
+  all.database.exec(change)
+  const { own, box } = all
+  await box.call('PATCH', `/v1/identities/${own.objects['identities/:id']}`, { metadata: { a: path } })
+  let read = 0
+  const count = <Found>(found: Found): Found => {
+    read += JSON.stringify(found ?? null).length
+    return found
+  }
+  const spies = [
+    vi.spyOn(SqliteDatabase.prototype, 'slow').mockImplementation(async (asked) => {
+      return count(all.database.prepare(asked.sql).all(...(asked.values as string[])))
+    }),
+    ...(['all', 'get'] as const).map((name) => {
+      const real = SqliteDatabase.prototype[name] as (this: SqliteDatabase, asked: Sql) => Promise<never>
+      return vi.spyOn(SqliteDatabase.prototype, name).mockImplementation(async function (this: SqliteDatabase, asked: Sql) {
+        return count(await real.call(this, asked))
+      })
+    }),
+  ]
+  onTestFinished(() => spies.forEach((spy) => spy.mockRestore()))
+  const query = path.endsWith('/search') ? 'from=x' : ''
+  const { status, body } = await box.call('GET', `${located(path)}?limit=100&${query}`, undefined, {
+    key: path === '/v1/queue' ? box.key : own.key,
+  })
+  expect([status, body.error]).toEqual([200, undefined])
+  expect(body['data'].length).toBeGreaterThan(2)
+  expect(body['has_more']).toBe(true)
+  expect(read).toBeLessThan(2.5 * 1024 * 1024)
+})
+
 function located(path: string): string {
   const { objects } = all.own
   const noun = path.split('/')[2]!

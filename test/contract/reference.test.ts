@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { declared } from '../../src/commands/docs/declared.ts'
-import { apiReference } from '../../src/commands/docs/docs.ts'
+import { apiReference, declared } from '../../src/commands/docs/docs.ts'
 import { tagOrder } from '../../src/http/openapi/order.ts'
 import { routePaths } from '../../src/http/route.ts'
 

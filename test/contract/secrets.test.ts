@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { routePaths } from '../../src/http/route.ts'
-import { unpack } from '../../src/store/blobs.ts'
+import { inflate } from '../../src/store/blobs.ts'
 import { newSecret } from '../../src/webhooks/signature.ts'
 import { sealedValues } from '../keys/sealed.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
@@ -264,7 +264,7 @@ function rowsOf(box: Appliance): [string, Buffer][] {
         .all()
         .map((row): [string, Buffer] => {
           const { bytes, deflated } = row as { bytes?: Uint8Array; deflated?: number }
-          const whole = bytes ? [unpack(deflated === 1, bytes)] : []
+          const whole = bytes ? [inflate(deflated === 1, bytes)] : []
           const values = Object.values(row).map((value) => (value instanceof Uint8Array ? value : Buffer.from(String(value))))
           return [String(name), Buffer.concat([...values, ...whole])]
         }),

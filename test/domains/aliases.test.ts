@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test } from 'vitest'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { dice } from '../support/dice.ts'
 import { Dialogue } from '../support/smtp.ts'
@@ -26,6 +28,30 @@ async function alias(box: Appliance, aliases: string, local_part: string, identi
   if (status !== 201) throw new Error(JSON.stringify(body))
   return body.id as string
 }
+
+/** The database of a box that runs, read and written beside it. */
+function beside(box: Appliance): DatabaseSync {
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  onTestFinished(() => database.close())
+  return database
+}
+
+/** Adds aliases a1@… to aCOUNT@… of a domain, for an identity. */
+function many(database: DatabaseSync, count: number, domain: string, identity_id: string): void {
+  const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`
+  const id = "'alias_' || lower(printf('%026d', n))"
+  const account = '(SELECT account_id FROM identities LIMIT 1)'
+  database.exec(`BEGIN IMMEDIATE;
+    INSERT INTO aliases (id, domain_id, address, created_at) ${numbers} SELECT ${id}, '${domain}', 'a' || n || '@shop.example', '2026' FROM numbers;
+    INSERT INTO addresses (address, identity_id, alias_id, alias_account_id)
+      ${numbers} SELECT 'a' || n || '@shop.example', '${identity_id}', ${id}, ${account} FROM numbers;
+    COMMIT`)
+}
+
+const left = (database: DatabaseSync): unknown =>
+  database
+    .prepare('SELECT (SELECT count(*) FROM aliases) + (SELECT count(*) FROM addresses WHERE alias_id IS NOT NULL) AS n')
+    .get()!['n']
 
 /** Sends one message to the addresses; answers the reply of the first command that was refused, else of the end of DATA. */
 async function send(box: Appliance, to: string | string[], subject = 'Hello'): Promise<string> {
@@ -234,7 +260,8 @@ test('the address of an alias finds its identity, and mail within the box goes b
     const { body } = await box.call('GET', `/v1/identities/${bob}/emails/${sent.id}`)
     return body['deliveries'].map(({ status, enhanced_code }: Record<string, unknown>) => [status, enhanced_code])
   }
-  await expect.poll(outcome, { timeout: 60_000, interval: 200 }).toEqual([
+  await box.settled()
+  expect(await outcome()).toEqual([
     ['delivered', null],
     ['delivered', null],
     ['bounced', '5.1.1'],
@@ -257,6 +284,42 @@ test('a domain that is not verified gives no aliases; one that is deleted takes 
   expect(again.catch_all).toBeNull()
   expect(await send(box, 'sales@shop.example')).toMatch(/^550 5\.1\.1/)
   await alias(box, `/v1/domains/${again.id}/aliases`, 'sales', ada)
+})
+
+test('twenty thousand aliases of a deleted identity accept nothing at once, and end in batches', async () => {
+  const { box, domain, aliases, ada, bob } = await shop()
+  const database = beside(box)
+  many(database, 20_000, domain.split('/')[3]!, ada)
+  await box.call('PATCH', domain, { catch_all: bob })
+  expect(await send(box, 'a20000@shop.example')).toMatch(/^250 /)
+  await box.call('DELETE', `/v1/identities/${ada}`)
+  expect(left(database)).toBeGreaterThan(0)
+  for (const name of ['a1', 'a20000']) expect(await send(box, `${name}@shop.example`)).toMatch(/^550 5\.1\.1/)
+  await expect.poll(() => left(database), { timeout: 100_000 }).toBe(0)
+  await alias(box, aliases, 'a20000', bob)
+  expect(await send(box, 'a20000@shop.example')).toMatch(/^250 /)
+})
+
+test('twenty thousand aliases of a deleted domain end in batches, also after a restart', async () => {
+  const { box, domain, ada } = await shop()
+  const database = beside(box)
+  many(database, 20_000, domain.split('/')[3]!, ada)
+  expect((await box.call('DELETE', domain)).status).toBe(200)
+  expect(left(database)).toBeGreaterThan(0)
+  await box.restart()
+  await expect.poll(() => left(database), { timeout: 100_000 }).toBe(0)
+})
+
+test('an alias whose domain was deleted and that still has its row receives nothing and sends nothing', async () => {
+  const { box, domain, ada, bob } = await shop()
+  await box.call('DELETE', domain)
+  const again = await addedDomain(box, 'shop.example')
+  const database = beside(box)
+  many(database, 1, 'dom_deleted', ada)
+  await box.call('PATCH', `/v1/domains/${again.id}`, { catch_all: bob })
+  expect(await send(box, 'a1@shop.example')).toMatch(/^550 5\.1\.1/)
+  const letter = { to: 'bob@pillarbox.test', from: 'a1@shop.example', subject: 'x' }
+  expect((await box.call('POST', `/v1/identities/${ada}/emails`, letter)).status).toBe(400)
 })
 
 test('a list of aliases goes page by page', async () => {

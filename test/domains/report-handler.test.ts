@@ -13,7 +13,7 @@ interface Row {
   report_id: string
   begins_at: string
   ends_at: string
-  verified: number
+  sender: string
   data: string
 }
 
@@ -22,23 +22,31 @@ let close: () => Promise<void>
 
 beforeAll(async () => {
   ;({ box, close } = await openAppliance())
-  box.dns.txt('googol.test', 'v=spf1 ip4:127.0.0.1 -all').txt('_dmarc.googol.test', 'v=DMARC1; p=none')
+  for (const name of ['googol.test', 'evil.test'])
+    box.dns.txt(name, 'v=spf1 ip4:127.0.0.1 -all').txt(`_dmarc.${name}`, 'v=DMARC1; p=none')
 })
 afterAll(() => close())
 
 const read = (name: string): string => readFileSync(new URL(`../fixtures/reports/${name}.eml`, import.meta.url), 'latin1')
+const readFrom = (domain: string): string => read('dmarc-zip').replace('@googol.test', `@${domain}`)
 const kept = (): Row[] => rows<Row>(box, 'SELECT * FROM domain_reports ORDER BY seq')
 const send = (to: string, raw: string, from = 'noreply-dmarc@elsewhere.test'): Promise<string> =>
   deliver(box.smtp, { from, to, raw })
 
-test('a DMARC report is kept once, and the true sender outranks a stranger who was first', async () => {
-  expect(await send('dmarc@pillarbox.test', read('dmarc-zip').replace('@googol.test', '@no-dmarc.test'))).toMatch(/^250 /)
-  expect(kept()).toMatchObject([{ kind: 'dmarc', reporter: 'Googol & Sons', verified: 0 }])
+test('a DMARC report is kept once, and takes no place from one that another sent before under the same name and id', async () => {
+  expect(await send('dmarc@pillarbox.test', readFrom('no-dmarc.test'))).toMatch(/^250 /)
+  expect(await send('dmarc@pillarbox.test', readFrom('evil.test'), 'eve@evil.test')).toMatch(/^250 /)
+  expect(kept()).toMatchObject([
+    { kind: 'dmarc', reporter: 'Googol & Sons', sender: '' },
+    { kind: 'dmarc', reporter: 'Googol & Sons', sender: 'evil.test' },
+  ])
   for (let time = 0; time < 2; time++) await send('dmarc@pillarbox.test', read('dmarc-zip'), 'noreply-dmarc@googol.test')
-  await send('dmarc@pillarbox.test', read('dmarc-zip').replace('@googol.test', '@no-dmarc.test'))
+  await send('dmarc@pillarbox.test', readFrom('no-dmarc.test'))
+  const listed = await box.call('GET', `/v1/domains/${kept()[0]!.domain_id}/reports`)
+  expect(listed.body.data.map(({ data }) => data.verified_domain)).toEqual(['googol.test', 'evil.test', null])
 
   const [domain] = rows<{ id: string }>(box, "SELECT id FROM domains WHERE name = 'pillarbox.test'")
-  expect(kept()).toMatchObject([
+  expect(kept().slice(2)).toMatchObject([
     {
       domain_id: domain!.id,
       kind: 'dmarc',
@@ -46,10 +54,10 @@ test('a DMARC report is kept once, and the true sender outranks a stranger who w
       report_id: '1234567890123456789',
       begins_at: '2026-11-19T00:00:00.000Z',
       ends_at: '2026-11-19T23:59:59.000Z',
-      verified: 1,
+      sender: 'googol.test',
     },
   ])
-  expect(JSON.parse(kept()[0]!.data)).toEqual({
+  expect(JSON.parse(kept()[2]!.data)).toEqual({
     policy: { adkim: 'r', aspf: 'r', p: 'reject', sp: 'reject', pct: '100' },
     rows: [
       { source_ip: '192.0.2.10', count: 7, disposition: 'none', dkim: 'pass', spf: 'fail', header_from: 'pillarbox.test' },
@@ -97,21 +105,36 @@ test('what is of another domain, forged, broken or no report is taken and let go
 })
 
 /** Fills the table of a stopped box. */
-async function fill(reports: { id: string; verified: number; received_at: string; octets: number }[]): Promise<void> {
+async function fill(reports: { id: string; sender: string; received_at: string; octets: number }[]): Promise<void> {
   const [domain] = rows<{ id: string }>(box, "SELECT id FROM domains WHERE name = 'pillarbox.test'")
   await box.app.stop()
   const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
   database.exec('DELETE FROM domain_reports')
   const insert = database.prepare(
-    "INSERT INTO domain_reports (domain_id, kind, reporter, report_id, verified, received_at, data) VALUES (?, 'dmarc', 'r', ?, ?, ?, ?)",
+    `INSERT INTO domain_reports (domain_id, kind, reporter, report_id, sender, site, received_at, data)
+      VALUES (?, 'dmarc', 'r', ?, ?, ?, ?, ?)`,
   )
-  for (const { id, verified, received_at, octets } of reports)
-    insert.run(domain!.id, id, verified, received_at, JSON.stringify({ x: 'x'.repeat(octets - 8) }))
+  for (const { id, sender, received_at, octets } of reports) {
+    const site = sender.split('.').slice(-2).join('.')
+    insert.run(domain!.id, id, sender, site, received_at, JSON.stringify({ x: 'x'.repeat(octets - 8) }))
+  }
   database.close()
   await box.restart()
 }
 
+/** Removes what exceeds the limits; a domain may exceed them by a tenth until then. */
+async function trim(): Promise<void> {
+  await box.app.jobs.find(({ name }) => name === 'forget-reports')!.run()
+}
+
 const ids = (): string[] => kept().map(({ report_id }) => report_id)
+
+/** Sends one more report, and removes what exceeds the limits. */
+async function fresh(): Promise<void> {
+  await send('dmarc@pillarbox.test', read('dmarc-zip'), 'noreply-dmarc@googol.test')
+  await trim()
+}
+
 const today = new Date().toISOString()
 const longAgo = new Date(Date.now() - 366 * 86_400_000).toISOString()
 
@@ -119,18 +142,19 @@ test('of very many the oldest go, those first that nobody vouched for', async ()
   await fill(
     Array.from({ length: 1000 }, (_, index) => ({
       id: String(index),
-      verified: index === 5 ? 0 : 1,
+      sender: index === 5 ? '' : 'old.test',
       received_at: today,
       octets: 100,
     })),
   )
-  await send('dmarc@pillarbox.test', read('dmarc-zip'), 'noreply-dmarc@googol.test')
+  await fresh()
   expect(ids().slice(0, 7)).toEqual(['0', '1', '2', '3', '4', '6', '7'])
   await send(
     'dmarc@pillarbox.test',
     read('dmarc-gzip-rfc9990').replace('dmarc@sofa.test', 'dmarc@googol.test'),
     'dmarc@googol.test',
   )
+  await trim()
   expect(kept()).toHaveLength(1000)
   expect(kept()[0]!.report_id).toBe('1')
 })
@@ -140,15 +164,64 @@ test('the reports of a domain take eight mebibytes at most: the oldest go, those
   await fill(
     Array.from({ length: 8 }, (_, index) => ({
       id: String(index),
-      verified: index === 6 ? 0 : 1,
+      sender: index === 6 ? '' : 'old.test',
       received_at: today,
       octets: mebibyte,
     })),
   )
-  await send('dmarc@pillarbox.test', read('dmarc-zip'), 'noreply-dmarc@googol.test')
+  await fresh()
   expect(ids()).toEqual(['0', '1', '2', '3', '4', '5', '7', '1234567890123456789'])
   await send('dmarc@pillarbox.test', read('dmarc-gzip-rfc9990').replace('dmarc@sofa.test', 'dmarc@no-dmarc.test'))
   expect(ids()).toHaveLength(9)
+})
+
+test.each([
+  ['many reports', 1000, 100, () => 'evil.test'],
+  ['many reports under many names of its own', 1000, 100, (index: number) => `r${index}.evil.test`],
+  ['large reports', 128, 65_536, () => 'evil.test'],
+  ['large reports under many names of its own', 128, 65_536, (index: number) => `r${index}.evil.test`],
+])('a sender of %s loses its oldest, and takes no place from others', async (_, number, octets, sender) => {
+  const [few, rest] = [5, number - 5]
+  const honest = Array.from({ length: few }, (_one, index) => ({
+    id: `h${index}`,
+    sender: 'honest.test',
+    received_at: today,
+    octets,
+  }))
+  const evil = Array.from({ length: rest }, (_one, index) => ({
+    id: `e${index}`,
+    sender: sender(index),
+    received_at: today,
+    octets,
+  }))
+  await fill([...honest, ...evil])
+  await fresh()
+  expect(ids().slice(0, few)).toEqual(['h0', 'h1', 'h2', 'h3', 'h4'])
+  expect(ids().at(few)).not.toBe('e0')
+  expect(kept().filter((one) => one.sender === 'googol.test')).toHaveLength(1)
+  expect(kept().length).toBeLessThanOrEqual(1000)
+})
+
+test.each([
+  ['reports', 1099, 100],
+  ['bytes', 141, 65_536],
+])('a domain has at most a tenth more %s than the limit, whenever they are removed', async (_, number, octets) => {
+  await fill(Array.from({ length: number }, (_one, index) => ({ id: `e${index}`, sender: '', received_at: today, octets })))
+  await send('dmarc@pillarbox.test', read('dmarc-zip'), 'noreply-dmarc@googol.test')
+  expect(kept().length).toBeLessThanOrEqual(1000)
+  expect(kept().reduce((sum, { data }) => sum + data.length, 0)).toBeLessThanOrEqual(8 * 1024 * 1024)
+  expect(ids().at(-1)).toBe('1234567890123456789')
+})
+
+const small = (id: string, sender: string) => ({ id, sender, received_at: today, octets: 100 })
+
+test('of one site the domain with most loses its oldest', async () => {
+  await fill([
+    small('h', 'dmarc.honest.test'),
+    ...Array.from({ length: 999 }, (_, index) => small(`e${index}`, 'other.honest.test')),
+  ])
+  await fresh()
+  expect(ids().slice(0, 2)).toEqual(['h', 'e1'])
 })
 
 test('what a stranger reports is kept in some kilobytes', async () => {
@@ -171,12 +244,11 @@ test('reports are removed a year after they came, those of a verified sender too
   await fill(
     Array.from({ length: 250 }, (_, index) => ({
       id: String(index),
-      verified: index % 2,
+      sender: index % 2 === 0 ? '' : 'old.test',
       received_at: index < 240 ? longAgo : today,
       octets: 100,
     })),
   )
-  const job = box.app.jobs.find(({ name }) => name === 'forget-reports')
-  await job!.run()
+  await trim()
   expect(ids()).toEqual(['240', '241', '242', '243', '244', '245', '246', '247', '248', '249'])
 })

@@ -5,12 +5,12 @@ import * as z from 'zod'
 import { EventLog, type EventQuery } from '../../src/events/log.ts'
 import { type Event, eventType } from '../../src/events/model.ts'
 import { insertWhole } from '../../src/store/blobs.ts'
-import { sql } from '../../src/store/database.ts'
+import { sql, type Transaction } from '../../src/store/database.ts'
 import type { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { opened } from '../store/opened.ts'
 import { folder } from '../support/folder.ts'
 
-const Note = z.object({ text: z.string(), body: z.string().optional() })
+const Note = z.object({ id: z.string().optional(), text: z.string(), body: z.string().optional() })
 const noted = eventType('note.added', ['messages:read'], 'A note was added', Note)
 const erased = eventType('note.erased', ['messages:read'], 'A note was erased', Note)
 
@@ -103,6 +103,68 @@ describe('the log', () => {
     expect(await database.get(sql`SELECT data FROM events`)).toMatchObject({ data: '{"text":"x"}' })
     await database.transaction((tx) => tx.run(sql`DELETE FROM blobs`))
     expect((await list({ limit: 1 })).events[0]!.data).toEqual({ text: 'x' })
+  })
+
+  it('hides the events of a resource without moving what they hold, however many there are, and shows them again', async () => {
+    const body = 'a long body '.repeat(200)
+    const resource = { id: 'email_1', text: 'x'.repeat(20_000), body }
+    await database.transaction(async (tx) => {
+      const id = await insertWhole(tx, {
+        size: body.length,
+        sha256: null,
+        deflated: true,
+        bytes: deflateRawSync(JSON.stringify({ body })),
+      })
+      const event = { account_id: 'acct_1', identity_id: 'ident_1', data: resource, blob: { id, fields: ['body'] as const } }
+      for (let count = 0; count < 40; count += 1) await events.append(tx, noted, event)
+    })
+    const other = await add('other')
+    const before = (await list()).events
+    expect(before[0]!.data).toEqual(resource)
+    let statements = 0
+    const counting = (tx: Transaction): Transaction => ({
+      ...tx,
+      afterCommit: (listener) => tx.afterCommit(listener),
+      get: (query) => ((statements += 1), tx.get(query)),
+      all: (query) => ((statements += 1), tx.all(query)),
+      run: (query) => ((statements += 1), tx.run(query)),
+    })
+    for (let round = 0; round < 2; round += 1) {
+      await database.transaction((tx) => events.hide(counting(tx), 'email_1'))
+      const hidden = await list({ limit: 100 })
+      expect(hidden.events.map(({ data }) => data)).toEqual([
+        ...Array.from({ length: 40 }, () => ({ id: 'email_1', deleted: true })),
+        other.data,
+      ])
+      const brief = {
+        account_id: 'acct_1',
+        identity_id: 'ident_1',
+        types: ['note.added'],
+        condition: sql`1 = 1`,
+        after: other.seq,
+      }
+      expect((await events.listBrief(brief, 1))[0]!.data).toEqual({ id: 'email_1', deleted: true })
+      expect((await events.find(before[0]!.id))!.data).toEqual({ id: 'email_1', deleted: true })
+      expect((await events.sizeOf(before[0]!.id))!.octets).toBeLessThan(1000)
+      expect(await database.get(sql`SELECT sum(octet_length(data)) AS copied FROM hidden_events`)).toEqual({ copied: 0 })
+      await database.transaction((tx) => events.reveal(counting(tx), 'email_1'))
+      expect((await list()).events).toEqual(before)
+      expect(await database.all(sql`SELECT seq FROM hidden_events`)).toEqual([])
+    }
+    expect(statements).toBeLessThan(10)
+  })
+
+  it('shows again what an older version hid, which moved the data of events', async () => {
+    const event = await database.transaction((tx) =>
+      events.append(tx, noted, { account_id: 'acct_1', identity_id: 'ident_1', data: { id: 'email_1', text: 'x' } }),
+    )
+    await database.transaction(async (tx) => {
+      await tx.run(sql`INSERT INTO hidden_events (seq, data, blob_id) SELECT seq, data, blob_id FROM events`)
+      await tx.run(sql`UPDATE events SET data = ${'{"id":"email_1","deleted":true}'}, blob_id = NULL`)
+    })
+    expect((await events.find(event.id))!.data).toEqual({ id: 'email_1', deleted: true })
+    await database.transaction((tx) => events.reveal(tx, 'email_1'))
+    expect(await events.find(event.id)).toEqual(event)
   })
 
   it('pages forth and back, under any condition', async () => {

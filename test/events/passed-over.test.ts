@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -10,6 +9,7 @@ import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { opened, quiet } from '../store/opened.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
+import { settled } from '../support/settled.ts'
 
 const wanted = eventType('note.wanted', ['messages:read'], 'A note was added', z.object({}))
 const other = eventType('note.other', ['messages:read'], 'Another note was added', z.object({}))
@@ -22,6 +22,8 @@ interface Desk {
   /** As `add`, all in one transaction. */
   addAll: (type: typeof wanted, count: number) => Promise<void>
   follow: (options?: { fails?: () => boolean; concerns?: (id: string) => boolean }) => Promise<() => Promise<void>>
+  /** Resolves when all events are read. */
+  settled: () => Promise<void>
   /** Places of the events that were read, in order, and of all there are of the type. */
   read: () => Promise<number[]>
   ofInterest: () => Promise<number[]>
@@ -64,9 +66,10 @@ async function desk(file?: string): Promise<Desk> {
         quiet,
         { types: [wanted.name], ...(concerns && { filter: async (batch) => batch.filter(({ id }) => concerns(id)) }) },
       )
-      await expect.poll(() => database.get(sql`SELECT 1 FROM bookmarks`)).toBeDefined()
+      await settled(events)
       return stop
     },
+    settled: () => settled(events),
     read: () => seqs(sql`SELECT event AS seq FROM seen ORDER BY rowid`),
     ofInterest: () => seqs(sql`SELECT seq FROM events WHERE type = ${wanted.name} ORDER BY seq`),
     bookmark: async () => (await seqs(sql`SELECT seq FROM bookmarks`))[0]!,
@@ -83,12 +86,12 @@ async function prepared(): Promise<string> {
 }
 
 test('events of no interest cost no commit, whether their type is or only they are not', async () => {
-  const { add, follow, commits, read, ofInterest, bookmark, end } = await desk()
+  const { add, follow, commits, settled: rest, read, ofInterest, bookmark, end } = await desk()
   const mine = new Set<string>()
   const stop = await follow({ concerns: (id) => mine.has(id) })
   const before = { commits: commits(), bookmark: await bookmark() }
   for (let round = 0; round < 50; round += 1) await add(other, wanted)
-  await pause(50)
+  await rest()
   expect(commits() - before.commits).toBe(100)
   expect(await bookmark()).toBe(before.bookmark)
   expect(await read()).toEqual([])
@@ -102,7 +105,8 @@ test('each event of interest is read once, also across starts without a stop and
   const first = await desk()
   await first.follow()
   await first.add(other, wanted, other, other)
-  await expect.poll(first.read).toEqual(await first.ofInterest())
+  await first.settled()
+  expect(await first.read()).toEqual(await first.ofInterest())
   await first.add(other, other)
   // as when it is killed: what was passed over is written down nowhere
   await first.database.close()
@@ -111,18 +115,20 @@ test('each event of interest is read once, also across starts without a stop and
   await second.add(other, wanted, wanted, other)
   const stop = await second.follow()
   await second.add(other, wanted, other)
-  await expect.poll(second.read).toEqual(await second.ofInterest())
+  await second.settled()
+  expect(await second.read()).toEqual(await second.ofInterest())
   await stop()
   const third = await desk(second.file)
   const stopAgain = await third.follow()
   await third.add(wanted)
-  await expect.poll(third.read).toEqual(await third.ofInterest())
+  await third.settled()
+  expect(await third.read()).toEqual(await third.ofInterest())
   expect(await third.read()).toHaveLength(5)
   await stopAgain()
 })
 
 test('nothing is passed over that a failing reading did not get to', async () => {
-  const { add, follow, read, ofInterest, bookmark } = await desk()
+  const { add, follow, settled: rest, read, ofInterest, bookmark } = await desk()
   let broken = true
   let tries = 0
   const fails = (): boolean => {
@@ -138,19 +144,21 @@ test('nothing is passed over that a failing reading did not get to', async () =>
   broken = false
   const stopAgain = await follow()
   await add(other)
-  await expect.poll(read).toEqual(await ofInterest())
+  await rest()
+  expect(await read()).toEqual(await ofInterest())
   await stopAgain()
 })
 
 test('after very many that were passed over the bookmark follows, so that no start looks at them all again', async () => {
-  const { add, addAll, follow, bookmark, end, commits } = await desk()
+  const { add, addAll, follow, settled: rest, bookmark, end, commits } = await desk()
   const stop = await follow()
   const before = await bookmark()
   await addAll(other, 9_999)
-  await pause(50)
+  await rest()
   expect(await bookmark()).toBe(before)
   await add(other)
-  await expect.poll(bookmark).toBe(await end())
+  await rest()
+  expect(await bookmark()).toBe(await end())
   const moved = commits()
   await add(other, other)
   expect(commits() - moved).toBe(2)
@@ -170,7 +178,8 @@ test('mail that nobody asked to hear of moves no bookmark of the box; the end of
         .all()
         .map(({ name, seq }) => [name, seq]),
     )
-  await expect.poll(() => Object.keys(bookmarks()).toSorted()).toEqual(['identities', 'reputation', 'sending', 'webhooks'])
+  await box.settled()
+  expect(Object.keys(bookmarks()).toSorted()).toEqual(['identities', 'reputation', 'sending', 'webhooks'])
   const before = bookmarks()
   const { body: alice } = await box.call('POST', '/v1/identities', { name: 'Alice' })
   for (let index = 0; index < 3; index += 1) {
@@ -182,5 +191,6 @@ test('mail that nobody asked to hear of moves no bookmark of the box; the end of
   expect(bookmarks()).toEqual(before)
   expect((await box.call('DELETE', `/v1/identities/${alice.id}`)).status).toBe(200)
   const { end } = database.prepare('SELECT max(seq) AS end FROM events').get() as { end: number }
-  await expect.poll(bookmarks).toEqual({ ...before, identities: end, webhooks: end })
+  await box.settled()
+  expect(bookmarks()).toEqual({ ...before, identities: end, webhooks: end })
 })

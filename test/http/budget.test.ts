@@ -300,3 +300,41 @@ test('an answer whose caller has gone before it was made holds nothing', async (
   for (const finish of begun) finish()
   expect((await busy.call('GET', '/v1/late')).status).toBe(200)
 })
+
+test.each([
+  ['sent at once', false],
+  ['woken at once', true],
+])('of calls %s, each answer counts before the next is made', async (_, woken) => {
+  const { promise, resolve: wake } = Promise.withResolvers<void>()
+  const text = 'x'.repeat(16 * 1024 * 1024)
+  let asleep = 0
+  const long = route('GET', '/long', {
+    scope: 'identities:read',
+    summary: 'Get a long text',
+    reply: z.object({ text: z.string() }),
+    ...(woken && { shared: true, effect: true }),
+    handle: async ({ turn }) => {
+      if (!woken) return { text }
+      asleep += 1
+      await promise
+      await turn()
+      return { text }
+    },
+  })
+  const busy = await openToybox({}, { routes: [long] })
+  onTestFinished(() => busy.server.stop())
+  const sockets = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const socket = connect(busy.port, '127.0.0.1').on('error', () => undefined)
+      onTestFinished(() => void socket.destroy())
+      await once(socket, 'connect')
+      return socket
+    }),
+  )
+  for (const socket of sockets) socket.write('GET /v1/long HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\n\r\n')
+  if (woken) await expect.poll(() => asleep).toBe(8)
+  wake()
+  await Promise.all(sockets.map((socket) => once(socket, 'readable')))
+  const statuses = sockets.map((socket) => String(socket.read()).slice(9, 12))
+  expect(statuses.toSorted()).toEqual(['200', '200', '200', '429', '429', '429', '429', '429'])
+})

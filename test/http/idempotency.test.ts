@@ -108,8 +108,8 @@ test('an answer that carries a secret lies sealed, and only the same API key get
   expect(JSON.stringify(rows)).not.toContain('canary-secret')
 })
 
-const post = async (target: Toybox, name: string) =>
-  await target.call('POST', '/v1/toys', { body: { name }, headers: { 'Idempotency-Key': name } })
+const post = async (target: Toybox, name: string, { signal }: { signal?: AbortSignal } = {}) =>
+  await target.call('POST', '/v1/toys', { body: { name }, headers: { 'Idempotency-Key': name }, ...(signal && { signal }) })
 
 test('answers outlive the process; a call cut off by its end before it changed anything is done now', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'idempotency-'))
@@ -123,18 +123,21 @@ test('answers outlive the process; a call cut off by its end before it changed a
       then: () => resolve(),
     } as unknown as Promise<void>
   })
-  void post(before, 'held').catch(() => undefined)
+  const leaving = new AbortController()
+  void post(before, 'held', leaving).catch(() => undefined)
   await started
   box = await openToybox({}, { database: openDatabase(file) })
   expect(await (await post(box, 'Bear')).text()).toBe(answered)
   expect((await post(box, 'held')).status).toBe(201)
   expect((await post(box, 'held')).headers.get('idempotency-replayed')).toBe('true')
   expect(box.played.made).toBe(1)
+  leaving.abort()
   await before.server.stop()
   rmSync(folder, { recursive: true })
 })
 
-const step = async (target: Toybox) => await target.call('POST', '/v1/steps', { headers: { 'Idempotency-Key': 'one' } })
+const step = async (target: Toybox, { signal }: { signal?: AbortSignal } = {}) =>
+  await target.call('POST', '/v1/steps', { headers: { 'Idempotency-Key': 'one' }, ...(signal && { signal }) })
 
 test('a call cut off after it changed something says so, and is not done again', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'idempotency-'))
@@ -160,7 +163,8 @@ test('a call cut off after it changed something says so, and is not done again',
     return await openToybox({}, { database: kept, routes: routesOver(kept) })
   }
   const before = await open()
-  void step(before).catch(() => undefined)
+  const leaving = new AbortController()
+  void step(before, leaving).catch(() => undefined)
   await changed
   expect(await errorOf(await step(before))).toMatchObject({ code: 'idempotency_in_flight' })
   box = await open()
@@ -168,12 +172,13 @@ test('a call cut off after it changed something says so, and is not done again',
     expect(await errorOf(await step(box))).toMatchObject({ type: 'conflict', code: 'idempotency_interrupted' })
   }
   expect(runs).toBe(1)
+  leaving.abort()
   await before.server.stop()
   rmSync(folder, { recursive: true })
 })
 
-const ask = async (target: Toybox, end: string) =>
-  await target.call('POST', `/v1/steps/${end}`, { headers: { 'Idempotency-Key': 'one' } })
+const ask = async (target: Toybox, end: string, { signal }: { signal?: AbortSignal } = {}) =>
+  await target.call('POST', `/v1/steps/${end}`, { headers: { 'Idempotency-Key': 'one' }, ...(signal && { signal }) })
 
 test('a call that leaves a memo is answered from it, whatever became of its answer; the answer itself is not kept', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'idempotency-'))
@@ -205,7 +210,8 @@ test('a call that leaves a memo is answered from it, whatever became of its answ
   expect(await (await ask(before, 'answered')).json()).toEqual({ secret: 'canary-first' })
   expect((await ask(before, 'broken')).status).toBe(500)
   expect((await ask(before, 'refused')).status).toBe(409)
-  void ask(before, 'hangs').catch(() => undefined)
+  const leaving = new AbortController()
+  void ask(before, 'hangs', leaving).catch(() => undefined)
   let second = await ask(before, 'hangs')
   for (let tries = 0; second.status !== 409 && tries < 100; tries++) second = await ask(before, 'hangs')
   expect(await errorOf(second)).toMatchObject({ code: 'idempotency_in_flight' })
@@ -222,6 +228,7 @@ test('a call that leaves a memo is answered from it, whatever became of its answ
     expect(await again.json()).toEqual({ secret: `canary-again, memo of ${end}` })
   }
   expect(runs).toEqual(['answered', 'broken', 'hangs'])
+  leaving.abort()
   await before.server.stop()
   rmSync(folder, { recursive: true })
 })

@@ -201,7 +201,7 @@ export interface Toybox {
   call(
     method: string,
     path: string,
-    options?: { key?: string | null; body?: unknown; headers?: Record<string, string> },
+    options?: { key?: string | null; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal },
   ): Promise<Response>
   raw(text: string): Promise<string>
 }
@@ -268,9 +268,10 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
     server,
     played,
     lines,
-    call: async (method, path, { key = 'all', body, headers = {} } = {}) =>
+    call: async (method, path, { key = 'all', body, headers = {}, signal } = {}) =>
       await fetch(base + path, {
         method,
+        ...(signal && { signal }),
         headers: {
           ...(key === null ? {} : { Authorization: `Bearer ${key}` }),
           ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),

@@ -1,78 +1,45 @@
-import { expect, test, vi } from 'vitest'
-import { card } from '../support/card.ts'
-import { OutboundProcess } from '../support/outbound-process.ts'
-
-// the box is a process that is started twice
-vi.setConfig({ testTimeout: 120_000 })
-
-const timeout = { timeout: 20_000 }
-const count = 160
-
-/** A box whose Ada has so many cards, one-time passwords and scheduled e-mails. */
-async function rich(): Promise<OutboundProcess> {
-  const desk = await OutboundProcess.open()
-  const own = `/v1/identities/${desk.ada.id}`
-  const make = async (number: number): Promise<void> => {
-    const at = new Date(Date.now() + (24 + number / 100) * 3_600_000).toISOString()
-    await desk.post(`${own}/cards`, card())
-    await desk.post(`${own}/totp`, { service_name: `s${number}`, secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP' })
-    await desk.post(`${own}/emails`, { to: desk.bob.email, subject: `${number}`, send_at: at })
-  }
-  for (let number = 0; number < count; number += 10)
-    await Promise.all(Array.from({ length: 10 }, (_, place) => make(number + place)))
-  return desk
-}
-
-/** How much is left of what an identity had, and whether each event was written once. */
-function left(desk: OutboundProcess): unknown {
-  return desk.rows(`SELECT
-    (SELECT count(*) FROM cards WHERE status <> 'cancelled') AS cards,
-    (SELECT count(*) FROM card_secrets WHERE encrypted_data <> zeroblob(length(encrypted_data))) AS blobs,
-    (SELECT count(*) FROM totp_entries) + (SELECT count(*) FROM totp_secrets WHERE secret <> zeroblob(length(secret))) AS secrets,
-    (SELECT count(*) FROM emails WHERE status = 'scheduled') AS emails,
-    (SELECT count(*) FROM events WHERE type = 'card.cancelled') AS card_events,
-    (SELECT count(DISTINCT resource_id) FROM events WHERE type = 'card.cancelled') AS cancelled_cards,
-    (SELECT count(*) FROM events WHERE type = 'email.cancelled') AS email_events,
-    (SELECT count(DISTINCT resource_id) FROM events WHERE type = 'email.cancelled') AS cancelled_emails`)[0]
-}
-
-const nothing = {
-  cards: 0,
-  blobs: 0,
-  secrets: 0,
-  emails: 0,
-  card_events: count,
-  cancelled_cards: count,
-  email_events: count,
-  cancelled_emails: count,
-}
+import { expect, onTestFinished, test } from 'vitest'
+import { EventLog } from '../../src/events/log.ts'
+import { Cascade } from '../../src/identities/cascade.ts'
+import { identityDeleted } from '../../src/identities/model.ts'
+import { opened, quiet } from '../store/opened.ts'
+import { folder } from '../support/folder.ts'
+import { settled } from '../support/settled.ts'
+import { left, nothing, rich } from './rich.ts'
 
 test('much that a deleted identity had ends soon after it, and is out of reach at once', async () => {
   const desk = await rich()
   const ids = desk.rows('SELECT id FROM cards').map(({ id }) => String(id))
   await desk.delete(`/v1/identities/${desk.ada.id}`)
   await Promise.all(ids.map((id) => expect(desk.post(`/v1/cards/${id}/reveal`, {})).rejects.toThrow('404')))
-  await expect.poll(() => left(desk), timeout).toEqual(nothing)
+  await expect.poll(() => left(desk)).toEqual(nothing)
 })
 
-for (const [what, event] of [
-  ['cards', 'card.cancelled'],
-  ['e-mails', 'email.cancelled'],
-]) {
-  test(`killed in the middle of the ${what} of a deleted identity: the rest ends at the next start, each once`, async () => {
-    const desk = await rich()
-    desk.hold(
-      `BEFORE INSERT ON events WHEN NEW.type = '${event}' AND (SELECT count(*) FROM events WHERE type = '${event}') >= 120`,
-    )
-    await desk.delete(`/v1/identities/${desk.ada.id}`)
-    await desk.box.said('follower of the event log failed, retrying')
-    await desk.kill()
-    expect(left(desk)).toMatchObject({
-      [event === 'card.cancelled' ? 'card_events' : 'email_events']: 100,
-      emails: expect.any(Number),
-    })
-    desk.release()
-    await desk.start()
-    await expect.poll(() => left(desk), timeout).toEqual(nothing)
+test('accounts take turns: another’s identity ends while one with more is at work', async () => {
+  const { database } = await opened(folder())
+  const events = new EventLog(database, { now: () => 0 })
+  const cascade = new Cascade({ events, log: quiet })
+  const parts: string[] = []
+  const gate = Promise.withResolvers<void>()
+  cascade.add(async (_tx, identityId, after) => {
+    parts.push(identityId)
+    if (parts.length === 3) gate.resolve()
+    const most = identityId === 'small' ? 2 : 50
+    return after + 1 < most ? after + 1 : undefined
   })
-}
+  cascade.start()
+  onTestFinished(async () => {
+    await cascade.stop()
+    await database.close()
+  })
+  await settled(events)
+  const remove = (account_id: string, identity_id: string): Promise<unknown> =>
+    database.transaction((tx) => events.append(tx, identityDeleted, { account_id, identity_id, data: {} as never }))
+  await remove('acct_a', 'large')
+  await gate.promise
+  await remove('acct_b', 'small')
+  await settled(events)
+  expect(parts.filter((id) => id === 'large').length).toBe(50)
+  expect(parts.filter((id) => id === 'small').length).toBe(2)
+  expect(parts.lastIndexOf('small')).toBeLessThan(parts.length - 10)
+})

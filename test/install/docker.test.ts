@@ -95,7 +95,7 @@ test('the nightly service runs its command at the time of day, also after a fail
   let errors = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  await vi.waitFor(() => expect(readFileSync(waits, 'utf8').match(/\n/g)).toHaveLength(3), { timeout: 20_000 })
+  await vi.waitFor(() => expect(readFileSync(waits, 'utf8').match(/\n/g)).toHaveLength(3), { timeout: 100_000 })
   const ended = Math.ceil(Date.now() / 1000)
   expect(output).toBe('run\nrun\n')
   expect(errors.match(/ended with 3; it is run again in 24 hours\./g)).toHaveLength(2)

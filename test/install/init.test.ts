@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { peer } from '../support/peer.ts'
@@ -13,8 +13,6 @@ import { run } from '../support/program.ts'
 const program = new URL('../../src/main.ts', import.meta.url).pathname
 
 // each of them starts a process or five
-vi.setConfig({ testTimeout: 120_000 })
-
 interface Said {
   status: number | null
   output: string

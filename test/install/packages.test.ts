@@ -1,12 +1,10 @@
 import { chownSync, cpSync, existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { folder } from '../support/folder.ts'
 import { absent } from '../support/peer.ts'
 import { run, succeed } from '../support/program.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

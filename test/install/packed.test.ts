@@ -2,13 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 import { succeed } from '../support/program.ts'
-
-vi.setConfig({ testTimeout: 240_000 })
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { iso } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { Cursors } from '../../src/store/page.ts'
 import { conflict } from '../../src/core/fault.ts'
@@ -7,7 +8,7 @@ import { newId } from '../../src/core/ids.ts'
 import { type Caller, type Scope, scopes } from '../../src/core/scopes.ts'
 import { Jobs, type ReportProgress } from '../../src/jobs/jobs.ts'
 import type { Job } from '../../src/jobs/model.ts'
-import { sql } from '../../src/store/database.ts'
+import { type Database, sql } from '../../src/store/database.ts'
 import { opened } from '../store/opened.ts'
 import { folder } from '../support/folder.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -147,7 +148,7 @@ test('a job is cancelled by its id, and is as it was when it is over already', a
   expect(await jobs.cancel(caller(), id)).toMatchObject({ status: 'cancelled', error: null })
   expect(await jobs.cancel(caller(), id)).toMatchObject({ status: 'cancelled' })
   const forgotten: string[] = []
-  jobs.onForgotten((gone) => forgotten.push(gone))
+  jobs.keepsFiles('backup', async (gone) => void forgotten.push(gone))
   expect(await jobs.remove(caller(), id)).toEqual({ id, deleted: true })
   await expect(jobs.get(caller(), id)).rejects.toMatchObject({ type: 'not_found' })
   expect(forgotten).toEqual([id])
@@ -235,6 +236,71 @@ test('what is over is forgotten after a week', async () => {
   clock.advance(2)
   await jobs.sweep()
   expect(await jobs.knows(id)).toBe(false)
+})
+
+/** So many finished jobs of an identity, and the id of the oldest. */
+async function finished(database: Database, number: number, { kind = 'import', identity = newId('ident'), at = 0 } = {}) {
+  const ids = Array.from({ length: number }, () => newId('job'))
+  await database.transaction(async (tx) => {
+    for (const id of ids) {
+      await tx.run(
+        sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at, finished_at)
+          VALUES (${id}, ${account}, ${identity}, ${kind}, 'done', '  ', ${iso(at)}, ${iso(at)})`,
+      )
+    }
+  })
+  return { identity, oldest: ids[0]! }
+}
+
+async function count(database: Database): Promise<number> {
+  return (await database.get<{ n: number }>(sql`SELECT count(*) AS n FROM jobs`))!.n
+}
+
+test('an account keeps its last thousand jobs, and the file of none before', async () => {
+  const { jobs, database } = await made()
+  const removed: string[] = []
+  jobs.keepsFiles('export', async (id) => void removed.push(id))
+  const running = await jobs.start(caller(), 'backup', patient().work)
+  const { oldest } = await finished(database, 1, { kind: 'export' })
+  await finished(database, 999)
+  const { id } = await jobs.start(caller(), 'import', async () => ({}))
+  await over(jobs, id)
+  await vi.waitFor(() => expect(removed).toEqual([oldest]))
+  expect(await jobs.knows(oldest)).toBe(false)
+  expect(await jobs.knows(running.id)).toBe(true)
+  expect(await count(database)).toBe(1001)
+  await jobs.stop()
+})
+
+test('the jobs of a deleted identity go a thousand at a time, and only files that there can be are removed', async () => {
+  const { jobs, database } = await made()
+  const removed: string[] = []
+  jobs.keepsFiles('export', async (id) => void removed.push(id))
+  const { identity } = await finished(database, 2500)
+  const { oldest } = await finished(database, 1, { kind: 'export', identity })
+  const running = await jobs.start(caller(), 'import', patient().work, { identity_id: identity })
+  await database.transaction((tx) => jobs.leave(tx, identity))
+  expect(await count(database)).toBe(1502)
+  await expect(jobs.get(caller(), running.id)).rejects.toMatchObject({ type: 'not_found' })
+  await vi.waitFor(() => expect(jobs.runs(running.id)).toBe(false))
+  while ((await database.transaction((tx) => jobs.leaveSome(tx, identity))) !== undefined);
+  expect(await count(database)).toBe(0)
+  expect(removed).toEqual([oldest])
+})
+
+test('old jobs are deleted a thousand at a time', async () => {
+  const { jobs, database } = await made()
+  await finished(database, 1500, { at: -86_400_000 * 30 })
+  const deleted: number[] = []
+  const transaction = database.transaction.bind(database)
+  vi.spyOn(database, 'transaction').mockImplementation(async (work) => {
+    const before = await count(database)
+    const result = await transaction(work)
+    deleted.push(before - (await count(database)))
+    return result
+  })
+  await jobs.sweep()
+  expect(deleted).toEqual([1000, 500])
 })
 
 test('the jobs of some accounts leave room for the first of another, not for its second', async () => {

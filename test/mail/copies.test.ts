@@ -70,6 +70,25 @@ describe('one message to a hundred addresses', () => {
     expect(events.map((event) => (event as { at: string }).at)).toEqual([single.email, ...to])
   })
 
+  test('its attachments are listed, and it is restored, without reading its long texts', async () => {
+    const box = await appliance({ PILLARBOX_HTTP__RATE_LIMIT: '0' })
+    const { body: ada } = await box.call<Mailbox>('POST', '/v1/identities', { name: 'Ada' })
+    const raw = messages['a long text, with many links and attachments']!
+    expect(await deliver(box.smtp, { to: [ada.email, ada.email.replace('@', '+tag@')], raw })).toMatch(/^250 /)
+    const path = `/v1/identities/${ada.id}/emails`
+    const { body: list } = await box.call('GET', path)
+    const before = (await box.call('GET', `${path}/${list.data[0].id}/attachments?limit=100`)).body
+    expect(before.data).toHaveLength(100)
+    // whoever reads the texts fails
+    rows(box, 'UPDATE blobs SET bytes = zeroblob(64) WHERE id IN (SELECT body_id FROM emails)')
+    const id = list.data[0].id as string
+    expect((await box.call('GET', `${path}/${id}`)).status).toBe(500)
+    expect((await box.call('GET', `${path}/${id}/attachments?limit=100`)).body).toEqual(before)
+    await box.call('DELETE', `${path}/${id}`)
+    await box.call('POST', `${path}/${id}/restore`)
+    expect((await box.call('GET', path)).body.data.map((one) => one.id)).toContain(id)
+  })
+
   test('when every copy is purged, nothing of it is left', async () => {
     const box = await appliance({ PILLARBOX_HTTP__RATE_LIMIT: '0' })
     const { mailboxes, to } = await hundred(box)

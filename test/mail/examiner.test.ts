@@ -7,6 +7,7 @@ import type { ExamineSettings, ExamineOrder, WorkerReport } from '../../src/mail
 import { startThread, type WorkerThread } from '../../src/mail/workers/worker-slot.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, plainMail, rsaKey, sign } from '../support/signed-mail.ts'
+import { warmThread } from '../support/warm-threads.ts'
 
 let stub: DnsStub
 let examiner: Examiner | undefined
@@ -26,12 +27,14 @@ const threadOf =
   (start, memory) =>
     startThread(new URL(`../support/${name}`, import.meta.url), start, memory)
 const hostile = threadOf('hostile-worker.ts')
+/** With the parsers loaded by an earlier test. */
+const loaded: ExaminerOptions = { thread: warmThread }
 const settings = (): ExamineSettings => ({
   hostname: 'mx.test',
   dmarc: 'reject',
-  deadline: 2000,
+  deadline: 60_000,
   trusted_sealers: [],
-  dns: { servers: stub.servers, timeout: 500 },
+  dns: { servers: stub.servers, timeout: 30_000 },
   verify: true,
 })
 
@@ -79,7 +82,7 @@ describe('a message', () => {
   test('that does not get smaller is not packed, and stays the caller’s own', async () => {
     const raw = Buffer.concat([Buffer.from('Subject: x\r\n\r\n'), randomBytes(5000)])
     const before = Buffer.from(raw)
-    expect((await open().examine(raw, envelope())).deflated).toBeNull()
+    expect((await open(loaded).examine(raw, envelope())).deflated).toBeNull()
     expect(raw.equals(before)).toBe(true)
   })
 
@@ -93,13 +96,13 @@ describe('a message', () => {
   })
 
   test('may be empty', async () => {
-    const { sha256, verdict } = await open().examine(Buffer.alloc(0), envelope())
+    const { sha256, verdict } = await open(loaded).examine(Buffer.alloc(0), envelope())
     expect(sha256).toBe(createHash('sha256').digest('hex'))
     expect(verdict.action).toBe('keep')
   })
 
   test('gets its own answer among many', async () => {
-    const pool = open({ workers: 2, depth: 4 })
+    const pool = open({ ...loaded, workers: 2, depth: 4 })
     const answers = await Promise.all(Array.from({ length: 300 }, (_, index) => pool.examine(mail(`n${index}`), envelope())))
     expect(answers.map(({ parsed }) => parsed.subject)).toEqual(Array.from({ length: 300 }, (_, index) => `n${index}`))
     expect(answers.every(({ verdict }) => verdict.verified_domain === 'evil.test')).toBe(true)
@@ -108,7 +111,7 @@ describe('a message', () => {
   })
 
   test('is verified only for the author it shows', async () => {
-    const pool = open()
+    const pool = open(loaded)
     const authors = ['eve@evil.test', '(a(b)<eve@evil.test>) ceo@bank.test', '"a;" <x@y>, g: "q;z" <eve@evil.test>;']
     authors.push(
       'ceo@bank.test .evil.test',
@@ -136,13 +139,13 @@ describe('a message', () => {
   })
 
   test('is refused when its sender asks so', async () => {
-    const { verdict } = await open().examine(mail('forged'), envelope({ remote_address: '203.0.113.9' }))
+    const { verdict } = await open(loaded).examine(mail('forged'), envelope({ remote_address: '203.0.113.9' }))
     expect(verdict).toMatchObject({ action: 'reject', reply: { code: 550 } })
   })
 
   test('does not keep others waiting while it waits for the DNS', async () => {
     stub.txt('slow.test', 'v=spf1 -all').slow('slow.test', 60_000)
-    const pool = open({ workers: 1 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
+    const pool = open({ ...loaded, workers: 1 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
     const order: string[] = []
     const slow = pool.examine(mail('slow'), envelope({ mail_from: 'a@slow.test' })).then(() => order.push('slow'))
     const quick = pool.examine(mail('quick'), envelope()).then(() => order.push('quick'))
@@ -312,7 +315,10 @@ describe('a message the parser cannot read', () => {
 
   test('is not given up while it waits for the DNS alone', async () => {
     stub.txt('slower.test', 'v=spf1 -all').slow('slower.test', 60_000)
-    const pool = open({ workers: 1, parseTimeout: 400 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
+    const pool = open(
+      { ...loaded, workers: 1, parseTimeout: 400 },
+      { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } },
+    )
     const { parsed } = await pool.examine(mail('slow'), envelope({ mail_from: 'a@slower.test' }))
     expect(parsed).toMatchObject({ subject: 'slow', parse_error: null })
   })
@@ -320,7 +326,7 @@ describe('a message the parser cannot read', () => {
 
 describe('the examiner', () => {
   test('hands out attachments', async () => {
-    const pool = open()
+    const pool = open(loaded)
     const raw = Buffer.from(
       [
         'From: eve@evil.test',
@@ -349,7 +355,7 @@ describe('the examiner', () => {
   })
 
   test('takes over new settings', async () => {
-    const pool = open()
+    const pool = open(loaded)
     const forged = envelope({ remote_address: '203.0.113.9' })
     expect((await pool.examine(mail('one'), forged)).verdict.action).toBe('reject')
     pool.reload({ ...settings(), dmarc: 'quarantine' })
@@ -362,7 +368,7 @@ describe('the examiner', () => {
   })
 
   test('answers what it took when it is stopped, and takes no more', async () => {
-    const pool = open({ workers: 1 })
+    const pool = open({ ...loaded, workers: 1 })
     const answers = Promise.all(Array.from({ length: 50 }, (_, index) => pool.examine(mail(`n${index}`), envelope())))
     await pool.stop()
     expect(await answers).toHaveLength(50)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Dns } from '../../src/net/dns.ts'
 import { isVouchedFor } from '../../src/mail/model.ts'
 import { checkMessage } from '../../src/mailauth/verdict.ts'
+import { parse } from '../../src/message/parse.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, rsaKey, seal, sign } from '../support/signed-mail.ts'
 
@@ -37,9 +38,9 @@ async function signed(lines: string[], body: string[], headerList = few): Promis
 }
 
 async function verdictOn(raw: string) {
-  const lookup = new Dns({ servers: stub.servers, timeout: 2000 }).lookup
+  const lookup = new Dns({ servers: stub.servers, timeout: 60_000 }).lookup
   const from = envelope({ remote_address: '203.0.113.9', mail_from: 'eve@elsewhere.test', helo: 'elsewhere.test' })
-  const settings = { hostname: 'mx.test', dmarc: 'reject' as const, deadline: 15_000, trusted_sealers: ['list.test'] }
+  const settings = { hostname: 'mx.test', dmarc: 'reject' as const, deadline: 100_000, trusted_sealers: ['list.test'] }
   return checkMessage(Buffer.from(raw, 'latin1'), from, lookup, settings)
 }
 
@@ -340,6 +341,51 @@ describe('a Content-Transfer-Encoding that nobody signed', () => {
         await signed([type.replace('text/html', 'text/html; charset=utf-8'), `Content-Transfer-Encoding: ${encoding}`], body),
       ),
     ).toEqual(counts)
+  })
+})
+
+const iso = (number: number) => `Content-Type: text/plain; charset=iso-8859-${number}`
+const pay = 'Pay f\u00fcr'
+const headed = (field: string, value: string, lines: string[], headerList = few) => {
+  const whole = mail(lines, ['Hello']).replace(new RegExp(`^${field}: .*$`, 'm'), `${field}: ${value}`)
+  return sign(Buffer.from(whole, 'latin1'), 'bank.test', 's', rsa, { headerList })
+}
+const outcomeOf = async (octets: Buffer) => outcome(octets.toString('latin1'))
+const subjectOf = async (octets: string) => (await parse(Buffer.from(octets, 'latin1'))).subject
+
+describe('octets above 127, which read differently in another charset', () => {
+  test.each([
+    ['Subject', pay],
+    ['From', 'B\u00e4nk <service@bank.test>'],
+    ['To', '"M\u00fcller" <u@mx.test>'],
+  ])('in a signed %s: not verified unless Content-Type is signed', async (field, value) => {
+    const reason = flawed('has octets that are not UTF-8, and Content-Type is not signed')
+    const honest = await headed(field, value, ['X-Mailer: x'])
+    expect(await outcomeOf(honest)).toEqual(reason)
+    for (const line of [iso(5), 'Content-Type: multipart/mixed; charset=iso-8859-5; boundary=b'])
+      expect(await outcomeOf(Buffer.concat([Buffer.from(`${line}\r\n`), honest]))).toMatchObject({ verified_domain: null })
+    expect(await outcomeOf(await headed(field, value, [iso(1)]))).toEqual(reason)
+    expect(await outcomeOf(await headed(field, value, [iso(1)], all))).toEqual(counts)
+    expect(await outcomeOf(await headed(field, Buffer.from(value).toString('latin1'), [iso(1)]))).toEqual(counts)
+  })
+
+  test('in a field that is not signed do not matter', async () => {
+    expect(await outcomeOf(await headed('MIME-Version', pay, [iso(1)], 'from:to:subject:date:message-id'))).toEqual(counts)
+  })
+
+  test.each([
+    ['a name of octets above 127', `${iso(5)}; name="f\u00fcr"`, (raw: string) => `X-Note: \u00e9\r\n${raw}`],
+    ['a CR within a field', iso(1), (raw: string) => `X-Note: a\r${iso(5)}\r\n${raw}`],
+    ['more white space', iso(5), (raw: string) => raw.replace('; charset', `;${' '.repeat(300)}charset`)],
+    ['white space beside an equals sign', iso(5).replace('=', ' = '), (raw: string) => raw.replace(' = ', '  =\t')],
+  ])('in a Subject are read by the signed Content-Type, whatever %s', async (_, line, changed) => {
+    const raw = (await headed('Subject', pay, [line], all)).toString('latin1')
+    expect(await outcome(raw)).toEqual(counts)
+    const other = changed(raw)
+    expect(other).not.toBe(raw)
+    expect(await outcome(other)).toEqual(counts)
+    expect(await subjectOf(other)).toBe(await subjectOf(raw))
+    expect(await subjectOf(raw)).toBe(line === iso(1) ? pay : 'Pay f\u045cr')
   })
 })
 

@@ -8,7 +8,7 @@ import { confirmAuthor, checkMessage, type VerdictSettings } from '../../src/mai
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, rsaKey, seal, sign } from '../support/signed-mail.ts'
 
-const settings: VerdictSettings = { hostname: 'mx.test', dmarc: 'reject', deadline: 15_000, trusted_sealers: ['list.test'] }
+const settings: VerdictSettings = { hostname: 'mx.test', dmarc: 'reject', deadline: 100_000, trusted_sealers: ['list.test'] }
 const theirs = rsaKey()
 const eves = rsaKey()
 
@@ -41,7 +41,7 @@ function mailFrom(from: string): string {
 
 async function received(raw: Buffer | string, from: Partial<Envelope> = eve): Promise<{ verdict: Verdict; parsed: Parsed }> {
   const octets = Buffer.from(raw)
-  const lookup = new Dns({ servers: stub.servers, timeout: 2000 }).lookup
+  const lookup = new Dns({ servers: stub.servers, timeout: 60_000 }).lookup
   const parsed = await parse(octets)
   return {
     verdict: confirmAuthor(await checkMessage(octets, envelope(from), lookup, settings), parsed.from, envelope(from), settings),
@@ -123,6 +123,14 @@ describe('the domain in From, written with', () => {
     expect(verdict.verified_domain).toBe('evil.test')
   })
 
+  test('a thousand letters before it: nobody is shown, and the message is suspect', async () => {
+    for (const domain of ['evil.test', 'bank.test']) {
+      const { verdict, parsed } = await received(mailFrom(`${'a'.repeat(1000)}@${domain}`))
+      expect(parsed.from).toBeNull()
+      expect(verdict).toMatchObject({ verified_domain: null, action: 'spam', authentication: { dmarc: { result: 'fail' } } })
+    }
+  })
+
   test('an address literal: there is no policy to ask for', async () => {
     const { verdict, parsed } = await received(mailFrom('printer@[192.0.2.7]'))
     expect(parsed.from?.address).toBe('printer@[192.0.2.7]')
@@ -140,7 +148,7 @@ describe('no author', () => {
   })
 
   test('nor is another author than the one who was checked shown, whatever the result', async () => {
-    const lookup = new Dns({ servers: stub.servers, timeout: 2000 }).lookup
+    const lookup = new Dns({ servers: stub.servers, timeout: 60_000 }).lookup
     for (const from of ['a@unknown.test', 'a@lax.test', 'a@evil.test', 'a@shop.test']) {
       const verdict = await checkMessage(Buffer.from(mailFrom(from)), envelope(eve), lookup, settings)
       const shown = { address: 'service@bank.test', name: '' }

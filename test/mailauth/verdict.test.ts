@@ -5,7 +5,7 @@ import { confirmAuthor, checkMessage, type VerdictSettings } from '../../src/mai
 import { DnsStub } from '../support/dns-stub.ts'
 import { ed25519Key, envelope, plainMail, rsaKey, seal, sign } from '../support/signed-mail.ts'
 
-const settings: VerdictSettings = { hostname: 'mx.test', dmarc: 'reject', deadline: 15_000, trusted_sealers: ['list.test'] }
+const settings: VerdictSettings = { hostname: 'mx.test', dmarc: 'reject', deadline: 100_000, trusted_sealers: ['list.test'] }
 const rsa = rsaKey()
 const ed25519 = ed25519Key()
 const weak = rsaKey(768)
@@ -37,7 +37,7 @@ interface Options {
 }
 
 function verdictOn(raw: Buffer | string, options: Options = {}) {
-  const lookup = options.lookup ?? new Dns({ servers: stub.servers, timeout: 2000 }).lookup
+  const lookup = options.lookup ?? new Dns({ servers: stub.servers, timeout: 60_000 }).lookup
   return checkMessage(Buffer.from(raw), envelope(options.from), lookup, { ...settings, ...options.settings })
 }
 
@@ -304,14 +304,34 @@ describe('trouble with the DNS', () => {
     expect(verdict).toMatchObject({ action: 'keep', verified_domain: null, authentication: { dmarc: { result: 'temperror' } } })
   })
 
+  const longLabel = 'a'.repeat(50)
+  test.each([
+    ['too long a name', Array.from({ length: 5 }, () => longLabel).join('.'), 'bank.test'],
+    ['too long a domain', 's', `${Array.from({ length: 4 }, () => longLabel).join('.')}.${'b'.repeat(30)}.bank.test`],
+    ['too long a label', 'a'.repeat(64), 'bank.test'],
+    ['an empty label', 'a..b', 'bank.test'],
+    ['a letter that is not ASCII', 'ä', 'bank.test'],
+    ['a space', 'a b', 'bank.test'],
+    ['a backslash', 'a\\\\b', 'bank.test'],
+  ])('a forger gains nothing by the name of a key that cannot exist: %s', async (_, selector, domain) => {
+    const raw = await sign(plainMail('ceo@bank.test'), 'bank.test', 'selector', rsa)
+    const forged = raw
+      .toString('latin1')
+      .replace(/\bs=selector;/, `s=${Buffer.from(selector).toString('latin1')};`)
+      .replace(/\bd=bank\.test;/, `d=${domain};`)
+    expect(forged).not.toBe(raw.toString('latin1'))
+    const verdict = await verdictOn(Buffer.from(forged, 'latin1'), { from: unauthenticated })
+    expect(verdict).toMatchObject({ action: 'reject', authentication: { dmarc: { result: 'fail' } } })
+  })
+
   test('a forger gains nothing by name servers of his own that do not answer', async () => {
-    const dns = new Dns({ servers: stub.servers, timeout: 2000 })
+    const dns = new Dns({ servers: stub.servers, timeout: 60_000 })
     const raw = await sign(plainMail('ceo@bank.test'), 'a.slow.test', 'x', rsa)
     const from = { mail_from: 'eve@slow.test', remote_address: stranger }
     const verdict = await verdictOn(raw, {
       lookup: (name, type) => (name.endsWith('slow.test') ? new Promise(() => undefined) : dns.lookup(name, type)),
       from,
-      settings: { deadline: 300 },
+      settings: { deadline: 3000 },
     })
     expect(verdict.authentication.spf.result).toBe('temperror')
     expect(verdict.action).toBe('reject')

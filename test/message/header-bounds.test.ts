@@ -1,5 +1,6 @@
 import { MailParser } from 'mailparser'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { importHintsIn } from '../../src/mail/archive.ts'
 import { mailboxes } from '../../src/message/addresses.ts'
 import { readHeader } from '../../src/mailauth/author.ts'
 import type { Lookup } from '../../src/net/dns.ts'
@@ -86,6 +87,24 @@ test('of a list of addresses 64 Ki characters are read, up to a comma', () => {
   expect(mailboxes([empty.repeat(4), 'ada@box.test'])).toEqual([])
   expect(mailboxes(['x'.repeat(100_000)])).toEqual([])
   expect(mailboxes(Array.from({ length: 2000 }, () => 'g:;').concat('ada@box.test'))).toEqual([])
+})
+
+test('an address has a thousand octets at most, and a name a thousand characters', () => {
+  const local = 'é'.repeat(495)
+  expect(mailboxes([`${local}@box.test, ada@box.test`])).toMatchObject([
+    { address: `${local}@box.test` },
+    { address: 'ada@box.test' },
+  ])
+  expect(mailboxes([`a${local}b@box.test, ada@box.test`])).toMatchObject([{ address: 'ada@box.test' }])
+  const [named] = mailboxes([`${'n'.repeat(999)}\u{1f600}${'n'.repeat(60_000)} <ada@box.test>`])
+  expect(named).toEqual({ address: 'ada@box.test', name: 'n'.repeat(999) })
+})
+
+test.each([
+  ['ada@box.test', 'ada@box.test'],
+  [`${'a'.repeat(60_000)}@box.test`, undefined],
+])('the sender of an imported message has 320 characters at most: %#', (address, sender) => {
+  expect(importHintsIn(Buffer.from(`Return-Path: <${address}>\r\n\r\n`)).sender).toBe(sender)
 })
 
 test('nobody is the author of a From that is longer', () => {

@@ -76,6 +76,48 @@ test('the header of a part may not be too large either', async () => {
   })
 })
 
+test('what is shown of a message has no control characters but tabs and line ends', async () => {
+  const parsed = await parse(
+    message(
+      'From: =?utf-8?q?M=01allory?= <mallory@a.test>',
+      'To: a\x01b@a.test',
+      'Subject: =?utf-8?q?Hel=1Blo?=',
+      'Message-ID: <a\x01b@a.test>',
+      'Content-Type: multipart/mixed; boundary=x',
+      '',
+      '--x',
+      'Content-Type: text/plain',
+      '',
+      'on\x01e\ttwo\x1b[31m\x7f three',
+      '--x',
+      'Content-Type: text/html',
+      '',
+      '<p>fo\x02ur&#1;</p><a href="https://a.test/&#2;x">fi&#3;ve</a>',
+      '--x',
+      'Content-Type: text/plain; name="a\x01b.txt"',
+      'Content-Disposition: attachment',
+      'Content-ID: <a\x01b>',
+      '',
+      'x',
+      '--x--',
+    ),
+  )
+  // eslint-disable-next-line no-control-regex -- these are what is looked for
+  expect(JSON.stringify(parsed)).not.toMatch(/\\u00[01]|\x7f/)
+  expect(parsed).toMatchObject({
+    body_text: 'one\ttwo[31m three\n',
+    body_html: expect.stringContaining('<p>four&#1;</p>'),
+    links: [{ url: 'https://a.test/x', text: 'five' }],
+    message_id: '<ab@a.test>',
+    attachments: [{ content_id: 'ab' }],
+  })
+  expect(parsed.text).toContain('four')
+})
+
+test('a body of control characters alone is none', async () => {
+  expect(await parse(message('From: a@a.test', '', '\x01\x02\x03'))).toMatchObject({ body_text: null, text: '', snippet: '' })
+})
+
 test('a body is kept up to its limit, and the rest is owned up to', async () => {
   const parsed = await parse(Buffer.concat([message('From: a@a.test', '', ''), Buffer.alloc(6 * 1024 * 1024, 'word ')]))
   expect(parsed.body_text).toHaveLength(5 * 1024 * 1024)

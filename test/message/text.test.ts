@@ -164,6 +164,13 @@ test('quotations and lists in one another do not make a text many times as long 
   }
 })
 
+test('the lines of a quotation are marked, but not those of one with hundreds of thousands: no line is lost', () => {
+  expect(markdownOf(`<blockquote><pre>${'a\n'.repeat(3)}`)).toBe('> a\n> a\n> a')
+  const text = markdownOf(`<blockquote><pre>${'a\n'.repeat(450_000)}`)
+  expect(text.slice(0, 4)).toBe('a\na\n')
+  expect(text).toHaveLength(899_999)
+})
+
 test('a snippet is one line of at most 200 characters and nothing invisible', () => {
   expect(snippetOf('  One\n\n two\tthree ')).toBe('One two three')
   expect(snippetOf(`Hi\u200b\u034f \u200c\u00a0\u200c\u00a0\ufeff${'\u00a0'.repeat(100)}there`)).toBe('Hi there')

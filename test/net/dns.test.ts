@@ -33,6 +33,15 @@ describe('the resolver', () => {
     }
   })
 
+  test('reads fifty of two hundred MX, those of the lowest preference, and as many addresses', async () => {
+    stub.mx('many.test', ...Array.from({ length: 200 }, (_, index) => `${200 - index} n${index}.test`))
+    stub.a('many.test', ...Array.from({ length: 200 }, (_, index) => `192.0.2.${index}`))
+    const { lookup } = dns()
+    const exchanges = (await lookup('many.test', 'MX')) as { priority: number }[]
+    expect(exchanges.map(({ priority }) => priority)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1))
+    expect(await lookup('many.test', 'A')).toHaveLength(50)
+  })
+
   test('asks once for what it knows, whatever the case, and for equal queries at one time', async () => {
     stub.txt('t.test', 'one')
     const { lookup } = dns()

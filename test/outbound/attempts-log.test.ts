@@ -31,7 +31,7 @@ function attempts(box: Appliance, count: number): Promise<Line[]> {
       expect(found).toHaveLength(count)
       return found
     },
-    { timeout: 10_000, interval: 20 },
+    { timeout: 100_000, interval: 20 },
   )
 }
 

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { deliver } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { MailSink } from '../support/mail-sink.ts'
@@ -20,7 +20,7 @@ function bounced(smtp: { host: string; port: number }, mailFrom: string, recipie
 }
 
 test('a bounce that comes while the message is still tried ends the trying', async () => {
-  const { clock, sink, box, send, until, events, email, inside } = await far()
+  const { clock, sink, box, send, until, events, email } = await far()
   // it took the message, and its 250 was lost
   sink.script = (line, { socket }) => {
     if (line !== '<end>') return undefined
@@ -39,11 +39,8 @@ test('a bounce that comes while the message is still tried ends the trying', asy
   await until(id, 'bounced')
   sink.script = undefined
   clock.advance(6 * 3_600_000)
-  inside().queue.wake()
-  await vi.waitFor(
-    async () => expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'),
-    { timeout: 20_000 },
-  )
+  await box.settled()
+  expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0')
   expect(sink.commands.filter((line) => line.startsWith('MAIL'))).toHaveLength(1)
   expect(await events(id)).toEqual(['email.deferred', 'email.bounced'])
   const { status, deliveries } = await email(id)
@@ -55,7 +52,7 @@ test.each([
   ['a refusal', '554 5.7.1 No'],
   ['a deferral', '451 4.3.0 Later'],
 ])('after a bounce that is faster than %s, nothing else is told', async (_what, reply) => {
-  const { clock, sink, box, send, until, events, inside } = await far()
+  const { clock, sink, box, send, until, events } = await far()
   let told: Promise<string> | undefined
   sink.script = (line, { write }) => {
     if (line !== '<end>') return undefined
@@ -69,14 +66,12 @@ test.each([
   const id = await send('bob@far.test')
   await until(id, 'bounced')
   expect(await told).toMatch(/^250 /)
-  await vi.waitFor(async () => expect((await until(id, 'bounced')).mx).toBe('mx.far.test'), 20_000)
+  await box.settled()
+  expect((await until(id, 'bounced')).mx).toBe('mx.far.test')
   sink.script = undefined
   clock.advance(6 * 3_600_000)
-  inside().queue.wake()
-  await vi.waitFor(
-    async () => expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'),
-    { timeout: 20_000 },
-  )
+  await box.settled()
+  expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0')
   expect(await events(id)).toEqual(['email.bounced'])
   expect(sink.messages).toEqual([])
   expect(await until(id, 'bounced')).toMatchObject({ smtp_code: 550, enhanced_code: '5.1.1' })

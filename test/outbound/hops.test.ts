@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { requireFewHops } from '../../src/outbound/compose/hops.ts'
+import { requireFewHops } from '../../src/outbound/compose/prepare-raw.ts'
 import { deliver, message } from '../support/appliance.ts'
 import { loggedIn, office, outbound, submit } from '../support/submission.ts'
 
@@ -32,7 +32,8 @@ test('neither a forward, nor a program that hands it in, nor the operator’s fo
   expect(await outbound(here)).toEqual([])
   expect(await submit(client, { raw: through(24, own) })).toMatch(/^250 /)
   client.destroy()
-  await expect.poll(() => box.logged.some((line) => line.includes('could not be forwarded'))).toBe(true)
+  await box.settled()
+  expect(box.logged.some((line) => line.includes('could not be forwarded'))).toBe(true)
   const { body: all } = await box.call('GET', '/v1/identities')
   const operator = all.data.find(({ email }) => email === 'postmaster@pillarbox.test')
   expect((await box.call('GET', `/v1/identities/${operator.id}/emails?direction=outbound`)).body.data).toEqual([])

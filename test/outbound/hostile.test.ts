@@ -17,8 +17,10 @@ const dripping = without(() => '2', 20)
 const endless = without(() => '220-and more\r\n'.repeat(1000), 1)
 const flooding = without(() => 'x'.repeat(65_536), 1)
 
+type Act = (guest: Guest) => string | null
+
 /** What a server does, at the command named. */
-const hostile: [what: string, at: RegExp, act: (guest: Guest) => string | null, said: RegExp][] = [
+const hostile: [what: string, at: RegExp, act: Act, said: RegExp][] = [
   ['an endless banner', /^<greeting>/, endless, /valid SMTP greeting/],
   ['a banner that drips', /^<greeting>/, dripping, /not finished within|valid SMTP greeting/],
   ['no banner at all', /^<greeting>/, () => null, /not finished within/],
@@ -49,13 +51,32 @@ for (const pipelining of [false, true]) {
     const sink = await MailSink.start({ extensions })
     const { box, send, until } = await sendingBox(sink.port, {}, { testing: { timeout } })
     const before = process.memoryUsage().rss
-    for (const [index, [what, at, act, said]] of hostile.entries()) {
-      box.dns.mx(`far${index}.test`, `mx${index}.far.test`).a(`mx${index}.far.test`, '127.0.0.1')
-      sink.script = on(at, act)
+    const ends = async (index: number, script: (at: RegExp, act: Act) => Promise<string> | string): Promise<void> => {
+      const [what, at, act, said] = hostile[index]!
+      const address = await script(at, act)
+      box.dns.mx(`far${index}.test`, `mx${index}.far.test`).a(`mx${index}.far.test`, address)
       const id = await send(`bob@far${index}.test`)
       const delivery = await until(id, /deferred|bounced|failed|delivered/)
       expect([what, delivery.status, delivery.response]).toEqual([what, 'deferred', expect.stringMatching(said)])
       expect(delivery.next_attempt_at).not.toBeNull()
+    }
+    const unfinished = [...hostile.keys()].filter((index) => hostile[index]![3].source.includes('not finished'))
+    // each has a server of its own, so that their time runs out together
+    await Promise.all(
+      unfinished.map((index) =>
+        ends(index, async (at, act) => {
+          const host = `127.0.0.${index + 2}`
+          await MailSink.start({ extensions, host, port: sink.port, script: on(at, act) })
+          return host
+        }),
+      ),
+    )
+    for (const index of hostile.keys()) {
+      if (unfinished.includes(index)) continue
+      await ends(index, (at, act) => {
+        sink.script = on(at, act)
+        return '127.0.0.1'
+      })
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
     sink.script = undefined
@@ -87,6 +108,6 @@ test('a destination that hangs keeps nobody else waiting', async () => {
   expect(slow.connections).toBeGreaterThan(0)
 })
 
-function on(at: RegExp, act: (guest: Guest) => string | null): Script {
+function on(at: RegExp, act: Act): Script {
   return (line, guest) => (at.test(line) ? act(guest) : undefined)
 }

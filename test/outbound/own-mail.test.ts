@@ -99,7 +99,7 @@ test('a message over which the box goes down is tried apart from others, then se
         sql`SELECT delivery_id FROM email_recipients WHERE email_id = ${id}`,
       ))!
     },
-    { timeout: 20_000 },
+    { timeout: 100_000 },
   )
   // what is left behind by a process that died in an attempt, three times each
   const past = new Date(0).toISOString()
@@ -120,7 +120,7 @@ test('a message over which the box goes down is tried apart from others, then se
   for (const from of [2, 6]) {
     await crashes(from)
     inside().queue.wake()
-    await vi.waitFor(async () => expect((await until(id, 'deferred')).attempts).toBe(from + 3), 20_000)
+    await vi.waitFor(async () => expect((await until(id, 'deferred')).attempts).toBe(from + 3), 100_000)
     expect(await tried()).toMatch(/^the box crashed repeatedly/)
   }
   await crashes(10)
@@ -148,7 +148,7 @@ test('identities of different domains of the box write to each other, and answer
       const { body } = await box.call('GET', `/v1/identities/${ada}/emails`)
       expect(body.data).toMatchObject([{ from: 'zoe@other.test', verified_domain: 'other.test', thread_id: sent.thread_id }])
     },
-    { timeout: 20_000 },
+    { timeout: 100_000 },
   )
   expect(sink.connections).toBe(0)
 })
@@ -163,9 +163,9 @@ test('who is deleted while a message is put off, or waits for its time, sends no
     return body.id as string
   }
   const late = await write('late@far.test')
-  await vi.waitFor(async () => expect((await email(late)).status).toBe('deferred'), 20_000)
+  await vi.waitFor(async () => expect((await email(late)).status).toBe('deferred'), 100_000)
   const gone = await write('late2@far.test')
-  await vi.waitFor(async () => expect((await email(gone)).status).toBe('deferred'), 20_000)
+  await vi.waitFor(async () => expect((await email(gone)).status).toBe('deferred'), 100_000)
   await write('eve@far.test', { send_at: new Date(Date.now() + 3_600_000).toISOString() })
   await box.call('DELETE', `/v1/identities/${ada}/emails/${gone}`)
   await box.call('DELETE', `/v1/identities/${ada}`)
@@ -179,7 +179,7 @@ test('who is deleted while a message is put off, or waits for its time, sends no
   queue.wake()
   const states = (): Promise<{ state: string }[]> =>
     database.all(sql`SELECT DISTINCT state FROM deliveries_queue WHERE kind = 'email'`)
-  await vi.waitFor(async () => expect(await states()).toEqual([{ state: 'failed' }]), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await states()).toEqual([{ state: 'failed' }]), { timeout: 100_000 })
   const rows = await database.all<{ address: string; status: string }>(
     sql`SELECT address, status FROM email_recipients ORDER BY seq`,
   )

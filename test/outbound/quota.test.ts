@@ -15,9 +15,8 @@ test('who keeps as much mail as it may sends nothing more until some is deleted,
         db.prepare(`SELECT count(*) AS n FROM ${table} WHERE ${table === 'emails' ? `identity_id = '${ada.id}'` : '1'}`).get(),
       ]),
     )
-  await expect
-    .poll(async () => (await box.call('GET', `/v1/identities/${ada.id}/emails/${first.body.id}`)).body['status'])
-    .toBe('delivered')
+  await box.settled()
+  expect((await box.call('GET', `/v1/identities/${ada.id}/emails/${first.body.id}`)).body['status']).toBe('delivered')
   const before = rows()
   const second = await send(world, { to: 'kim@pillarbox.test', body })
   expect([second.status, second.body.error]).toMatchObject([409, { code: 'mailbox_full' }])

@@ -37,7 +37,7 @@ test('what a box brought to one of its own before it went down is there once, ho
         await tx.run(sql`UPDATE deliveries_queue SET state = 'running', ended_at = NULL`)
         await tx.run(sql`UPDATE delivery_attempts SET outcome = NULL, ended_at = NULL, answer = NULL`)
       }),
-    { timeout: 20_000 },
+    { timeout: 100_000 },
   )
   clock.ahead = 3 * day
   await box.restart()

@@ -19,7 +19,7 @@ async function far(
         expect(delivery.attempts).toBe(attempts)
         return delivery
       },
-      { timeout: 20_000, interval: 10 },
+      { timeout: 100_000, interval: 10 },
     )
   return { ...sending, sink, tried }
 }
@@ -70,6 +70,30 @@ test('text of many lines is shown once, without its codes', async () => {
   sink.script = (line) =>
     line.startsWith('RCPT') ? '550-5.1.1 The account does\r\n550-5.1.1 not exist.\r\n550 5.1.1 Good bye' : undefined
   expect((await until(await send('bob@far.test'), 'bounced')).response).toBe('The account does not exist. Good bye')
+})
+
+test('an event has the whole reply about its recipient, and of those about the others the beginning', async () => {
+  const { send, until, sink, box, ada, email } = await far()
+  const lines = Array.from({ length: 9 }, () => 'x'.repeat(100))
+  const reply = lines.join(' ')
+  sink.script = (line) =>
+    line.startsWith('RCPT')
+      ? [...lines.slice(1).map((text) => `550-5.1.1 ${text}`), `550 5.1.1 ${lines[0]}`].join('\r\n')
+      : undefined
+  const people = ['bob@far.test', 'eve@far.test']
+  const id = await send(people)
+  for (const one of people) expect((await until(id, 'bounced', one)).response).toBe(reply)
+  const { body } = await box.call('GET', `/v1/identities/${ada}/events?type=email.bounced`)
+  const bounced = body.data.map(
+    (event) => event['data'] as Awaited<ReturnType<typeof email>> & { delivery: { recipient: string; response: string } },
+  )
+  expect(bounced.map(({ delivery }) => delivery.recipient).toSorted()).toEqual(people)
+  for (const { delivery, deliveries } of bounced) {
+    expect(delivery.response).toBe(reply)
+    for (const { response } of deliveries) expect([null, reply.slice(0, 100)]).toContain(response)
+    expect(deliveries.find(({ recipient }) => recipient === delivery.recipient)!.response).toHaveLength(100)
+  }
+  expect((await email(id)).deliveries.map(({ response }) => response)).toEqual([reply, reply])
 })
 
 test('greylisting is tried again within five minutes, other trouble as the schedule says', async () => {

@@ -36,8 +36,8 @@ test('what a key scheduled names it, and is cancelled with the key; what is queu
   const { body: events } = await box.call('GET', `/v1/identities/${ada.id}/events?type=email.cancelled`)
   expect(events.data.map((event) => event['data'].id as string).toSorted()).toEqual(theirs.map(({ id }) => id).toSorted())
   clock.advance(2 * day)
-  await box.restart()
-  await expect.poll(() => arrived(world)).toEqual(['ours', 'queued'])
+  await box.settled()
+  expect(await arrived(world)).toEqual(['ours', 'queued'])
 })
 
 test('it leaves all the same where the revocation keeps it, and where the key only expired', async () => {
@@ -50,8 +50,8 @@ test('it leaves all the same where the revocation keeps it, and where the key on
   const { body: told } = await world.box.call('DELETE', `/v1/api-keys/${parting.id}?keep=true`)
   expect(told).toMatchObject({ ended: { scheduled_emails: 0 } })
   clock.advance(2 * day)
-  await world.box.restart()
-  await expect.poll(() => arrived(world)).toEqual(['expired', 'kept'])
+  await world.box.settled()
+  expect(await arrived(world)).toEqual(['expired', 'kept'])
 })
 
 test('a former secret schedules nothing for a time when it works no more', async () => {
@@ -116,8 +116,8 @@ test('nothing leaves of a box that was stopped before it had cancelled all', asy
   await later(world, 'ours')
   database(world.box, (db) => db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ?').run(tomorrow, stolen.id))
   clock.advance(2 * day)
-  await world.box.restart()
-  await expect.poll(() => arrived(world)).toEqual(['ours'])
+  await world.box.settled()
+  expect(await arrived(world)).toEqual(['ours'])
   await world.box.app.jobs.find(({ name }) => name === 'cancel-mail-of-ended-keys')!.run()
   expect(await statusOf(world, theirs.id)).toBe('cancelled')
   expect(await arrived(world)).toEqual(['ours'])

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Email } from '../../src/mail/model.ts'
 import { deliver, message } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -19,8 +19,8 @@ describe('a scheduled message', () => {
     expect(field(await source(world, body.id), 'date')).toBe('Sat, 21 Nov 2026 09:30:00 +0000')
     expect(copies(world)).toBe(0)
     clock.advance(24 * 3_600_000)
-    await world.box.restart()
-    await vi.waitFor(async () => expect((await shown(world, body.id)).status).not.toBe('scheduled'), { timeout: 20_000 })
+    await world.box.settled()
+    expect((await shown(world, body.id)).status).not.toBe('scheduled')
     expect(copies(world)).toBe(1)
     expect(field(await source(world, body.id), 'date')).toBe('Sat, 21 Nov 2026 09:30:00 +0000')
     expect((await shown(world, body.id)).send_at).toBe(tomorrow)
@@ -44,18 +44,19 @@ describe('a scheduled message', () => {
     expect(field(after, 'date')).toBe('Wed, 25 Nov 2026 12:00:00 +0000')
     expect(after.replace(/^Date: .*\r\n/m, '')).toBe(before.replace(/^Date: .*\r\n/m, ''))
     clock.advance(2 * 86_400_000)
-    await world.box.restart()
+    await world.box.settled()
     expect((await shown(world, body.id)).status).toBe('scheduled')
     clock.advance(4 * 86_400_000)
-    await world.box.restart()
-    await vi.waitFor(() => expect(copies(world)).toBe(2), { timeout: 20_000 })
+    await world.box.settled()
+    expect(copies(world)).toBe(2)
   })
 
   test('leaves at once when it is put to the past', async () => {
     const world = await pair({}, new HeldClock())
     const { body } = await send(world, { to: world.bob.email, send_at: tomorrow })
     await change(world, body.id, { send_at: '2026-11-20T00:00:00Z' })
-    await vi.waitFor(() => expect(copies(world)).toBe(1), { timeout: 20_000 })
+    await world.box.settled()
+    expect(copies(world)).toBe(1)
     expect(field(await source(world, body.id), 'date')).toBe('Fri, 20 Nov 2026 10:05:00 +0000')
   })
 
@@ -98,8 +99,8 @@ describe('taken back', () => {
     // what it had taken of the rate is given back
     expect((await send(world, { to: bob.email, send_at: tomorrow })).status).toBe(201)
     clock.advance(2 * 86_400_000)
-    await box.restart()
-    await vi.waitFor(() => expect(copies(world)).toBe(1), { timeout: 20_000 })
+    await box.settled()
+    expect(copies(world)).toBe(1)
     expect((await shown(world, body.id)).status).toBe('cancelled')
   })
 
@@ -114,9 +115,8 @@ describe('taken back', () => {
     const refuse = `CREATE TRIGGER held BEFORE INSERT ON deliveries_queue BEGIN SELECT RAISE(ABORT, 'not now'); END`
     database(box, (db) => db.exec(refuse))
     clock.advance(86_400_000)
-    await box.restart()
-    const failed = `SELECT count(*) AS n FROM delivery_attempts WHERE outcome = 'deferred'`
-    await vi.waitFor(() => expect(count(box, failed)).toBe(2), { timeout: 20_000 })
+    await box.settled()
+    expect(count(box, `SELECT count(*) AS n FROM delivery_attempts WHERE outcome = 'deferred'`)).toBe(2)
     const cancelled = await box.call<Email>('POST', `/v1/identities/${ada.id}/emails/${back.body.id}/cancel`)
     expect([cancelled.status, cancelled.body]).toMatchObject([
       200,
@@ -126,8 +126,8 @@ describe('taken back', () => {
     expect([again.status, again.body.error.code]).toEqual([409, 'not_cancellable'])
     database(box, (db) => db.exec('DROP TRIGGER held'))
     clock.advance(86_400_000)
-    await box.restart()
-    await vi.waitFor(async () => expect((await shown(world, stays.body.id)).status).toBe('delivered'), { timeout: 20_000 })
+    await box.settled()
+    expect((await shown(world, stays.body.id)).status).toBe('delivered')
     expect(copies(world)).toBe(1)
     expect((await shown(world, back.body.id)).status).toBe('cancelled')
     const events = await box.call('GET', `/v1/identities/${ada.id}/events?type=email.cancelled`)
@@ -139,7 +139,8 @@ describe('taken back', () => {
     const world = await pair({}, clock)
     const { box, ada, bob } = world
     const { body } = await send(world, { to: bob.email })
-    await vi.waitFor(() => expect(attempts(world)).toBe(1), { timeout: 20_000 })
+    await box.settled()
+    expect(attempts(world)).toBe(1)
     const told = await box.call('POST', `/v1/identities/${ada.id}/emails/${body.id}/cancel`)
     expect([told.status, told.body.error.code]).toEqual([409, 'not_cancellable'])
   })
@@ -154,7 +155,8 @@ describe('taken back', () => {
     await box.call('DELETE', `/v1/identities/${ada.id}/emails/${one.id}`)
     expect(waiting(world)).toBe(1)
     await box.call('DELETE', `/v1/identities/${ada.id}`)
-    await vi.waitFor(() => expect(waiting(world)).toBe(0), { timeout: 20_000 })
+    await box.settled()
+    expect(waiting(world)).toBe(0)
     const status = database(box, (db) => db.prepare('SELECT status FROM emails WHERE id = ?').get(other.id))
     expect(status).toEqual({ status: 'cancelled' })
     const told = database(box, (db) =>
@@ -183,8 +185,8 @@ test('a message elsewhere that waited is let go when its domain is verified', as
   await verified(world)
   const { body } = await send(world, { to: 'eve@elsewhere.test', send_at: tomorrow })
   clock.advance(86_400_000)
-  await world.box.restart()
-  await vi.waitFor(() => expect(copies(world)).toBe(1), { timeout: 20_000 })
+  await world.box.settled()
+  expect(copies(world)).toBe(1)
   expect((await shown(world, body.id)).deliveries[0]!.recipient).toBe('eve@elsewhere.test')
 })
 

@@ -5,6 +5,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { certificate } from '../../src/certificates/self-signed.ts'
 import type { Pair } from '../../src/certificates/pair.ts'
+import { sql } from '../../src/store/database.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
@@ -134,6 +135,25 @@ test('a server that the policy does not name is not spoken to', async () => {
   expect(sink.connections).toBe(0)
 })
 
+test.each([
+  ['the hundredth', 99, 'delivered'],
+  ['the hundred-and-first', 100, 'deferred'],
+])('a server that only %s pattern of a policy names', async (_which, count, status) => {
+  const others = Array.from({ length: count }, (_, index) => `n${index}.far.test\r\nmx: `)
+  const { send, until } = await far(trusted, await start('enforce', `${others.join('')}mx.far.test`))
+  expect(await until(await send('bob@far.test'), status)).toMatchObject({ status })
+})
+
+test.each([
+  ['fiftieth', 49, 'delivered'],
+  ['fifty-first', 50, 'deferred'],
+])('a policy that names only the %s MX', async (_which, count, status) => {
+  const { box, send, until } = await far(trusted, await start('enforce'))
+  const others = Array.from({ length: count }, (_, index) => `n${index}.far.test`)
+  box.dns.mx('far.test', ...others, 'mx.far.test')
+  expect(await until(await send('bob@far.test'), status)).toMatchObject({ status })
+})
+
 test.each([['testing'], ['none']])('a policy of mode %s hinders nothing', async (mode) => {
   const { sink, send, until } = await far(undefined, await start(mode, '*.other.test'))
   await until(await send('bob@far.test'), 'delivered')
@@ -162,6 +182,47 @@ test('a policy that was seen holds until it runs out, though its host and its re
   clock.advance(86_400_000)
   await until(await send('zoe@far.test'), 'delivered')
   expect(sink.messages.at(-1)!.secure).toBe(false)
+})
+
+test('a stored policy is deleted when it has expired, and when no mail went to its domain for a month', async () => {
+  const clock = new HeldClock()
+  const policyHost = await start('enforce', 'mx.far.test', 90 * 86_400)
+  const { box, inside, send, until } = await far(trusted, policyHost, clock)
+  const forget = async () => {
+    await box.app.jobs.find(({ name }) => name === 'forget-mta-sts-policies')!.run()
+    return (await inside().database.all<{ domain: string }>(sql`SELECT domain FROM mta_sts_policies`)).length
+  }
+  await until(await send('bob@far.test'), 'delivered')
+  // mail in between is a use, also while the host of the policy does not answer
+  policyHost.status = 503
+  clock.advance(29 * 86_400_000)
+  await until(await send('bob@far.test'), 'delivered')
+  clock.advance(29 * 86_400_000)
+  expect(await forget()).toBe(1)
+  clock.advance(2 * 86_400_000)
+  expect(await forget()).toBe(0)
+  policyHost.status = 200
+  policyHost.policy = policyHost.policy.replace(/max_age: \d+/, 'max_age: 3600')
+  await until(await send('bob@far.test'), 'delivered')
+  expect(await forget()).toBe(1)
+  clock.advance(3_600_000)
+  expect(await forget()).toBe(0)
+})
+
+test('ten thousand policies are stored, and one more takes the place of the one that was not used for the longest time', async () => {
+  const { inside, send, until } = await far(trusted, await start('enforce'))
+  await inside().database.transaction((tx) =>
+    tx.run(sql`WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 10000)
+      INSERT INTO mta_sts_policies (domain, policy_id, policy, expires_at, used_at)
+      SELECT n || '.test', 'one', '{}', '2100-01-01T00:00:00.000Z', printf('2020-01-01T00:00:%02d.000Z', n > 1) FROM counted`),
+  )
+  await until(await send('bob@far.test'), 'delivered')
+  const first = sql`SELECT domain FROM mta_sts_policies WHERE domain IN ('1.test', 'far.test')`
+  const count = sql`SELECT count(*) AS n FROM mta_sts_policies`
+  expect([await inside().database.all(first), await inside().database.get(count)]).toEqual([
+    [{ domain: 'far.test' }],
+    { n: 10_000 },
+  ])
 })
 
 test.each([

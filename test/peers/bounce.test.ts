@@ -38,7 +38,7 @@ describe.runIf(possible)('Postfix that takes a message and then bounces it', { t
         const count = (await read()).deliveries.filter(({ status }) => status === 'bounced').length
         if (count < 3) throw new Error(`${count} of 3 bounces came:\n${postfix.log}`)
       },
-      { timeout: 20_000, interval: 50 },
+      { timeout: 100_000, interval: 50 },
     )
     expect(postfix.log.match(/status=bounced/g)).toHaveLength(3)
     expect((await read()).deliveries).toMatchObject([

@@ -103,7 +103,7 @@ describe.runIf(possible)('our signatures', () => {
     const moved = await world.box.call('PATCH', `/v1/identities/${world.ada.id}/emails/${body.id}`, { send_at: at(1) })
     const later = moved.body['send_at'] as string
     const raw = await expect
-      .poll(() => source(world, body.id), { timeout: 20_000 })
+      .poll(() => source(world, body.id))
       .toContain('DKIM-Signature')
       .then(() => source(world, body.id))
     expect(new Date(field(raw, 'date')!).getTime()).toBe(Math.floor(Date.parse(later) / 1000) * 1000)

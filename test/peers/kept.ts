@@ -30,7 +30,7 @@ export async function arrived(box: Appliance, id: string, count: number, query =
       if (body.data.length < count) throw new Error(`${body.data.length} of ${count} e-mails came`)
       return body.data as EmailRow[]
     },
-    { timeout: 20_000, interval: 50 },
+    { timeout: 100_000, interval: 50 },
   )
 }
 

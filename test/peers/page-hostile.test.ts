@@ -2,12 +2,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { person, withPassword } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let browser: Browser | undefined
 

@@ -1,12 +1,10 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Appliance, deliver, message } from '../support/appliance.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let browser: Browser | undefined
 
@@ -172,7 +170,12 @@ test('what is marked on another screen is seen here, and bodies are not read aga
   await write(box, 'ada@pillarbox.test', 'A long letter', 'Hello.\n')
   const { page } = await screen(browser, box, '/')
   await page.clock.install()
+  // whatever is shown is read again once the page subscribes to events
+  const subscribed = page
+    .waitForEvent('websocket')
+    .then((socket) => socket.waitForEvent('framereceived', ({ payload }) => String(payload).includes('"subscribed"')))
   await page.goto(`${box.url}/identities/${ada}/inbox`)
+  await subscribed
   await page.getByRole('link', { name: /A long letter/ }).click()
   await page.getByRole('button', { name: 'Mark as unread' }).waitFor()
   const { body } = await box.call('GET', `/v1/identities/${ada}/emails`)

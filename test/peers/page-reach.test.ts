@@ -1,10 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { livedIn } from '../support/lived-in.ts'
 import { person } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let browser: Browser | undefined
 

@@ -2,13 +2,11 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generateSync } from 'otplib'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const grace = { email: 'grace@example.com', password: 'another long and quiet evening' }
 

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { DoctorReport } from '../../src/ops/doctor/model.ts'
 import type { Domain } from '../../src/domains/model.ts'
 import { eventChoices } from '../../src/web/browser/webhooks/event-choices.ts'
@@ -14,8 +14,6 @@ import { withPassword } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
 import { publish } from '../support/verified-domain.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const settings = {
   PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8',
@@ -249,7 +247,7 @@ test('the health of the box: its state, what went on, the doctor, and what waits
   const chart = await page.getByRole('img', { name: /^Mail in/ }).getAttribute('aria-label')
   expect(Number(/^Mail in: ([\d,]+) taken/.exec(chart!)![1]!.replace(',', ''))).toBeGreaterThan(500)
   await page.getByRole('button', { name: 'Run checks' }).click()
-  await page.getByText(/^Checks done/).waitFor({ timeout: 40_000 })
+  await page.getByText(/^Checks done/).waitFor({ timeout: 100_000 })
   const { body: report } = await box.call<DoctorReport>('GET', '/v1/doctor')
   await page
     .locator('[aria-labelledby=doctor] li')
@@ -428,7 +426,7 @@ test('a backup is made with its progress, and is among those there are', async (
   await page.getByText('None yet.').waitFor()
   await page.getByRole('button', { name: 'Create a backup' }).click()
   await page.getByRole('progressbar', { name: 'Backup' }).waitFor()
-  await page.getByText('The backup was created.').waitFor({ timeout: 30_000 })
+  await page.getByText('The backup was created.').waitFor({ timeout: 100_000 })
   await page.locator('[aria-labelledby=backups] li').waitFor()
   const { body } = await box.call('GET', '/v1/backups')
   expect(await page.getByText(body.data[0].name).count()).toBe(1)

@@ -18,7 +18,7 @@ const possible = [program, peer('setpriv', 'apt-get install util-linux')].every(
 
 const mx = 'mx.example.test'
 const api = 'box.example.test'
-const timeout = { timeout: 40_000, interval: 250 }
+const timeout = { timeout: 100_000, interval: 250 }
 const day = 86_400_000
 
 interface Scene {

@@ -149,7 +149,7 @@ describe.runIf(possible)('Postfix', { timeout: 60_000 }, () => {
         if (body.data.length < 100) throw new Error(`${body.data.length} of 100 messages came:\n${postfix.log}`)
         return body.data as { message_id: string }[]
       },
-      { timeout: 20_000, interval: 500 },
+      { timeout: 100_000, interval: 500 },
     )
     expect(rows).toHaveLength(100)
     expect(new Set(rows.map((row) => row.message_id)).size).toBe(100)

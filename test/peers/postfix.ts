@@ -25,7 +25,7 @@ export interface Receiving {
 }
 
 /** How long Postfix may take for one step on a busy machine, in milliseconds. */
-const timeout = { timeout: 20_000, interval: 50 }
+const timeout = { timeout: 100_000, interval: 50 }
 
 /**
  * An instance of Postfix that relays all it takes to one box, under TLS or not at all; to `clear@pillarbox.test` in the clear, and to

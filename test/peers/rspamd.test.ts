@@ -68,7 +68,7 @@ async function landed(box: Appliance, sink: MailSink, ada: string, mail: object)
   const before = sink.messages.length
   const { status } = await box.call('POST', `/v1/identities/${ada}/emails`, { to: 'Bob <bob@far.test>', ...mail })
   expect(status).toBe(201)
-  await vi.waitFor(() => expect(sink.messages).toHaveLength(before + 1), { timeout: 20_000 })
+  await vi.waitFor(() => expect(sink.messages).toHaveLength(before + 1), { timeout: 100_000 })
   return sink.messages.at(-1)!
 }
 

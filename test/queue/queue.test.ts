@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Metrics } from '../../src/core/metrics.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../../src/queue/courier.ts'
 import { findDelivery, type QueuedDelivery } from '../../src/queue/history.ts'
@@ -9,6 +9,7 @@ import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { opened, quiet } from '../store/opened.ts'
 import { folder } from '../support/folder.ts'
 import { HeldClock } from '../support/held-clock.ts'
+import { settled } from '../support/settled.ts'
 
 interface TestLoad {
   to: string
@@ -96,7 +97,8 @@ test('what is enqueued leaves once it is on disk, and what the far side said is 
   })
   await expect(failing).rejects.toThrow('no')
   const id = await put('a')
-  await expect.poll(() => look(id)).toMatchObject({ state: 'done', attempts: [{ number: 1, outcome: 'done', answer: 'thanks' }] })
+  await settled(queue)
+  expect(await look(id)).toMatchObject({ state: 'done', attempts: [{ number: 1, outcome: 'done', answer: 'thanks' }] })
   expect(runner.carried).toEqual(['a 1'])
   expect(runner.settled).toEqual([['a', 'done', 'thanks']])
 })
@@ -109,7 +111,8 @@ test('the attempt is on disk before it is made', async () => {
     during = await look(id)
     return 'thanks'
   }
-  await expect.poll(() => runner.settled.length).toBe(1)
+  await settled(queue)
+  expect(runner.settled.length).toBe(1)
   expect(during).toMatchObject({ state: 'running', attempts: [{ number: 1, outcome: null, ended_at: null }] })
 })
 
@@ -119,20 +122,23 @@ test('one that fails for now is tried at exactly the times of the list, and then
   }
   await queue.start()
   const id = await put('a')
-  await expect.poll(() => look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+  await settled(queue)
+  expect(await look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
   clock.advance(5 * second - 1)
   queue.wake()
-  await new Promise((resolve) => setTimeout(resolve, 30))
+  await settled(queue)
   expect(runner.carried).toEqual(['a 1'])
   clock.advance(1)
   queue.wake()
-  await expect.poll(() => look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T11:05:05.000Z' })
+  await settled(queue)
+  expect(await look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T11:05:05.000Z' })
   clock.advance(hour)
   queue.wake()
-  await expect.poll(() => look(id)).toMatchObject({ state: 'failed' })
+  await settled(queue)
+  expect(await look(id)).toMatchObject({ state: 'failed' })
   clock.advance(1000 * hour)
   queue.wake()
-  await new Promise((resolve) => setTimeout(resolve, 30))
+  await settled(queue)
   expect(runner.carried).toEqual(['a 1', 'a 2', 'a 3'])
   expect(runner.settled.map(([, outcome]) => outcome)).toEqual(['deferred', 'deferred', 'failed'])
   expect((await look(id)).attempts.map(({ answer }) => answer)).toEqual(['busy', 'busy', 'busy'])
@@ -140,7 +146,8 @@ test('one that fails for now is tried at exactly the times of the list, and then
   // and once more from the beginning, when somebody asks
   runner.act = async () => 'at last'
   expect(await database.transaction((tx) => queue.retry(tx, id))).toBe(true)
-  await expect.poll(() => look(id)).toMatchObject({ state: 'done', attempts: [{}, {}, {}, { number: 4, answer: 'at last' }] })
+  await settled(queue)
+  expect(await look(id)).toMatchObject({ state: 'done', attempts: [{}, {}, {}, { number: 4, answer: 'at last' }] })
 })
 
 test('a refusal is final, a bug is not, and who asks for time gets it', async () => {
@@ -151,13 +158,10 @@ test('a refusal is final, a bug is not, and who asks for time gets it', async ()
   }
   await queue.start()
   const [unwanted, timeout, bug] = [await put('unwanted'), await put('patience'), await put('bug')]
-  await expect
-    .poll(() => look(unwanted))
-    .toMatchObject({ state: 'failed', attempts: [{ outcome: 'failed', answer: 'no such person' }] })
-  await expect.poll(() => look(timeout)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T12:05:00.000Z' })
-  await expect
-    .poll(() => look(bug))
-    .toMatchObject({ state: 'waiting', attempts: [{ outcome: 'deferred', answer: 'a slip of ours' }] })
+  await settled(queue)
+  expect(await look(unwanted)).toMatchObject({ state: 'failed', attempts: [{ outcome: 'failed', answer: 'no such person' }] })
+  expect(await look(timeout)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T12:05:00.000Z' })
+  expect(await look(bug)).toMatchObject({ state: 'waiting', attempts: [{ outcome: 'deferred', answer: 'a slip of ours' }] })
 })
 
 test('what is enqueued leaves after one flush of the disk, in which its attempt is already recorded', async () => {
@@ -168,14 +172,17 @@ test('what is enqueued leaves after one flush of the disk, in which its attempt 
   }
   const made = await opened(folder(), { sync })
   const other = new Queue({ database: made.database, clock, log: quiet, metrics: new Metrics(), grace: 20 })
+  onTestFinished(async () => {
+    await other.stop()
+    await made.database.close()
+  })
   const seen: number[] = []
   other.add(Object.assign(new Runner(), { deliver: async () => `${seen.push(flushes)}` }))
   await other.start()
   const before = flushes
   await made.database.transaction((tx) => other.enqueue(tx, { kind: 'test', lane: 'there', load: { to: 'there', text: 'a' } }))
-  await expect.poll(() => seen).toEqual([before + 1])
-  await other.stop()
-  await made.database.close()
+  await settled(other)
+  expect(seen).toEqual([before + 1])
 })
 
 test('a lane has one under way until one went well, then sixteen, and no lane waits for another', async () => {
@@ -215,7 +222,8 @@ test('lanes that went well and begin to hang together are kept to four each, and
   const lanes = Array.from({ length: 20 }, (_, index) => `lane ${index}`)
   await queue.start()
   for (const lane of [...lanes, 'good']) await put('first', lane)
-  await expect.poll(() => runner.settled.length).toBe(21)
+  await settled(queue)
+  expect(runner.settled.length).toBe(21)
   hanging = true
   const begun = (lane: string): number => runner.carried.filter((text) => text.startsWith(`${lane} `)).length
   for (const lane of lanes) {
@@ -233,7 +241,8 @@ test('hundreds of lanes that hang leave room for those that do not', async () =>
   runner.act = async (load, attempt, signal) => (load.to.startsWith('dead') ? hang(load, attempt, signal) : 'thanks')
   await queue.start()
   await put('known', 'good')
-  await expect.poll(() => runner.settled.length).toBe(1)
+  await settled(queue)
+  expect(runner.settled.length).toBe(1)
   await database.transaction(async (tx) => {
     for (let count = 0; count < 400; count += 1) {
       await queue.enqueue(tx, { kind: 'test', lane: `dead ${count}`, load: { to: `dead ${count}`, text: 'x' } })
@@ -249,7 +258,8 @@ test('lanes that answer well but slowly share the room of those that fail: promp
   runner.act = async ({ to }, _attempt, signal) => (to === 'prompt' ? 'thanks' : wait(signal))
   await queue.start()
   await put('known', 'prompt')
-  await expect.poll(() => runner.settled.length).toBe(1)
+  await settled(queue)
+  expect(runner.settled.length).toBe(1)
   for (let count = 0; count < 100; count += 1) await put('first', `slow ${count}`)
   await expect
     .poll(() => {
@@ -274,7 +284,8 @@ test('a new lane finds room however much the known ones have to do', async () =>
   runner.act = async (load, attempt, signal) => (load.text === 'busy' ? hang(load, attempt, signal) : 'thanks')
   await queue.start()
   for (let count = 0; count < 70; count += 1) await put('first', `busy ${count}`)
-  await expect.poll(() => runner.settled.length).toBe(70)
+  await settled(queue)
+  expect(runner.settled.length).toBe(70)
   await database.transaction(async (tx) => {
     for (let count = 0; count < 700; count += 1) {
       const to = `busy ${count % 70}`
@@ -299,7 +310,8 @@ test('lanes known to hang, however many, delay neither a new one nor one that fa
   }
   await queue.start()
   const hiccup = await put('first', 'hiccup')
-  await expect.poll(() => runner.settled.length).toBe(1)
+  await settled(queue)
+  expect(runner.settled.length).toBe(1)
   for (let count = 0; count < 200; count += 1) await put('x', `dead ${count}`)
   await expect
     .poll(() => {
@@ -318,13 +330,46 @@ test('lanes known to hang, however many, delay neither a new one nor one that fa
   expect(hanging.size).toBe(96)
 })
 
+test('results that arrive together are written a few at a time: other writes come in between, and none is lost when some fail', async () => {
+  const { gates, wait } = gated()
+  runner.act = async (_load, _attempt, signal) => wait(signal)
+  const written = new Map<unknown, number>()
+  let other: Promise<unknown> | undefined
+  let before: number | undefined
+  let failures = 1
+  const settle = runner.settle.bind(runner)
+  runner.settle = async (tx, load, outcome, answer) => {
+    written.set(tx, (written.get(tx) ?? 0) + 1)
+    other ??= new Promise((resolve) => setImmediate(resolve)).then(() =>
+      database.transaction(async () => {
+        before = runner.settled.length
+      }),
+    )
+    if (load.text === '20' && failures-- > 0) throw new Error('no room')
+    await settle(tx, load, outcome, answer)
+  }
+  await queue.start()
+  for (let count = 0; count < 64; count += 1) await put(`${count}`, `lane ${count}`)
+  await expect.poll(() => gates.length).toBe(64)
+  for (const go of gates) go()
+  await settled(queue)
+  await other
+  expect(Math.max(...written.values())).toBe(16)
+  expect(before).toBeLessThan(33)
+  expect(new Set(runner.settled.map(([text]) => text)).size).toBe(64)
+  expect(await database.all(sql`SELECT state, count(*) AS number FROM deliveries_queue GROUP BY state`)).toEqual([
+    { state: 'done', number: 64 },
+  ])
+})
+
 test('lanes take turns: who waits longest is next, however much the others have to do', async () => {
   const { gates, wait } = gated()
   runner.act = async ({ text }, _attempt, signal) => (text === 'much' ? wait(signal) : 'thanks')
   await queue.start()
   for (let count = 0; count < 70; count += 1) await put('first', `busy ${count}`)
   await put('first', 'late')
-  await expect.poll(() => runner.settled.length).toBe(71)
+  await settled(queue)
+  expect(runner.settled.length).toBe(71)
   await database.transaction(async (tx) => {
     for (let count = 0; count < 7000; count += 1) {
       const to = `busy ${count % 70}`
@@ -362,7 +407,8 @@ test('accounts take turns in one lane: another’s first is next, however much o
   expect([flood('one 1') <= 9, flood('two 1') <= 17]).toEqual([true, true])
   runner.act = async () => 'thanks'
   for (const go of gates.splice(0)) go()
-  await expect.poll(() => runner.settled.length).toBe(102)
+  await settled(queue)
+  expect(runner.settled.length).toBe(102)
 })
 
 test('an account whose lanes all hang leaves room to the others', async () => {
@@ -397,7 +443,8 @@ test('what one account has due in many lanes does not come before another’s', 
   await putFor('acct_other', 'hello', 'elsewhere')
   clock.advance(1)
   await queue.start()
-  await expect.poll(() => runner.settled.length).toBe(501)
+  await settled(queue)
+  expect(runner.settled.length).toBe(501)
   expect(runner.carried.indexOf('hello 1')).toBeLessThan(64)
 })
 
@@ -413,15 +460,14 @@ test('what a former run had under way is tried again, under the same id', async 
   runner = new Runner()
   queue = fresh()
   await queue.start()
-  await expect
-    .poll(() => look(id))
-    .toMatchObject({
-      state: 'done',
-      attempts: [
-        { number: 1, outcome: 'interrupted' },
-        { number: 2, outcome: 'done' },
-      ],
-    })
+  await settled(queue)
+  expect(await look(id)).toMatchObject({
+    state: 'done',
+    attempts: [
+      { number: 1, outcome: 'interrupted' },
+      { number: 2, outcome: 'done' },
+    ],
+  })
   await former.stop()
 })
 
@@ -440,7 +486,8 @@ test('stopping cuts off what hangs, and the next start tries that again without 
   runner = new Runner()
   queue = fresh()
   await queue.start()
-  await expect.poll(() => runner.settled.map(([text]) => text).toSorted()).toEqual(['a', 'b'])
+  await settled(queue)
+  expect(runner.settled.map(([text]) => text).toSorted()).toEqual(['a', 'b'])
 })
 
 test('a lane that is closed and silenced hears nothing more, and is cleared', async () => {
@@ -464,10 +511,12 @@ test('a lane that is closed and silenced hears nothing more, and is cleared', as
 test('what ended a month ago is forgotten', async () => {
   await queue.start()
   await put('old')
-  await expect.poll(() => runner.settled.length).toBe(1)
+  await settled(queue)
+  expect(runner.settled.length).toBe(1)
   clock.advance(31 * 24 * hour)
   await put('new')
-  await expect.poll(() => runner.settled.length).toBe(2)
+  await settled(queue)
+  expect(runner.settled.length).toBe(2)
   await queue.clear()
   expect(await database.all(sql`SELECT load FROM deliveries_queue`)).toEqual([{ load: '{"to":"there","text":"new"}' }])
 })
@@ -482,11 +531,46 @@ test('what a clock that ran ahead has put off for years is tried once the clock 
   clock.advance(-4 * 365 * 24 * hour)
   await queue.start()
   const later = await put('later', 'elsewhere')
-  await expect.poll(() => look(later, 'elsewhere')).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+  await settled(queue)
+  expect(await look(later, 'elsewhere')).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
   expect(runner.carried).toEqual(['later 1'])
   await queue.clear()
-  await expect.poll(() => runner.carried).toEqual(['later 1', 'stranded 1'])
+  await settled(queue)
+  expect(runner.carried).toEqual(['later 1', 'stranded 1'])
   expect(await look(later, 'elsewhere')).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+})
+
+test('lanes are repaired a few at a time: lost due times come back, and lanes without deliveries go', async () => {
+  await queue.start()
+  await database.transaction(async (tx) => {
+    for (let number = 0; number < 1000; number += 1)
+      await tx.run(sql`INSERT INTO delivery_lanes (kind, lane, account_id) VALUES ('test', ${`empty ${number}`}, 'a')`)
+  })
+  await put('done', 'empty 500')
+  await settled(queue)
+  await queue.stop()
+  const lost = await putFor('b', 'lost', 'lost')
+  await database.transaction((tx) => tx.run(sql`UPDATE delivery_lanes SET due_at = NULL`))
+  queue = fresh()
+  await queue.start()
+  await settled(queue)
+  expect(await look(lost, 'lost')).toMatchObject({ state: 'waiting' })
+  const removed: number[] = []
+  const lanes = async (): Promise<number> => (await database.get<{ n: number }>(sql`SELECT count(*) AS n FROM delivery_lanes`))!.n
+  const transaction = database.transaction.bind(database)
+  const watched = vi.spyOn(database, 'transaction').mockImplementation(async (work) => {
+    const before = await lanes()
+    const result = await transaction(work)
+    removed.push(before - (await lanes()))
+    return result
+  })
+  await queue.clear()
+  watched.mockRestore()
+  await settled(queue)
+  expect(Math.max(...removed)).toBeLessThanOrEqual(64)
+  expect(await look(lost, 'lost')).toMatchObject({ state: 'done' })
+  // those that are left keep what is known of the destination
+  expect(await database.all(sql`SELECT DISTINCT lane FROM delivery_lanes`)).toEqual([{ lane: 'empty 500' }, { lane: 'lost' }])
 })
 
 test('looking for what is due walks an index, however much is deferred', async () => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { expect, test, vi } from 'vitest'
+import { PlainSession } from '../../src/realtime/plain.ts'
 import type { Sql } from '../../src/store/database.ts'
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
@@ -41,6 +42,20 @@ test('a key that was changed and cannot be read again opens nothing', async () =
   })
   await box.call('DELETE', `/v1/api-keys/${id}`)
   for (const { closed } of sockets) expect((await closed).code).toBe(4401)
+})
+
+test('sockets of other keys are not looked at when a key with many others is revoked', async () => {
+  const box = await appliance()
+  const maker = await keyWith(box, {})
+  for (let count = 0; count < 50; count += 1) await box.call('POST', '/v1/api-keys', {}, { key: maker.key })
+  for (let count = 0; count < 20; count += 1) await connect(box)
+  const own = await connect(box, {}, maker.key)
+  const looked = vi.spyOn(PlainSession.prototype, 'grants', 'get')
+  const { body } = await box.call('DELETE', `/v1/api-keys/${maker.id}`)
+  expect(body['ended']).toMatchObject({ api_keys: 50 })
+  expect((await own.closed).code).toBe(4401)
+  // each socket is also looked at once a second
+  expect(looked.mock.calls.length).toBeLessThan(1000)
 })
 
 test('no event is heard after the key is revoked', async () => {

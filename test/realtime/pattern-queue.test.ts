@@ -19,10 +19,10 @@ function matcher(account_id: string, order: string[] = []) {
   return {
     account_id,
     order,
-    overruns: 0,
+    misses: 0,
     match: (frames: Frames) => void order.push(`${account_id} ${frames.event.seq}`),
-    overrun() {
-      this.overruns += 1
+    missed() {
+      this.misses += 1
     },
   }
 }
@@ -58,7 +58,7 @@ test('who falls a thousand events behind is told so, and nobody else', async () 
   const [slow, other] = [matcher('slow'), matcher('other')]
   for (let seq = 10; seq < 1012; seq += 1) patterns.add(slow, new Frames(event(seq)))
   patterns.add(other, new Frames(event(2000)))
-  expect([slow.overruns, other.overruns]).toEqual([2, 0])
+  expect([slow.misses, other.misses]).toEqual([2, 0])
   while (slow.order.length < 1000) await new Promise((resolve) => setTimeout(resolve, 1))
   expect(slow.order.at(-1)).toBe('slow 1009')
   expect(other.order).toEqual(['other 2000'])

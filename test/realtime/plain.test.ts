@@ -33,6 +33,19 @@ test('mail that arrives is told on the channels of its identity and of the accou
   expect(event).toEqual(body.data[0])
 })
 
+test('whoever reads hears of one long mail to many identities, of each in order', async () => {
+  const box = await appliance()
+  const identities = []
+  for (let index = 0; index < 20; index += 1) identities.push(await identity(box))
+  const socket = await connect(box)
+  socket.say({ type: 'subscribe', channel: 'agent_events' })
+  await socket.until('subscribed')
+  const raw = mail('To all of you', `${'Words, words, words.'.repeat(10)}\n`.repeat(2000))
+  await deliver(box.smtp, { to: identities.map(({ email }) => email), raw })
+  const heard = await socket.until('event', 20)
+  expect(heard.map(({ event }) => event.identity_id)).toEqual(identities.map(({ id }) => id))
+})
+
 test('a subscriber that comes back with since gets what it missed, once and in order, and then what happens', async () => {
   const box = await appliance()
   const ada = await identity(box, 'Ada')

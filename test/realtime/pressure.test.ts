@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test, vi } from 'vitest'
+import { EventLog } from '../../src/events/log.ts'
 import type { Sql } from '../../src/store/database.ts'
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
@@ -93,6 +94,25 @@ test('however many catch up at once, only one of them looks through the log in a
   const crowded = looks.filter((at, index) => looks.indexOf(at) !== index && !begun.has(at))
   expect(looks.length).toBeGreaterThan(100)
   expect(crowded).toEqual([])
+})
+
+test('what many resume from is read once, and what was deleted meanwhile is sent to nobody', async () => {
+  const box = await appliance({ PILLARBOX_REALTIME__MAX_SOCKETS_PER_KEY: '100' })
+  const ada = await identity(box, 'Ada')
+  for (const Subject of ['One', 'Two']) await deliver(box.smtp, { to: ada.email, raw: message({ Subject }, 'x\n') })
+  const resumed = async (): Promise<string[]> => {
+    const socket = await connect(box)
+    socket.say({ type: 'subscribe', channel: 'email_messages', since: '2001-01-01T00:00:00Z' })
+    return (await socket.until('event', 2)).map(({ event }) => event.data.subject)
+  }
+  const read = vi.spyOn(EventLog.prototype, 'findAt')
+  const heard = await Promise.all(Array.from({ length: 40 }, resumed))
+  expect(heard).toEqual(Array.from({ length: 40 }, () => ['One', 'Two']))
+  expect(read.mock.calls.length).toBeLessThan(20)
+  const { body } = await box.call('GET', `/v1/identities/${ada.id}/emails`)
+  const { id } = (body['data'] as { id: string; subject: string }[]).find(({ subject }) => subject === 'One')!
+  expect((await box.call('DELETE', `/v1/identities/${ada.id}/emails/${id}`)).status).toBeLessThan(300)
+  expect(await resumed()).toEqual([undefined, 'Two'])
 })
 
 test('2,000 sockets hear of one message, each once', async () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { appliance, deliver, message } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { identity, token } from '../support/live.ts'
 import { join, raw } from '../support/phoenix.ts'
@@ -73,26 +73,37 @@ test('a fresh token that does not open what was asked for ends the channel, and 
   expect(close.slice(0, 4)).toEqual(['1', '1', 'realtime:x', 'phx_close'])
 })
 
+/** The status that a socket without a token gets from this address. */
+const stranger = (box: Appliance, address: string): Promise<number> =>
+  new Promise((resolve) => {
+    const webSocket = new WebSocket(`${box.url.replace('http', 'ws')}/realtime/v1/websocket?apikey=anon`, {
+      headers: { 'X-Forwarded-For': address },
+    })
+    onTestFinished(() => webSocket.terminate())
+    webSocket.on('error', () => undefined)
+    webSocket.once('open', () => resolve(101))
+    webSocket.on('unexpected-response', (request, response) => {
+      resolve(response.statusCode!)
+      request.destroy()
+    })
+  })
+
 test('sockets without a token never take the places of those with one', async () => {
   const box = await appliance({ PILLARBOX_REALTIME__MAX_SOCKETS: '10', PILLARBOX_HTTP__TRUSTED_PROXIES: '127.0.0.1' })
-  const stranger = (address: string): Promise<number> =>
-    new Promise((resolve) => {
-      const webSocket = new WebSocket(`${box.url.replace('http', 'ws')}/realtime/v1/websocket?apikey=anon`, {
-        headers: { 'X-Forwarded-For': address },
-      })
-      onTestFinished(() => webSocket.terminate())
-      webSocket.on('error', () => undefined)
-      webSocket.once('open', () => resolve(101))
-      webSocket.on('unexpected-response', (request, response) => {
-        resolve(response.statusCode!)
-        request.destroy()
-      })
-    })
   const statuses: number[] = []
-  for (let index = 1; index <= 4; index += 1) statuses.push(await stranger(`203.0.113.${index}`))
+  for (let index = 1; index <= 4; index += 1) statuses.push(await stranger(box, `203.0.113.${index}`))
   expect(statuses).toEqual([101, 101, 429, 429])
   const made = await token(box)
   for (let index = 0; index < 8; index += 1) await raw(box, `apikey=${made.token}`)
+})
+
+test('owning many networks gives few more sockets without a token', async () => {
+  const box = await appliance({ PILLARBOX_HTTP__TRUSTED_PROXIES: '127.0.0.1' })
+  const statuses: number[] = []
+  for (let index = 0; index < 81; index += 1) statuses.push(await stranger(box, `2001:db8:1:${(index % 8).toString(16)}::1`))
+  expect(statuses.filter((status) => status === 101)).toHaveLength(80)
+  expect(statuses.at(-1)).toBe(429)
+  expect(await stranger(box, '2001:db8:2::1')).toBe(101)
 })
 
 test('who never shows a token does not stay, and an address has few of them', async () => {

@@ -73,6 +73,31 @@ test('version 1.0.0 is spoken when none is named, and without join_ref', async (
   ])
 })
 
+test('long mails arrive whole at every socket that reads, in both versions, whatever the others do', async () => {
+  const box = await appliance({ PILLARBOX_REALTIME__MAX_SOCKETS_PER_KEY: '100' })
+  const ada = await identity(box, 'Ada')
+  const made = await token(box)
+  const body = `${'漢'.repeat(200)}\n`.repeat(400)
+  const sockets = await Promise.all(
+    Array.from({ length: 60 }, (_, index) => raw(box, `apikey=${made.token}&vsn=${index % 2 === 0 ? '1.0.0' : '2.0.0'}`)),
+  )
+  for (const [index, socket] of sockets.entries()) {
+    const payload = join([{ event: 'INSERT', schema: 'public', table: 'email_messages' }])
+    const frame = { topic: 'realtime:a', event: 'phx_join', payload, ref: '1', join_ref: '1' }
+    socket.say(index % 2 === 0 ? frame : ['1', '1', 'realtime:a', 'phx_join', payload])
+    await socket.next(2)
+    if (index % 3 === 0) socket.webSocket.pause()
+  }
+  for (const Subject of ['One', 'Two', 'Three']) await deliver(box.smtp, { to: ada.email, raw: message({ Subject }, body) })
+  for (const [index, socket] of sockets.entries()) {
+    if (index % 3 === 0) continue
+    const heard = await socket.next(3)
+    const rows = heard.map((frame) => (index % 2 === 0 ? frame.payload : frame[4]).data.record)
+    expect(rows.map(({ subject }) => subject)).toEqual(['One', 'Two', 'Three'])
+    for (const row of rows) expect(row.text.length).toBeGreaterThan(80_000)
+  }
+})
+
 test('a join without a good token is refused with a reason, and may be tried again', async () => {
   const box = await appliance()
   const made = await token(box)

@@ -116,7 +116,7 @@ test('a box that is told keeps the report under the name of who sent it', async 
     const { data } = (await shop.call('GET', `/v1/domains/${domain.id}/reports`)).body
     expect(data).toHaveLength(2)
     return data
-  }, 10_000)
+  }, 100_000)
   const common = { reporter: 'pillarbox.test', begins_at: '2026-11-20T00:00:00.000Z' }
   expect(kept).toEqual(
     expect.arrayContaining([
@@ -197,7 +197,7 @@ test('a report that is put off is delivered after a restart, once and as it was'
   await box.receive('a@shop.test')
   await box.nextDay()
   const deferred = "SELECT 1 FROM deliveries_queue WHERE kind = 'report' AND state = 'waiting' AND attempts = 1"
-  await vi.waitFor(() => expect(box.rows(deferred)).toHaveLength(1), 10_000)
+  await vi.waitFor(() => expect(box.rows(deferred)).toHaveLength(1), 100_000)
   box.sink.script = undefined
   box.clock.advance(hour)
   await box.box.restart()
@@ -265,7 +265,7 @@ test('a destination that refuses a report gets no other for two weeks', async ()
   const refused = () => box.sink.commands.filter((line) => line.startsWith('RCPT')).length
   await box.receive('a@shop.test')
   await box.nextDay()
-  await vi.waitFor(() => expect(box.rows('SELECT * FROM outbound_report_refusals')).toHaveLength(1))
+  await vi.waitFor(() => expect(box.rows('SELECT * FROM outbound_report_refusals')).toHaveLength(1), 100_000)
   await box.receive('a@shop.test')
   await box.nextDay()
   expect(refused()).toBe(1)

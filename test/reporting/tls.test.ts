@@ -302,15 +302,15 @@ test('a report is posted where the domain asks for that; nowhere that is private
   const box = await far(trusted, { dial, rua })
   await box.until(await box.send('bob@far.test'), 'delivered')
   await box.nextDay()
-  await vi.waitFor(() => expect(posted).toHaveLength(1), 10_000)
+  await vi.waitFor(() => expect(posted).toHaveLength(1), 100_000)
   // deferred, and tried again
   const deferred =
     "SELECT 1 FROM deliveries_queue WHERE load LIKE '%//mta-sts.far.test/reports%' AND state = 'waiting' AND attempts = 1"
-  await vi.waitFor(() => expect(box.rows(deferred)).toHaveLength(1), 10_000)
+  await vi.waitFor(() => expect(box.rows(deferred)).toHaveLength(1), 100_000)
   status = 201
   box.clock.advance(10 * 60_000)
   box.inside().queue.wake()
-  await vi.waitFor(() => expect(posted).toHaveLength(2), 10_000)
+  await vi.waitFor(() => expect(posted).toHaveLength(2), 100_000)
   expect(posted[0]).toEqual(posted[1])
   expect(posted[1]!.type).toBe('application/tlsrpt+gzip')
   expect(tlsReport(gunzipSync(posted[1]!.body).toString())).toMatchObject({ kind: 'tls', policies: [{ domain: 'far.test' }] })

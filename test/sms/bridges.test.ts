@@ -65,12 +65,13 @@ test('a bridge gets signed messages, each under its id, until it has taken them;
   expect(said).toEqual({ id: sms.id, from: number, to: '+4917012345678', body: 'Grüße' })
   far.behaviour = says(200, {}, JSON.stringify({ provider_id: 'modem-7' }))
   // the attempt has ended before the clock moves
-  await opened.restart()
+  await opened.settled()
   clock.ahead += 60_000
-  await opened.restart()
+  await opened.settled()
   const [, again] = await far.until(2)
   expect(again!.raw).toBe(first!.raw)
-  await expect.poll(async () => (await get(sms.id))['status']).toBe('sent')
+  await opened.settled()
+  expect((await get(sms.id))['status']).toBe('sent')
   expect(await get(sms.id)).toMatchObject({ provider_id: 'modem-7', provider: 'http' })
   const report = JSON.stringify({ id: sms.id, status: 'delivered' })
   const now = Date.now() + clock.ahead
@@ -79,9 +80,8 @@ test('a bridge gets signed messages, each under its id, until it has taken them;
   expect(await get(sms.id)).toMatchObject({ status: 'delivered' })
   far.behaviour = says(422, {}, 'no such network')
   const refused = await send('nowhere')
-  await expect
-    .poll(async () => (await get(refused.id))['error'])
-    .toMatchObject({ code: 'http_422', message: expect.stringContaining('no such') })
+  await opened.settled()
+  expect((await get(refused.id))['error']).toMatchObject({ code: 'http_422', message: expect.stringContaining('no such') })
 })
 
 test('what a phone or bridge says never tells its secrets', async () => {
@@ -94,7 +94,8 @@ test('what a phone or bridge says never tells its secrets', async () => {
     const { far, opened, get, send } = await box(kind)
     far.behaviour = says(422, {}, `not with ${hidden} here`)
     const sms = await send('x')
-    await expect.poll(async () => (await get(sms.id))['error']?.message).toContain('not with … here')
+    await opened.settled()
+    expect((await get(sms.id))['error']?.message).toContain('not with … here')
     expect(opened.logged.join('')).not.toContain(hidden)
   }
 })
@@ -152,7 +153,8 @@ test('the numbers of the settings are given to one identity each, and again once
   expect(await give('Bob')).toMatchObject({ phone_number: second })
   expect(await give('Cy')).toMatchObject({ error: { status: 409, code: 'no_free_number' } })
   await opened.call('DELETE', `/v1/identities/${ada.id}`)
-  await expect.poll(async () => (await give('Dee'))['phone_number']).toBe(number)
+  await opened.settled()
+  expect((await give('Dee'))['phone_number']).toBe(number)
 })
 
 const file = (size: number) => ({ content_type: 'image/png', content: Buffer.alloc(size).toString('base64') })
@@ -184,9 +186,8 @@ test('who waits for a number of a provider that was given up gets one of the new
     .run(bob.id)
   database.close()
   await opened.restart()
-  await expect
-    .poll(async () => (await opened.call('POST', `/v1/identities/${bob.id}/phone`, {})).body)
-    .toMatchObject({ phone_number: second })
+  await opened.settled()
+  expect((await opened.call('POST', `/v1/identities/${bob.id}/phone`, {})).body).toMatchObject({ phone_number: second })
 })
 
 test('a number of the settings is of the country that was asked for, or none is given', async () => {
@@ -212,9 +213,10 @@ test('a STOP lasts for as long as the number is ours, whoever has it', async () 
     expect(await send('news')).toMatchObject({ error: { code: 'recipient_opted_out' } })
     await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)
     const again = async () => (await opened.call('POST', `/v1/identities/${ada.id}/phone`, {})).body
-    await expect
-      .poll(async () => (await opened.call('GET', `/v1/identities/${ada.id}/events?type=phone.released`)).body.data.length)
-      .toBe(id.charCodeAt(0) - 96)
+    await opened.settled()
+    expect((await opened.call('GET', `/v1/identities/${ada.id}/events?type=phone.released`)).body.data.length).toBe(
+      id.charCodeAt(0) - 96,
+    )
     expect(await again()).toMatchObject({ phone_number: number })
     expect(await send('news')).toMatchObject({ error: { code: 'recipient_opted_out' } })
     const back = JSON.stringify({ id: `${id}2`, from, to: number, body: 'START' })
@@ -250,7 +252,8 @@ test('a phone is told where to report, sends by the right SIM card, and reports 
     withDeliveryReport: true,
     simNumber: 1,
   })
-  await expect.poll(async () => (await get(sms.id))['status']).toBe('sent')
+  await opened.settled()
+  expect((await get(sms.id))['status']).toBe('sent')
   const report = event('sms:delivered', {
     messageId: sms.id,
     phoneNumber: '+4917012345678',
@@ -259,15 +262,18 @@ test('a phone is told where to report, sends by the right SIM card, and reports 
   expect((await post('/sms/android/events', report, signed(report, Date.now()))).body).toEqual({ effect: true })
   expect(await get(sms.id)).toMatchObject({ status: 'delivered' })
   const other = await send('Hallo?')
-  await expect.poll(async () => (await get(other.id))['status']).toBe('sent')
+  await opened.settled()
+  expect((await get(other.id))['status']).toBe('sent')
   const failed = event('sms:failed', { messageId: other.id, phoneNumber: '+4917012345678', reason: 'RESULT_ERROR_NO_SERVICE' })
   await post('/sms/android/events', failed, signed(failed, Date.now()))
   expect(await get(other.id)).toMatchObject({ status: 'failed', error: { message: 'RESULT_ERROR_NO_SERVICE' } })
   far.paths.set('/messages', (response) => void response.destroy())
   const lost = await send('Hallo!')
-  await expect.poll(async () => (await get(lost.id))['status']).toBe('unknown')
+  await opened.settled()
+  expect((await get(lost.id))['status']).toBe('unknown')
   clock.ahead += 86_400_000
   await opened.restart()
+  await opened.settled()
   expect(far.received.filter(({ path }) => path === '/messages')).toHaveLength(3)
 })
 

@@ -10,9 +10,7 @@ async function people(box: Appliance, ...names: string[]) {
 }
 
 async function settled(box: Appliance, identity: string, sms: string) {
-  await expect
-    .poll(async () => (await box.call('GET', `/v1/identities/${identity}/sms/${sms}`)).body['status'])
-    .not.toBe('queued')
+  await box.settled()
   return (await box.call('GET', `/v1/identities/${identity}/sms/${sms}`)).body
 }
 
@@ -125,7 +123,7 @@ test('pictures are kept, listed, and opened by a signed URL', async () => {
     `attachment; filename="${sms['id']}-0"`,
   ])
   expect(Buffer.from(await opened.arrayBuffer())).toEqual(content)
-  expect((await fetch(one['url'].replace(/signature=./, 'signature=_'))).status).toBe(403)
+  expect((await fetch(one['url'].replace('signature=', 'signature=x'))).status).toBe(403)
   expect((await box.call('GET', `/v1/identities/${ada!['id']}/sms/${sms['id']}/media/1`)).status).toBe(404)
   await box.call('DELETE', `/v1/identities/${ada!['id']}/sms/${sms['id']}`)
   expect((await fetch(one['url'])).status).toBe(404)
@@ -180,7 +178,8 @@ test('a number goes when it is taken away or its identity goes, and what waited 
     const { body } = await box.call('GET', `/v1/identities/${id}/events?since=2020-01-01T00:00:00Z`)
     return body.data.map(({ type }) => type)
   }
-  await expect.poll(() => types(ada!['id'])).toContain('phone.released')
+  await box.settled()
+  expect(await types(ada!['id'])).toContain('phone.released')
   const { body: gone } = await box.call('POST', '/v1/sms/loopback/inject', {
     from: '+15550100199',
     to: bob!['phone_number'],

@@ -10,12 +10,11 @@ async function putOff() {
   const { stub, clock, opened, send } = box
   stub.next('POST', refuses(429, 20429, 'Too Many Requests', { 'Retry-After': '3600' }))
   const sms = await send(friend)
-  await expect.poll(() => stub.asked.filter(({ path }) => path.endsWith('/Messages.json')).length).toBe(1)
-  // the attempt has ended before the clock moves
-  await opened.restart()
+  await opened.settled()
+  expect(stub.asked.filter(({ path }) => path.endsWith('/Messages.json')).length).toBe(1)
   const later = async (): Promise<void> => {
     clock.ahead += 3_700_000
-    await opened.restart()
+    await opened.settled()
   }
   return { ...box, sms, later }
 }
@@ -35,14 +34,14 @@ test('what waited for an identity that is deleted is not sent, also when it was 
   await later()
   const { body: bob } = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true })
   await opened.call('POST', `/v1/identities/${bob.id}/sms`, { to: friend, body: 'of Bob' })
-  await expect.poll(() => stub.messages.map(({ Body }) => Body)).toEqual(['of Bob'])
+  await opened.settled()
+  expect(stub.messages.map(({ Body }) => Body)).toEqual(['of Bob'])
 })
 
 test('what waited for a number that was given back has failed; what waits for a suspended identity goes on waiting', async () => {
   const { stub, opened, ada, sms, get, becomes, later } = await putOff()
   await opened.call('PATCH', `/v1/identities/${ada.id}`, { status: 'suspended' })
   await later()
-  await new Promise((resolve) => setTimeout(resolve, 300))
   expect([(await get(sms.id))['status'], stub.messages]).toEqual(['queued', []])
   await opened.call('PATCH', `/v1/identities/${ada.id}`, { status: 'active' })
   await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)

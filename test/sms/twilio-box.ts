@@ -20,7 +20,10 @@ export async function twilioBox(env: Record<string, string> = {}) {
   const send = async (to: string, body = 'Hello') =>
     (await opened.call('POST', `/v1/identities/${ada.id}/sms`, { to, body })).body
   const get = async (id: string) => (await opened.call('GET', `/v1/identities/${ada.id}/sms/${id}`)).body
-  const becomes = async (id: string, status: string) => await expect.poll(async () => (await get(id))['status']).toBe(status)
+  const becomes = async (id: string, status: string) => {
+    await opened.settled()
+    expect((await get(id))['status']).toBe(status)
+  }
   const told = async (form: Record<string, string>, path = '/sms/twilio/inbound', more: { signature?: string | null } = {}) =>
     callback(opened.url, path, form, { signedUrl: `${origin}${path}`, ...more })
   const job = async (wanted: string) => await opened.app.jobs.find(({ name }) => name === wanted)!.run()

@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { accountKey } from '../support/account-key.ts'
 import { account, announced, library, listed, refuses, token } from '../support/twilio-stub.ts'
 import { inbox, origin, twilioBox as box } from './twilio-box.ts'
 
@@ -13,7 +16,8 @@ test('a number is bought under the name of its intent, with our callback; it goe
   expect(opened.logged.join('')).toContain('30038')
   stub.next('DELETE', refuses(500, 20500, 'Internal Server Error'))
   expect((await opened.call('DELETE', `/v1/identities/${ada.id}`)).status).toBe(200)
-  await expect.poll(() => stub.asked.filter(({ method }) => method === 'DELETE').length).toBe(1)
+  await opened.settled()
+  expect(stub.asked.filter(({ method }) => method === 'DELETE').length).toBe(1)
   expect(stub.numbers.size).toBe(1)
 })
 
@@ -23,20 +27,19 @@ test('a release is tried until it succeeds, and one that is gone already has suc
   for (let turn = 0; turn < 3; turn += 1) stub.next('DELETE', refuses(503, 20503, 'Service Unavailable'))
   await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)
   for (let tries = 1; tries <= 3; tries += 1) {
-    await expect.poll(() => stub.asked.filter(({ method }) => method === 'DELETE').length).toBe(tries)
+    await opened.settled()
+    expect(stub.asked.filter(({ method }) => method === 'DELETE').length).toBe(tries)
     expect(stub.numbers.size).toBe(1)
-    // the attempt has ended before the clock moves
-    await opened.restart()
     clock.ahead += 2 * 3_600_000
-    // each look at the queue finds what is due by now
-    await opened.restart()
   }
-  await expect.poll(() => stub.numbers.size).toBe(0)
-  await expect.poll(events).toContain('phone.released')
+  await opened.settled()
+  expect(stub.numbers.size).toBe(0)
+  expect(await events()).toContain('phone.released')
   await opened.call('POST', `/v1/identities/${ada.id}/phone`, {})
   stub.numbers.clear()
   await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)
-  await expect.poll(async () => (await events()).filter((type) => type === 'phone.released').length).toBe(2)
+  await opened.settled()
+  expect((await events()).filter((type) => type === 'phone.released').length).toBe(2)
 })
 
 test('when Twilio sells nothing, nothing is half made', async () => {
@@ -55,6 +58,56 @@ test('when Twilio sells nothing, nothing is half made', async () => {
   expect(stub.numbers.size).toBe(bought)
 })
 
+test('no number is bought for an account that has released ten within 30 days, except for the operator’s', async () => {
+  const { stub, clock, opened, ada } = await box()
+  const key = accountKey(opened)
+  const { body: bob } = await opened.call('POST', '/v1/identities', { name: 'Bob' }, { key })
+  const bought = () =>
+    stub.asked.filter(({ method, path }) => method === 'POST' && path.endsWith('/IncomingPhoneNumbers.json')).length
+  const replace = async (id: string, by: string) => {
+    const { status, body } = await opened.call('POST', `/v1/identities/${id}/phone`, {}, { key: by })
+    await opened.call('DELETE', `/v1/identities/${id}/phone`, undefined, { key: by })
+    return status === 200 ? status : body
+  }
+  const before = bought()
+  for (let turn = 0; turn < 10; turn += 1) expect(await replace(bob.id, key)).toBe(200)
+  const refusal = { error: { status: 403, type: 'forbidden', code: 'too_many_numbers_released' } }
+  expect(await replace(bob.id, key)).toMatchObject(refusal)
+  await opened.settled()
+  expect(await replace(bob.id, key)).toMatchObject(refusal)
+  const made = await opened.call('POST', '/v1/identities', { name: 'Cy', provision_phone: true }, { key })
+  expect(made.body).toMatchObject(refusal)
+  expect(bought()).toBe(before + 10)
+  await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)
+  for (let turn = 0; turn < 10; turn += 1) expect(await replace(ada.id, opened.key)).toBe(200)
+  clock.ahead += 31 * 86_400_000
+  expect(await replace(bob.id, key)).toBe(200)
+})
+
+test('what bought nothing is forgotten: at once where nothing was asked for, else after 30 days', async () => {
+  const { stub, clock, opened, ada, job } = await box()
+  const database = new DatabaseSync(join(opened.directory, 'data', 'pillarbox.db'), { readOnly: true })
+  onTestFinished(() => database.close())
+  const rows = () =>
+    database
+      .prepare('SELECT status FROM phone_numbers')
+      .all()
+      .map(({ status }) => status)
+  await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)
+  await opened.settled()
+  for (let turn = 0; turn < 3; turn += 1)
+    expect((await opened.call('POST', `/v1/identities/${ada.id}/phone`, { country: 'AQ' })).status).toBe(400)
+  expect(rows()).toEqual(['released'])
+  stub.next('POST /2010-04-01/Accounts', refuses(400, 21422, 'The phone number is not available'))
+  expect((await opened.call('POST', `/v1/identities/${ada.id}/phone`, {})).status).toBe(500)
+  clock.ahead += 29 * 86_400_000
+  await job('reconcile-numbers')
+  expect(rows()).toEqual(['released', 'void'])
+  clock.ahead += 2 * 86_400_000
+  await job('reconcile-numbers')
+  expect(rows()).toEqual(['released'])
+})
+
 test('a number whose purchase was answered to nobody is given back', async () => {
   const { stub, opened } = await box()
   stub.losesAnswer('POST /2010-04-01/Accounts')
@@ -62,7 +115,8 @@ test('a number whose purchase was answered to nobody is given back', async () =>
   expect(lost.body).toMatchObject({ error: { code: 'sms_provider_error' } })
   expect(stub.numbers.size).toBe(2)
   await opened.restart()
-  await expect.poll(() => stub.numbers.size).toBe(1)
+  await opened.settled()
+  expect(stub.numbers.size).toBe(1)
 })
 
 test('a message goes out, and its callbacks say what became of it', async () => {
@@ -121,11 +175,11 @@ test('429 waits as long as it asks, and sends once', async () => {
   const { stub, clock, opened, send, get, becomes } = await box()
   stub.next('POST', refuses(429, 20429, 'Too Many Requests', { 'Retry-After': '3600' }))
   const sms = await send('+14155550123')
-  await expect.poll(() => stub.asked.filter(({ path }) => path.endsWith('/Messages.json')).length).toBe(1)
-  await opened.restart()
+  await opened.settled()
+  expect(stub.asked.filter(({ path }) => path.endsWith('/Messages.json')).length).toBe(1)
   clock.ahead += 1_800_000
   await opened.restart()
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await opened.settled()
   expect([(await get(sms.id))['status'], stub.messages.length]).toEqual(['queued', 0])
   clock.ahead += 1_900_000
   await opened.restart()
@@ -144,7 +198,7 @@ test('a lost answer leaves the message unknown, never sent again by itself; a ca
   await becomes(second.id, 'unknown')
   clock.ahead += 24 * 3_600_000
   await opened.restart()
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await opened.settled()
   expect(stub.messages).toHaveLength(1)
   const path = `/sms/twilio/status?sms_id=${sms.id}`
   const sid = stub.messages[0]!['sid']!
@@ -169,15 +223,17 @@ test('an answer that cannot be read is a lost one', async () => {
   await becomes(sms.id, 'unknown')
   clock.ahead += 24 * 3_600_000
   await opened.restart()
+  await opened.settled()
   expect(stub.asked.filter(({ path }) => path.endsWith('/Messages.json'))).toHaveLength(1)
 })
 
 test('an answer that does not come is lost once its time is up', async () => {
-  const { stub, send, get } = await box()
+  const { stub, opened, send, get } = await box()
   const { promise: never } = Promise.withResolvers<void>()
   stub.holds('Messages.json', never, () => undefined)
   const sms = await send('+14155550123')
-  await expect.poll(async () => (await get(sms.id))['status'], { timeout: 25_000 }).toBe('unknown')
+  await opened.settled()
+  expect((await get(sms.id))['status']).toBe('unknown')
   expect(await get(sms.id)).toMatchObject({ error: { code: 'answer_lost' } })
   expect(stub.messages).toHaveLength(1)
 }, 30_000)
@@ -242,15 +298,15 @@ test('a message that Twilio could not hand in is fetched within the hour, once',
   const [sms, ...more] = await inbox(opened, ada.id)
   expect(more).toEqual([])
   expect(sms).toMatchObject({ provider_id: form['MessageSid'], from: form['From'] })
-  await expect.poll(async () => (await inbox(opened, ada.id))[0].media).toMatchObject([{ status: 'kept', size: 900 }])
+  await opened.settled()
+  expect((await inbox(opened, ada.id))[0].media).toMatchObject([{ status: 'kept', size: 900 }])
   const asked = stub.asked.find(({ method, path }) => method === 'GET' && path.includes('/Messages.json'))!
   expect(new URL(asked.path, stub.url).searchParams.get('DateSent>')).toBeTruthy()
   expect(opened.logged.join('')).toContain('missed text message fetched')
   await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${sms.id}`)
   await opened.restart()
-  await expect
-    .poll(() => stub.asked.filter(({ method, path }) => method === 'GET' && path.includes('/Messages.json')).length)
-    .toBe(4)
+  await opened.settled()
+  expect(stub.asked.filter(({ method, path }) => method === 'GET' && path.includes('/Messages.json')).length).toBe(4)
   expect(await inbox(opened, ada.id)).toEqual([])
 })
 
@@ -295,7 +351,8 @@ test('the hourly look leaves a purchase alone that is under way, and gives back 
   await opened.call('POST', '/v1/identities', { name: 'Cy', provision_phone: true })
   expect(stub.numbers.size).toBe(3)
   await job('reconcile-numbers')
-  await expect.poll(() => stub.numbers.size).toBe(2)
+  await opened.settled()
+  expect(stub.numbers.size).toBe(2)
 })
 
 test('what was handed in is remembered for as long as Twilio keeps it, and longer while it is here', async () => {
@@ -381,6 +438,28 @@ test('what Twilio did not sign for this URL and account is 403, logged, and has 
   expect(opened.logged.join('')).not.toContain(token)
 })
 
+const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`F${index}`, '']))
+
+test('a form with more fields than a message has is refused before its signature is checked', async () => {
+  const { opened, ada, told } = await box()
+  const reasonOf = async (count: number) => {
+    const { status, text } = await told({ ...announced(ada['phone_number'], 'x'), ...fields(count) }, undefined, {
+      signature: 'AAAA',
+    })
+    return [status, JSON.parse(text).error.message]
+  }
+  expect(await reasonOf(50)).toEqual([403, expect.stringContaining('its signature is invalid')])
+  expect(await reasonOf(9000)).toEqual([403, 'This call is not from Twilio: it has more than 100 fields.'])
+  const pictures = Array.from({ length: 20 }, (_, index) => [`MediaUrl${index}`, '']) as [string, string][]
+  const types = pictures.map(([name]) => [name.replace('Url', 'ContentType'), 'image/png'])
+  const form = { ...announced(ada['phone_number'], 'many'), ...Object.fromEntries([...pictures, ...types]) } as Record<
+    string,
+    string
+  >
+  expect((await told(form)).status).toBe(200)
+  expect(opened.logged.filter((line) => line.includes('callback rejected'))).toHaveLength(2)
+})
+
 test('STOP at Twilio is STOP here', async () => {
   const { ada, send, told } = await box()
   await told(announced(ada['phone_number'], 'Arrêt', { From: '+14155550123' }))
@@ -398,8 +477,9 @@ test('pictures are fetched with credentials for the API alone, and no larger tha
   await told(announced(ada['phone_number'], '', { NumMedia: '2', ...files }))
   const media = async () => (await inbox(opened, ada.id))[0].media
   const states = async () => (await media()).map(({ status }: { status: string }) => status)
-  // below the wait before a second try
-  await expect.poll(states, { timeout: 4000 }).toEqual(['kept', 'failed'])
+  // without a second try
+  await opened.settled()
+  expect(await states()).toEqual(['kept', 'failed'])
   const [sms] = await inbox(opened, ada.id)
   const { body: one } = await opened.call('GET', `/v1/identities/${ada.id}/sms/${sms.id}/media/0`)
   const opens = await fetch((one['url'] as string).replace(origin, opened.url))
@@ -417,7 +497,8 @@ test('of one account four pictures are fetched at once', async () => {
   const kept = async () =>
     (await inbox(opened, ada.id)).filter(({ media }: { media: { status: string }[] }) => media[0]!.status === 'kept').length
   await came('ME1')
-  await expect.poll(kept).toBe(1)
+  await opened.settled()
+  expect(await kept()).toBe(1)
   stub.held = []
   const asked = () => stub.asked.filter(({ path }) => path.startsWith('/store/')).length - 1
   for (const id of ['ME2', 'ME3', 'ME4', 'ME5', 'ME6', 'ME7']) await came(id)
@@ -457,19 +538,22 @@ test('a picture that finds no room in the account is not fetched before there is
     )
   const fetched = () => stub.asked.filter(({ path }) => path.endsWith('ME4')).length
   await came('ME1')
-  await expect.poll(states).toEqual({ ME1: 'kept' })
+  await opened.settled()
+  expect(await states()).toEqual({ ME1: 'kept' })
   await came('ME2')
-  await expect.poll(states).toEqual({ ME1: 'kept', ME2: 'failed' })
+  await opened.settled()
+  expect(await states()).toEqual({ ME1: 'kept', ME2: 'failed' })
   await came('ME3')
-  await expect.poll(states).toEqual({ ME1: 'kept', ME2: 'failed', ME3: 'kept' })
+  await opened.settled()
+  expect(await states()).toEqual({ ME1: 'kept', ME2: 'failed', ME3: 'kept' })
   await came('ME4')
-  await opened.restart()
+  await opened.settled()
   expect([await states(), fetched()]).toEqual([{ ME1: 'kept', ME2: 'failed', ME3: 'kept', ME4: 'pending' }, 0])
   const first = (await inbox(opened, ada.id)).find(({ body }: { body: string }) => body === 'ME1')
   await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${first.id}`)
   clock.ahead += 2 * 3_600_000
-  await opened.restart()
-  await expect.poll(states).toEqual({ ME2: 'failed', ME3: 'kept', ME4: 'kept' })
+  await opened.settled()
+  expect(await states()).toEqual({ ME2: 'failed', ME3: 'kept', ME4: 'kept' })
   expect(fetched()).toBeGreaterThan(0)
   expect((await opened.call('GET', '/v1/billing/subscription')).body['usage'].storage_bytes).toBe(40_009 + 3 * text)
 })

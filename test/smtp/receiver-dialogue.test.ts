@@ -175,15 +175,18 @@ test('the extensions asked for by a refused MAIL do not outlive it', async () =>
   client.destroy()
 })
 
-test('what follows BDAT never runs as commands', async () => {
-  const client = await Dialogue.hello(box.port)
-  client.send('MAIL FROM:<a@client.test>\r\nBDAT 60 LAST\r\nRCPT TO:<user@box.test>\r\nDATA\r\n')
-  await client.reply()
-  expect(await client.reply()).toMatch(/^500 /)
-  await client.end()
-  expect(client.transcript).not.toContain('354')
-  expect(box.deliveryTarget.asked).toEqual([])
-})
+test.each(['BDAT 60 LAST', ' BDAT 60 LAST', '\tbdat 60', 'BDAT\t60 LAST'])(
+  'what follows %j never runs as commands',
+  async (bdat) => {
+    const client = await Dialogue.hello(box.port)
+    client.send(`MAIL FROM:<a@client.test>\r\n${bdat}\r\nRCPT TO:<user@box.test>\r\nDATA\r\n`)
+    await client.reply()
+    expect(await client.reply()).toMatch(/^500 /)
+    expect(await client.reply()).toBe('')
+    expect(box.deliveryTarget.asked).toEqual([])
+    client.destroy()
+  },
+)
 
 describe('recipients', () => {
   test.each([

@@ -85,7 +85,7 @@ test('a client that goes away in the middle of a message is a line, and one that
     await client.say('DATA')
     client.send('Subject: half\r\n\r\nhalf')
     if (leaves) client.destroy()
-    await vi.waitFor(() => expect(lines(box)).toHaveLength(leaves ? 1 : 2))
+    await vi.waitFor(() => expect(lines(box)).toHaveLength(leaves ? 1 : 2), 100_000)
     await client.end()
   }
   expect(lines(box)).toMatchObject([

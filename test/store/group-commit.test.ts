@@ -119,8 +119,8 @@ describe('group commit', () => {
     expect(existsSync(`${file}-wal`)).toBe(true)
     prepare(file, true)
     const again = await SqliteDatabase.open(file, quiet)
+    onTestFinished(() => again.close())
     await add(again, 3)
-    await again.close()
   })
 
   it('gives up work that never settles, and goes on', async () => {
@@ -138,6 +138,7 @@ describe('group commit', () => {
   it('says so when another program holds the database, and works once it is gone', async () => {
     const { file, database } = await store({})
     const other = await SqliteDatabase.open(file, quiet, { timeout: 60_000 })
+    onTestFinished(() => other.close())
     let free: (() => void) | undefined
     const holding = other.transaction(async (tx) => {
       await tx.run(sql`INSERT INTO t (v) VALUES (1)`)
@@ -149,7 +150,6 @@ describe('group commit', () => {
     await holding
     await add(database, 3)
     expect(await count(database)).toBe(2)
-    await other.close()
   })
 })
 

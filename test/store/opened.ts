@@ -6,7 +6,10 @@ import { sql } from '../../src/store/database.ts'
 
 export const quiet = createLog('silent')
 
-/** A fresh store in the directory, with a table `t (id, v)` to play with; `file` is its path. */
+/**
+ * A fresh store in the directory; `file` is its path. Tests close it by `onTestFinished`: what a failed test leaves open is closed at a garbage
+ * collection during some later file, with the warning DEP0137.
+ */
 export async function opened(directory: string, options?: SqliteOptions): Promise<{ file: string; database: SqliteDatabase }> {
   const file = join(directory, 'box.db')
   prepare(file, false)
@@ -14,7 +17,7 @@ export async function opened(directory: string, options?: SqliteOptions): Promis
   return { file, database }
 }
 
-/** The same, with the table made. */
+/** The same, with a table `t (id, v)`. */
 export async function openedWithTable(directory: string, options?: SqliteOptions): ReturnType<typeof opened> {
   const { file, database } = await opened(directory)
   await database.transaction((tx) => tx.run(sql`CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v)`))

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { cpSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { sql } from '../../src/store/database.ts'
 import { DirectoryLock } from '../../src/store/lock.ts'
 import { prepare } from '../../src/store/migrate.ts'
@@ -67,6 +67,7 @@ describe('the start', () => {
 
   it('takes a log that a killed process left, with all that is in it', async () => {
     const database = await SqliteDatabase.open(file, quiet)
+    onTestFinished(() => database.close())
     await database.transaction((tx) => tx.run(sql`INSERT INTO t (v) VALUES ('only in the log')`))
     const copy = join(folder(), 'box.db')
     cpSync(file, copy)
@@ -74,8 +75,8 @@ describe('the start', () => {
     await database.close()
     prepare(copy, true)
     const again = await SqliteDatabase.open(copy, quiet)
+    onTestFinished(() => again.close())
     expect(await again.get(sql`SELECT v FROM t ORDER BY id DESC LIMIT 1`)).toMatchObject({ v: 'only in the log' })
-    await again.close()
   })
 
   it('refuses a missing file when there was one', () => {

@@ -9,7 +9,9 @@ import { createLog } from '../../src/core/log.ts'
 import type { Testing } from '../../src/assembly.ts'
 import { DnsStub } from './dns-stub.ts'
 import { prepareByCopy } from './new-database.ts'
+import { lendCertificate } from './own-certificate.ts'
 import { rsaPairs } from './rsa-pairs.ts'
+import { settled } from './settled.ts'
 import { Dialogue } from './smtp.ts'
 import { warmThread } from './warm-threads.ts'
 
@@ -25,6 +27,8 @@ export interface Appliance {
   logged: string[]
   env: Record<string, string>
   call: Call
+  /** Resolves when the box has nothing left to do: events are read, what is due was attempted, jobs have ended. */
+  settled(): Promise<void>
   /** Opens the same directory again, as after a restart. */
   restart(): Promise<void>
 }
@@ -88,6 +92,7 @@ export async function openAppliance(
   }
   const log = createLog('trace', { write: (line: string) => void logged.push(line) })
   const load = (): Promise<Config> => loadConfig({ env: settings, cwd: directory })
+  await lendCertificate(settings.PILLARBOX_DATA_DIR)
   const open = async (): Promise<App> => {
     const app = await App.open(await load(), log, clock, parts, load)
     await app.start()
@@ -103,6 +108,11 @@ export async function openAppliance(
     logged,
     env: settings,
     call: async (method, path, body, options = {}) => call(box, method, path, body, options),
+    async settled() {
+      // a clock that was moved wakes nobody
+      await box.app.jobs.find(({ name }) => name === 'sweep-deliveries')!.run()
+      await settled(box.app)
+    },
     async restart() {
       await box.app.stop()
       box.app = await open()

@@ -12,9 +12,8 @@ export interface Authority {
   keyFile: string
 }
 
-/** Makes an authority whose one certificate is for 127.0.0.1 and localhost; its files go with the test. */
-export async function authority(): Promise<Authority> {
-  const directory = folder()
+/** Makes an authority whose one certificate is for 127.0.0.1 and localhost; its files go with the test, unless a directory is given. */
+export async function authority(directory = folder()): Promise<Authority> {
   const own = { keyType: 'ec', curve: 'P-256', algorithm: 'sha256' } as const
   const root = await generate([{ name: 'commonName', value: 'Authority of a test' }], {
     ...own,

@@ -73,7 +73,7 @@ export async function sendingBox(
           expect(delivery.status).toMatch(status)
           return delivery
         },
-        { timeout: 20_000, interval: 20 },
+        { timeout: 100_000, interval: 20 },
       ),
     events: async (id) => {
       const { body } = await box.call('GET', `/v1/identities/${ada}/events?limit=200`)

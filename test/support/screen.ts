@@ -47,7 +47,7 @@ export async function screen(browser: Browser, box: Appliance, path = '/', optio
     await context.addCookies([{ name, value, url: box.url, sameSite: 'Lax', httpOnly: true }])
   }
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(100_000)
   const troubles: string[] = []
   const expected = /Failed to load resource: the server responded with a status of 4\d\d|net::ERR_/
   context.on('request', (request) => {

@@ -32,7 +32,7 @@ export function plainMail(from: string, body = 'hello\r\n'): string {
 
 /** The message with a DKIM-Signature of this domain on top; `headerList` is its h=, `from:to:subject`. */
 export async function sign(
-  message: string,
+  message: string | Buffer,
   domain: string,
   selector: string,
   key: SigningKey,
@@ -45,7 +45,7 @@ export async function sign(
     signatureData: [signature],
   })
   if (errors.length > 0) throw new Error('the test message could not be signed')
-  return Buffer.from(signatures + message)
+  return Buffer.concat([Buffer.from(signatures), Buffer.from(message)])
 }
 
 /** The message with an ARC set of this domain on top. */

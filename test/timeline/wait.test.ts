@@ -179,22 +179,33 @@ async function log(disk: { slow: Promise<void> }) {
     user_agent: '',
   }
   const { id } = await identities.create(caller, { name: 'Ada' })
-  const arrive = (subject: string): Promise<unknown> =>
+  const made: string[] = []
+  /** All in one transaction. */
+  const arrive = (...subjects: string[]): Promise<unknown> =>
     database.transaction(async (tx) => {
-      const email = newId('email')
-      await tx.run(sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
-        automated, labels, size, has_attachments, codes, received_at, created_at, detail, trace, raw_id, body_id)
-        VALUES (${email}, ${id}, '', 'inbound', 'received', '', '', '', ${subject}, '', 0, 0, 0, '[]', 1, 0, '[]', '', '', '{}', '', 0, 0)`)
-      const data = { id: email, subject, codes: [], links: [] } as unknown as Email
-      await events.append(tx, emailReceived, { account_id: 'acct_1', identity_id: id, data })
+      for (const subject of subjects) {
+        const email = newId('email')
+        made.push(email)
+        await tx.run(sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
+          automated, labels, size, has_attachments, codes, received_at, created_at, detail, trace, raw_id, body_id)
+          VALUES (${email}, ${id}, '', 'inbound', 'received', '', '', '', ${subject}, '', 0, 0, 0, '[]', 1, 0, '[]', '', '', '{}', '', 0, 0)`)
+        const data = { id: email, subject, codes: [], links: [] } as unknown as Email
+        await events.append(tx, emailReceived, { account_id: 'acct_1', identity_id: id, data })
+      }
+    })
+  /** As when the newest is deleted. */
+  const hide = (): Promise<unknown> =>
+    database.transaction(async (tx) => {
+      await tx.run(sql`DELETE FROM emails WHERE id = ${made.at(-1)!}`)
+      await events.hide(tx, made.at(-1)!)
     })
   const wait = (
-    filter: { since?: string; timeout: number },
+    filter: { since?: string; timeout: number; subject_contains?: string },
     signal = new AbortController().signal,
-    turn: () => Promise<void> | undefined = () => undefined,
+    turn: () => Promise<void> = async () => undefined,
     key_id = 'key_1',
   ) => waiting.wait({ ...caller, key_id }, id, { channel: 'any', spam: false, since: undefined, ...filter }, { signal, turn })
-  return { arrive, wait, waiting, database, id }
+  return { arrive, hide, wait, waiting, database, id }
 }
 
 test('a message that is being forced to disk as the time runs out is told now or by the next wait', async () => {
@@ -246,16 +257,16 @@ test('of one key 500 calls wait at once, of an account 1,000; the next is told w
   const { wait, waiting } = await log({ slow: Promise.resolve() })
   const leaving = new AbortController()
   const begin = (count: number, key: string): Promise<unknown>[] =>
-    Array.from({ length: count }, () => wait({ timeout: 60 }, leaving.signal, () => undefined, key))
+    Array.from({ length: count }, () => wait({ timeout: 60 }, leaving.signal, undefined, key))
   const calls = begin(500, 'key_1')
-  await vi.waitFor(() => expect(waiting.size).toBe(500))
+  await vi.waitFor(() => expect(waiting.size).toBe(500), 100_000)
   const refused = { type: 'rate_limited', code: 'too_many_waits', retryAfter: 1 }
   await expect(wait({ timeout: 0 })).rejects.toMatchObject({
     ...refused,
     message: expect.stringMatching(/^500 calls of this key are already /),
   })
   calls.push(...begin(500, 'key_2'))
-  await vi.waitFor(() => expect(waiting.size).toBe(1000))
+  await vi.waitFor(() => expect(waiting.size).toBe(1000), 100_000)
   const third = wait({ timeout: 0 }, undefined, undefined, 'key_3')
   await expect(third).rejects.toMatchObject({
     ...refused,
@@ -295,4 +306,45 @@ test('a wait that ends goes on when it is its account’s turn', async () => {
   expect(over).toBe(false)
   go()
   expect(await answer).toMatchObject({ timed_out: true })
+})
+
+test('others go on while many messages of one transaction are compared with many filters', async () => {
+  const { arrive, wait, waiting } = await log({ slow: Promise.resolve() })
+  const leaving = new AbortController()
+  const calls = Array.from({ length: 480 }, (_, number) =>
+    wait({ timeout: 120, subject_contains: `${'a'.repeat(20)}${number}${'a'.repeat(400)}` }, leaving.signal),
+  )
+  const found = wait({ timeout: 120, subject_contains: 'the last' })
+  await vi.waitFor(() => expect(waiting.size).toBe(481), 100_000)
+  const [first, ...others] = [...Array(30).fill('a'.repeat(990)), 'The last']
+  let turns = 0
+  const count = (): void => {
+    turns += 1
+    counting = setImmediate(count)
+  }
+  let counting = setImmediate(count)
+  await arrive(first, ...others)
+  expect((await found).item).toMatchObject({ subject: 'The last' })
+  clearImmediate(counting)
+  expect(turns).toBeGreaterThan(20)
+  leaving.abort()
+  await Promise.all(calls)
+})
+
+test('a message that is deleted before the turn of the call is given to nobody', async () => {
+  const { arrive, wait, hide, waiting } = await log({ slow: Promise.resolve() })
+  const asked = Promise.withResolvers<void>()
+  const { promise, resolve: go } = Promise.withResolvers<void>()
+  const answer = wait({ timeout: 60 }, undefined, () => {
+    asked.resolve()
+    return promise
+  })
+  await vi.waitFor(() => expect(waiting.size).toBe(1), 100_000)
+  await arrive('Secret')
+  await asked.promise
+  await hide()
+  // those who listen hear of it a little later
+  await new Promise((resolve) => setImmediate(resolve))
+  go()
+  expect(await answer).toMatchObject({ timed_out: true, item: null })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { OutsideDial } from '../../src/net/outside.ts'
+import { accountKey } from '../support/account-key.ts'
 import { appliance } from '../support/appliance.ts'
 import { authority, type Authority } from '../support/authority.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -266,6 +267,31 @@ describe('what is fetched', () => {
     expect(host.asked).toHaveLength(3)
   })
 
+  test('is fetched again when eight MiB of other keys were fetched since', async () => {
+    const { token, host, did, key, reasonOf } = await scene()
+    const lasting = { headers: { 'cache-control': 'max-age=300' } }
+    host.publish(did, key, {}, lasting)
+    expect([await reasonOf(token()), await reasonOf(token())]).toEqual([null, null])
+    expect(host.asked).toHaveLength(1)
+    // documents without keys take next to nothing, however long they are
+    for (let number = 0; number < 200; number++) {
+      const other = host.did(`empty:${number}`)
+      host.publish(other, key, { verificationMethod: [], assertionMethod: [], more: 'x'.repeat(60_000) }, lasting)
+      expect(await reasonOf(token({}, other))).toBe('unknown_key')
+    }
+    host.asked.length = 0
+    expect([await reasonOf(token()), host.asked]).toEqual([null, []])
+    for (let number = 0; number < 140; number++) {
+      const other = host.did(`many:${number}`)
+      const names = Array.from({ length: 250 }, (_, index) => `k${index}`)
+      const assertionMethod = names.map((name) => methodOf(other, { ...key, kid: name }))
+      host.publish(other, key, { verificationMethod: [], assertionMethod }, lasting)
+      expect(await reasonOf(token({}, other, { ...key, kid: 'k7' }))).toBeNull()
+    }
+    host.asked.length = 0
+    expect([await reasonOf(token()), host.asked]).toEqual([null, ['/v1/agents/ada/did.json']])
+  }, 60_000)
+
   test('is asked for anew for the sake of a key that is not in it, twice a minute at most', async () => {
     const { token, host, did, key, clock, reasonOf } = await scene()
     host.publish(did, key, {}, { headers: { 'cache-control': 'max-age=300' } })
@@ -298,12 +324,41 @@ describe('what is fetched', () => {
       slow.pages.set(`/x/${index}/did.json`, { silent: true })
       answers.push(await reasonOf(slow.token(key, slow.did(`x:${index}`), {}, clock.now())))
     })
-    await expect.poll(() => answers.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(30)
+    await expect.poll(() => answers.length).toBeGreaterThanOrEqual(30)
     expect(await reasonOf(token({}, did))).toBeNull()
     expect(host.asked).toHaveLength(1)
     await Promise.all(asking)
     expect(answers).toEqual(asking.map(() => 'issuer_unreachable'))
   }, 30_000)
+
+  test('accounts that ask for what never comes keep no other account from asking', async () => {
+    const trusted = await authority()
+    const { box, token, clock, reasonOf } = await scene(trusted)
+    const key = newKey()
+    const hosts = await Promise.all(Array.from({ length: 8 }, () => IssuerHost.start(trusted)))
+    const opened = () => hosts.reduce((sum, { asked }) => sum + asked.length, 0)
+    const answers: unknown[] = []
+    /** Asks eight times of each host that never answers. */
+    const asking = (by: string) =>
+      hosts.flatMap((host) =>
+        Array.from({ length: 8 }, async (_, index) => {
+          const path = `${by.slice(-8)}/${index}`
+          host.pages.set(`/${path}/did.json`, { silent: true })
+          const text = host.token(key, host.did(path.replace('/', ':')), {}, clock.now())
+          answers.push((await box.call('POST', '/v1/verify/token', { token: text, audience }, { key: by })).body['reason'])
+        }),
+      )
+    const first = asking(accountKey(box))
+    await expect.poll(() => answers.length).toBeGreaterThanOrEqual(48)
+    expect(opened()).toBe(16)
+    expect(await reasonOf(token())).toBeNull()
+    // four of them fill what there is for all
+    const others = Array.from({ length: 4 }, () => asking(accountKey(box))).flat()
+    await expect.poll(opened).toBeGreaterThanOrEqual(64)
+    expect(await reasonOf(token({}, 'ident_1'))).toBe('unknown_subject')
+    await Promise.all([...first, ...others])
+    expect(new Set(answers)).toEqual(new Set(['issuer_unreachable']))
+  }, 60_000)
 
   test('comes from a server whose certificate is believed', async () => {
     const clock = new HeldClock()

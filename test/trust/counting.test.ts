@@ -218,7 +218,13 @@ class Desk {
     const trash = new Trash({ ...common, time: 0 })
     const { storageOf } = new Quota({ ...common, trash }, { quota: 0, operator: '' })
     const identities = new Identities({ ...common, domains, domain: 'box.test', account: '', storageOf })
-    const agents = new Agents({ ...common, identities, publicUrl: () => 'https://box.test', transliterate: (name) => name })
+    const agents = new Agents({
+      ...common,
+      account: '',
+      identities,
+      publicUrl: () => 'https://box.test',
+      transliterate: (name) => name,
+    })
     const reputations = new Reputations({ ...common, identities, agents })
     this.counting = new Counting({ ...common, reputations, log: quiet })
     await this.counting.start()

@@ -139,8 +139,9 @@ describe('an agent of this box', () => {
       weight: 5,
       note: 'a secret',
     })
-    await expect.poll(async () => (await evaluate({ handle: 'cyd' })).body.reasons).toContain('Against it: reports negative.')
+    await box.settled()
     const { body } = await evaluate({ handle: 'cyd' })
+    expect(body.reasons).toContain('Against it: reports negative.')
     expect(body.reasons).toContain('In its favour: tokens.')
     expect(JSON.stringify(body)).not.toMatch(/secret|components|counters/)
     expect((await evaluate({ handle: 'cyd', action: 'delegate' })).body.decision).toBe('review')

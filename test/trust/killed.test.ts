@@ -28,7 +28,7 @@ test('killed while it counts: nothing was counted, and the next start counts eac
   over((database) => database.exec('DROP TRIGGER held'))
 
   const again = await start()
-  await expect.poll(() => tokensOf(again, id), { timeout: 30_000 }).toBe(5)
+  await expect.poll(() => tokensOf(again, id)).toBe(5)
 })
 
 test('killed at any moment: what was counted is what the log says, to the last event', async () => {
@@ -53,7 +53,7 @@ test('killed at any moment: what was counted is what the log says, to the last e
   const last = await start()
   const all = async (): Promise<number> =>
     (await Promise.all(made.map((id) => tokensOf(last, id)))).reduce((sum, tokens) => sum + tokens, 0)
-  await expect.poll(all, { timeout: 30_000 }).toBeGreaterThanOrEqual(acknowledged.length)
+  await expect.poll(all).toBeGreaterThanOrEqual(acknowledged.length)
   expect(await last.end('SIGTERM')).toBe(0)
   const recount = boxProcess(env, ['reputation', 'recount'])
   expect(await recount.ended).toBe(0)

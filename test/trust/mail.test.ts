@@ -91,7 +91,8 @@ async function reputation(box: Appliance, id: string): Promise<Reputation> {
 }
 
 async function counted(box: Appliance, id: string, counters: Record<string, number>): Promise<void> {
-  await expect.poll(async () => (await reputation(box, id)).counters, { timeout: 20_000 }).toMatchObject(counters)
+  await box.settled()
+  expect((await reputation(box, id)).counters).toMatchObject(counters)
 }
 
 /** Answers the newest message, once it is there. */

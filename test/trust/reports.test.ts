@@ -213,11 +213,12 @@ function report(input: object, by = ada, headers: Record<string, string> = {}) {
   return box.call<Report & { error: object }>('POST', `/v1/identities/${by.id}/events`, input, { headers })
 }
 
-/** The reputation of one of the other account's, once it has these counters. */
+/** The reputation of one of the other account's, which has these counters. */
 async function counts(who: Somebody, counters: Record<string, number>): Promise<Reputation> {
-  const read = async (): Promise<Reputation> => (await other<Reputation>('GET', `/v1/identities/${who.id}/reputation`)).body
-  await expect.poll(async () => (await read()).counters, { timeout: 20_000 }).toMatchObject(counters)
-  return read()
+  await box.settled()
+  const { body } = await other<Reputation>('GET', `/v1/identities/${who.id}/reputation`)
+  expect(body.counters).toMatchObject(counters)
+  return body
 }
 
 /** What the log tells of this type, newest first. */

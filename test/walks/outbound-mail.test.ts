@@ -184,7 +184,7 @@ function until(box: Appliance, { id: who }: Person, id: string, status: string):
       expect([body.status, body.deliveries]).toMatchObject([status, {}])
       return body
     },
-    { timeout: 20_000, interval: 20 },
+    { timeout: 100_000, interval: 20 },
   )
 }
 

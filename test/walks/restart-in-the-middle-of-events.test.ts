@@ -59,12 +59,12 @@ test('killed while one event spreads to very many: those that have it are not to
   hold('BEFORE INSERT ON deliveries_queue WHEN (SELECT count(*) FROM deliveries_queue) >= 550')
   const box = await start()
   const { id } = await post(box, '/v1/identities', {})
-  await box.said(followerFailed)
+  await box.said('webhook deliveries could not be created, retrying')
   await box.end('SIGKILL')
   const begun = rows('SELECT lane FROM deliveries_queue').map(({ lane }) => lane)
   expect(begun.length).toBeGreaterThan(0)
   expect(begun.length).toBeLessThan(many)
-  expect(rows("SELECT id FROM events WHERE seq > (SELECT seq FROM bookmarks WHERE name = 'webhooks')")).toHaveLength(1)
+  expect(rows('SELECT id FROM events JOIN webhook_backlog USING (seq) WHERE reached > 0')).toHaveLength(1)
   release()
   const again = await start()
   const next = await post(again, '/v1/identities', {})
@@ -101,7 +101,7 @@ test('killed while the endpoint has the event and has not answered: heard again,
   sink.behaviour = says(204)
   await start()
   await heard(sink, made)
-  expect(sink.received).toHaveLength(count + 1)
+  await expect.poll(() => sink.received.length).toBe(count + 1)
 })
 
 test('killed after the endpoint has answered and before that is on disk: heard again, under the same id', async () => {
@@ -117,7 +117,7 @@ test('killed after the endpoint has answered and before that is on disk: heard a
   release()
   await start()
   await heard(sink, made)
-  expect(sink.received).toHaveLength(count + answered)
+  await expect.poll(() => sink.received.length).toBe(count + answered)
 })
 
 interface Desk {
@@ -182,7 +182,7 @@ async function heard(sink: WebhookSink, made: Set<string>, webhooks = 1): Promis
     Array.from({ length: webhooks }, (_, number) => `/${number}`).flatMap((path) =>
       [...made].filter((id) => !sink.received.some((one) => one.path === path && one.body.identity_id === id)),
     )
-  await expect.poll(missing, { timeout: 20_000 }).toEqual([])
+  await expect.poll(missing).toEqual([])
   for (const [identity, all] of Map.groupBy(sink.received, ({ body }) => body.identity_id)) {
     expect(new Set(all.map(({ headers }) => headers['webhook-id'])).size, `ids of ${identity}`).toBe(1)
     expect(new Set(all.map(({ raw }) => raw)).size, `octets of ${identity}`).toBe(1)

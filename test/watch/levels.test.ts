@@ -83,13 +83,13 @@ test('each line has its priority before it where the journal reads, and only the
       .output()
       .split('\n')
       .filter((line) => line.includes('"msg"'))
-  await expect.poll(() => box.output(), { timeout: 20_000 }).toContain('"msg":"started"')
+  await expect.poll(() => box.output()).toContain('"msg":"started"')
   writeFileSync(file, 'log:\n  level: debug\nhostname: other.test\n')
   box.child.kill('SIGHUP')
-  await expect.poll(() => box.output(), { timeout: 20_000 }).toContain('require a restart')
+  await expect.poll(() => box.output()).toContain('require a restart')
   writeFileSync(file, 'nonsense: true\n')
   box.child.kill('SIGHUP')
-  await expect.poll(() => box.output(), { timeout: 20_000 }).toContain('could not be reloaded')
+  await expect.poll(() => box.output()).toContain('could not be reloaded')
   await box.end('SIGTERM')
   const priorities = { debug: '<7>', info: '<6>', warn: '<4>', error: '<3>' }
   const seen = new Set<string>()
@@ -109,5 +109,24 @@ test('what a stranger writes is bounded, and shows itself in place of being obey
   expect(loggable('ada@far.test', 320)).toBe('ada@far.test')
   expect(loggable('x'.repeat(10), 4)).toBe('xxxx…')
   expect(loggable('a\u001b[31m\u009b\r\n\u2028\u202eb', 100)).toBe(String.raw`a\u{1b}[31m\u{9b}\u{d}\u{a}\u{2028}\u{202e}b`)
+  expect(loggable('a\u061c\u200b\ufeff\u00ad\u{e0041}b', 100)).toBe(String.raw`a\u{61c}\u{200b}\u{feff}\u{ad}\u{e0041}b`)
   expect(loggable('josé@例え.test', 100)).toBe('josé@例え.test')
+})
+
+test('no line has a character that is not seen, in whatever field and of whatever module', () => {
+  const written: string[] = []
+  const log = createLog('info', { write: (line) => void written.push(line) })
+  const unseen = '\u202e\u2066\u200f\u0085\u009b\u007f\u061c\u200b\u2028\u00ad\u{e0041}'
+  const shown = String.raw`\u{202e}\u{2066}\u{200f}\u{85}\u{9b}\u{7f}\u{61c}\u{200b}\u{2028}\u{ad}\u{e0041}`
+  const error = new Error(`no ${unseen}`)
+  log
+    .child({ part: 'smtp', [`of${unseen}`]: unseen })
+    .warn({ message_id: `<${unseen}>`, to: [{ name: unseen }], err: error }, unseen)
+  expect(written[0]).not.toMatch(/[^\P{C}\n]|[\p{Zl}\p{Zp}]/u)
+  const { err, ...line } = JSON.parse(written[0]!) as Record<string, { stack: string }>
+  expect(line).toMatchObject({ [`of${shown}`]: shown, message_id: `<${shown}>`, to: [{ name: shown }], msg: shown })
+  // a stack has its lines
+  expect(err!.stack).toContain(`no ${shown}\n    at `)
+  log.info({ name: 'josé@例え.test', path: String.raw`C:\u{202e}` }, 'x')
+  expect(JSON.parse(written[1]!)).toMatchObject({ name: 'josé@例え.test', path: String.raw`C:\u{202e}` })
 })

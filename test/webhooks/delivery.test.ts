@@ -17,40 +17,37 @@ const deliveries = async (box: Appliance, id: string, query = '') =>
   (await box.call('GET', `/v1/webhooks/${id}/deliveries${query}`)).body.data
 const get = async (box: Appliance, id: string) => (await box.call('GET', `/v1/webhooks/${id}`)).body
 
-/** A box whose clock stands still; `wake` has the queue look at it, by way of a webhook of its own. */
-async function held(): Promise<{ box: Appliance; sink: WebhookSink; clock: HeldClock; wake: () => Promise<void> }> {
+/** A box whose clock stands still. */
+async function held(): Promise<{ box: Appliance; sink: WebhookSink; clock: HeldClock }> {
   const clock = new HeldClock(Date.now())
   const box = await appliance(near, clock)
   const sink = await WebhookSink.start()
-  sink.paths.set('/wake', says(204))
-  const waker = await make(box, `${sink.url}/wake`, { events: ['webhook.test'] })
-  return { box, sink, clock, wake: async () => void (await box.call('POST', `/v1/webhooks/${waker.id}/test`)) }
+  return { box, sink, clock }
 }
 
 test('ten attempts, each at its time of the list, all with the same id and octets; then it has failed', async () => {
-  const { box, sink, clock, wake } = await held()
+  const { box, sink, clock } = await held()
   sink.behaviour = says(503)
   const webhook = await make(box, `${sink.url}/down`)
   await box.call('POST', '/v1/identities', {})
   const waits = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
   const down = () => sink.received.filter(({ path }) => path === '/down')
   for (const [index, wait] of waits.entries()) {
-    await expect
-      .poll(async () => (await deliveries(box, webhook.id))[0])
-      .toMatchObject({ status: 'pending', response_status: 503 })
-    await expect.poll(async () => (await deliveries(box, webhook.id))[0].attempts.length).toBe(index + 1)
-    await expect.poll(async () => (await deliveries(box, webhook.id))[0].next_attempt_at).not.toBeNull()
-    const due = Date.parse((await deliveries(box, webhook.id))[0].next_attempt_at) - clock.now()
+    await box.settled()
+    expect(down()).toHaveLength(index + 1)
+    const [delivery] = await deliveries(box, webhook.id)
+    expect(delivery).toMatchObject({ status: 'pending', response_status: 503 })
+    expect(delivery.attempts).toHaveLength(index + 1)
+    const due = Date.parse(delivery.next_attempt_at) - clock.now()
     expect(due).toBeGreaterThanOrEqual(wait * 0.9)
     expect(due).toBeLessThanOrEqual(wait * 1.1)
     clock.advance(due - 1)
-    await wake()
+    await box.settled()
     expect(down()).toHaveLength(index + 1)
     clock.advance(1)
-    await wake()
-    await sink.until(index + 2, ({ path }) => path === '/down')
   }
-  await expect.poll(async () => (await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'failed', next_attempt_at: null })
+  await box.settled()
+  expect((await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'failed', next_attempt_at: null })
   expect(new Set(down().map(({ raw }) => raw)).size).toBe(1)
   expect(new Set(down().map(({ headers }) => headers['webhook-id'])).size).toBe(1)
   expect(new Set(down().map(({ headers }) => headers['webhook-timestamp'])).size).toBe(10)
@@ -67,7 +64,8 @@ test.each([
   sink.behaviour = says(429, { 'retry-after': text })
   const webhook = await make(box, `${sink.url}/busy`)
   await box.call('POST', '/v1/identities', {})
-  await expect.poll(async () => (await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'pending', response_status: 429 })
+  await box.settled()
+  expect((await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'pending', response_status: 429 })
   const due = Date.parse((await deliveries(box, webhook.id))[0].next_attempt_at) - clock.now()
   expect(due).toBeGreaterThan(wait - second)
   expect(due).toBeLessThanOrEqual(wait)
@@ -80,9 +78,8 @@ test.each([[301], [302], [307], [308], [400], [404], [500]])(
     sink.behaviour = says(status, { location: `${sink.url}/elsewhere` }, 'x'.repeat(5000))
     const webhook = await make(box, `${sink.url}/here`)
     await box.call('POST', '/v1/identities', {})
-    await expect
-      .poll(async () => (await deliveries(box, webhook.id))[0])
-      .toMatchObject({ status: 'pending', response_status: status })
+    await box.settled()
+    expect((await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'pending', response_status: status })
     expect((await deliveries(box, webhook.id))[0].response_body).toBe('x'.repeat(1024))
     expect(sink.received.map(({ path }) => path)).toEqual(['/here'])
   },
@@ -122,9 +119,8 @@ test('five days of nothing but failure switch a webhook off; one success in betw
   const webhook = await make(box, `${sink.url}/down`)
   const fail = async (count: number): Promise<void> => {
     await box.call('POST', '/v1/identities', {})
-    await expect
-      .poll(async () => (await deliveries(box, webhook.id)).filter((one) => one.response_status === 500).length)
-      .toBeGreaterThanOrEqual(count)
+    await box.settled()
+    expect((await deliveries(box, webhook.id)).filter((one) => one.response_status === 500).length).toBeGreaterThanOrEqual(count)
   }
   await fail(1)
   const since = (await get(box, webhook.id))['failing_since']
@@ -134,14 +130,17 @@ test('five days of nothing but failure switch a webhook off; one success in betw
   expect(await get(box, webhook.id)).toMatchObject({ active: true, failing_since: since })
   sink.behaviour = says(200)
   await box.call('POST', `/v1/webhooks/${webhook.id}/test`)
-  await expect.poll(async () => (await get(box, webhook.id))['failing_since']).toBeNull()
+  await box.settled()
+  expect((await get(box, webhook.id))['failing_since']).toBeNull()
   sink.behaviour = says(500)
   await fail(1)
   await box.call('POST', '/v1/identities', {})
-  await expect.poll(async () => (await get(box, webhook.id))['failing_since']).not.toBeNull()
+  await box.settled()
+  expect((await get(box, webhook.id))['failing_since']).not.toBeNull()
   clock.advance(5 * 24 * hour)
   await box.call('POST', '/v1/identities', {})
-  await expect.poll(async () => await get(box, webhook.id)).toMatchObject({ active: false, disabled_reason: 'failing' })
+  await box.settled()
+  expect(await get(box, webhook.id)).toMatchObject({ active: false, disabled_reason: 'failing' })
 })
 
 test('a webhook of a deleted identity is switched off, and cannot be switched on again', async () => {
@@ -149,7 +148,8 @@ test('a webhook of a deleted identity is switched off, and cannot be switched on
   const { body: ada } = await box.call('POST', '/v1/identities', {})
   const webhook = await make(box, `${sink.url}/ada`, { identity_id: ada['id'], events: ['*'] })
   await box.call('DELETE', `/v1/identities/${ada['id']}`)
-  await expect.poll(() => get(box, webhook.id)).toMatchObject({ active: false, disabled_reason: 'identity_deleted' })
+  await box.settled()
+  expect(await get(box, webhook.id)).toMatchObject({ active: false, disabled_reason: 'identity_deleted' })
   expect((await box.call('PATCH', `/v1/webhooks/${webhook.id}`, { active: true })).status).toBe(404)
   expect(sink.received.filter(({ path }) => path === '/ada')).toEqual([])
 })
@@ -171,6 +171,63 @@ test('once a deletion is answered, nothing more is heard: not what waited, not w
   expect(sink.received.filter(({ path }) => path === '/slow')).toHaveLength(heard)
 })
 
+test('of a response of control characters less is kept, and of a delivery that is repeated over and over the last attempts', async () => {
+  const { box, sink } = await held()
+  sink.behaviour = says(200, {}, '\u0001'.repeat(1024))
+  const webhook = await make(box, `${sink.url}/again`)
+  await box.call('POST', '/v1/identities', {})
+  await expect.poll(async () => (await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'delivered' })
+  const [first] = await deliveries(box, webhook.id)
+  expect(first.response_body.replaceAll('\u0001', '')).toBe('')
+  expect(first.response_body.length).toBeGreaterThan(300)
+  expect(JSON.stringify(first.response_body).length).toBeLessThan(2100)
+  for (let count = 2; count <= 54; count += 1) {
+    await box.call('POST', `/v1/webhooks/${webhook.id}/deliveries/${first.id}/redeliver`)
+    await expect
+      .poll(async () => (await deliveries(box, webhook.id))[0], { interval: 10 })
+      .toMatchObject({
+        status: 'delivered',
+        attempts: expect.toSatisfy((all: { number: number }[]) => all.at(-1)!.number === count),
+      })
+  }
+  const [{ attempts }] = await deliveries(box, webhook.id)
+  expect(attempts.map(({ number }: { number: number }) => number)).toEqual(Array.from({ length: 51 }, (_, index) => index + 4))
+})
+
+test('what endpoints answer is storage of the account, until its deliveries are removed', async () => {
+  const { box, sink, clock } = await held()
+  const used = async (): Promise<number> => (await box.call('GET', '/v1/billing/subscription')).body['usage'].storage_bytes
+  const until = async (id: string, attempts: number): Promise<void> => {
+    const ended = async (): Promise<number> =>
+      (await deliveries(box, id))[0]?.attempts.filter((one: { ended_at: unknown }) => one.ended_at !== null).length
+    await expect.poll(ended).toBe(attempts)
+  }
+  sink.behaviour = says(200, {}, 'thanks')
+  const webhook = await make(box, `${sink.url}/brief`)
+  await box.call('POST', '/v1/identities', {})
+  await until(webhook.id, 1)
+  expect(await used()).toBe(0)
+  sink.behaviour = says(200, {}, 'x'.repeat(5000))
+  const [first] = await deliveries(box, webhook.id)
+  const again = `/v1/webhooks/${webhook.id}/deliveries/${first.id}/redeliver`
+  await box.call('POST', again)
+  await until(webhook.id, 2)
+  const one = await used()
+  expect(one).toBeGreaterThan(700)
+  expect(one).toBeLessThan(2048)
+  for (let count = 3; count <= 56; count += 1) {
+    await box.call('POST', again)
+    await until(webhook.id, Math.min(count, 51))
+    await box.settled()
+  }
+  // the answers of attempts that are no longer kept do not count
+  expect(await used()).toBe(51 * one)
+  clock.advance(31 * 24 * hour)
+  await box.app.jobs.find(({ name }) => name === 'clear-deliveries')!.run()
+  expect(await deliveries(box, webhook.id)).toEqual([])
+  expect(await used()).toBe(0)
+})
+
 test('what was deleted is not told any more, however soon an event is delivered once more', async () => {
   const { box, sink } = await held()
   const { body: ada } = await box.call('POST', '/v1/identities', {})
@@ -178,7 +235,8 @@ test('what was deleted is not told any more, however soon an event is delivered 
   await deliver(box.smtp, { to: ada['email'], raw: message({ Subject: 'Deleted canary' }, 'Body canary\n') })
   const [told] = await sink.until(1, ({ path }) => path === '/mail')
   expect(told!.body.data).toMatchObject({ subject: 'Deleted canary' })
-  await expect.poll(async () => (await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'delivered' })
+  await box.settled()
+  expect((await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'delivered' })
   const id = String(told!.body.data['id'])
   expect((await box.call('DELETE', `/v1/identities/${ada['id']}/emails/${id}`)).status).toBe(200)
   const [delivery] = await deliveries(box, webhook.id)
@@ -235,17 +293,17 @@ test('a dead endpoint, one that takes 30 s, one that hangs, one that drips, each
   // of each more than there is room for in all, if it were theirs
   const tests = [...made.values(), dead.id].flatMap((id) => Array.from({ length: 90 }, () => `/v1/webhooks/${id}/test`))
   await Promise.all(tests.map((path) => box.call('POST', path)))
+  const began = performance.now()
   const begun = () => Object.keys(slow).map((path) => sink.received.filter((one) => one.path === path).length)
   await expect.poll(begun).toEqual([1, 1, 1])
   for (let count = 0; count < 3; count += 1) await box.call('POST', '/v1/identities', { name: `Agent ${count}` })
   const heard = await sink.until(2850, ({ path }) => path.startsWith('/healthy/'))
   expect(new Set(heard.map(({ path, body }) => `${path} ${body.id}`)).size).toBe(2850)
-  // the healthy ones waited for none of these: their first attempts are still under way, and no other was begun
-  expect(begun()).toEqual([1, 1, 1])
-  for (const id of made.values()) {
-    const { attempts } = (await deliveries(box, id, '?offset=92'))[0]
-    expect(attempts).toMatchObject([{ number: 1, status: 'pending', ended_at: null }])
-  }
+  // the healthy ones waited for none of these: of each one attempt at a time is under way, and ends after 15 s
+  const rounds = 1 + Math.floor((performance.now() - began) / (15 * second))
+  for (const attempts of begun()) expect(attempts).toBeLessThanOrEqual(rounds)
+  const first = rounds === 1 ? { number: 1, status: 'pending', ended_at: null } : { number: 1 }
+  for (const id of made.values()) expect((await deliveries(box, id, '?offset=92'))[0].attempts[0]).toMatchObject(first)
   expect((await deliveries(box, dead.id, '?offset=92'))[0]).toMatchObject({
     status: 'pending',
     attempts: [{ status: 'failed', error: 'the connection was refused' }],
@@ -253,7 +311,7 @@ test('a dead endpoint, one that takes 30 s, one that hangs, one that drips, each
   // and what comes after 30 s, or never, has failed after 15
   for (const id of made.values()) {
     await expect
-      .poll(async () => (await deliveries(box, id, '?offset=92'))[0], { timeout: 30_000, interval: 200 })
+      .poll(async () => (await deliveries(box, id, '?offset=92'))[0], { interval: 200 })
       .toMatchObject({ status: 'pending', attempts: [{ status: 'failed', error: 'no complete response within 15 s' }] })
   }
 })

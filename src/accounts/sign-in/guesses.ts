@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, day, hour, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
-import { lruMap, setNewest } from '../../core/memory.ts'
+import { lruMap, lruMapOfBytes } from '../../core/memory.ts'
 import { networksOf } from '../../net/networks.ts'
 
 /** The target of a guess. */
@@ -33,7 +33,7 @@ interface Tallies {
   /** The remaining guesses shared by all networks without an earlier sign-in, and since when. */
   left: number
   filled: number
-  /** The least recently used first; a Map, as there are many with few entries. */
+  /** The least recently used first; a Map, as there are many with few entries: an empty `lruMap` has 2 kB. */
   networks: Map<string, Tally>
   codes: Tally
 }
@@ -50,8 +50,14 @@ const fromAnywhere = 50
 /** Wrong codes an hour from such networks, given with the right password, after which codes are rejected unchecked. */
 const maxCodes = 30
 
-/** The most networks of one name, unknown names and known names kept in memory; beyond it the least recently used is dropped. */
-const remembered = { networks: 1000, nobodies: 10_000, names: 100_000 }
+/**
+ * The most networks of one name, existing names, and bytes of names that do not exist, of which strangers choose as many as they like. Beyond it the
+ * least recently used is dropped.
+ */
+const remembered = { networks: 1000, names: 100_000, bytesOfNobodies: 32 * 1024 * 1024 }
+
+/** Estimated bytes of a name, and of one of its networks. */
+const bytesOf = { name: 500, network: 200 }
 
 /**
  * Slows down guessing without lockouts. Each name counts its wrong guesses by network, and those from networks without an earlier sign-in
@@ -60,7 +66,10 @@ const remembered = { networks: 1000, nobodies: 10_000, names: 100_000 }
 export class Guesses {
   readonly #clock: Clock
   readonly #names = lruMap<Tallies>(remembered.names)
-  readonly #nobodies = lruMap<Tallies>(remembered.nobodies)
+  readonly #nobodies = lruMapOfBytes<Tallies>(
+    remembered.bytesOfNobodies,
+    ({ networks }) => bytesOf.name + bytesOf.network * networks.size,
+  )
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -81,8 +90,9 @@ export class Guesses {
     if (rest > 0) throw tooMany(rest)
     if (!target.known) takeOne(tallies, now)
     for (const [index, place] of places.entries()) {
-      setNewest(tallies.networks, place, { wrong: before[index]!.wrong + 1, at: now }, remembered.networks)
+      setTally(tallies.networks, place, { wrong: before[index]!.wrong + 1, at: now })
     }
+    if (!target.exists) this.#resize(target.name, tallies)
     const undone = (): void => {
       if (!target.known) tallies.left = Math.min(fromAnywhere, tallies.left + 1)
       for (const [index, place] of places.entries()) {
@@ -133,6 +143,13 @@ export class Guesses {
     names.set(who, tallies)
     return tallies
   }
+
+  /** Counts the networks that a name without an account has now: the map measures what is added, not what grows. */
+  #resize(name: string, tallies: Tallies): void {
+    const who = digest(name)
+    this.#nobodies.delete(who)
+    this.#nobodies.set(who, tallies)
+  }
 }
 
 /** The delay of a network after this many wrong guesses beyond the free ones, in milliseconds. */
@@ -146,6 +163,13 @@ function takeOne(tallies: Tallies, now: number): void {
   if (left < 1) throw tooMany((1 - left) * minute)
   tallies.left = left - 1
   tallies.filled = now
+}
+
+/** Sets the tally of a network as the most recently used; the least recently used is dropped when there are too many. */
+function setTally(networks: Tallies['networks'], network: string, tally: Tally): void {
+  networks.delete(network)
+  networks.set(network, tally)
+  if (networks.size > remembered.networks) networks.delete(networks.keys().next().value!)
 }
 
 /** Names are untrusted, have any length, and may be a password in the wrong field: only a hash is kept. */

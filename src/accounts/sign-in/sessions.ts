@@ -52,7 +52,7 @@ export class Sessions {
   readonly #used = new Map<string, number>()
   readonly #ended = new Set<(id: string) => void>()
 
-  constructor(parts: {
+  constructor(deps: {
     database: Database
     clock: Clock
     cursors: Cursors
@@ -60,11 +60,11 @@ export class Sessions {
     /** True if the operator's list still has the account. */
     exists: (accountId: string) => boolean
   }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#cursors = parts.cursors
-    this.#exists = parts.exists
-    this.#settings = parts.settings
+    this.#database = deps.database
+    this.#clock = deps.clock
+    this.#cursors = deps.cursors
+    this.#exists = deps.exists
+    this.#settings = deps.settings
   }
 
   reload(settings: SessionSettings): void {

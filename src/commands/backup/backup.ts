@@ -20,7 +20,6 @@ interface Options extends BoxOptions {
   passphraseFile?: string
 }
 
-/** `pillarbox backup FILE`, and `pillarbox backup --auto`. */
 export function addBackupCommand(program: Command): void {
   const command = program
     .command('backup [file]')

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { restoreBackup, type RestoredBox } from '../../ops/backup/restore.ts'
 import { type BoxOptions, settingsOf } from '../support/box.ts'
-import { declared } from '../docs/declared.ts'
+import { declared } from '../docs/docs.ts'
 import { passphraseIn } from '../../ops/backup/key-files.ts'
 import { say, withJson } from '../support/say.ts'
 import { untilSignal } from '../support/job.ts'
@@ -12,7 +12,6 @@ interface Options extends BoxOptions {
   withoutKeys?: boolean
 }
 
-/** `pillarbox restore FILE --data DIR`. */
 export function addRestoreCommand(program: Command): void {
   const command = program
     .command('restore <file>')
@@ -71,7 +70,6 @@ const words: Record<string, string> = {
   sms: 'text messages',
 }
 
-/** Warnings for the operator before the box starts. */
 function warningsOf({ manifest, waiting, lost, keys, data_dir }: RestoredBox): string[] {
   const { created_at } = manifest
   const warnings = [

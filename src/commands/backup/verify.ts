@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type VerifiedBackup, verifyBackup } from '../../ops/backup/verify.ts'
-import { declared } from '../docs/declared.ts'
+import { declared } from '../docs/docs.ts'
 import { passphraseIn } from '../../ops/backup/key-files.ts'
 import { say, withJson } from '../support/say.ts'
 import { untilSignal } from '../support/job.ts'
@@ -12,7 +12,6 @@ interface Options {
   scratch?: string
 }
 
-/** `pillarbox verify FILE`. */
 export function addVerifyCommand(program: Command): void {
   const command = program
     .command('verify <file>')

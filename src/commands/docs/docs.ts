@@ -1,9 +1,12 @@
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Command } from 'commander'
-import { Config } from '../../config.ts'
+import type { App } from '../../app.ts'
+import { Config, loadConfig } from '../../config.ts'
+import { createLog } from '../../core/log.ts'
 import { settingsReference } from '../../config/reference.ts'
 import { reference } from '../../http/openapi/reference.ts'
-import { declared } from './declared.ts'
 import { version } from '../../version.ts'
 import { manual } from './manual.ts'
 import { commandReference } from './reference.ts'
@@ -26,7 +29,23 @@ export function addDocsCommand(program: Command): void {
     )
 }
 
-/** The API reference as Markdown. */
 export function apiReference(): Promise<string> {
   return declared(({ routes, eventTypes }) => reference(routes, eventTypes))
+}
+
+/** The declarations of a box (its routes, its events, its encrypted columns), from an empty one that is never started. */
+export async function declared<T>(look: (app: App) => T): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), 'pillarbox-declared-'))
+  try {
+    const config = await loadConfig({ env: { PILLARBOX_DATA_DIR: join(directory, 'data') }, cwd: directory })
+    const { App } = await import('../../app.ts')
+    const app = await App.open(config, createLog('silent'))
+    try {
+      return look(app)
+    } finally {
+      await app.stop()
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
 }

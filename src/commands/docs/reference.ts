@@ -39,7 +39,6 @@ ${notes.map(([title, text]) => `- **${title}.** ${text.replaceAll('\n', '\n  ')}
 /** The width of help texts in columns, independent of the terminal. */
 const width = 130
 
-/** Every command with its help, as Markdown. */
 export function commandReference(program: Command): string {
   const parts = program.commands.flatMap((command) => sectionsOf(command, 'pillarbox', '##'))
   return `${introduction}\n${parts.join('\n')}`

@@ -1,6 +1,5 @@
 import type { Command, Option } from 'commander'
 
-/** `pillarbox completion`: the script by which a shell completes our command line. */
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
@@ -11,7 +10,6 @@ export function addCompletionCommand(program: Command): void {
     })
 }
 
-/** The supported shells. */
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
 
@@ -28,7 +26,6 @@ interface Level {
 /** The value of an option: none, one of these words, a path, or unknown. */
 type Value = 'nothing' | 'unknown' | 'file' | 'directory' | readonly string[]
 
-/** The completion script of a shell for commands, options and their values; generated from the declarations. */
 export function completionScript(program: Command, shell: Shell): string {
   const levels = levelsOf(program, '')
   return { bash, zsh, fish }[shell](levels)

@@ -6,8 +6,7 @@ import { firstRun, type FirstRun } from '../../install/first-run.ts'
 import { Journal } from '../../install/journal.ts'
 import { type Places, placesOf } from '../../install/places.ts'
 import { refusal } from '../../install/refusals.ts'
-import { removeUser } from '../../install/service-user.ts'
-import { handOver, installUnits, makeFolders } from '../../install/set-up.ts'
+import { handOver, installUnits, makeFolders, removeUser } from '../../install/service-user.ts'
 import { type InitChoice, settingsText } from '../../install/settings.ts'
 import { checkMachine, type Finding, ownAddresses } from '../../install/machine.ts'
 import { nameable, unitFiles, withPackage } from '../../install/units.ts'
@@ -15,7 +14,7 @@ import { addressRecords, formatOutcome, type InitOutcome, wholeZone, type ZoneRe
 import { runningBox } from '../support/box.ts'
 import { Failure } from '../support/refuse.ts'
 import { chosenBy, type InitOptions } from './questions.ts'
-import { withJson } from '../support/say.ts'
+import { print, withJson } from '../support/say.ts'
 import { untilSignal } from '../support/job.ts'
 
 /** `pillarbox init`: sets up a box that can be started. Never overwrites files, and removes what it wrote when it fails. */
@@ -63,7 +62,7 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
     places,
     units.map(([file]) => file),
   )
-  if (no) throw new Failure(no.message, no.code)
+  if (no) throw new Failure(...no)
   const choice = await chosenBy(options, lowPorts(root))
   const findings = await checkMachine({
     ...choice,
@@ -158,16 +157,9 @@ function begin(journal: Journal): void {
   }
 }
 
-/** Prints progress for people; with --json nothing. */
 function printProgress({ json }: InitOptions, text: string, journal?: Journal): void {
   journal?.note(text)
   if (!json) process.stderr.write(`${text}\n`)
-}
-
-function print(text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
-  })
 }
 
 function sentence(error: unknown): string {

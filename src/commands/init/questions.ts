@@ -5,7 +5,6 @@ import { listenerAt } from '../../install/listeners.ts'
 import { exits, Failure, refuse } from '../support/refuse.ts'
 import { askLine, askYes, begin } from '../support/prompt.ts'
 
-/** The command line of init. */
 export interface InitOptions {
   domain?: string
   hostname?: string

@@ -5,7 +5,6 @@ import { serviceUser } from '../../install/service-user.ts'
 import { program } from '../../install/units.ts'
 import { isPublic } from '../../net/public-addresses.ts'
 
-/** The result of init for programs. */
 export interface InitOutcome {
   data: string
   keys: string
@@ -20,12 +19,11 @@ export interface InitOutcome {
   account: { id: string; name: string }
   /** The API key, shown only once. Null when the operator provided one. */
   first_key: string | null
-  /** Where the operator sets a password, once and within a day; null when there is one. */
+  /** The URL at which the operator sets a password, once and within a day; null when there is one. */
   setup_link: string | null
   warnings: string[]
 }
 
-/** The result as text, with the remaining steps. */
 export function formatOutcome(outcome: InitOutcome, places: Places): string {
   const { data, config, domain, zone, first_key, warnings, log } = outcome
   return `
@@ -78,7 +76,6 @@ export interface ZoneRecord {
   ttl: number
 }
 
-/** The address records of the box itself. */
 export function addressRecords(hostname: string, addresses: readonly string[]): ZoneRecord[] {
   return addresses.filter(isPublic).map((value) => ({
     purpose: 'address',

@@ -5,7 +5,7 @@ import { Failure, refuse } from '../support/refuse.ts'
 import { linesOf, readLine } from './source.ts'
 import { type LogLine, LogTrail } from './trail.ts'
 import { withJson } from '../support/say.ts'
-import { loggable } from '../../core/log.ts'
+import { loggable, printable } from '../../core/log.ts'
 
 interface Options {
   messageId?: string
@@ -22,7 +22,6 @@ interface Options {
 /** Exit statuses: 0, lines found; 1, none found; 2, the log could not be read. */
 const statuses = { nothing: 1, unread: 2 }
 
-/** `pillarbox log`: all lines of one message. */
 export function addLogCommand(program: Command): void {
   const command = program
     .command('log')
@@ -73,7 +72,7 @@ async function show({ json, since: when, file, unit, follow = false, ...input }:
     if (String(line['time']) < earliest) continue
     for (const one of trail.take(line)) {
       found += 1
-      await write(json ? JSON.stringify(one) : wordsOf(one))
+      await write(json ? printable(JSON.stringify(one)) : wordsOf(one))
       if (gone) return
     }
   }
@@ -124,7 +123,6 @@ function wordsOf(line: LogLine): string {
   return loggable(`${head}${body}${ids.length === 0 ? '' : ` (${ids.join(' ')})`}`, 8192)
 }
 
-/** Sender, recipient and server. */
 function parties({ from, to, to_count, ip, helo, mx, tls, verified, event, host }: LogLine): string[] {
   const all = [to].flat().filter((one) => typeof one === 'string')
   const count = typeof to_count === 'number' ? to_count : all.length

@@ -4,15 +4,12 @@ import type { Readable } from 'node:stream'
 import { Failure } from '../support/refuse.ts'
 import type { LogLine } from './trail.ts'
 
-/** The source of the log. */
 export interface LogSource {
   /** A file, or `-` for standard input; without one the journal. */
   file?: string | undefined
-  /** The systemd unit in the journal. */
   unit: string
   /** In milliseconds since the Unix epoch. */
   since?: number | undefined
-  /** True if to wait for further lines. */
   follow: boolean
 }
 

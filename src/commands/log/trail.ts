@@ -1,4 +1,3 @@
-/** A line of the log. */
 export type LogLine = Record<string, unknown>
 
 /** The searched message; with several criteria a line must match all. */

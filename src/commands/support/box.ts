@@ -12,7 +12,6 @@ import { Failure } from './refuse.ts'
 import { actAsOwner, mustBeOpen } from './owner.ts'
 import { say, withJson } from './say.ts'
 
-/** The options of every command that uses a box. */
 export interface BoxOptions {
   config?: string
   data?: string
@@ -20,7 +19,6 @@ export interface BoxOptions {
   json?: boolean
 }
 
-/** A running box. */
 export interface RunningBox {
   /** Calls the API as the operator and returns its JSON. Throws Failure with the API's message. */
   call<Answer>(method: string, path: string, body?: unknown): Promise<Answer>
@@ -32,7 +30,6 @@ export interface RunningBox {
   send<Answer>(path: string, octets: AsyncIterable<Uint8Array>): Promise<Answer>
 }
 
-/** The box of a command. */
 export interface Box extends RunningBox {
   config: Config
   /** True if it runs; otherwise it was opened for this command, has no listeners, and neither receives nor sends. */
@@ -48,7 +45,6 @@ export function ofBox(command: Command, { account = true } = {}): Command {
   return withJson(command)
 }
 
-/** The settings of the selected box. */
 export function settingsOf({ config, data }: BoxOptions): Promise<Config> {
   const env = data === undefined ? process.env : { ...process.env, PILLARBOX_DATA_DIR: data }
   return loadConfig({ file: config, env, cwd: process.cwd() })
@@ -141,7 +137,6 @@ function boxAt(socket: string, options: BoxOptions): RunningBox {
   }
 }
 
-/** The timeout of the box's first answer in milliseconds. */
 const timeout = 10_000
 
 /** True if a running box answers on this socket. Throws Failure when one is there and does not answer. */

@@ -3,7 +3,6 @@ import type { Identity } from '../../identities/model.ts'
 import type { Box } from './box.ts'
 import { Failure } from './refuse.ts'
 
-/** The items of a list, up to a limit. */
 export async function everyOne<Item>(box: Box, path: string, max = Infinity): Promise<Item[]> {
   const all: Item[] = []
   const joint = path.includes('?') ? '&' : '?'

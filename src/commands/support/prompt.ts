@@ -2,7 +2,6 @@ import { text as whole } from 'node:stream/consumers'
 import { confirm, intro, isCancel, password, text } from '@clack/prompts'
 import { Failure } from './refuse.ts'
 
-/** Prints the purpose of the questions. */
 export function begin(title: string): void {
   intro(title)
 }

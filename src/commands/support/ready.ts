@@ -14,7 +14,6 @@ interface NotReady {
   message: string
 }
 
-/** The polling interval in milliseconds. */
 const pollInterval = 250
 
 /**
@@ -64,7 +63,7 @@ function endOf(processId: string | undefined): string | undefined {
 }
 
 /** Undefined when the box is ready. */
-function lacks(socketPath: string): Promise<NotReady | undefined> {
+export function lacks(socketPath: string): Promise<NotReady | undefined> {
   return new Promise((resolve) => {
     const call = request(
       { socketPath, path: '/readyz', headers: { Host: 'localhost' }, agent: false, timeout: 5000 },

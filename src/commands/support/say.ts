@@ -1,17 +1,14 @@
 import type { Command } from 'commander'
 
-/** Adds the option --json. */
 export function withJson(command: Command): Command {
   return command.option('--json', 'print JSON')
 }
 
-/** Prints a result: as JSON, or as text. */
 export function say(options: { json?: boolean }, value: unknown, words: string): void {
   const text = options.json ? JSON.stringify(value, null, 2) : words
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
 }
 
-/** Formats rows under headings in columns. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string => cells.map((cell, column) => cell.padEnd(widths[column]!)).join('  ')
@@ -44,4 +41,11 @@ export function span(seconds: number): string {
     if (count > 0) words.push(`${count} ${name}`)
   }
   return words.join(' ')
+}
+
+/** Resolves once the text is written. */
+export function print(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
+  })
 }

@@ -11,7 +11,7 @@ export function nameOf(master: Buffer): string {
 }
 
 /**
- * Where the master key is: in `master.key` of the keys directory, or in a configured file that is never written. During a rotation the next key is
+ * The master key: in `master.key` of the keys directory, or in a configured file that is never written. During a rotation the next key is
  * beside it as `master.key.next`; the former one stays as `master.key.former`.
  */
 export class MasterKey {

@@ -63,11 +63,11 @@ export class Seal {
 export interface SealedColumn {
   table: string
   column: string
-  /** Where the rows come from, when their context needs another table: `keys JOIN domains ON …`. */
+  /** The source of the rows, when their context needs another table: `keys JOIN domains ON …`. */
   from?: string
   /** The column is text: what is sealed is kept in base64. */
   base64?: true
-  /** Which of the rows, when not all: an SQL condition. */
+  /** An SQL condition for the rows, when not all. */
   only?: string
   /** SQL that removes them after the loss of the master key and leaves the box usable; by default the value is removed, or its row. */
   lost?: string
@@ -82,11 +82,11 @@ export function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
 
 const keyObjects = new WeakMap<Uint8Array, KeyObject>()
 
-/** HMAC-SHA-256. The bytes of a key must not change afterwards. */
-export function mac(key: KeyObject | Uint8Array, text: string): Buffer {
-  return createHmac('sha256', key instanceof Uint8Array ? keyObject(key) : key)
-    .update(text)
-    .digest()
+/** HMAC-SHA-256 of the texts, one after the other. The bytes of a key must not change afterwards. */
+export function mac(key: KeyObject | Uint8Array, ...texts: readonly (string | Uint8Array)[]): Buffer {
+  const hmac = createHmac('sha256', key instanceof Uint8Array ? keyObject(key) : key)
+  for (const text of texts) hmac.update(text)
+  return hmac.digest()
 }
 
 /** Caches key objects: Node would import the bytes of a key for every use, at several times the cost of the HMAC. */

@@ -182,7 +182,7 @@ function wide(value: number, long: number[]): number {
   return whole
 }
 
-/** Where the directory is, from the record at the end of the file. */
+/** The position of the directory, from the record at the end of the file. */
 async function endOf(file: FileHandle): Promise<{ count: number; length: number; start: number }> {
   const { size } = await file.stat()
   // the comment behind the record has 65535 bytes at most

@@ -10,7 +10,7 @@ import {
 import { trimEnd } from '../../core/text.ts'
 import { cookieName } from '../cookie.ts'
 import { inOrder } from './order.ts'
-import { type AnyRoute, isIdempotent, readersOf, type RoutePath, routePaths } from '../route.ts'
+import { type AnyRoute, isIdempotent, readersOf, routeOf, type RoutePath, routePaths } from '../route.ts'
 
 /** An OpenAPI 3.1 document. */
 export type Document = ReturnType<typeof Create>
@@ -39,6 +39,23 @@ const failures: Record<number, ZodOpenApiResponseObject> = {
   409: failure('Conflict', 'conflict: the object exists already, or its state does not allow the call.'),
   429: failure('RateLimited', 'rate_limited: too many requests; `Retry-After` states when to try again.'),
   500: failure('InternalError', 'internal_error: an error of the server.'),
+}
+
+/** `GET /v1/openapi.json`: generated once, at the first request. */
+export function openapiRoute(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }): AnyRoute {
+  let document: Buffer | undefined
+  const described: AnyRoute = routeOf('Reference')('GET', '/openapi.json', {
+    scope: 'public',
+    rate: 'document',
+    summary: 'Get the OpenAPI description',
+    description: 'Every call, in OpenAPI 3.1; also as a page at `/docs`.',
+    download: 'application/json',
+    handle: async () => {
+      document ??= Buffer.from(JSON.stringify(openapi([...routes, described], about)))
+      return { type: 'application/json; charset=utf-8', bytes: document, headers: { 'Content-Disposition': 'inline' } }
+    },
+  })
+  return described
 }
 
 /** Describes every spelling of every route. Throws when two routes would have one operation name: the summary must be unique. */

@@ -10,7 +10,7 @@ export interface Entry {
   /** The path template of the route, so that metrics stay bounded and no signed URL is logged. */
   route: string
   status: number
-  /** As of `performance.now()`. */
+  /** The start, by `performance.now()`. */
   began: number
   key_id: string | null
   session_id: string | null

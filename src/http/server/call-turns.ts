@@ -36,7 +36,7 @@ export class CallTurns {
   #counted = 0
   /** Milliseconds of this slice used in previous turns of the event loop. */
   #used = 0
-  /** When the first call of this turn of the event loop began. */
+  /** The start of the first call of this turn of the event loop. */
   #began: number | undefined
   #serving = false
 
@@ -57,6 +57,14 @@ export class CallTurns {
         retryAfter: 1,
       })
     }
+    return this.again(account, abort)
+  }
+
+  /**
+   * Resolves when a call that waited for something else may go on, never at once: many may be woken in the same turn of the event loop, and each
+   * ends its work before the next goes on. Rejects when the call is aborted.
+   */
+  again(account: string, abort: CallAbort): Promise<void> {
     return new Promise((resolve, reject) => {
       const waiting = { account, begin: resolve }
       this.#waiting.push(account, waiting)

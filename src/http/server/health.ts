@@ -3,9 +3,9 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Endpoint } from '../../net/listen.ts'
 import { jsonAnswer } from '../answer.ts'
-import type { Answer } from '../response.ts'
+import type { Answer } from '../route.ts'
 
-/** Where `/metrics` is served: on a listener of its own, or on the port of the API with a token; not at all without either. */
+/** The place of `/metrics`: on a listener of its own, or on the port of the API with a token; not at all without either. */
 export interface MetricsSettings {
   listen?: Endpoint | undefined
   token?: string | undefined

@@ -17,7 +17,7 @@ import { rateLimitHeaders } from '../rate.ts'
 import { securityHeaders } from './security-headers.ts'
 
 export interface HttpSettings extends RateLimits {
-  /** Where plain HTTP is served; left out: nowhere. */
+  /** The listener of plain HTTP; none by default. */
   listen?: Endpoint | undefined
   tls?: (ServedCertificate & { listen: Endpoint }) | undefined
   public_url: string

@@ -7,15 +7,19 @@ import type { Examiner } from './examiner.ts'
 const mebibyte = 1024 * 1024
 
 /**
- * Stored messages that are read for their attachments: `bytes` of those being read and those waiting, and `concurrent` of those in memory. Small
+ * Stored messages that are read for their attachments: `memory` of those being read and those waiting, and `concurrent` of those in memory. Small
  * ones do not wait.
  */
-const readLimits: WorkLimits = {
-  bytes: { all: 192 * mebibyte, one: 96 * mebibyte, own: mebibyte },
+const readLimits = {
+  memory: {
+    all: 192 * mebibyte,
+    one: 96 * mebibyte,
+    own: mebibyte,
+    message: 'Too many large messages are being read at once. Retry when other requests have finished.',
+  },
   concurrent: { all: 4, one: 2 },
   large: 64 * 1024,
-  message: 'Too many large messages are being read at once. Retry when other requests have finished.',
-}
+} satisfies WorkLimits
 
 /** A stored message, the account that it belongs to, and the signal of the call. */
 export interface Reading {
@@ -46,7 +50,7 @@ export class AttachmentReader {
     const share = this.#limiter.share(account)
     try {
       // smtp.size may be above the limit
-      share.reserve(Math.min(row.size, readLimits.bytes.one))
+      share.reserve(Math.min(row.size, readLimits.memory.one))
       return await share.run(signal, () => work((indexes) => this.#decode({ row, account, signal }, indexes)))
     } finally {
       share.release()

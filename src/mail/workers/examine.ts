@@ -65,7 +65,7 @@ export interface Result {
   stalled?: true
 }
 
-/** A reader at work: the milliseconds for which its thread had nothing to do largeOctets, and how to give it up. */
+/** A run of the parser: the milliseconds for which its thread has been idle, and how to abort it. */
 interface ParserRun {
   idle: number
   giveUp(): void
@@ -154,7 +154,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     }
   }
 
-  /** A reader needs nothing but the processor: one that lets its thread be idle waits for what never comes. */
+  /** A parser needs nothing but the processor: one that lets its thread be idle waits for what never comes. */
   function abortStalled() {
     const before = idle
     idle = performance.eventLoopUtilization().idle

@@ -333,7 +333,7 @@ export class Examiner {
     this.#pump()
   }
 
-  /** When no worker starts, mail is still accepted, unparsed and marked as such. */
+  /** Ends all waiting jobs when no worker starts: mail is still accepted, unparsed and marked as such. */
   #failAll(why: EndReason) {
     this.#log?.error({ why, messages: this.waiting }, 'no worker could be started; messages are stored unparsed')
     for (const job of [...this.#queue.clear(), ...this.#suspects.clear()]) job.killed(why)
@@ -374,7 +374,7 @@ function senderOf({ envelope }: ExamineJob): string | null {
   return envelope === null || envelope.own ? null : envelope.remote_address
 }
 
-/** Where a suspect waits: with those from the same sender to the same account. */
+/** The queue of a suspect: it waits with those from the same sender to the same account. */
 function suspectKey({ account, envelope }: ExamineJob): string {
   return `${account} ${envelope?.remote_address ?? ''}`
 }

@@ -14,7 +14,6 @@ export interface BackupDirectorySettings {
   keep: number
 }
 
-/** One backup in the directory. */
 export interface StoredBackup {
   name: string
   size: number

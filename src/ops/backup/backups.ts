@@ -1,12 +1,13 @@
+import { basename } from 'node:path'
 import type { Basis } from '../../basis.ts'
 import { iso } from '../../core/clock.ts'
 import { invalid } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
-import type { Page, Paging } from '../../core/shapes.ts'
+import { type Page, type Paging, picked } from '../../core/shapes.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import type { Job } from '../../jobs/model.ts'
 import type { KeyPlace } from './key-files.ts'
-import type { Backup } from './model.ts'
+import { Backup } from './model.ts'
 import { BackupDirectory, type BackupDirectorySettings, momentOf, type StoredBackup } from './backup-directory.ts'
 
 export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
@@ -16,12 +17,10 @@ export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
 
 interface Deps extends Pick<Basis, 'version' | 'clock' | 'cursors' | 'log'> {
   settings: BackupSettings
-  /** The id of this box. */
   box: string
   jobs: Jobs
 }
 
-/** The backups that the operator starts by the API. */
 export class Backups {
   readonly #deps: Deps
   #settings: BackupSettings
@@ -54,13 +53,12 @@ export class Backups {
         report({ done: manifest.database_size, total: manifest.database_size, unit: 'bytes' })
         for (const warning of warnings) log.warn({ file, warning }, 'backup is not complete')
         log.info({ file, size, keys: manifest.keys, removed }, 'backup created')
-        return { name: nameOf(file), size, created_at, keys: manifest.keys === 'sealed', warnings, removed }
+        return { name: basename(file), size, created_at, keys: manifest.keys === 'sealed', warnings, removed }
       },
       { scopes: ['account:read'] },
     )
   }
 
-  /** A page of backups, newest first. */
   async list({ limit, cursor, offset }: Paging): Promise<Page<Backup>> {
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
     const before = cursor === undefined ? Infinity : this.#deps.cursors.read('backups', cursor)
@@ -73,8 +71,9 @@ export class Backups {
     }
     const page = found.slice(offset, offset + limit)
     const has_more = found.length > offset + limit
+    const data = page.map(({ manifest, ...one }) => picked(Backup, { ...manifest, ...one, keys: manifest.keys === 'sealed' }))
     const next_cursor = has_more ? this.#deps.cursors.write('backups', momentOf(page.at(-1)!.name)) : null
-    return { data: page.map(toBackup), has_more, next_cursor }
+    return { data, has_more, next_cursor }
   }
 
   /** The time of the newest backup of this box, in milliseconds; undefined without one. */
@@ -82,13 +81,4 @@ export class Backups {
     const newest = await new BackupDirectory(this.#settings).newest(this.#deps.box)
     return newest && Date.parse(newest.manifest.created_at)
   }
-}
-
-function toBackup({ name, size, manifest }: StoredBackup): Backup {
-  const { box_id, created_at, program_version, database_version, keys, rows } = manifest
-  return { name, size, box_id, created_at, program_version, database_version, keys: keys === 'sealed', rows }
-}
-
-function nameOf(file: string): string {
-  return file.slice(file.lastIndexOf('/') + 1)
 }

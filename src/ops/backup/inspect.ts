@@ -1,27 +1,28 @@
 import { createHash } from 'node:crypto'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { Seal, type SealedColumn } from '../../core/seal/seal.ts'
-import { applicationId } from '../../store/migrate.ts'
+import { applicationId, knownVersion } from '../../store/migrate.ts'
 import { State } from '../../store/state.ts'
-import { unpack as inflated } from '../../store/blobs.ts'
+import { inflate } from '../../store/blobs.ts'
 import type { BackupArchive } from './archive/archive.ts'
 import { damaged, refused } from './faults.ts'
 import { entryNames } from './archive/manifest.ts'
-import { rowsOf, value } from './snapshot.ts'
+import { rowsOf, value, withDatabase } from './snapshot.ts'
 
-/**
- * Checks an unpacked database: it matches the manifest, is intact, and not from a newer version (`known` is the newest version this one
- * has). Throws Fault.
- */
-export function inspectDatabase(archive: BackupArchive, file: string, known: number): void {
-  const { database_version, program_version, rows } = archive.manifest
-  if (database_version > known) {
-    throw refused(
-      `${archive.file} contains a database of a newer Pillarbox (${program_version}, version ${database_version}; this one knows ${known}). ` +
-        'Use the newer program; nothing was changed.',
-      'backup_newer',
-    )
-  }
+/** Throws Fault for a database from a newer version. */
+export function requireKnownVersion({ file, manifest: { database_version, program_version } }: BackupArchive): void {
+  if (database_version <= knownVersion()) return
+  throw refused(
+    `${file} contains a database of a newer Pillarbox (${program_version}, version ${database_version}; this one knows ${knownVersion()}). ` +
+      'Use the newer program; nothing was changed.',
+    'backup_newer',
+  )
+}
+
+/** Checks an unpacked database: it matches the manifest, is intact, and not from a newer version. Throws Fault. */
+export function inspectDatabase(archive: BackupArchive, file: string): void {
+  const { database_version, rows } = archive.manifest
+  requireKnownVersion(archive)
   reading(archive, file, (database) => {
     if (value(database, 'PRAGMA application_id') !== applicationId)
       throw damaged(archive.file, 'its database is not a Pillarbox database')
@@ -112,7 +113,7 @@ function pieces(database: DatabaseSync): (id: number) => Uint8Array[] {
 
 function plain(deflated: boolean, bytes: Uint8Array): Buffer | undefined {
   try {
-    return inflated(deflated, bytes)
+    return inflate(deflated, bytes)
   } catch {
     return undefined
   }
@@ -120,13 +121,10 @@ function plain(deflated: boolean, bytes: Uint8Array): Buffer | undefined {
 
 /** Errors of SQLite are damage too. */
 function reading<T>(archive: BackupArchive, file: string, look: (database: DatabaseSync) => T): T {
-  const database = new DatabaseSync(file, { readOnly: true })
   try {
-    return look(database)
+    return withDatabase(file, { readOnly: true }, look)
   } catch (error) {
     if ((error as { code?: string }).code !== 'ERR_SQLITE_ERROR') throw error
     throw damaged(archive.file, `its database cannot be read (${(error as Error).message})`, error)
-  } finally {
-    database.close()
   }
 }

@@ -5,14 +5,12 @@ import { readKey } from '../../core/seal/seal.ts'
 import { refused } from './faults.ts'
 import type { KeyFiles } from './sealed-keys.ts'
 
-/** The location of a box's keys. */
 export interface KeyPlace {
   keys_dir: string
   /** A master key file outside of keys_dir. */
   master_key_file?: string | undefined
 }
 
-/** The size limit of keys in bytes. */
 const maxSize = 16 * 1024 * 1024
 
 /**

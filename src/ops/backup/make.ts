@@ -11,23 +11,19 @@ import { entryNames, formatName, formatVersion, type Manifest } from './archive/
 import { keysContext, sealKeys } from './sealed-keys.ts'
 import { takeSnapshot } from './snapshot.ts'
 
-/** The sources and the target of a backup. */
 export interface BackupInput extends KeyPlace {
   file: string
   data_dir: string
   /** Encrypts the keys; without it they are left out. */
   passphrase?: string | undefined
-  /** Overwrites an existing file. */
   force?: boolean
   program_version: string
   mail_domain: string
   created_at: string
 }
 
-/** The result of a backup. */
 export interface MadeBackup {
   file: string
-  /** In bytes. */
   size: number
   manifest: Manifest
   warnings: string[]

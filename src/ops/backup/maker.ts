@@ -40,7 +40,7 @@ async function send(onProgress: ChildMessage): Promise<void> {
   if (process.connected) await new Promise<void>((resolve) => void process.send!(onProgress, undefined, {}, () => resolve()))
 }
 
-/** Where the process may not lower its priority, a backup is made all the same. */
+/** Lowers the priority; a backup is made also by a process that may not. */
 function yieldToOthers(): void {
   try {
     setPriority(10)

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { Timestamp } from '../../core/shapes.ts'
 
-/** A backup in `backup.directory`. */
 export const Backup = z
   .object({
     name: z.string().meta({ description: 'name of its file in backup.directory', example: 'pillarbox-20261121T030000000Z.tar' }),

@@ -10,7 +10,6 @@ interface Deps extends ModuleBasis {
   jobs: Jobs
 }
 
-/** Backups of the whole box in one file. */
 export function backupModule(deps: Deps): Module {
   const backups = new Backups({ ...deps, box: deps.state.data.box_id, settings: settingsOf(deps.config) })
   deps.metrics.gauge(

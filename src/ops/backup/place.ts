@@ -15,7 +15,6 @@ import { DirectoryLock } from '../../store/lock.ts'
 import { draftsOf, mark, syncPath } from '../../store/files.ts'
 import { refused } from './faults.ts'
 
-/** The owner of restored files. */
 export interface Owner {
   uid: number
   gid: number
@@ -41,11 +40,10 @@ export class RestoreTarget {
   /** The file that marks the directory as complete: it is moved last. */
   readonly #last: string
   readonly #inside: boolean
-  /** While it is held no box can start there. */
+  /** No box can start there while it is held. */
   readonly #lock: DirectoryLock | undefined
   /** True if the lock was created here. */
   readonly #ownLock: boolean
-  /** The names moved so far. */
   readonly #moved: string[] = []
 
   /** Throws Fault when the directory is not empty, and a sentence when a box is running there. */
@@ -73,7 +71,6 @@ export class RestoreTarget {
     }
   }
 
-  /** True if a directory is empty or missing. */
   static isFree(directory: string): boolean {
     return !existsSync(directory) || contentOf(directory).length === 0
   }

@@ -1,40 +1,36 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { makeKey, type SealedColumn } from '../../core/seal/seal.ts'
 import { knownVersion } from '../../store/migrate.ts'
 import { BackupArchive } from './archive/archive.ts'
 import { diskFault, refused } from './faults.ts'
-import { inspectDatabase, inspectState } from './inspect.ts'
+import { inspectDatabase, inspectState, requireKnownVersion } from './inspect.ts'
 import { type KeyPlace, masterKeyOf } from './key-files.ts'
 import { entryNames, type Manifest } from './archive/manifest.ts'
 import { type Owner, reserved, RestoreTarget } from './place.ts'
 import { type KeyFiles, keysContext, openKeys } from './sealed-keys.ts'
-import { masterKeyName, value } from './snapshot.ts'
+import { masterKeyName, value, withDatabase } from './snapshot.ts'
 import { unpack } from './unpack.ts'
 import { bringUp, masterKeyIn, mustOpen } from './verify.ts'
 
 export interface RestoreInput extends KeyPlace {
   file: string
   data_dir: string
-  /** The passphrase of the keys in the backup. */
   passphrase?: string | undefined
   /** A master key file that was kept elsewhere. */
   master_key?: string | undefined
-  /** Drop encrypted values. */
   without_keys?: boolean
   /** The encrypted columns; only called with `without_keys`. */
   columns: () => Promise<readonly SealedColumn[]>
 }
 
-/** The result of a restore, with warnings for the operator. */
 export interface RestoredBox {
   data_dir: string
   keys_dir: string
   manifest: Manifest
   /** The schema version after migration. */
   database_version: number
-  /** The source of the master key. */
   keys: 'backup' | 'given' | 'there' | 'new'
   /** The number of dropped values by `table.column`. */
   lost: Record<string, number>
@@ -45,7 +41,7 @@ export interface RestoredBox {
 /** Restores a box from a backup into an empty directory: completely or not at all. Throws Fault. */
 export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): Promise<RestoredBox> {
   const archive = await BackupArchive.open(input.file)
-  mustBeKnown(archive)
+  requireKnownVersion(archive)
   mustHaveKey(archive, input)
   const given = await masterKeyIn(archive, input)
   await archive.check(signal)
@@ -54,7 +50,7 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
   const keyPlaces: RestoreTarget[] = []
   try {
     const file = await unpack(archive, place.draft, signal)
-    inspectDatabase(archive, file, knownVersion())
+    inspectDatabase(archive, file)
     signal?.throwIfAborted()
     if (given) mustOpen(archive, file, given)
     const keys = await keysFor(archive, file, input)
@@ -75,15 +71,6 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
     signal?.throwIfAborted()
     throw diskFault(error, `${input.data_dir} could not be restored`)
   }
-}
-
-function mustBeKnown({ file, manifest }: BackupArchive): void {
-  if (manifest.database_version <= knownVersion()) return
-  throw refused(
-    `${file} contains a database of a newer Pillarbox (${manifest.program_version}, version ${manifest.database_version}; this one knows ` +
-      `${knownVersion()}). Use the newer program; nothing was changed.`,
-    'backup_newer',
-  )
 }
 
 /** Checks the key before the long steps. */
@@ -110,7 +97,7 @@ async function keysFor(
   file: string,
   input: RestoreInput,
 ): Promise<{ from: RestoredBox['keys']; write?: KeyFiles | 'new'; lost?: true }> {
-  const name = nameIn(file)
+  const name = withDatabase(file, { readOnly: true }, masterKeyName)
   const there = existsSync(usedKey(input))
   if (there && name !== null && masterKeyOf(input, name, usedKey(input))) return { from: 'there' }
   if (input.without_keys) return there ? { from: 'there', lost: true } : { from: 'new', write: 'new', lost: true }
@@ -153,28 +140,11 @@ function ownerOf(directory: string): Owner {
   return statSync(existsSync(directory) ? directory : dirname(resolve(directory)))
 }
 
-function nameIn(file: string): string | null {
-  const database = new DatabaseSync(file, { readOnly: true })
-  try {
-    return masterKeyName(database)
-  } finally {
-    database.close()
-  }
-}
-
 function waitingIn(file: string): Record<string, number> {
+  const query = `SELECT kind, count(*) AS n FROM deliveries_queue WHERE state IN ('waiting', 'running') GROUP BY kind ORDER BY kind`
   // not read-only: the last connection to close removes the WAL
-  const database = new DatabaseSync(file)
-  try {
-    const rows = database
-      .prepare(
-        `SELECT kind, count(*) AS n FROM deliveries_queue WHERE state IN ('waiting', 'running') GROUP BY kind ORDER BY kind`,
-      )
-      .all() as { kind: string; n: number }[]
-    return Object.fromEntries(rows.map(({ kind, n }) => [kind, n]))
-  } finally {
-    database.close()
-  }
+  const rows = withDatabase(file, {}, (database) => database.prepare(query).all()) as { kind: string; n: number }[]
+  return Object.fromEntries(rows.map(({ kind, n }) => [kind, n]))
 }
 
 /**
@@ -182,8 +152,7 @@ function waitingIn(file: string): Record<string, number> {
  * other rows are deleted. Returns the number of lost values by `table.column`.
  */
 function dropUnreadable(file: string, columns: readonly SealedColumn[]): Record<string, number> {
-  const database = new DatabaseSync(file)
-  try {
+  return withDatabase(file, {}, (database) => {
     database.exec('PRAGMA foreign_keys = ON; BEGIN IMMEDIATE')
     const lost = columns.map((declared) => {
       const { table, column, only } = declared
@@ -199,9 +168,7 @@ function dropUnreadable(file: string, columns: readonly SealedColumn[]): Record<
     // unreadable data is not kept either
     database.exec('VACUUM')
     return Object.fromEntries(lost.filter(([, count]) => count > 0))
-  } finally {
-    database.close()
-  }
+  })
 }
 
 function mayBeMissing(database: DatabaseSync, table: string, column: string): boolean {

@@ -4,14 +4,12 @@ import { Fault } from '../../core/fault.ts'
 import { refused } from './faults.ts'
 import { type BackupInput, draftsOf, type MadeBackup } from './make.ts'
 
-/** A message of the child process. */
 export interface ChildMessage {
   progress?: { done: number; total: number }
   made?: MadeBackup
   failed?: { message: string; code?: string | undefined }
 }
 
-/** Options to cancel a backup, and to receive its progress. */
 export interface BackupOptions {
   signal?: AbortSignal
   /** The bytes done and in total, of the copy and then of the archive; at most once a second. */

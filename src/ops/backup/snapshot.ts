@@ -1,11 +1,11 @@
 import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite'
 import { applicationId } from '../../store/migrate.ts'
 import { State } from '../../store/state.ts'
+import { tombstones } from '../retention/search-index.ts'
 import { diskFault, refused } from './faults.ts'
 
-/** A consistent snapshot of a box. */
 export interface Snapshot {
   state: Buffer
   box_id: string
@@ -17,7 +17,8 @@ export interface Snapshot {
 
 /**
  * Copies the database of a box, running or not, into a new file as of one moment, with `state.json` of the same moment. The copy is rebuilt
- * row by row: it contains nothing deleted, and a damaged page is reported. It does not block writers.
+ * row by row: it contains nothing deleted, also no words of deleted e-mails in the search index, and a damaged page is reported. It does not
+ * block writers.
  */
 export function takeSnapshot(directory: string, copy: string): Snapshot {
   const file = join(directory, 'pillarbox.db')
@@ -50,9 +51,9 @@ function copyDatabase(file: string, copy: string): void {
   rmSync(copy, { force: true })
   // SQLite would make it readable by others
   closeSync(openSync(copy, 'wx', 0o600))
-  const database = new DatabaseSync(file, { readOnly: true, timeout: 30_000 })
   try {
-    database.prepare('VACUUM INTO ?').run(copy)
+    withDatabase(file, { readOnly: true, timeout: 30_000 }, (database) => database.prepare('VACUUM INTO ?').run(copy))
+    clearSearchIndex(copy)
   } catch (error) {
     const kind = ((error as { errcode?: number }).errcode ?? 0) & 0xff
     // SQLITE_CORRUPT, SQLITE_NOTADB
@@ -60,14 +61,22 @@ function copyDatabase(file: string, copy: string): void {
       throw refused(`${file} is damaged: ${(error as Error).message}. Nothing was backed up.`, 'database_damaged', error)
     }
     throw diskFault(error, `${copy} could not be written`)
-  } finally {
-    database.close()
   }
 }
 
+/** Rewrites the search index of a copy without the words of deleted e-mails, which FTS5 keeps until it merges segments. */
+function clearSearchIndex(copy: string): void {
+  withDatabase(copy, {}, (database) => {
+    const index = value(database, `SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND name = 'emails_search_data'`)
+    if (index === 0 || value(database, `SELECT count(*) FROM emails_search_data WHERE ${tombstones}`) === 0) return
+    // a copy that is not completed is discarded: it needs no journal
+    database.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;
+      INSERT INTO emails_search (emails_search) VALUES ('optimize'); PRAGMA incremental_vacuum`)
+  })
+}
+
 function described(file: string, copy: string): Omit<Snapshot, 'state' | 'box_id'> {
-  const database = new DatabaseSync(copy, { readOnly: true })
-  try {
+  return withDatabase(copy, { readOnly: true }, (database) => {
     const id = value(database, 'PRAGMA application_id')
     if (id !== applicationId) throw refused(`${file} is not a Pillarbox database. Nothing was backed up.`, 'no_box')
     return {
@@ -76,9 +85,7 @@ function described(file: string, copy: string): Omit<Snapshot, 'state' | 'box_id
       rows: rowsOf(database),
       master_key_name: masterKeyName(database),
     }
-  } finally {
-    database.close()
-  }
+  })
 }
 
 /** The number of rows of each table, without those derived for the search index. */
@@ -89,6 +96,16 @@ export function rowsOf(database: DatabaseSync): Record<string, number> {
     )
     .all() as { name: string }[]
   return Object.fromEntries(tables.map(({ name }) => [name, Number(value(database, `SELECT count(*) FROM "${name}"`))]))
+}
+
+/** Opens a database file for some work. */
+export function withDatabase<T>(file: string, options: DatabaseSyncOptions, work: (database: DatabaseSync) => T): T {
+  const database = new DatabaseSync(file, options)
+  try {
+    return work(database)
+  } finally {
+    database.close()
+  }
 }
 
 /** The name of the master key of the encrypted values; null without one. */

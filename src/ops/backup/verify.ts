@@ -1,17 +1,16 @@
 import { accessSync, constants, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { day } from '../../core/clock.ts'
 import { nameOf } from '../../core/seal/master-key.ts'
 import { readKey, type SealedColumn } from '../../core/seal/seal.ts'
-import { knownVersion, migrateCopied } from '../../store/migrate.ts'
+import { migrateCopied } from '../../store/migrate.ts'
 import { BackupArchive } from './archive/archive.ts'
 import { damaged, refused } from './faults.ts'
 import { inspectBlobs, inspectDatabase, inspectSealed, inspectState } from './inspect.ts'
 import { entryNames, type Manifest } from './archive/manifest.ts'
 import { keysContext, openKeys } from './sealed-keys.ts'
-import { masterKeyName } from './snapshot.ts'
+import { masterKeyName, withDatabase } from './snapshot.ts'
 import { unpack } from './unpack.ts'
 
 /** The name prefix of temporary directories, and the age at which one is abandoned, in milliseconds. */
@@ -20,17 +19,13 @@ const abandoned = day
 
 export interface VerifyInput {
   file: string
-  /** The passphrase of the keys in the backup. */
   passphrase?: string | undefined
-  /** A master key that is kept elsewhere. */
   master_key?: string | undefined
   /** The directory for the unpacked database; by default beside the backup, or the temporary directory. */
   scratch?: string | undefined
-  /** The encrypted columns. */
   columns: () => Promise<readonly SealedColumn[]>
 }
 
-/** The result of a verification. */
 export interface VerifiedBackup {
   file: string
   size: number
@@ -39,7 +34,6 @@ export interface VerifiedBackup {
   blobs: number
   /** True if a key was given, and decrypts every value. */
   keys: 'left out' | 'not opened' | 'opened'
-  /** The number of decrypted values. */
   sealed: number
 }
 
@@ -57,11 +51,12 @@ export async function verifyBackup(input: VerifyInput, signal?: AbortSignal): Pr
   const scratch = mkdtempSync(join(place, unpackedName))
   try {
     const file = await unpack(archive, scratch, signal)
-    inspectDatabase(archive, file, knownVersion())
+    inspectDatabase(archive, file)
     signal?.throwIfAborted()
     const blobs = inspectBlobs(archive, file)
     bringUp(archive, file)
-    const sealed = master ? inspectSealed(archive, file, await input.columns(), checked(archive, file, master)) : 0
+    if (master) mustOpen(archive, file, master)
+    const sealed = master ? inspectSealed(archive, file, await input.columns(), master) : 0
     const keys = master ? 'opened' : archive.manifest.keys === 'sealed' ? 'not opened' : 'left out'
     return { file: input.file, size: archive.size, manifest: archive.manifest, blobs, keys, sealed }
   } finally {
@@ -99,26 +94,15 @@ export async function masterKeyIn(
 
 /** Throws Fault when this is not the database's master key. */
 export function mustOpen(archive: BackupArchive, file: string, master: Buffer): void {
-  const database = new DatabaseSync(file, { readOnly: true })
-  try {
-    const name = masterKeyName(database)
-    if (name === null || name === nameOf(master)) return
-    throw refused(
-      `This is not the master key that encrypts the database in ${archive.file}. Nothing was changed.`,
-      'wrong_master_key',
-    )
-  } finally {
-    database.close()
-  }
+  const name = withDatabase(file, { readOnly: true }, masterKeyName)
+  if (name === null || name === nameOf(master)) return
+  throw refused(
+    `This is not the master key that encrypts the database in ${archive.file}. Nothing was changed.`,
+    'wrong_master_key',
+  )
 }
 
-function checked(archive: BackupArchive, file: string, master: Buffer): Buffer {
-  mustOpen(archive, file, master)
-  return master
-}
-
-/** Reads a key file. Throws Fault. */
-export function givenKey(file: string): Buffer {
+function givenKey(file: string): Buffer {
   try {
     return readKey(file, true)
   } catch (error) {

@@ -4,7 +4,6 @@ import type { Line, Status } from './model.ts'
 /** How often a check runs automatically: cheap checks often, external lookups seldom. */
 export type Pace = 'often' | 'usual' | 'seldom'
 
-/** One check of the doctor. */
 export interface Check {
   /** Usually the name of its lines. */
   name: string
@@ -17,7 +16,6 @@ export function newCheck(name: string, pace: Pace, run: Check['run']): Check {
   return { name, pace, run }
 }
 
-/** Creates the lines of one check and subject. */
 export interface Say {
   pass(message: string): Line
   /** A line that is not well contains a fix. */
@@ -26,7 +24,6 @@ export interface Say {
   of(status: Exclude<Status, 'pass'>, message: string, fix: string): Line
 }
 
-/** Starts a line. */
 export function about(name: string, subject: string): Say {
   const of = (status: Exclude<Status, 'pass'>, message: string, fix: string): Line => ({ name, subject, status, message, fix })
   return {
@@ -61,7 +58,6 @@ export function reasonOf(error: unknown): string {
   return text.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
 }
 
-/** The result of a check. */
 export interface Finding {
   check: Check
   lines: Line[]
@@ -69,7 +65,6 @@ export interface Finding {
   error?: unknown
 }
 
-/** The timeout of one check in milliseconds. */
 const timeout = 25_000
 
 /** Runs a check for at most 25 s. A failure becomes a line of its own. */

@@ -3,20 +3,17 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { X509Certificate } from 'node:crypto'
 
-/** The address of a listener. */
 export interface Endpoint {
   host: string
   port: number
 }
 
-/** The certificate that a listener presented. */
 export interface ShownCertificate {
   certificate: X509Certificate
   /** Why clients would not trust it, apart from its name; null when they would. */
   distrust: string | null
 }
 
-/** The timeout of one conversation in milliseconds. */
 const timeout = 8000
 
 const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
@@ -36,7 +33,6 @@ export async function answerOf(place: Endpoint, { question, tls }: { question?: 
   }
 }
 
-/** The certificate of a listener with implicit TLS. */
 export async function fetchCertificate(place: Endpoint, name: string): Promise<ShownCertificate> {
   const socket = await secured(within(place), name)
   try {
@@ -74,7 +70,6 @@ class LineConversation {
     socket.setEncoding('latin1').on('data', (chunk: string) => (this.#text = (this.#text + chunk).slice(-16_384)))
   }
 
-  /** The first line of the answer. */
   async say(question?: string): Promise<string> {
     return (await this.whole(question)).split(/\r?\n/, 1)[0]!
   }

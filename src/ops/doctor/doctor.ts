@@ -54,7 +54,6 @@ export class Doctor {
     return this.#running
   }
 
-  /** Runs the checks that are due. */
   async runDue(): Promise<void> {
     if (this.#running) return
     const now = performance.now()

@@ -2,7 +2,6 @@ import { reverseName } from '../../net/networks.ts'
 import { isPublic } from '../../net/public-addresses.ts'
 import type { FreshInquiry } from '../../mailauth/inquire.ts'
 
-/** The public identity of the box. */
 export interface ExternalViewSettings {
   hostname: string
   ipv6: boolean

@@ -23,7 +23,6 @@ const shape = {
   fix: z.string().nullable().meta({ description: 'the remedy, verbatim: a command, a setting, a DNS record' }),
 }
 
-/** A stored line. */
 export const DoctorLine = z
   .object({
     ...shape,
@@ -33,7 +32,6 @@ export const DoctorLine = z
   .meta({ id: 'DoctorLine' })
 export type DoctorLine = z.output<typeof DoctorLine>
 
-/** The report of the doctor. */
 export const DoctorReport = z
   .object({
     status: Status.meta({ description: 'the worst status of the lines' }),
@@ -72,7 +70,6 @@ export function worst(statuses: readonly Status[]): Status {
   return statuses.reduce<Status>((one, other) => (weight[other] > weight[one] ? other : one), 'pass')
 }
 
-/** The number of lines of each status, and the worst. */
 export function summary(lines: readonly Pick<Line, 'status'>[]): Pick<DoctorReport, 'status' | 'pass' | 'warn' | 'fail'> {
   const count = (status: Status): number => lines.filter((line) => line.status === status).length
   return { status: worst(lines.map(({ status }) => status)), pass: count('pass'), warn: count('warn'), fail: count('fail') }

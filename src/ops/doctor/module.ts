@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
 import { day, hour, iso } from '../../core/clock.ts'
 import type { CronJob } from '../../core/cron.ts'
-import { masterKeySource } from '../../core/service-unit.ts'
 import { callConfigured } from '../../net/outside.ts'
 import type { EventType } from '../../events/model.ts'
 import type { AnyRoute } from '../../http/route.ts'
@@ -11,47 +10,47 @@ import type { FreshInquiry } from '../../mailauth/inquire.ts'
 import type { ModuleBasis, Module } from '../../module.ts'
 import { type Database, sql } from '../../store/database.ts'
 import type { Check } from './check.ts'
-import { backups, type Newest } from './checks/backups.ts'
-import { type ConfiguredPair, reports, type ReportStatus } from './checks/certificates.ts'
-import { domains, type LookUpDomains } from './checks/domains.ts'
-import { bootstrapKey } from './checks/keys.ts'
-import { operatorNames } from './checks/names.ts'
-import { type GreetServer, port25 } from './checks/port25.ts'
-import { type ListenerEndpoint, listenersOf } from './checks/ports.ts'
+import { backups } from './checks/backups.ts'
+import { blocklists } from './checks/blocklists.ts'
+import { certificates, reports } from './checks/certificates.ts'
+import { clock } from './checks/clock.ts'
+import { disk } from './checks/disk.ts'
+import { domains } from './checks/domains.ts'
+import { bootstrapKey, masterKey } from './checks/keys.ts'
+import { helo, operatorNames, ptr, resolver } from './checks/names.ts'
+import { permissions } from './checks/permissions.ts'
+import { port25 } from './checks/port25.ts'
+import { listenersOf, ports } from './checks/ports.ts'
 import { queue } from './checks/queue.ts'
 import { secondFactors } from './checks/second-factors.ts'
-import { type Carrier, sms } from './checks/sms.ts'
+import { unusualSettings } from './checks/settings.ts'
+import { sms } from './checks/sms.ts'
 import { storeWhole, storeWrites } from './checks/store.ts'
+import { version } from './checks/version.ts'
 import { webhooks } from './checks/webhooks.ts'
+import type {
+  BoxContext,
+  BoxSources,
+  ConfiguredPair,
+  DoctorSettings,
+  DoctorTest,
+  ListenerEndpoint,
+  OuterContext,
+} from './context.ts'
 import { Doctor } from './doctor.ts'
 import { doctorChanged } from './model.ts'
-import { type DoctorSettings, type DoctorTest, outerChecks } from './outer-checks.ts'
 import { ExternalView } from './external-view.ts'
 import { routes } from './routes.ts'
 
-interface Deps extends ModuleBasis {
-  /** The existing accounts. */
-  state: { readonly data: { created_at: string; accounts: readonly { id: string }[] } }
-  /** The current listeners. */
+interface Deps extends ModuleBasis, BoxSources {
   listening: () => ListenerEndpoint[]
   inquire: (settings: { hostname: string; dns: Config['dns'] }) => FreshInquiry
-  lookUpDomains: LookUpDomains
-  probe: GreetServer
-  /** True if the domain is hosted here. */
-  isOurs: (domain: string) => boolean
-  /** The id of this key, if it is valid. */
-  keyOf: (key: string) => Promise<string | undefined>
-  carrier: Carrier | undefined
-  reports: ReportStatus
-  /** Throws a sentence when the directory cannot be read. */
-  newestBackup: (settings: Config['backup']) => Promise<Newest | undefined>
   testing?: DoctorTest | undefined
 }
 
 /** The milliseconds after the start without automatic checks. */
 const grace = 60_000
 
-/** The doctor: checks the box, and suggests fixes. */
 export class DoctorModule implements Module {
   readonly name = 'doctor'
   readonly events: EventType[] = [doctorChanged]
@@ -87,47 +86,44 @@ export class DoctorModule implements Module {
 
   #made(config: Config): Check[] {
     const deps = this.#deps
-    const { clock, database, inquire, publicUrl } = deps
+    const { clock: time, database } = deps
     const settings = doctorSettings(config)
-    const kept = { database, dataDirectory: settings.data_dir }
-    const externalView = new ExternalView(settings, () => inquire({ hostname: config.hostname, dns: config.dns }))
-    const now = (): number => clock.now()
     const running = (): boolean => this.#since !== undefined
-    return [
-      ...outerChecks(settings, {
-        externalView,
-        now,
-        publicUrl,
-        version: deps.version,
-        present: () => (running() ? deps.listening() : undefined),
-        testing: deps.testing,
-        elsewhere: settings.time_url === undefined ? undefined : timeAt(settings.time_url),
-        newest: () => newest(database),
-        history: (free) => recordFreeSpace(database, now(), free),
-      }),
-      port25({ ...deps, ...settings, externalView, domain: settings.probe_domain, now }),
-      domains(deps.lookUpDomains),
-      storeWrites(kept),
-      storeWhole(kept),
-      backups({
-        directory: config.backup.directory,
-        newest: () => deps.newestBackup(config.backup),
-        now,
-        masterKey: masterKeySource(settings),
-        created: Date.parse(deps.state.data.created_at),
-      }),
-      queue({ database, now, running }),
-      reports(deps.reports),
-      webhooks({ database, now }),
-      sms(deps.carrier),
-      operatorNames({ database, domain: config.mail.domain, account: deps.account }),
-      secondFactors({ database, accounts: () => deps.state.data.accounts.map(({ id }) => id) }),
-      bootstrapKey({ bootstrap: settings.bootstrap, opens: () => deps.keyOf(config.bootstrap_key ?? '') }),
-    ]
+    const context: BoxContext = {
+      ...deps,
+      settings,
+      externalView: new ExternalView(settings, () => deps.inquire({ hostname: config.hostname, dns: config.dns })),
+      now: () => time.now(),
+      running,
+      present: () => (running() ? deps.listening() : undefined),
+      elsewhere: settings.time_url === undefined ? undefined : timeAt(settings.time_url),
+      newest: () => newest(database),
+      history: (free) => recordFreeSpace(database, time.now(), free),
+    }
+    const inner = [port25, domains, storeWrites, storeWhole, backups, queue, reports, webhooks, sms, operatorNames, secondFactors]
+    return [...outerChecks(context), ...[...inner, bootstrapKey].map((check) => check(context))]
   }
 }
 
-/** The settings of the doctor. */
+/** The checks of settings, files, ports and the DNS. */
+export function outerChecks(context: OuterContext): Check[] {
+  const checks = [
+    unusualSettings,
+    version,
+    permissions,
+    masterKey,
+    disk,
+    clock,
+    ports,
+    certificates,
+    resolver,
+    helo,
+    ptr,
+    blocklists,
+  ]
+  return checks.map((check) => check(context))
+}
+
 export function doctorSettings(config: Config): DoctorSettings {
   const { hostname, http, smtp, submission, outbound, mail, acme, doctor } = config
   return {
@@ -144,14 +140,15 @@ export function doctorSettings(config: Config): DoctorSettings {
       ...listenersOf('submission', submission.listen),
       ...listenersOf('submissions', submission.listen_tls),
     ],
-    pairs: [...pairOf('http.tls', http.tls, nameOf(config.public_url)), ...pairOf('smtp.tls', smtp.tls, hostname)],
+    pairs: [...pairOf('http.tls', http.tls, new URL(config.public_url).hostname), ...pairOf('smtp.tls', smtp.tls, hostname)],
     proxies: http.trusted_proxies.length,
     mode: outbound.mode,
     port: outbound.port,
     ipv6: outbound.ipv6,
     strict: mail.mta_sts === 'enforce',
     acme: acme !== undefined,
-    bootstrap: config.bootstrap_key !== undefined,
+    backup: config.backup,
+    bootstrap_key: config.bootstrap_key,
     ...doctor,
     time_url: doctor.time_url,
     servers: config.dns.servers,
@@ -165,10 +162,6 @@ function pairOf(
   name: string,
 ): ConfiguredPair[] {
   return tls?.cert === undefined || tls.key === undefined ? [] : [{ setting, cert: tls.cert, key: tls.key, name }]
-}
-
-function nameOf(url: string): string {
-  return new URL(url).hostname
 }
 
 /** The `Date` of a response is in whole seconds (RFC 9110 5.6.7): half a second is added. */

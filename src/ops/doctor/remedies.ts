@@ -5,7 +5,6 @@ import { obstacleOf } from '../../store/files.ts'
 import { existingPart } from '../../store/space.ts'
 import { quoted } from './check.ts'
 
-/** The paths that a box needs to start. */
 export interface Places {
   data_dir: string
   keys_dir: string

@@ -34,7 +34,6 @@ export async function countsOf(metrics: Metrics, received: Received | undefined,
   }
 }
 
-/** The difference of two readings. */
 export function difference(now: Counts, before: Counts): Counts {
   return Object.fromEntries(counted.map((name) => [name, now[name] - before[name]])) as Counts
 }

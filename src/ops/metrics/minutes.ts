@@ -13,10 +13,8 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics' | 's
 /** How long a minute is kept, in milliseconds. */
 const retention = 7 * day
 
-/** The timeout of a query of the queue in milliseconds. */
 const deadline = 10_000
 
-/** Stores one row of metrics for each minute. */
 export class Minutes {
   readonly #deps: Deps
   /** The counts in the rows written since the start. */

@@ -3,7 +3,6 @@ import { Timestamp, TimestampInput } from '../../core/shapes.ts'
 
 const Count = (description: string) => z.int().nullable().meta({ description })
 
-/** The values of each minute. */
 export const StatsValues = z.object({
   mail_in: Count('messages accepted by SMTP'),
   mail_refused: Count('messages and recipients rejected by SMTP'),
@@ -27,7 +26,6 @@ export const StatsFilter = z.strictObject({
 })
 export type StatsFilter = z.output<typeof StatsFilter>
 
-/** Metrics by step. */
 export const Stats = z
   .object({
     from: Timestamp.meta({ description: 'start of the first step' }),

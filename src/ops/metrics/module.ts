@@ -4,7 +4,7 @@ import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { ModuleBasis, Module } from '../../module.ts'
 import type { Received } from './counters.ts'
 import { Minutes } from './minutes.ts'
-import { Series } from './series.ts'
+import { seriesOf } from './series.ts'
 import { Stats, StatsFilter } from './model.ts'
 
 interface Deps extends ModuleBasis {
@@ -12,7 +12,6 @@ interface Deps extends ModuleBasis {
   received: () => Received | undefined
 }
 
-/** Metrics of the box, minute by minute, for a week. */
 export class MetricsModule implements Module {
   readonly name = 'figures'
   readonly routes: AnyRoute[]
@@ -24,26 +23,8 @@ export class MetricsModule implements Module {
   constructor(deps: Deps) {
     this.#minutes = new Minutes({ ...deps, directory: deps.config.data_dir })
     this.#events = deps.events
-    this.routes = routes(new Series(deps))
-    this.jobs = [{ name: 'note-figures', schedule: '* * * * *', run: () => this.#minutes.noteLast() }]
-  }
-
-  async start(): Promise<void> {
-    this.#deaf = this.#events.subscribe(() => this.#minutes.happened())
-  }
-
-  /** Stores the counts since the last minute. */
-  async stop(): Promise<void> {
-    if (!this.#deaf) return
-    this.#deaf()
-    this.#deaf = undefined
-    await this.#minutes.noteThis()
-  }
-}
-
-export function routes(series: Series): AnyRoute[] {
-  return [
-    routeOf('Operation')('GET', '/stats', {
+    const { database, clock } = deps
+    const stats = routeOf('Operation')('GET', '/stats', {
       scope: 'account:read',
       operator: true,
       summary: 'Get the activity of the box',
@@ -52,7 +33,20 @@ export function routes(series: Series): AnyRoute[] {
         'in one call. The first step contains `from`. Work is counted in the minute in which it ended.',
       query: StatsFilter,
       reply: Stats,
-      handle: ({ query }) => series.of(query),
-    }),
-  ]
+      handle: ({ query }) => seriesOf(database, clock, query),
+    })
+    this.routes = [stats]
+    this.jobs = [{ name: 'note-figures', schedule: '* * * * *', run: () => this.#minutes.noteLast() }]
+  }
+
+  async start(): Promise<void> {
+    this.#deaf = this.#events.subscribe(() => this.#minutes.happened())
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#deaf) return
+    this.#deaf()
+    this.#deaf = undefined
+    await this.#minutes.noteThis()
+  }
 }

@@ -13,50 +13,38 @@ const steps: Record<Step, { size: number; usual: number; most: number; words: st
   hour: { size: hour, usual: day, most: 7 * day, words: 'a week of hours' },
 }
 
-/** The timeout of a query in milliseconds. */
 const deadline = 10_000
 
 const names = Object.keys(StatsValues.shape) as (keyof StatsValues)[]
 
 const unknown = Object.fromEntries(names.map((name) => [name, null])) as StatsValues
 
-/** Aggregates minutes. */
-export class Series {
-  readonly #database: Database
-  readonly #clock: Clock
+/** Every step from the one that contains `from` to the one before `to`. Throws Fault invalid_request for an invalid range. */
+export async function seriesOf(database: Database, clock: Clock, { step, ...filter }: StatsFilter): Promise<Stats> {
+  const { size, usual, most, words } = steps[step]
+  const to = filter.to === undefined ? clock.now() : Date.parse(filter.to)
+  const from = filter.from === undefined ? to - usual : Date.parse(filter.from)
+  if (from >= to) throw invalid('from', 'from must be earlier than to.')
+  if (to - from > most) throw invalid('from', `The range from from to to is more than ${words}.`)
+  const first = Math.floor(from / size) * size
+  const end = Math.ceil(to / size) * size
+  const rows = new Map((await rowsOf(database, step, iso(first), iso(end))).map((row) => [row.at, row]))
+  const series = Array.from({ length: (end - first) / size }, (_, index) => {
+    const at = iso(first + index * size)
+    return { ...unknown, ...rows.get(at), at }
+  })
+  return { from: iso(first), to: iso(end), step, series }
+}
 
-  constructor({ database, clock }: { database: Database; clock: Clock }) {
-    this.#database = database
-    this.#clock = clock
-  }
-
-  /** Every step from the one that contains `from` to the one before `to`. Throws Fault invalid_request for an invalid range. */
-  async of({ step, ...filter }: StatsFilter): Promise<Stats> {
-    const { size, usual, most, words } = steps[step]
-    const to = filter.to === undefined ? this.#clock.now() : Date.parse(filter.to)
-    const from = filter.from === undefined ? to - usual : Date.parse(filter.from)
-    if (from >= to) throw invalid('from', 'from must be earlier than to.')
-    if (to - from > most) throw invalid('from', `The range from from to to is more than ${words}.`)
-    const first = Math.floor(from / size) * size
-    const end = Math.ceil(to / size) * size
-    const rows = new Map((await this.#rows(step, iso(first), iso(end))).map((row) => [row.at, row]))
-    const series = Array.from({ length: (end - first) / size }, (_, index) => {
-      const at = iso(first + index * size)
-      return { ...unknown, ...rows.get(at), at }
-    })
-    return { from: iso(first), to: iso(end), step, series }
-  }
-
-  #rows(step: Step, first: string, end: string): Promise<Row[]> {
-    const within = sql`FROM figures WHERE at >= ${first} AND at < ${end}`
-    if (step === 'minute') return this.#database.all<Row>(sql`SELECT * ${within}`)
-    // a week is ten thousand rows, which are aggregated off the event loop
-    const sums = join(names.map((name) => raw(`${together(name)}(${name}) AS ${name}`)))
-    return this.#database.slow<Row>(
-      sql`SELECT substr(at, 1, 13) || ':00:00.000Z' AS at, ${sums} ${within} GROUP BY substr(at, 1, 13)`,
-      deadline,
-    )
-  }
+function rowsOf(database: Database, step: Step, first: string, end: string): Promise<Row[]> {
+  const within = sql`FROM figures WHERE at >= ${first} AND at < ${end}`
+  if (step === 'minute') return database.all<Row>(sql`SELECT * ${within}`)
+  // a week is ten thousand rows, which are aggregated off the event loop
+  const sums = join(names.map((name) => raw(`${together(name)}(${name}) AS ${name}`)))
+  return database.slow<Row>(
+    sql`SELECT substr(at, 1, 13) || ':00:00.000Z' AS at, ${sums} ${within} GROUP BY substr(at, 1, 13)`,
+    deadline,
+  )
 }
 
 /** How an hour aggregates its minutes. */

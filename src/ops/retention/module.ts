@@ -8,6 +8,7 @@ import type { Identities } from '../../identities/identities.ts'
 import { Quota, type QuotaSettings } from '../../mail/quota.ts'
 import type { Module, ModuleBasis } from '../../module.ts'
 import { type Clearing, Remains } from './remains.ts'
+import { SearchIndex } from './search-index.ts'
 import { Trash } from './trash.ts'
 import * as z from 'zod'
 
@@ -15,7 +16,7 @@ interface Deps extends ModuleBasis {
   plan: Plan
 }
 
-/** Retention: the trash, data of deleted identities, the log, and the disk space these release. */
+/** Retention: the trash, data of deleted identities, words of deleted mail, the log, and the disk space these release. */
 export class RetentionModule implements Module {
   readonly name = 'retention'
   readonly routes: AnyRoute[] = []
@@ -23,6 +24,7 @@ export class RetentionModule implements Module {
   readonly quota: Quota
   readonly #deps: Deps
   readonly #remains: Remains
+  readonly #searchIndex: SearchIndex
   readonly #stopping = new AbortController()
   #reclaiming: Promise<void> | undefined
   #times: Config['retention']
@@ -34,9 +36,10 @@ export class RetentionModule implements Module {
     this.trash = new Trash({ ...deps, time: config.retention.trash })
     this.quota = new Quota({ ...deps, trash: this.trash }, quotaSettings(config))
     this.#remains = new Remains({ ...deps, trash: this.trash })
+    this.#searchIndex = new SearchIndex(deps)
   }
 
-  /** Before `start`: connects identities to their quotas. */
+  /** Connects identities to their quotas, before `start`. */
   serve(identities: Identities): void {
     identities.onRemove((tx, id) => this.#remains.leave(tx, id))
     this.routes.push(...routes({ identities, trash: this.trash }))
@@ -44,7 +47,7 @@ export class RetentionModule implements Module {
     this.#remains.add((tx, id) => identities.clear(tx, id))
   }
 
-  /** Before `start`: registers further data of an identity, removed with its messages. */
+  /** Registers further data of an identity, removed with its messages; before `start`. */
   clears(clearing: Clearing): void {
     this.#remains.add(clearing)
   }
@@ -60,7 +63,7 @@ export class RetentionModule implements Module {
     ]
   }
 
-  /** While the disk is nearly full, deleted data is released immediately, and not only at night. */
+  /** Releases deleted data immediately while the disk is nearly full, and not only at night. */
   async start(): Promise<void> {
     this.#deps.space.whileLow(() => void (this.#reclaiming ??= this.#reclaim().finally(() => (this.#reclaiming = undefined))))
   }
@@ -86,6 +89,10 @@ export class RetentionModule implements Module {
   async #empty(signal: AbortSignal | undefined): Promise<void> {
     await this.trash.sweep(signal)
     await this.#remains.sweep(signal)
+    // the rewritten index takes space before the former gives its own
+    if (!this.#deps.space.low()) await this.#searchIndex.sweep(signal)
+    // free pages contain what was deleted
+    await sweep(() => this.#deps.database.reclaim(), signal)
   }
 
   async #forget(signal: AbortSignal | undefined): Promise<void> {

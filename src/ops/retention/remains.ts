@@ -13,10 +13,10 @@ export class Remains {
   readonly #trash: Trash
   readonly #clearing: Clearing[] = []
 
-  constructor(parts: { database: Database; clock: Clock; trash: Trash }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#trash = parts.trash
+  constructor(deps: { database: Database; clock: Clock; trash: Trash }) {
+    this.#database = deps.database
+    this.#clock = deps.clock
+    this.#trash = deps.trash
   }
 
   /** Registers, before `start`, further data of an identity, in the order of deletion. */
@@ -26,8 +26,8 @@ export class Remains {
 
   /** Called in the transaction of the deletion. */
   async leave(tx: Transaction, identityId: string): Promise<void> {
-    // its bytes no longer count against the account's quota
-    await this.#trash.forget(tx, identityId)
+    // a batch goes with the identity, and the rest soon after
+    await this.#trash.forgetSome(tx, identityId)
     await tx.run(sql`INSERT INTO identity_remains (identity_id, deleted_at) VALUES (${identityId}, ${iso(this.#clock.now())})`)
   }
 

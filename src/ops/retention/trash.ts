@@ -11,7 +11,6 @@ export interface Keeper {
   clear(tx: Transaction, identityId: string): Promise<boolean>
 }
 
-/** An item in the trash. */
 export interface TrashItem {
   id: string
   kind: string
@@ -22,12 +21,13 @@ export interface TrashItem {
 }
 
 type Entry = Pick<TrashItem, 'id' | 'kind' | 'octets'>
+type Counted = Pick<TrashItem, 'identity_id' | 'octets'>
 
 /** Of an identity, or of all identities of an account. */
 type Whose = { identity_id: string } | { account_id: string }
 
-/** The most items purged in one transaction, and their bytes, so that it does not block the event loop. */
-const batchLimit = { things: 16, octets: 4 * 1024 * 1024 }
+/** The most items purged in one transaction, and their bytes, so that it does not block the event loop; and the most of which only the entry goes. */
+const batchLimit = { things: 16, octets: 4 * 1024 * 1024, forgotten: 500 }
 
 /** Deleted items that can be restored for a time. They count against the quota, and are purged when it is exceeded. */
 export class Trash {
@@ -36,13 +36,12 @@ export class Trash {
   readonly #keepers = new Map<string, Keeper>()
   #time: number
 
-  constructor(parts: { database: Database; clock: Clock; time: number }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#time = parts.time
+  constructor(deps: { database: Database; clock: Clock; time: number }) {
+    this.#database = deps.database
+    this.#clock = deps.clock
+    this.#time = deps.time
   }
 
-  /** Registers a kind of items, before the first call. */
   add(keeper: Keeper): void {
     this.#keepers.set(keeper.kind, keeper)
   }
@@ -56,12 +55,10 @@ export class Trash {
     this.#time = time
   }
 
-  /** The retention in milliseconds. */
   get time(): number {
     return this.#time
   }
 
-  /** The current time for a deleted item. */
   now(): string {
     return iso(this.#clock.now())
   }
@@ -71,33 +68,44 @@ export class Trash {
       sql`INSERT INTO trash (id, kind, account_id, identity_id, octets, deleted_at)
         VALUES (${id}, ${kind}, ${account_id}, ${identity_id}, ${octets}, ${this.now()})`,
     )
-    if (this.#time === 0) await this.#purge(tx, { id, kind, octets })
+    await addBytes(tx, identity_id, octets)
+    if (this.#time === 0) await this.purge(tx, kind, id)
   }
 
-  /** Changes the size of an item, in bytes. */
+  /** Sets the bytes that an item uses. */
   async resize(tx: Transaction, id: string, octets: number): Promise<void> {
+    const row = await tx.get<Counted>(sql`SELECT identity_id, octets FROM trash WHERE id = ${id}`)
+    if (!row) return
     await tx.run(sql`UPDATE trash SET octets = ${octets} WHERE id = ${id}`)
+    await addBytes(tx, row.identity_id, octets - row.octets)
   }
 
-  /** Removes the restorable items of a deleted identity; their keepers clear the rest. */
-  async forget(tx: Transaction, identityId: string): Promise<void> {
-    await tx.run(sql`DELETE FROM trash WHERE identity_id = ${identityId}`)
+  /** Removes a batch of the restorable items of a deleted identity; their keepers clear the rest. Returns undefined when none is left. */
+  async forgetSome(tx: Transaction, identityId: string): Promise<number | undefined> {
+    const some = sql`SELECT id FROM trash WHERE identity_id = ${identityId} LIMIT ${batchLimit.forgotten}`
+    const { changes } = await tx.run(sql`DELETE FROM trash WHERE id IN (${some})`)
+    return changes < batchLimit.forgotten ? undefined : 0
   }
 
-  /** Removes a restored item. */
   async take(tx: Transaction, id: string): Promise<void> {
-    await tx.run(sql`DELETE FROM trash WHERE id = ${id}`)
+    const row = await tx.get<Counted>(sql`DELETE FROM trash WHERE id = ${id} RETURNING identity_id, octets`)
+    if (row) await addBytes(tx, row.identity_id, -row.octets)
   }
 
   /** Purges one item, whatever its age. */
   async purge(tx: Transaction, kind: string, id: string): Promise<void> {
-    await this.#purge(tx, { id, kind, octets: 0 })
+    await this.take(tx, id)
+    const keeper = this.#keepers.get(kind)
+    if (!keeper) throw new Error(`No trash is registered for ${kind}.`)
+    await keeper.purge(tx, id)
   }
 
   /** Bytes that the trash of an identity, or of all of its account, uses. */
   async octetsOf(of: Whose): Promise<number> {
     const row = await this.#database.get<{ octets: number }>(
-      sql`SELECT coalesce(sum(octets), 0) AS octets FROM trash WHERE ${whose(of)}`,
+      'identity_id' in of
+        ? sql`SELECT trash_bytes AS octets FROM identities WHERE id = ${of.identity_id}`
+        : sql`SELECT coalesce(sum(trash_bytes), 0) AS octets FROM identities WHERE account_id = ${of.account_id} AND status <> 'deleted'`,
     )
     return row!.octets
   }
@@ -146,20 +154,18 @@ export class Trash {
       let sum = 0
       for (const entry of oldest) {
         if (purged.length > 0 && sum >= most) break
-        await this.#purge(tx, entry)
+        await this.purge(tx, entry.kind, entry.id)
         purged.push(entry)
         sum += entry.octets
       }
       return purged
     })
   }
+}
 
-  async #purge(tx: Transaction, { id, kind }: Entry): Promise<void> {
-    await tx.run(sql`DELETE FROM trash WHERE id = ${id}`)
-    const keeper = this.#keepers.get(kind)
-    if (!keeper) throw new Error(`No trash is registered for ${kind}.`)
-    await keeper.purge(tx, id)
-  }
+/** Adds to the bytes of an identity's trash; negative amounts reduce them. */
+async function addBytes(tx: Transaction, identityId: string, octets: number): Promise<void> {
+  await tx.run(sql`UPDATE identities SET trash_bytes = max(0, trash_bytes + ${octets}) WHERE id = ${identityId}`)
 }
 
 function whose(of: Whose): Sql {

@@ -11,10 +11,8 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
   queue: Queue
 }
 
-/** The timeout of a query of the whole queue in milliseconds. */
 const deadline = 10_000
 
-/** The most destinations in a summary. */
 const maxDestinations = 100
 
 /** Of an attempt that reached no mail server. */

@@ -24,7 +24,6 @@ const server = {
   tls: z.string().nullable().meta({ description: 'version, cipher, and whether the certificate was verified' }),
 }
 
-/** A delivery in the queue, of any kind. */
 export const QueueEntry = z
   .object({
     id: Id('dlv'),
@@ -68,7 +67,6 @@ const Depth = z.object({
   due_at: Timestamp.nullable().meta({ description: 'time of the next attempt' }),
 })
 
-/** The length and age of the queue. */
 export const QueueSummary = z
   .object({
     kinds: z.array(z.object({ kind: z.string(), ...Depth.shape })),
@@ -79,7 +77,6 @@ export const QueueSummary = z
   .meta({ id: 'QueueSummary' })
 export type QueueSummary = z.output<typeof QueueSummary>
 
-/** The result of a reload of the settings. */
 export const Reloaded = z
   .object({
     reloaded: z.array(z.string()).meta({ description: 'changed settings that are in effect' }),
@@ -88,7 +85,6 @@ export const Reloaded = z
   .meta({ id: 'Reloaded' })
 export type Reloaded = z.output<typeof Reloaded>
 
-/** The status of the box. */
 export const Status = z
   .object({
     version: z.string(),

@@ -4,7 +4,6 @@ import { Backlog } from './backlog.ts'
 import { routes } from './routes.ts'
 import type { Reloaded } from './model.ts'
 import { BoxState } from './state.ts'
-import type { Metrics } from '../../core/metrics.ts'
 
 interface Deps extends ModuleBasis {
   queue: Queue
@@ -12,7 +11,6 @@ interface Deps extends ModuleBasis {
   reread: () => Promise<Reloaded>
 }
 
-/** Status of the whole box, for the operator. */
 export function statusModule(deps: Deps): Module {
   statusMetrics(deps)
   const backlog = new Backlog(deps)
@@ -20,16 +18,8 @@ export function statusModule(deps: Deps): Module {
   return { name: 'operation', routes: routes({ backlog, state, reread: deps.reread }) }
 }
 
-interface Deps {
-  metrics: Metrics
-  version: string
-  /** The components that are failing. */
-  failing: () => Promise<string[]>
-}
-
 const able = ['http', 'smtp', 'space', 'store']
 
-/** Metrics of versions and health. */
 function statusMetrics({ metrics, version, failing }: Deps): void {
   metrics.gauge(
     'pillarbox_info',

@@ -8,13 +8,11 @@ import type { Status } from './model.ts'
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'space' | 'version'> {
   backlog: Backlog
   directory: string
-  /** The components that are failing. */
   failing: () => Promise<string[]>
 }
 
 type Counted = Status['last_24_hours']
 
-/** The counter of each event type. */
 const counted: Record<string, keyof Counted> = {
   'email.received': 'emails_received',
   'email.sent': 'emails_delivered',
@@ -26,20 +24,10 @@ const counted: Record<string, keyof Counted> = {
   'sms.failed': 'sms_failed',
 }
 
-const nothing: Counted = {
-  emails_received: 0,
-  emails_delivered: 0,
-  emails_bounced: 0,
-  emails_failed: 0,
-  sms_received: 0,
-  sms_sent: 0,
-  sms_failed: 0,
-}
+const nothing = Object.fromEntries(Object.values(counted).map((name) => [name, 0])) as Counted
 
-/** The timeout of a query in milliseconds. */
 const deadline = 10_000
 
-/** A summary of the status of the box. */
 export class BoxState {
   readonly #deps: Deps
   readonly #started: number

@@ -15,7 +15,6 @@ export interface ReadProgress {
   total: number
 }
 
-/** The limits of an import. */
 export interface Bounds {
   /** Bytes of one message. */
   message: number
@@ -52,7 +51,6 @@ export class Budget {
     }
   }
 
-  /** The bytes of a small file. */
   async bytes(entry: ZipEntry, max: number): Promise<Buffer> {
     // the size that the archive declares: reading throws at the end when it differs
     const bytes = Buffer.allocUnsafeSlow(Math.min(entry.size, max))
@@ -74,7 +72,12 @@ export class Budget {
   }
 
   #require(): void {
-    if (this.#archive.unpacked > this.bounds.unpacked) throw tooMuch(this.bounds.unpacked)
+    if (this.#archive.unpacked <= this.bounds.unpacked) return
+    throw new Fault(
+      'invalid_request',
+      `The contents of the archive exceed ${this.bounds.unpacked} bytes (8 times transfer.upload_limit). Split it into several.`,
+      { code: 'import_too_large' },
+    )
   }
 }
 
@@ -84,14 +87,6 @@ export function flawOf(error: unknown): 'too_large' | 'unreadable' {
   if (code === 'too_large') return code
   if (code === 'bad_archive') return 'unreadable'
   throw error
-}
-
-function tooMuch(max: number): Fault {
-  return new Fault(
-    'invalid_request',
-    `The contents of the archive exceed ${max} bytes (8 times transfer.upload_limit). Split it into several.`,
-    { code: 'import_too_large' },
-  )
 }
 
 /** Bytes processed in one turn of the event loop. */

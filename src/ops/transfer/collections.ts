@@ -21,24 +21,19 @@ const collections: Collection[] = [
 const Listed = z.object({ data: z.array(z.unknown()), next_cursor: z.string().nullable() })
 
 /**
- * Reads the API's lists about an identity page by page, through the same route declarations as calls: an export contains what the key may
- * read, and nothing that the API does not return.
+ * The API's lists about an identity that the caller may read, page by page, through the same route declarations as calls: an export contains
+ * what the key may read, and nothing that the API does not return.
  */
-export class Collections {
-  readonly #routes: () => readonly AnyRoute[]
-
-  constructor(routes: () => readonly AnyRoute[]) {
-    this.#routes = routes
-  }
-
-  /** The lists of this box that the caller may read. */
-  of(caller: Caller, identityId: string): { file: string; items: () => AsyncGenerator }[] {
-    return collections.flatMap(({ file, path, query }) => {
-      const route = this.#routes().find((one) => one.method === 'GET' && one.path === path)
-      if (!route || route.scope === 'public' || !may(caller, [route.scope].flat())) return []
-      return [{ file, items: () => pages(route, caller, identityId, query(identityId)) }]
-    })
-  }
+export function collectionsOf(
+  routes: readonly AnyRoute[],
+  caller: Caller,
+  identityId: string,
+): { file: string; items: () => AsyncGenerator }[] {
+  return collections.flatMap(({ file, path, query }) => {
+    const route = routes.find((one) => one.method === 'GET' && one.path === path)
+    if (!route || route.scope === 'public' || !may(caller, [route.scope].flat())) return []
+    return [{ file, items: () => pages(route, caller, identityId, query(identityId)) }]
+  })
 }
 
 async function* pages(route: AnyRoute, caller: Caller, id: string, query: Record<string, string>): AsyncGenerator {
@@ -55,7 +50,7 @@ async function* pages(route: AnyRoute, caller: Caller, id: string, query: Record
       host: '',
       request_id: '',
       signal: AbortSignal.timeout(60_000),
-      turn: () => undefined,
+      turn: async () => undefined,
       remember: async () => undefined,
     })
     const { data, next_cursor } = Listed.parse(route.reply!.parse(answer))

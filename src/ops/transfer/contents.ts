@@ -9,27 +9,26 @@ import type { MailArchive, ArchivedEmail } from '../../mail/archive.ts'
 import type { StoredEmail } from '../../mail/email-rows.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
 import type { Sms } from '../../sms/model.ts'
-import type { Collections } from './collections.ts'
+import type { AnyRoute } from '../../http/route.ts'
+import { collectionsOf } from './collections.ts'
 import { mboxrd } from './mbox.ts'
 import type { ExportInput } from './model.ts'
 
 const mailScopes: Scope[] = ['messages:read', 'emails:read']
 const smsScopes: Scope[] = ['messages:read', 'sms:read']
 
-/** Rows read at a time. */
 const batch = 50
 
 interface Deps {
   mail: MailArchive
   sms: SmsArchive
-  collections: Collections
+  routes: () => readonly AnyRoute[]
   clock: Clock
 }
 
 /** A temporary file for the lines about messages, which are produced while the messages are written. */
 interface Spool {
   path: string
-  /** Of the lines of messages. */
   lines: FileHandle
 }
 
@@ -60,7 +59,8 @@ export class Contents {
     yield this.#file('identity.json', text(JSON.stringify(identity, null, 2)))
     if (may(this.#caller, mailScopes)) yield* this.#mail({ path: spool, lines: await open(spool, 'w', 0o600) })
     if (may(this.#caller, smsScopes)) yield* this.#sms(spool)
-    for (const { file, items } of this.#deps.collections.of(this.#caller, identity.id)) yield this.#file(file, lines(items()))
+    const lists = collectionsOf(this.#deps.routes(), this.#caller, identity.id)
+    for (const { file, items } of lists) yield this.#file(file, lines(items()))
     const about = readme(identity.email, iso(this.#deps.clock.now()), this.files)
     yield this.#file('README.txt', text(about))
   }
@@ -186,7 +186,6 @@ function text(words: string): Buffer {
   return Buffer.from(words)
 }
 
-/** The README of an export. */
 export function readme(address: string, made: string, files: readonly string[]): string {
   return `An export of ${address}, created ${made} by Pillarbox.
 

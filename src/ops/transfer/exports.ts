@@ -9,15 +9,14 @@ import { conflict, invalid, notFound, storageFull } from '../../core/fault.ts'
 import { type Caller, may, type Scope } from '../../core/scopes.ts'
 import type { SignedQuery } from '../../core/shapes.ts'
 import { zip } from '../../core/zip/zip.ts'
-import type { Download } from '../../http/route.ts'
+import type { AnyRoute, Download } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
 import type { Jobs, ReportProgress } from '../../jobs/jobs.ts'
-import type { Job } from '../../jobs/model.ts'
+import type { Job, Result } from '../../jobs/model.ts'
 import type { MailArchive } from '../../mail/archive.ts'
 import type { SignedUrls } from '../../mail/attachments.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
 import type { Space } from '../../store/space.ts'
-import type { Collections } from './collections.ts'
 import { Contents } from './contents.ts'
 import { type Exported, type ExportInput, exportKind } from './model.ts'
 
@@ -26,7 +25,7 @@ interface Deps {
   identities: Identities
   mail: MailArchive
   sms: SmsArchive
-  collections: Collections
+  routes: () => readonly AnyRoute[]
   urls: SignedUrls
   space: Space
   clock: Clock
@@ -42,14 +41,14 @@ const maxFiles = 3
 
 const reading: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read']
 
-/** Exports of identities into one file each. */
 export class Exports {
   readonly #deps: Deps
 
   constructor(deps: Deps) {
     this.#deps = deps
     deps.jobs.endedBy(exportKind, ['messages:write', 'emails:write'])
-    deps.jobs.onForgotten((id) => void rm(this.#path(id), { force: true }))
+    deps.jobs.presents(exportKind, (caller, id, result) => this.#present(caller, id, result))
+    deps.jobs.keepsFiles(exportKind, (id) => rm(this.#path(id), { force: true }))
   }
 
   /** Starts an export of what the caller may read of an identity. */
@@ -69,7 +68,6 @@ export class Exports {
     return jobs.start(caller, exportKind, work, { identity_id: identityId, scopes, each: 'account' })
   }
 
-  /** Opens the file of a signed URL. */
   async open(id: string, index: string, query: SignedQuery): Promise<Download> {
     if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of a file, from 0.', 'bad_id')
     await this.#deps.urls.verify(id, Number(index), query)
@@ -129,12 +127,19 @@ export class Exports {
     report({ done: contents.counts.messages, total: contents.counts.messages })
     const { files, counts } = contents
     return {
-      ...urls.sign(caller, id, 0, { place: 'exports', lifetime: lifetime, by: null }),
+      ...urls.sign(caller, id, 0, { place: 'exports', lifetime }),
       size,
       sha256: hash.digest('hex'),
       ...counts,
       files,
     } satisfies Exported
+  }
+
+  /** Whoever may see the job gets a URL of their own, for as long as the first one: it ends with their key or session. */
+  #present(caller: Caller, id: string, result: Result): Result {
+    const { urls, clock } = this.#deps
+    const left = Date.parse(result['expires_at'] as string) - clock.now()
+    return { ...result, ...urls.sign(caller, id, 0, { place: 'exports', lifetime: left }) }
   }
 
   #path(id: string): string {

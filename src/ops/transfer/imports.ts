@@ -11,12 +11,13 @@ import type { Jobs, ReportProgress } from '../../jobs/jobs.ts'
 import type { Job } from '../../jobs/model.ts'
 import type { MailArchive, Restorable, RestoreResult } from '../../mail/archive.ts'
 import { headEnd } from '../../message/headers.ts'
+import { WorkLimiter } from '../../net/work-limiter.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
 import type { Database } from '../../store/database.ts'
 import type { Space } from '../../store/space.ts'
 import type { Incoming } from './budget.ts'
 import { incomingFrom } from './incoming.ts'
-import { importKind, type Tally } from './model.ts'
+import { importKind, type Tally, tallied } from './model.ts'
 
 interface Deps {
   database: Database
@@ -27,7 +28,6 @@ interface Deps {
   space: Space
   /** The largest upload in bytes. */
   limit: () => number
-  /** The directory of uploads until they are imported. */
   directory: string
 }
 
@@ -37,7 +37,6 @@ const largest = 64 * 1024 * 1024
 /** The largest unpacked size, as a multiple of the limit. */
 const maxExpansion = 8
 
-/** The most messages of one upload. */
 const maxMessages = 300_000
 
 /** The most messages being read, and their bytes together; the same bytes apply to those being written. */
@@ -46,10 +45,16 @@ const maxReading = { messages: 8, octets: 32 * 1024 * 1024 }
 /** The most messages written concurrently: they share a commit. */
 const writeBatch = 16
 
-/** Imports old mail into identities. */
+/** The most imports of all accounts that have messages in memory; the others wait. */
+const concurrent = { all: 2, one: 1 }
+
+/** The bytes after which an import lets one that waits continue, and what each message counts in addition to its own. */
+const turnBytes = { all: 32 * 1024 * 1024, message: 64 * 1024 }
+
 export class Imports {
   readonly #deps: Deps
   readonly #arriving = new Set<string>()
+  readonly #limiter = new WorkLimiter({ concurrent })
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -128,19 +133,36 @@ export class Imports {
     const run = new ImportRun(this.#deps, caller, identityId)
     const turns = new Turns()
     let messages = 0
-    for await (const incoming of incomingFrom(path, bounds, reading)) {
-      signal.throwIfAborted()
-      // items that are only counted need no wait
-      if (turns.due) await turns.yield()
-      messages += 1
-      if (messages > maxMessages) throw tooMany()
-      if (this.#deps.space.low()) throw storageFull()
-      await run.take(incoming)
-      report({ done: Math.min(reading.done, reading.total), total: reading.total })
+    let taken = 0
+    const place = this.#limiter.share(caller.account_id)
+    await place.begin(signal)
+    try {
+      for await (const incoming of incomingFrom(path, bounds, reading)) {
+        signal.throwIfAborted()
+        // items that are only counted need no wait
+        if (turns.due) await turns.yield()
+        messages += 1
+        if (messages > maxMessages) {
+          const message = `The file contains more than ${maxMessages} messages. Split it into several.`
+          throw new Fault('invalid_request', message, { code: 'import_too_large' })
+        }
+        if (this.#deps.space.low()) throw storageFull()
+        taken += turnBytes.message + ('email' in incoming ? incoming.email.length : 0)
+        await run.take(incoming)
+        report({ done: Math.min(reading.done, reading.total), total: reading.total })
+        if (taken < turnBytes.all || !this.#limiter.waiting) continue
+        await run.end()
+        place.end()
+        await place.begin(signal)
+        taken = 0
+      }
+      const tally = await run.end()
+      report({ done: reading.total, total: reading.total })
+      return { ...tally }
+    } finally {
+      // what is still being read or written after a failure stays in memory until then
+      void run.settled().then(place.end)
     }
-    const tally = await run.end()
-    report({ done: reading.total, total: reading.total })
-    return { ...tally }
   }
 }
 
@@ -158,16 +180,7 @@ class ImportRun {
   readonly #deps: Deps
   readonly #caller: Caller
   readonly #identityId: string
-  readonly #tally: Tally = {
-    imported: 0,
-    duplicates: 0,
-    sms: 0,
-    too_large: 0,
-    header_too_large: 0,
-    unreadable: 0,
-    not_understood: 0,
-    ignored: 0,
-  }
+  readonly #tally = Object.fromEntries(tallied.map((name) => [name, 0])) as Tally
   #reading: { octets: number; message: Promise<Restorable & { understood: boolean }> }[] = []
   #writing: Writing[] = []
 
@@ -192,10 +205,16 @@ class ImportRun {
     }
   }
 
+  /** Writes all that was taken. */
   async end(): Promise<Tally> {
     while (this.#reading.length > 0) await this.#next()
     await this.#settle()
     return this.#tally
+  }
+
+  /** Resolves when nothing is being read or written. */
+  async settled(): Promise<void> {
+    await Promise.allSettled([...this.#reading.map(({ message }) => message), ...this.#writing.map(({ kept }) => kept)])
   }
 
   async #next(): Promise<void> {
@@ -249,12 +268,6 @@ async function written({ sms, raw, kept }: Writing): Promise<{ sms: boolean; out
 
 function octetsOf(messages: readonly { octets: number }[]): number {
   return messages.reduce((sum, { octets }) => sum + octets, 0)
-}
-
-function tooMany(): Fault {
-  return new Fault('invalid_request', `The file contains more than ${maxMessages} messages. Split it into several.`, {
-    code: 'import_too_large',
-  })
 }
 
 function tooLarge(max: number): Fault {

@@ -1,7 +1,6 @@
 import { ByteBuffer } from '../../core/byte-buffer.ts'
 import { Turns } from '../../core/paced-work.ts'
 
-/** One message of an mbox. */
 export interface Found {
   /** The bytes with CRLF line ends; null above the limit. */
   bytes: Buffer | null

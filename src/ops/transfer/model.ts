@@ -21,24 +21,22 @@ export interface Exported {
   files: string[]
 }
 
-/** The result of an import. */
-export interface Tally {
-  imported: number
-  /** Already present: the same Message-ID and bytes. */
-  duplicates: number
-  sms: number
-  /** Larger than one message may be. */
-  too_large: number
-  /** A larger header than SMTP accepts. */
-  header_too_large: number
-  /** Files of an archive that could not be read, or listed messages that are missing. */
-  unreadable: number
-  /** Imported, but their metadata in the archive was invalid. */
-  not_understood: number
-  /** Files that are neither messages nor metadata. */
-  ignored: number
-}
+/** The counts of an import. */
+export const tallied = [
+  'imported',
+  // already present: the same Message-ID and bytes
+  'duplicates',
+  'sms',
+  'too_large',
+  'header_too_large',
+  // files of an archive that could not be read, or listed messages that are missing
+  'unreadable',
+  // imported, but their metadata in the archive was invalid
+  'not_understood',
+  // files that are neither messages nor metadata
+  'ignored',
+] as const
+export type Tally = Record<(typeof tallied)[number], number>
 
-/** The kinds of these jobs. */
 export const exportKind = 'export'
 export const importKind = 'import'

@@ -8,7 +8,6 @@ import type { MailArchive } from '../../mail/archive.ts'
 import type { SignedUrls } from '../../mail/attachments.ts'
 import type { ModuleBasis, Module } from '../../module.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
-import { Collections } from './collections.ts'
 import { Exports } from './exports.ts'
 import { Imports } from './imports.ts'
 import { routes } from './routes.ts'
@@ -23,7 +22,6 @@ interface Deps extends ModuleBasis {
   routes: () => readonly AnyRoute[]
 }
 
-/** Export and import of identities. */
 export class TransferModule implements Module {
   readonly name = 'transfer'
   readonly routes: AnyRoute[]
@@ -35,11 +33,7 @@ export class TransferModule implements Module {
   constructor(deps: Deps) {
     const { config } = deps
     this.#limit = config.transfer.upload_limit
-    this.#exports = new Exports({
-      ...deps,
-      collections: new Collections(deps.routes),
-      directory: join(config.data_dir, 'exports'),
-    })
+    this.#exports = new Exports({ ...deps, directory: join(config.data_dir, 'exports') })
     this.#imports = new Imports({ ...deps, limit: () => this.#limit, directory: join(config.data_dir, 'imports') })
     this.routes = routes(this.#exports, this.#imports)
     this.jobs = [{ name: 'sweep-exports', schedule: '23 * * * *', run: () => this.#exports.sweep() }]

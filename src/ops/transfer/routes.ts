@@ -18,7 +18,8 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
       summary: 'Export an identity',
       description:
         'Starts a job that writes all data of the identity that the key may read into a ZIP: messages, text messages, threads, events, and the ' +
-        'records of cards and one-time passwords without secrets. Its result has a url, which requires no key and is valid for 24 hours.',
+        'records of cards and one-time passwords without secrets. Its result has a url, which requires no key, and is valid for 24 hours or ' +
+        'until the key or session ends that read it.',
       body: ExportInput,
       reply: Job,
       status: 201,

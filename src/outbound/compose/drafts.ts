@@ -62,7 +62,7 @@ export class Drafts {
     }
   }
 
-  /** When a message is sent; null for at once, also for a past time. Throws Fault invalid_request for more than a year ahead. */
+  /** The time a message is sent; null for at once, also for a past time. Throws Fault invalid_request for more than a year ahead. */
   sendAt(input: string | undefined): string | null {
     if (input === undefined) return null
     const ahead = Date.parse(input) - this.#clock.now()

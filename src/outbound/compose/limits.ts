@@ -1,7 +1,7 @@
 import { type Clock, day, hour, iso } from '../../core/clock.ts'
 import { Fault, invalid } from '../../core/fault.ts'
 import { type Reader, sql, type Transaction } from '../../store/database.ts'
-import { sameMailbox } from './recipients.ts'
+import { mailboxKey } from './recipients.ts'
 
 export interface LimitSettings {
   /** Recipients an hour; 0 is no limit. */
@@ -19,7 +19,7 @@ export interface SendCount {
   recipients: number
   /** Recipients not on this box: only they count for the domain. */
   outside: number
-  /** When it is sent, in milliseconds since the Unix epoch. */
+  /** The time it is sent, in milliseconds since the Unix epoch. */
   at: number
 }
 
@@ -83,6 +83,7 @@ export class SendLimits {
       ))
     if (!thread) return
     const since = iso(this.#clock.now() - day)
+    // the conditions of the index emails_automatic
     const rows = await reader.all<{ address: string; n: number; first: string }>(
       sql`SELECT address, count(*) AS n, min(received_at) AS first FROM emails
         JOIN email_recipients ON email_recipients.email_id = emails.id
@@ -90,14 +91,16 @@ export class SendLimits {
         GROUP BY address`,
     )
     const max = this.#settings.automatic_replies
-    const had = addresses.map((address) => ({ address, times: rows.filter((row) => sameMailbox(row.address, address)) }))
-    const full = had.find(({ times }) => times.reduce((sum, { n }) => sum + n, 0) >= max)
-    if (!full) return
-    const subjectName = full.address
-    const first = full.times.map((row) => row.first).toSorted()[0]
+    const had = Map.groupBy(rows, ({ address }) => mailboxKey(address))
+    const timesOf = (address: string) => had.get(mailboxKey(address)) ?? []
+    const full = addresses.find((address) => timesOf(address).reduce((sum, { n }) => sum + n, 0) >= max)
+    if (full === undefined) return
+    const first = timesOf(full)
+      .map((row) => row.first)
+      .toSorted()[0]
     throw new Fault(
       'rate_limited',
-      `${subjectName} has had ${max} automatic replies in this conversation within a day; this may be a mail loop between two programs.`,
+      `${full} has had ${max} automatic replies in this conversation within a day; this may be a mail loop between two programs.`,
       { code: 'automatic_replies', retryAfter: seconds(first === undefined ? day : Date.parse(first) + day - this.#clock.now()) },
     )
   }

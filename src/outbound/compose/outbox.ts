@@ -18,12 +18,10 @@ import { sql, type Transaction } from '../../store/database.ts'
 import type { Draft, MessageContent } from './compose.ts'
 import type { Composer } from './composer.ts'
 import type { SendLimits, SendCount } from './limits.ts'
-import { requireFewHops } from './hops.ts'
-import { type EmailLoad, kind } from './load.ts'
+import { emailKind, type EmailLoad, releaseKind, type ReleaseLoad } from './load.ts'
 import { emailQueued, largestBodies, largestMessage, maxRecipients } from '../model.ts'
-import { prepareRaw } from './prepare-raw.ts'
+import { prepareRaw, requireFewHops } from './prepare-raw.ts'
 import { type Addressee, domainOf, recipientAddress } from './recipients.ts'
-import { kind as releaseKind, type ReleaseLoad } from './release-load.ts'
 import type { DkimSigner } from './signing.ts'
 import type { Suppressions } from '../suppressions.ts'
 
@@ -242,7 +240,7 @@ export async function enqueueCopies(
 ): Promise<void> {
   for (const { seq, address } of recipients) {
     const load: EmailLoad = { recipient_seq: seq, ...(requireTls ? { require_tls: true } : {}) }
-    const id = await queue.enqueue(tx, { kind, lane: domainOf(address), account_id: accountId, load })
+    const id = await queue.enqueue(tx, { kind: emailKind, lane: domainOf(address), account_id: accountId, load })
     await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE seq = ${seq}`)
   }
 }

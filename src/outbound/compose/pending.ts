@@ -1,7 +1,7 @@
 import type { Basis } from '../../basis.ts'
 import type { Keys } from '../../accounts/keys.ts'
 import type { Plan } from '../../accounts/plan.ts'
-import { iso } from '../../core/clock.ts'
+import { iso, minute } from '../../core/clock.ts'
 import { sweep } from '../../core/cron.ts'
 import { conflict, notFound } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
@@ -102,8 +102,10 @@ export class Pending implements Dispatcher {
   /** Cancels messages scheduled by keys that were revoked since, in batches. */
   async withdrawEnded(signal?: AbortSignal): Promise<void> {
     const { database } = this.#deps
-    const ended = await database.all<{ seq: number; id: string }>(
-      sql`SELECT seq, id FROM emails WHERE status = 'scheduled' AND ${createdBy} IN (${endedKeys})`,
+    // read in a thread: any number of messages is scheduled
+    const ended = await database.slow<{ seq: number; id: string }>(
+      sql`SELECT seq, id FROM emails WHERE status = 'scheduled' AND EXISTS (${endedKeys} AND id = ${createdBy})`,
+      minute,
     )
     const step = async (): Promise<boolean> => {
       const some = ended.slice(-window)

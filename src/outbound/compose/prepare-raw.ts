@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { invalid } from '../../core/fault.ts'
 import { Turns } from '../../core/paced-work.ts'
+import { receivedHops } from '../../smtp/trace.ts'
 
 /** The longest line of a message in octets, without its end (RFC 5322 2.1.1). */
 const longestLine = 998
@@ -24,6 +25,20 @@ export async function prepareRaw(raw: Buffer, { now, domain }: { now: number; do
   if (!has('date')) kept.unshift(`Date: ${headerDate(now)}\r\n`)
   if (!has('message-id')) kept.unshift(`Message-ID: ${freshMessageId(domain)}\r\n`)
   return Buffer.concat([Buffer.from(kept.join(''), 'latin1'), octets.subarray(header.length)])
+}
+
+/** Maximum hops of a message that is forwarded. */
+const maxHops = 25
+
+/** Throws Fault invalid_request, code `too_many_hops`, when a message has so many hops that forwarding it looks like a loop (RFC 5321 6.3). */
+export function requireFewHops(raw: Buffer, param: string): void {
+  const hops = receivedHops(raw)
+  if (hops <= maxHops) return
+  throw invalid(
+    param,
+    `The message has passed ${hops} servers, more than ${maxHops}: this is a mail loop, and it is not relayed.`,
+    'too_many_hops',
+  )
 }
 
 /** `Fri, 20 Nov 2026 10:05:00 +0000` (RFC 5322 3.3). */

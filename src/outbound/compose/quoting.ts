@@ -82,7 +82,7 @@ function below(text: string | null, quote: string): string {
   return text === null || text === '' ? quote : `${text.trimEnd()}\n\n${quote}`
 }
 
-/** Before the end of the HTML's body, if it has one. */
+/** Puts more before the end of the HTML's body, or after the HTML if it has none. */
 function inside(html: string, more: string): string {
   const end = html.toLowerCase().lastIndexOf('</body')
   return end < 0 ? `${html}${more}` : `${html.slice(0, end)}${more}${html.slice(end)}`

@@ -58,12 +58,13 @@ export function domainOf(address: string): string {
   return domainNameOf(domain) ?? domain.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
-/** Two spellings of one mailbox, almost everywhere. */
+/** True if two spellings are of one mailbox, almost everywhere. */
 export function sameMailbox(one: string, other: string): boolean {
-  return comparable(one) === comparable(other)
+  return mailboxKey(one) === mailboxKey(other)
 }
 
-function comparable(address: string): string {
+/** The same for all spellings of one mailbox. */
+export function mailboxKey(address: string): string {
   return `${address.slice(0, Math.max(0, address.lastIndexOf('@'))).toLowerCase()}@${domainOf(address)}`
 }
 

@@ -10,7 +10,7 @@ import { enqueueCopies } from './outbox.ts'
 import { emailFailed } from '../model.ts'
 import { endedKeys } from './pending.ts'
 import { domainOf } from './recipients.ts'
-import { kind, type ReleaseLoad } from './release-load.ts'
+import { releaseKind, type ReleaseLoad } from './load.ts'
 import type { DkimSigner } from './signing.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock'> {
@@ -26,7 +26,7 @@ const gone = 'it is no longer scheduled'
  * enqueues a copy for each recipient.
  */
 export class Release implements Courier<ReleaseLoad> {
-  readonly kind = kind
+  readonly kind = releaseKind
   readonly schedule = [0, minute, 5 * minute, 15 * minute, hour, 4 * hour, 12 * hour]
   readonly jitter = 0.1
   readonly limits = { healthy: 8, busy: 4, slow: 2 }

@@ -4,11 +4,12 @@ import { release } from '../../core/memory.ts'
 import type { WorkLimiter, WorkShare } from '../../net/work-limiter.ts'
 import type { Identities, IdentityRow } from '../../identities/identities.ts'
 import type { Emails } from '../../mail/emails.ts'
+import type { StoredEmail } from '../../mail/email-rows.ts'
 import type { AttachmentReader } from '../../mail/workers/attachment-reader.ts'
 import type { Address, Email } from '../../mail/model.ts'
 import type { OutgoingAttachment, MessageContent } from './compose.ts'
 import type { Drafts, SendRequest } from './drafts.ts'
-import { requireFewHops } from './hops.ts'
+import { requireFewHops } from './prepare-raw.ts'
 import { largestMessage, type NewEmail, type NewForward, type NewReply, readers } from '../model.ts'
 import type { Outbox } from './outbox.ts'
 import { forwardSubject, replySubject, withForwarded, withReplyQuote } from './quoting.ts'
@@ -123,12 +124,12 @@ export class SendService {
   }
 
   /** A complete message as an attachment. Throws Fault for a mail loop. */
-  async asAttachment({ email, row }: Original): Promise<OutgoingAttachment> {
+  async asAttachment(row: StoredEmail): Promise<OutgoingAttachment> {
     const raw = await this.#deps.emails.rawMessage(row)
     requireFewHops(raw, 'email_id')
     // of what came, the trace is ours; of what is ours, it is a part of the message
-    const content = email.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
-    const name = email.subject
+    const content = row.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
+    const name = row.subject
       .replaceAll(/[/\\\p{Cc}]/gu, '_')
       .slice(0, 100)
       .toWellFormed()
@@ -149,7 +150,7 @@ export class SendService {
   async #whole(original: Original, share: WorkShare): Promise<OutgoingAttachment> {
     // a longer message is refused once it is composed
     share.reserve(Math.min(original.row.size, largestMessage))
-    return this.asAttachment(original)
+    return this.asAttachment(original.row)
   }
 
   async #attachments(

@@ -34,9 +34,9 @@ export class DkimSigner {
   readonly #domains: Pick<Domains, 'signingKeys'>
   readonly #clock: Clock
 
-  constructor(parts: { domains: Pick<Domains, 'signingKeys'>; clock: Clock }) {
-    this.#domains = parts.domains
-    this.#clock = parts.clock
+  constructor(deps: { domains: Pick<Domains, 'signingKeys'>; clock: Clock }) {
+    this.#domains = deps.domains
+    this.#clock = deps.clock
   }
 
   /**

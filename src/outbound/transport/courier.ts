@@ -20,8 +20,9 @@ import type { OutgoingEmails, QueuedEmail } from '../../mail/outgoing.ts'
 import { Refusal } from '../../smtp/replies.ts'
 import type { Reader, Transaction } from '../../store/database.ts'
 import { AttemptBounds, noteSecurity, serverIn, type Timeouts, writeAttempt } from './attempt-bounds.ts'
+import { LocalDelivery } from './local-delivery.ts'
 import type { SmtpDelivery, ServerListener } from './smtp-delivery.ts'
-import { type EmailLoad, kind } from '../compose/load.ts'
+import { emailKind, type EmailLoad } from '../compose/load.ts'
 import { answerOf, type Outcomes, readAnswer } from './outcomes.ts'
 import { domainOf } from '../compose/recipients.ts'
 import type { ReturnPaths } from '../return-path.ts'
@@ -59,7 +60,7 @@ const maxCrashes = { running: 3, all: 9 }
 
 /** Delivers the copy of each recipient: to an own inbox, to a relay, or to the servers of the domain. */
 export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
-  readonly kind = kind
+  readonly kind = emailKind
   /** 0, 1, 5, 15, 30 min, 1, 2, 4 h, and every 4 h until five days are over. */
   readonly schedule = [
     0,
@@ -79,10 +80,12 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
   readonly #deps: Deps
   readonly #deliveries: Counter<'result' | 'tls'>
   readonly #bounds: AttemptBounds
+  readonly #local: LocalDelivery
 
   constructor(deps: Deps) {
     this.#deps = deps
     this.#bounds = new AttemptBounds(deps.timeout)
+    this.#local = new LocalDelivery(deps)
     this.#deliveries = deps.metrics.counter(
       'pillarbox_mail_deliveries_total',
       'Delivery attempts of mail, by result and encryption: checked (verified TLS), unchecked, none (no TLS, or no connection)',
@@ -163,8 +166,7 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), sendTimeOf(email))
     const to = `${recipient.address.slice(0, recipient.address.lastIndexOf('@'))}@${domainOf(recipient.address)}`
     notes['return_path'] = from
-    if (domains.receives(domainOf(to)))
-      return this.#deliverLocally(queuedEmail, { from, to }, await this.#raw(queuedEmail), notes)
+    if (domains.receives(domainOf(to))) return this.#deliverLocally(queuedEmail, { from, to }, signal, notes)
     this.#requireSending(domainOf(email.from_address))
     const { routing, smtpDelivery } = transport()
     const require_tls = load.require_tls === true
@@ -232,12 +234,12 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
 
   /** Delivers to a recipient on this box, without the network. */
   async #deliverLocally(
-    { recipient }: QueuedEmail,
+    queuedEmail: QueuedEmail,
     { from, to }: { from: string; to: string },
-    raw: Buffer,
+    signal: AbortSignal,
     notes: AttemptNotes,
   ): Promise<TransportAnswer> {
-    const { inbox, transport } = this.#deps
+    const { transport } = this.#deps
     const envelope = {
       remote_address: '127.0.0.1',
       helo: transport().hostname,
@@ -246,11 +248,11 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
       smtputf8: false,
       eight_bit: true,
       tls: null,
-      session: recipient.delivery_id ?? newId('dlv'),
+      session: queuedEmail.recipient.delivery_id ?? newId('dlv'),
       own: true as const,
     }
     try {
-      notes['email_ids'] = await inbox.deliverInternal(envelope, raw)
+      notes['email_ids'] = await this.#local.deliver(queuedEmail, envelope, signal)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       throw refusal(`${error.code} ${error.enhanced} ${error.text}`, 'rcpt').at({
@@ -274,7 +276,7 @@ function accepted(response: string): Omit<TransportAnswer, 'outcome' | 'mx' | 'i
   return { smtp_code: code === 0 ? null : code, enhanced_code: enhanced, response: text }
 }
 
-/** When the message is sent, in milliseconds since the Unix epoch. */
+/** The time the message is sent, in milliseconds since the Unix epoch. */
 function sendTimeOf({ detail, received_at }: QueuedEmail['email']): number {
   const { send_at } = JSON.parse(detail) as { send_at?: string }
   return Date.parse(send_at ?? received_at)

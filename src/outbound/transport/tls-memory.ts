@@ -20,7 +20,7 @@ const waitTime = day
  */
 export class TlsMemory {
   readonly #deps: Deps
-  /** When the certificate of a server was last recorded, in milliseconds, so that not every connection writes. */
+  /** The time the certificate of a server was last recorded, in milliseconds, so that not every connection writes. */
   readonly #recordedAt = lruMap<number>(10_000)
 
   constructor(deps: Deps) {

@@ -39,11 +39,19 @@ export interface OutgoingFrame {
   payload: string
 }
 
-/** Version 1.0.0 has no `join_ref` from server to client. */
-export function writeFrame(version: Version, { join_ref, ref, topic, event, payload }: OutgoingFrame): string {
+export function writeFrame(version: Version, frame: OutgoingFrame): string {
+  const [before, after] = aroundPayload(version, frame)
+  return `${before}${frame.payload}${after}`
+}
+
+/** What is before and after the payload. Version 1.0.0 has no `join_ref` from server to client. */
+export function aroundPayload(
+  version: Version,
+  { join_ref, ref, topic, event }: Omit<OutgoingFrame, 'payload'>,
+): [string, string] {
   const [joined, reference] = [JSON.stringify(join_ref ?? null), JSON.stringify(ref ?? null)]
   const [about, what] = [JSON.stringify(topic), JSON.stringify(event)]
   return version === '1.0.0'
-    ? `{"topic":${about},"event":${what},"payload":${payload},"ref":${reference}}`
-    : `[${joined},${reference},${about},${what},${payload}]`
+    ? [`{"topic":${about},"event":${what},"payload":`, `,"ref":${reference}}`]
+    : [`[${joined},${reference},${about},${what},`, ']']
 }

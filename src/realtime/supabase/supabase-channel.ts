@@ -24,7 +24,7 @@ interface Deps {
 
 /** The connection to its client. */
 interface Client {
-  push: (ids: number[], row: string) => void
+  push: (ids: number[], row: Buffer) => void
   /** The channel cannot keep up and must be closed. */
   overrun: () => void
 }
@@ -76,7 +76,7 @@ export class SupabaseChannel implements Watcher, Matcher {
     else this.match(frames)
   }
 
-  overrun(): void {
+  missed(): void {
     if (!this.#over) this.#client.overrun()
   }
 

@@ -5,7 +5,7 @@ import { type Binding, readBindings, releaseBindings } from './bindings.ts'
 import type { Filters } from '../filters.ts'
 import type { Hub } from '../hub.ts'
 import type { PatternQueue } from '../pattern-queue.ts'
-import { type PhoenixFrame, readFrame, type Version, writeFrame } from './phoenix.ts'
+import { aroundPayload, type PhoenixFrame, readFrame, type Version, writeFrame } from './phoenix.ts'
 import { maxSubscriptions } from '../channels.ts'
 import type { Socket } from '../socket.ts'
 import type { ManagedSession } from '../sockets.ts'
@@ -25,7 +25,7 @@ export interface SupabaseDeps {
 export class SupabaseSession implements ManagedSession {
   readonly socket: Socket
   tokenAt: number
-  readonly #parts: SupabaseDeps
+  readonly #deps: SupabaseDeps
   readonly #version: Version
   readonly #apikey: string
   readonly #channels = new Map<string, SupabaseChannel>()
@@ -33,13 +33,13 @@ export class SupabaseSession implements ManagedSession {
   #latest: Grant | undefined
   #lastId = 1000
 
-  constructor(socket: Socket, opened: { version: Version; apikey: string; grant: Grant | undefined }, parts: SupabaseDeps) {
+  constructor(socket: Socket, opened: { version: Version; apikey: string; grant: Grant | undefined }, deps: SupabaseDeps) {
     this.socket = socket
     this.#version = opened.version
     this.#apikey = opened.apikey
     this.#latest = opened.grant
-    this.#parts = parts
-    this.tokenAt = parts.clock.now()
+    this.#deps = deps
+    this.tokenAt = deps.clock.now()
   }
 
   get grants(): Grant[] {
@@ -82,12 +82,12 @@ export class SupabaseSession implements ManagedSession {
     const { topic, payload } = frame
     try {
       const token = tokenOf(payload) ?? this.#apikey
-      const opening = await this.#parts.access.open(token)
+      const opening = await this.#deps.access.open(token)
       if (!this.socket.open) return
       this.#close(topic)
       if (this.#channels.size >= maxSubscriptions) throw new Fault('rate_limited', 'A WebSocket can have at most 100 channels.')
       const nextId = (): number => (this.#lastId += 1)
-      const { filters, access } = this.#parts
+      const { filters, access } = this.#deps
       const bindings = await readBindings(payload, { grant: opening, held: this.#held(), filters, nextId })
       let grant: Grant
       try {
@@ -102,11 +102,13 @@ export class SupabaseSession implements ManagedSession {
       if (!this.socket.open) return releaseBindings(bindings, opening, filters)
       const joinRef = frame.join_ref ?? frame.ref
       const channel = new SupabaseChannel(
-        this.#parts,
+        this.#deps,
         { topic, joinRef, token, grant, bindings },
         {
-          push: (ids, row) =>
-            this.#send({ topic, event: 'postgres_changes', payload: `{"ids":${JSON.stringify(ids)},"data":${row}}` }),
+          push: (ids, row) => {
+            const [before, after] = aroundPayload(this.#version, { topic, event: 'postgres_changes' })
+            this.socket.send(`${before}{"ids":${JSON.stringify(ids)},"data":`, row, `}${after}`)
+          },
           overrun: () => {
             this.#system(topic, 'error', 'system', overrun, joinRef)
             this.#close(topic)
@@ -133,7 +135,7 @@ export class SupabaseSession implements ManagedSession {
     const channel = this.#channels.get(topic)
     if (!channel || token === undefined || token === channel.token) return
     try {
-      const grant = await this.#parts.access.open(token)
+      const grant = await this.#deps.access.open(token)
       if (this.#channels.get(topic) !== channel || !this.socket.open) return
       if (grant.account_id !== channel.account_id) throw new Fault('forbidden', 'The token belongs to another account.')
       this.#show(grant)
@@ -148,9 +150,9 @@ export class SupabaseSession implements ManagedSession {
   }
 
   #show(grant: Grant): void {
-    this.#parts.hold(this.socket, grant)
+    this.#deps.hold(this.socket, grant)
     this.#latest = grant
-    this.tokenAt = this.#parts.clock.now()
+    this.tokenAt = this.#deps.clock.now()
   }
 
   #close(topic: string): void {

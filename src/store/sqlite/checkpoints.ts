@@ -30,7 +30,7 @@ export class Checkpoints {
     this.#thread = new SqliteThread(deps.file)
   }
 
-  /** While this is set, no group may begin before it resolves. */
+  /** No group may begin before it resolves; undefined when nothing is in the way. */
   get barrier(): Promise<void> | undefined {
     return this.#barrier
   }

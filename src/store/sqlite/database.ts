@@ -28,8 +28,7 @@ export interface SqliteOptions {
   watch?: CommitWatch
 }
 
-/** Free pages that stay in the file, and pages reclaimed at once, so that the event loop is not blocked. */
-const minFreePages = 1024
+/** Pages reclaimed at once, so that the event loop is not blocked. */
 const reclaimBatch = 64
 
 /** Bytes before the frames of a log, and before the page of each (sqlite.org/walformat.html, section 4). */
@@ -158,8 +157,6 @@ export class SqliteDatabase implements Database {
 
   reclaim(): Promise<boolean> {
     return this.transaction(async (tx) => {
-      const free = await tx.get<{ freelist_count: number }>(sql`PRAGMA freelist_count`)
-      if (free!.freelist_count <= minFreePages) return false
       // one step a page: `run` would stop after the first
       const moved = await tx.all(sql`PRAGMA incremental_vacuum(${raw(String(reclaimBatch))})`)
       return moved.length > 0
@@ -213,7 +210,6 @@ export class SqliteDatabase implements Database {
       this.#reader.close()
     } else {
       this.#reader.close()
-      this.#optimize()
       this.#writer.close()
     }
     await this.#walFile.close()
@@ -268,7 +264,7 @@ export class SqliteDatabase implements Database {
     this.#checkpoints.schedule()
   }
 
-  /** After a failed sync the kernel may have dropped pages: the content of the disk is unknown until the next start reads it. */
+  /** Stops all writing after a failed sync: the kernel may have dropped pages, and the content of the disk is unknown until the next start reads it. */
   #break(error: unknown): Fault {
     if (this.#broken) return this.#broken
     this.#log.fatal({ err: error }, 'disk failed to store data: nothing more is stored until a restart')
@@ -277,14 +273,6 @@ export class SqliteDatabase implements Database {
       cause: error,
     })
     return this.#broken
-  }
-
-  #optimize(): void {
-    try {
-      this.#writer.optimize()
-    } catch (error) {
-      this.#log.warn({ err: error }, 'statistics of the database could not be updated')
-    }
   }
 
   #notify(listener: () => void): void {

@@ -43,7 +43,8 @@ export class SlowReads {
     const { account, deadline } = read
     return new Promise<Row[]>((resolve, reject) => {
       const late = (): void => {
-        if (this.#waiting.remove(account, waiting)) reject(tooSlow())
+        if (this.#waiting.remove(account, waiting))
+          reject(tooSlow('The search waited too long for those before it. Try again later.'))
       }
       const timer = setTimeout(late, deadline)
       const until = performance.now() + deadline

@@ -110,8 +110,8 @@ export class SqliteThread {
 }
 
 /** The Fault of a read that exceeded its deadline. */
-export function tooSlow(): Fault {
-  return new Fault('internal_error', 'The search took too long. Narrow it down.', { code: 'too_slow', retryAfter: 5 })
+export function tooSlow(message = 'The search took too long. Narrow it down, or try again later.'): Fault {
+  return new Fault('internal_error', message, { code: 'too_slow', retryAfter: 5 })
 }
 
 function settle(pending: PendingRequest): PendingRequest {

@@ -70,11 +70,6 @@ export class GroupWriter {
     }
   }
 
-  /** Updates the statistics of the query planner. */
-  optimize(): void {
-    this.#database.exec('PRAGMA optimize')
-  }
-
   close(): void {
     this.#database.close()
   }

@@ -23,14 +23,17 @@ export function toApiError(error: unknown): ApiError {
   return new ApiError(`Failed: ${(error as Error).message}`, { status: 0, code: 'unexpected' })
 }
 
-/** A page of a list in the API. */
+/** The error itself; throws any that is not of the API. */
+export function requireApiError(error: unknown): ApiError {
+  if (!(error instanceof ApiError)) throw error
+  return error
+}
+
 export interface Page<Row> {
   data: Row[]
   has_more: boolean
   next_cursor: string | null
 }
-
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 interface Options {
   /** The caller handles a 401; no sign-in dialog. */
@@ -59,14 +62,18 @@ const doubtful = new Map<string, string>()
 const maxDoubtful = 5
 
 /** Calls the public API with the browser's session. Throws ApiError; a call without a valid session waits for the next one. */
-export async function call<Answer>(method: Method, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
+async function call<Answer>(method: string, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
   const json = body === undefined ? undefined : JSON.stringify(body)
-  const headers: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' }
-  if (method !== 'POST' || options.idempotent) return asked(method, path, json, headers, options)
+  const ask = async (more: Record<string, string> = {}): Promise<Answer> => {
+    const init = json === undefined ? { headers: more } : { headers: { 'Content-Type': 'application/json', ...more }, body: json }
+    const text = await textOf(path, { method, ...init }, options.quiet)
+    return (text === '' ? undefined : JSON.parse(text)) as Answer
+  }
+  if (method !== 'POST' || options.idempotent) return ask()
   const same = `${path} ${json}`
   const key = doubtful.get(same) ?? crypto.randomUUID()
   try {
-    const answer = await asked<Answer>(method, path, json, { ...headers, 'Idempotency-Key': key }, options)
+    const answer = await ask({ 'Idempotency-Key': key })
     doubtful.delete(same)
     return answer
   } catch (error) {
@@ -78,24 +85,9 @@ export async function call<Answer>(method: Method, path: string, body?: unknown,
 }
 
 /** Posts a file as the raw body. Throws as `call` does. */
-export function upload<Answer>(path: string, file: Blob): Promise<Answer> {
-  return asked('POST', path, file, { 'Content-Type': 'application/octet-stream' })
-}
-
-async function asked<Answer>(
-  method: Method,
-  path: string,
-  body: BodyInit | undefined,
-  headers: Record<string, string>,
-  { quiet = false }: Options = {},
-): Promise<Answer> {
-  for (;;) {
-    const response = await sent(method, path, body, headers)
-    const text = await whole(response)
-    if (response.ok) return (text === '' ? undefined : JSON.parse(text)) as Answer
-    if (response.status !== 401 || quiet) throw errorOf(response.status, text)
-    await signedInAgain()
-  }
+export async function upload<Answer>(path: string, file: Blob): Promise<Answer> {
+  const headers = { 'Content-Type': 'application/octet-stream' }
+  return JSON.parse(await textOf(path, { method: 'POST', body: file, headers })) as Answer
 }
 
 export function get<Answer>(path: string, options?: Options): Promise<Answer> {
@@ -115,39 +107,25 @@ export function remove<Answer>(path: string, body?: unknown): Promise<Answer> {
 }
 
 /** The text of a response that is not JSON. Throws as `call` does. */
-export async function getText(path: string, headers: Record<string, string> = {}): Promise<string> {
+export function getText(path: string, headers: Record<string, string> = {}): Promise<string> {
+  return textOf(path, { headers })
+}
+
+async function textOf(path: string, init: RequestInit, quiet = false): Promise<string> {
   for (;;) {
-    const response = await sent('GET', path, undefined, headers)
-    const text = await whole(response)
+    let response: Response
+    let text: string
+    try {
+      response = await fetch(path, { credentials: 'same-origin', ...init })
+      text = await response.text()
+    } catch {
+      throw new ApiError('The box cannot be reached. Nothing was lost: try again.', { status: 0, code: 'unreachable' })
+    }
     if (response.ok) return text
-    if (response.status !== 401) throw errorOf(response.status, text)
-    await signedInAgain()
+    if (response.status !== 401 || quiet) throw errorOf(response.status, text)
+    expired.value = true
+    await new Promise<void>((resolve) => waiting.push(resolve))
   }
-}
-
-async function sent(
-  method: Method,
-  path: string,
-  body: BodyInit | undefined,
-  headers: Record<string, string>,
-): Promise<Response> {
-  try {
-    return await fetch(path, { method, headers, credentials: 'same-origin', ...(body === undefined ? {} : { body }) })
-  } catch {
-    throw unreachable()
-  }
-}
-
-async function whole(response: Response): Promise<string> {
-  try {
-    return await response.text()
-  } catch {
-    throw unreachable()
-  }
-}
-
-function unreachable(): ApiError {
-  return new ApiError('The box cannot be reached. Nothing was lost: try again.', { status: 0, code: 'unreachable' })
 }
 
 function errorOf(status: number, text: string): ApiError {
@@ -162,9 +140,10 @@ function errorOf(status: number, text: string): ApiError {
   }
 }
 
-function signedInAgain(): Promise<void> {
-  expired.value = true
-  return new Promise((resolve) => waiting.push(resolve))
+/** Of a URL of the box: the page may use another host name than the configured one. */
+export function pathOf(url: string): string {
+  const { pathname, search } = new URL(url)
+  return pathname + search
 }
 
 /** Appends a query, without undefined and empty values. */

@@ -1,6 +1,6 @@
 import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { ApiError, expired } from './api.ts'
+import { type ApiError, expired, requireApiError } from './api.ts'
 import { Layout } from './layout.tsx'
 import { follow } from './live.ts'
 import { match, place } from './router.tsx'
@@ -16,10 +16,7 @@ export function App(): JSX.Element {
   const find = (): Promise<void> =>
     findSession().then(
       () => setError(undefined),
-      (thrown: unknown) => {
-        if (!(thrown instanceof ApiError)) throw thrown
-        setError(thrown)
-      },
+      (thrown: unknown) => setError(requireApiError(thrown)),
     )
   useEffect(() => {
     // loads the view while the session is checked

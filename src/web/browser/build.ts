@@ -58,7 +58,6 @@ function pageOf({ outputs }: Metafile): string {
     .replace('  </head>', () => `${links}  </head>`)
 }
 
-/** Its URL on the box. */
 function url(output: string): string {
   return `/${relative(next, join(root, output))}`
 }

@@ -1,7 +1,7 @@
 import { type ComponentChildren, createContext, type JSX } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Identity } from '../../identities/model.ts'
-import { type Loaded, useResource } from './loaded.ts'
+import { eventsOf, type Loaded, useResource } from './loaded.ts'
 import { Link, place } from './router.tsx'
 import { views } from './views.ts'
 import { CopyButton } from './widgets/copy-button.tsx'
@@ -16,17 +16,8 @@ export function useIdentity(): Loaded<Identity> {
 }
 
 /** The heading and tabs above every view of one identity. Its children can rely on a valid id. */
-export function IdentityFrame({
-  id,
-  children,
-}: {
-  id: string
-  children: (identity: Identity) => ComponentChildren
-}): JSX.Element {
-  const identity = useResource<Identity>(
-    `/v1/identities/${encodeURIComponent(id)}`,
-    (event) => event.identity_id === id && event.type.startsWith('identity.'),
-  )
+export function IdentityFrame({ id, children }: { id: string; children: (of: Identity) => ComponentChildren }): JSX.Element {
+  const identity = useResource<Identity>(`/v1/identities/${encodeURIComponent(id)}`, eventsOf('identity.', id))
   return (
     <Current.Provider value={identity}>
       <WhenLoaded of={identity}>

@@ -7,7 +7,6 @@ import { session, signOut } from './session.ts'
 import { Action } from './widgets/action.tsx'
 import { effect, signal } from '@preact/signals'
 
-/** The frame of every view. */
 export function Layout({ children }: { children: ComponentChildren }): JSX.Element {
   const main = useRef<HTMLElement>(null)
   const here = place.value.path

@@ -1,17 +1,21 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, get, type Page, withQuery } from './api.ts'
-import { listen, type LiveEvent } from './live.ts'
+import { type ApiError, get, getText, type Page, patch, requireApiError, withQuery } from './api.ts'
+import { listen, type LiveEvent, reread } from './live.ts'
 
 /** Data of the box, loaded when first shown and again when an event concerns it. */
 export interface Loaded<Value> {
-  /** Undefined until it is loaded. */
   value: Value | undefined
   error: ApiError | undefined
   reload: () => Promise<void>
 }
 
 /** True if an event may have changed the data. */
-export type Concerns = (event: LiveEvent) => boolean
+type Concerns = (event: LiveEvent) => boolean
+
+/** Events whose names begin so: of one identity, or of any. */
+export function eventsOf(prefix: string, identityId?: string): Concerns {
+  return ({ type, identity_id }) => type.startsWith(prefix) && (identityId === undefined || identity_id === identityId)
+}
 
 /** Events come in bursts: they cause one load, this many milliseconds after the first. */
 const gathering = 120
@@ -24,7 +28,16 @@ export function useResource<Value>(path: string | null, concerns: Concerns = () 
   return useReading(path, () => get<Value>(path!), concerns, keep)
 }
 
-/** A list by its path, with the pages loaded by `more`. */
+/** The text of a response that is not JSON. */
+export function useText(path: string, headers: Record<string, string> = {}): Loaded<string> {
+  return useReading(
+    path,
+    () => getText(path, headers),
+    () => false,
+    false,
+  )
+}
+
 export interface Listed<Row> extends Loaded<Row[]> {
   hasMore: boolean
   more: () => Promise<void>
@@ -76,10 +89,7 @@ function useReading<Value>(name: string | null, read: () => Promise<Value>, conc
     const mine = ++turn.current
     const outcome = await latest.current.read().then(
       (value) => ({ name, value }),
-      (error: unknown) => {
-        if (!(error instanceof ApiError)) throw error
-        return { name, error }
-      },
+      (error: unknown) => ({ name, error: requireApiError(error) }),
     )
     // an older answer must not replace a newer one
     if (mine !== turn.current) return
@@ -107,4 +117,37 @@ function useReading<Value>(name: string | null, read: () => Promise<Value>, conc
   }, [name, keep, reload])
   const current = state.name === name ? state : undefined
   return { value: current?.value, error: current?.error, reload }
+}
+
+/** The debounce of a search in milliseconds. */
+const quiet = 200
+
+/** What was typed into a search, once typing paused, and the attributes of its field. */
+export function useSearch() {
+  const [typed, setTyped] = useState('')
+  const [query, setQuery] = useState('')
+  useEffect(() => {
+    const timer = setTimeout(() => setQuery(typed.trim()), quiet)
+    return () => clearTimeout(timer)
+  }, [typed])
+  const onInput = ({ currentTarget }: { currentTarget: HTMLInputElement }): void => setTyped(currentTarget.value)
+  return [query, { type: 'search', value: typed, onInput }] as const
+}
+
+interface Readable {
+  id: string
+  read: boolean
+  direction: string
+}
+
+/** Marks displayed messages below `path` as read, but not one that was marked unread manually, while it is displayed. */
+export function useReadMarks(path: string, messages: readonly Readable[]): void {
+  const seen = useRef(new Set<string>())
+  useEffect(() => {
+    const fresh = messages.filter(({ id, read, direction }) => !read && direction === 'inbound' && !seen.current.has(id))
+    if (fresh.length === 0) return
+    for (const { id } of fresh) seen.current.add(id)
+    // without a mark it is shown as read all the same, and marked at the next display
+    Promise.all(fresh.map(({ id }) => patch(`${path}/${id}`, { read: true }))).then(reread, requireApiError)
+  }, [path, messages])
 }

@@ -6,7 +6,6 @@ interface Place {
   query: URLSearchParams
 }
 
-/** The current location. */
 export const place = signal<Place>(here())
 
 addEventListener('popstate', () => {

@@ -5,7 +5,6 @@ import { ApiError, get, post, remove, resume } from './api.ts'
 /** The current session: null without one, undefined while unknown. */
 export const session = signal<Session | null | undefined>(undefined)
 
-/** Loads the current session. Throws ApiError. */
 export async function findSession(): Promise<void> {
   try {
     session.value = await get<Session>('/v1/session', { quiet: true })

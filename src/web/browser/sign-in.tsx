@@ -38,7 +38,6 @@ function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
   )
 }
 
-/** The page without a session. */
 export function SignInPage(): JSX.Element {
   return (
     <main class="centered" id="main">

@@ -9,7 +9,6 @@ export interface ViewProps {
 export interface View {
   /** The route, such as `/domains/:id`; its first segment must be one of `places` in ../site.ts. */
   path: string
-  /** The title of the browser's tab. */
   title: string
   /** Its name in the navigation; omitted: it is not there. */
   navigation?: string

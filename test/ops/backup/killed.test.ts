@@ -12,7 +12,7 @@ const kills = 5
 /** Begins a command, and ends it somewhere after this file is there. */
 async function cutOff(box: Appliance, words: string[], begun: string, signal: NodeJS.Signals, within = 400): Promise<string> {
   const running = boxProcess(box.env, words, box.directory)
-  await vi.waitFor(() => expect(existsSync(begun)).toBe(true), { timeout: 30_000, interval: 2 })
+  await vi.waitFor(() => expect(existsSync(begun)).toBe(true), { timeout: 100_000, interval: 2 })
   await sleep(Math.random() * within)
   await running.end(signal)
   return running.errors()
@@ -30,7 +30,7 @@ test(`killed ${2 * kills} times in the middle, a backup is whole or not there, a
     if (gentle && errors.includes('Interrupted')) expect(errors).toMatch(/^Interrupted\. Partial files were removed\.$/m)
     // the process that writes ends with the one that asked it to
     await vi.waitFor(() => expect(readdirSync(target).filter((name) => name !== 'box.tar')).toEqual([]), {
-      timeout: 30_000,
+      timeout: 100_000,
       interval: 20,
     })
     if (existsSync(file)) expect(await pillarbox(box, 'verify', file)).toMatchObject({ status: 0 })

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RestoreTarget } from '../../../src/ops/backup/place.ts'
@@ -53,6 +53,8 @@ test.each([false, true])('no empty box begins where a restore was cut short (a d
   writeFileSync(join(draft, 'unfinished'), '')
   await expect(started(data)).rejects.toThrow(`${draft} belongs to a restore that is running or was interrupted`)
   expect(existsSync(join(data, 'state.json'))).toBe(false)
+  // the certificate that tests lend to a box
+  rmSync(join(data, 'tls'), { recursive: true, force: true })
   // the next one is not in its way
   built(data).adopt(owner)
   expect([existsSync(draft), existsSync(join(data, 'state.json'))]).toEqual([false, true])

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Asker, commandsOf, owner, stoppedBox, type StoppedBox } from '../../support/stopped-box.ts'
 
 // each test runs the program some times, and a busy machine takes its time to load it
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 let box: StoppedBox
 
 beforeAll(async () => void (box = await stoppedBox()))

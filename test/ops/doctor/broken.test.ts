@@ -17,7 +17,7 @@ import { says, WebhookSink } from '../../support/webhook-sink.ts'
 const program = new URL('../../../src/main.ts', import.meta.url).pathname
 
 /** For what the box does by itself. */
-const timeout = { timeout: 15_000 }
+const timeout = { timeout: 100_000 }
 
 const minute = 60_000
 const day = 24 * 60 * minute
@@ -522,7 +522,7 @@ describe('names the fault', () => {
     rmSync(join(directory, 'by hand.tar'))
     expect((await right.call('POST', '/v1/backups')).status).toBeLessThan(300)
     await expect
-      .poll(() => linesOf(right, 'backup'), { timeout: 20_000 })
+      .poll(() => linesOf(right, 'backup'))
       .toMatchObject([
         {
           status: 'warn',

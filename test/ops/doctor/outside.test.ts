@@ -3,7 +3,7 @@ import { chmodSync, chownSync, copyFileSync, mkdirSync, writeFileSync } from 'no
 import { createServer as createWebServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { basename, join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Line } from '../../../src/ops/doctor/model.ts'
 import { placesOf } from '../../../src/install/places.ts'
 import { unitFiles } from '../../../src/install/units.ts'
@@ -11,8 +11,6 @@ import { certificatePair } from '../../support/certificate-pair.ts'
 import { commandsOf, owner, stoppedBox, type StoppedBox } from '../../support/stopped-box.ts'
 
 // each test runs the program some times, and a busy machine takes its time to load it
-vi.setConfig({ testTimeout: 180_000 })
-
 const day = 86_400_000
 const askers = ['root', 'user'] as const
 

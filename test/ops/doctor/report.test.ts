@@ -1,7 +1,6 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { keyHash, newKey } from '../../../src/accounts/secret.ts'
 import { Fault, storageFull } from '../../../src/core/fault.ts'
@@ -58,8 +57,7 @@ test('each change of a line is an event to the operator, and what stays as it is
   chmodSync(data, 0o700)
   await checkup(box)
   const told = (): unknown[] => sink.received.map(({ body }) => body.data).filter(({ name }) => name === 'permissions')
-  await expect.poll(() => told().length, { timeout: 15_000 }).toBe(2)
-  await sleep(200)
+  await box.settled()
   expect(told()).toMatchObject([
     { name: 'permissions', subject: data, status: 'fail', before: 'pass', fix: `chmod 700 ${data}` },
     { name: 'permissions', subject: data, status: 'pass', before: 'fail', fix: null },
@@ -108,7 +106,7 @@ test.each([
   'a store that takes nothing (%s) comes with what mends that, and a restart only where nothing else does',
   async (error, fix) => {
     const database = { probe: () => Promise.reject(error), damage: async () => null }
-    const [line] = await storeWrites({ database, dataDirectory: folder() }).run(true)
+    const [line] = await storeWrites({ database, settings: { data_dir: folder() } }).run(true)
     expect(line).toMatchObject({ name: 'store', subject: 'writing', status: 'fail', fix: expect.stringMatching(fix) })
     expect(line!.fix!.includes('restart')).toBe(fix.source.includes('restart'))
   },

@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { message, deliver } from '../../support/appliance.ts'
 import { says, WebhookSink } from '../../support/webhook-sink.ts'
 import { day, kept } from './box.ts'
@@ -96,9 +95,8 @@ describe('the log', () => {
     sink.behaviour = says(503)
     await box.call('POST', '/v1/webhooks', { url: sink.url, events: ['email.received'] })
     await mail('Told late')
-    await vi.waitFor(() => expect(sink.received).toHaveLength(1), { timeout: 20_000 })
+    await box.settled()
     const told = sink.received[0]!.body
-    await sleep(50)
     clock.advance(2 * day)
     await box.call('PATCH', at, { metadata: { some: 'thing' } })
     await job('forget-events')
@@ -116,13 +114,9 @@ describe('the log', () => {
     await box.call('DELETE', `${at}/emails/${id}`)
     clock.advance(2 * day)
     await box.call('PATCH', at, { metadata: { last: true } })
-    await vi.waitFor(
-      async () => {
-        await job('forget-events')
-        expect(rows('SELECT count(*) AS n FROM events')).toEqual([{ n: 1 }])
-      },
-      { timeout: 20_000 },
-    )
+    await box.settled()
+    await job('forget-events')
+    expect(rows('SELECT count(*) AS n FROM events')).toEqual([{ n: 1 }])
     expect(rows('SELECT * FROM hidden_events')).toEqual([])
     expect((await box.call('POST', `${at}/emails/${id}/restore`)).status).toBe(200)
   })
@@ -135,9 +129,8 @@ test('it is kept for 30 days how deliveries went, or as long as is said', async 
   ] as const) {
     const { box, at, clock, job, rows } = await kept(env)
     await box.call('POST', `${at}/emails`, { to: 'postmaster@pillarbox.test', body: 'x' })
-    await vi.waitFor(() => expect(rows(`SELECT state FROM deliveries_queue WHERE kind = 'email'`)).toEqual([{ state: 'done' }]), {
-      timeout: 20_000,
-    })
+    await box.settled()
+    expect(rows(`SELECT state FROM deliveries_queue WHERE kind = 'email'`)).toEqual([{ state: 'done' }])
     const clear = async (): Promise<number> => {
       await job('clear-deliveries')
       return rows('SELECT * FROM deliveries_queue').length

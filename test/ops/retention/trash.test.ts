@@ -1,8 +1,10 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { Statements } from '../../../src/store/sqlite/statements.ts'
 import { deliver, message } from '../../support/appliance.ts'
 import { Dialogue } from '../../support/smtp.ts'
+import { upgraded } from '../../support/upgraded.ts'
 import { day, kept } from './box.ts'
 
 const secret = 'xyzzyplugh'
@@ -65,6 +67,19 @@ describe('a deleted e-mail', () => {
     const raw = message({ Subject: 'Re: Alone', 'Message-ID': '<answer@sender.test>' }, 'Yes\n')
     await deliver(box.smtp, { to: (await box.call('GET', at)).body['email'] as string, raw })
     expect((await box.call('GET', `${at}/threads`)).body.data).toMatchObject([{ id: before.data[0].id, message_count: 2 }])
+  })
+
+  test('is found again when it is restored, also one whose search entry an older version deleted', async () => {
+    const { box, at, mail } = await kept()
+    const id = await mail('Confidential', `The word is ${secret}\n`)
+    const found = async () => (await box.call('GET', `${at}/emails/search?query=${secret}`)).body.data.map((one) => one.id)
+    for (const older of [false, true]) {
+      await box.call('DELETE', `${at}/emails/${id}`)
+      if (older) change(box.directory, 'DELETE FROM emails_search')
+      expect(await found()).toEqual([])
+      expect((await box.call('POST', `${at}/emails/${id}/restore`)).status).toBe(200)
+      expect(await found()).toEqual([id])
+    }
   })
 
   test('goes for good after 30 days, and nothing of it is left', async () => {
@@ -183,6 +198,15 @@ describe('room', () => {
     expect((await box.call('GET', `${at}/emails?trash=true`)).body.data).toHaveLength(1)
   })
 
+  test('is made for each copy of a message to several addresses of one mailbox', async () => {
+    const { box, at, mail, ada } = await kept({ PILLARBOX_MAIL__QUOTA: '24 KiB' })
+    for (const subject of ['One', 'Two', 'Three']) await box.call('DELETE', `${at}/emails/${await mail(subject, body)}`)
+    const to = ['one', 'two'].map((tag) => ada.email.replace('@', `+${tag}@`))
+    expect(await deliver(box.smtp, { to, raw: message({ Subject: 'Four' }, body) })).toMatch(/^250 /)
+    expect((await box.call('GET', `${at}/emails?trash=true`)).body.data).toHaveLength(1)
+    expect((await box.call('GET', `${at}/emails`)).body.data).toHaveLength(2)
+  })
+
   test('is not made for who only says what it would send', async () => {
     const { box, at, mail, ada } = await kept({ PILLARBOX_MAIL__QUOTA: '16 KiB' })
     for (const subject of ['One', 'Two']) await box.call('DELETE', `${at}/emails/${await mail(subject, body)}`)
@@ -211,6 +235,57 @@ describe('room', () => {
     })
     expect(sms['media']).toMatchObject([{ status: 'kept' }])
     expect((await box.call('GET', `${at}/emails?trash=true`)).body.data).toHaveLength(1)
+  })
+
+  test('that the trash takes is known at each step, and no call adds up its items', async () => {
+    const { box, at, ada, clock, job, mail, rows } = await kept({ PILLARBOX_RETENTION__RAW: '7 d' })
+    const counted = async (): Promise<number> => {
+      const trash = (await box.call('GET', at)).body['storage'].trash as number
+      expect(rows('SELECT coalesce(sum(octets), 0) AS trash FROM trash')).toEqual([{ trash }])
+      return trash
+    }
+    const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
+    const one = await mail('One', body)
+    await deliver(box.smtp, { to: [ada.email, bob['email'] as string], raw: message({ Subject: 'Two' }, body) })
+    const two = (await box.call('GET', `${at}/emails?limit=1`)).body.data[0].id
+    for (const id of [one, two]) await box.call('DELETE', `${at}/emails/${id}`)
+    await box.call('POST', '/v1/sms/loopback/inject', { from: '+15550100199', to: ada.phone_number, body: 'Hello' })
+    const { body: list } = await box.call('GET', `${at}/sms`)
+    await box.call('DELETE', `${at}/sms/${list.data[0].id}`)
+    const all = await counted()
+    expect(all).toBeGreaterThan(2 * body.length)
+    await box.call('POST', `${at}/emails/${one}/restore`)
+    const less = await counted()
+    expect(all - less).toBeGreaterThan(body.length)
+    clock.advance(8 * day)
+    await job('let-go-of-raw-mail')
+    const texts = await counted()
+    expect(less - texts).toBeGreaterThan(body.length)
+    await box.call('DELETE', `${at}/emails/${two}?purge=true`)
+    expect(await counted()).toBeLessThanOrEqual(texts)
+    const prepared = vi.spyOn(Statements.prototype, 'prepare')
+    await box.call('GET', at)
+    expect(prepared.mock.calls.flat().filter((text) => /\btrash\b/.test(text))).toEqual([])
+    await box.call('POST', `${at}/trash/empty`)
+    expect(await counted()).toBe(0)
+  })
+
+  test('that the trash takes is counted by the upgrade', () => {
+    const database = upgraded('0040', (old) => {
+      old.exec(`INSERT INTO identities (id, account_id, name, name_key, email, date_of_birth, status, metadata, created_at, updated_at)
+          VALUES ('ada', 'one', 'Ada', 'ada', 'ada@box.test', '', 'active', '{}', '', ''), ('bob', 'one', 'Bob', 'bob', 'bob@box.test', '', 'active', '{}', '', '');
+        INSERT INTO trash (id, kind, account_id, identity_id, octets, deleted_at)
+          VALUES ('e1', 'email', 'one', 'ada', 300, '2026'), ('s1', 'sms', 'one', 'ada', 20, '2026')`)
+    })
+    expect(
+      database
+        .prepare('SELECT id, trash_bytes FROM identities ORDER BY id')
+        .all()
+        .map((row) => ({ ...row })),
+    ).toEqual([
+      { id: 'ada', trash_bytes: 320 },
+      { id: 'bob', trash_bytes: 0 },
+    ])
   })
 
   test('is free when the trash is emptied', async () => {
@@ -291,3 +366,10 @@ test('the tables of the trash have every column of those whose rows they take', 
   }
   database.close()
 })
+
+/** Changes the file by another connection. */
+function change(directory: string, statement: string): void {
+  const database = new DatabaseSync(join(directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  database.exec(statement)
+  database.close()
+}

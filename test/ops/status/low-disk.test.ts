@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { bootstrapKey, deliver, message } from '../../support/appliance.ts'
 import { DnsStub } from '../../support/dns-stub.ts'
 import { boxProcess, type BoxProcess, testBox } from '../../support/process.ts'
@@ -9,8 +9,6 @@ import { run } from '../../support/program.ts'
 import { fillDisk, freeOn, smallDisk } from '../../support/small-disk.ts'
 
 // boxes start and end, and each command is a process
-vi.setConfig({ testTimeout: 120_000 })
-
 const program = new URL('../../../src/main.ts', import.meta.url).pathname
 const short = 'disk low on space: new data is rejected'
 const roomAgain = 'disk has space again: new data is accepted'

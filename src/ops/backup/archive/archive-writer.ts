@@ -25,7 +25,6 @@ export class ArchiveWriter {
     this.#position = block + this.#reserved
   }
 
-  /** The bytes written so far. */
   get size(): number {
     return this.#position
   }

@@ -61,13 +61,11 @@ export class BackupArchive {
     return this.manifest.entries.some((entry) => entry.name === name)
   }
 
-  /** One of its files, as stored. */
   stream(name: Entry['name']): NodeJS.ReadableStream & AsyncIterable<Buffer> {
     const { start, size } = this.#place(name)
     return createReadStream(this.file, { start, end: start + size - 1, highWaterMark: 1 << 18 })
   }
 
-  /** The text of one of its smaller files. */
   async text(name: Entry['name']): Promise<string> {
     const { start, size } = this.#place(name)
     if (size > 64 * longest) throw damaged(this.file, `its ${name} is too long`)

@@ -27,7 +27,6 @@ export const Manifest = z.strictObject({
   database_version: z.int().min(1),
   /** The size of the unpacked database in bytes. */
   database_size: z.int().min(1),
-  /** Rows of each table. */
   rows: z.record(z.string(), z.int().min(0)),
   keys: z.enum(['sealed', 'left out']),
   entries: z.array(Entry).min(2).max(3),

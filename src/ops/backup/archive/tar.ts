@@ -1,7 +1,6 @@
 /** The size of a header, and of padding units, in bytes (POSIX.1-1988, ustar). */
 export const block = 512
 
-/** The padded size of a body in bytes. */
 export function padded(size: number): number {
   return Math.ceil(size / block) * block
 }

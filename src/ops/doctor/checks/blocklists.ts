@@ -1,7 +1,8 @@
 import { reverseName } from '../../../net/networks.ts'
 import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
-import type { Ask, ExternalView } from '../external-view.ts'
+import type { OuterContext } from '../context.ts'
+import type { Ask } from '../external-view.ts'
 
 /** The delisting pages of the large lists. */
 const removals: Record<string, (address: string) => string> = {
@@ -12,11 +13,11 @@ const removals: Record<string, (address: string) => string> = {
 }
 
 /** Checks whether DNS block lists name our addresses (RFC 5782). */
-export function blocklists(externalView: ExternalView, lists: readonly string[]): Check {
+export function blocklists({ externalView, settings }: OuterContext): Check {
   return newCheck('blocklists', 'seldom', () =>
     externalView.ask(async (ask) => {
       const addresses = await externalView.addresses(ask)
-      return Promise.all(addresses.flatMap((address) => lists.map((list) => look(ask, address, list))))
+      return Promise.all(addresses.flatMap((address) => settings.blocklists.map((list) => look(ask, address, list))))
     }),
   )
 }

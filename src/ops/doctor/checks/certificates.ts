@@ -5,32 +5,10 @@ import { day } from '../../../core/clock.ts'
 import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
 import { type ShownCertificate } from '../conversation.ts'
 import type { Line } from '../model.ts'
-import { certificateAt, type ListenerEndpoint } from './ports.ts'
+import type { BoxContext, ConfiguredPair, ListenerEndpoint, OuterContext } from '../context.ts'
+import { certificateAt } from './ports.ts'
 
-/** A configured pair of files. */
-export interface ConfiguredPair {
-  /** The group of settings: `smtp.tls`. */
-  setting: string
-  cert: string
-  key: string
-  /** The name that it must contain. */
-  name: string
-}
-
-interface Deps {
-  pairs: readonly ConfiguredPair[]
-  /** The current listeners; undefined while the box does not run. */
-  present: () => ListenerEndpoint[] | undefined
-  /** The public name of a listener. */
-  nameOf: (listener: ListenerEndpoint) => string
-  /** True if MTA-STS enforcement requires a trusted certificate. */
-  strict: boolean
-  /** True if ACME provides certificates without configured files. */
-  acme: boolean
-  now: () => number
-}
-
-/** When the remaining lifetime is a warning and when a failure: in milliseconds, and as a fraction for short-lived certificates. */
+/** The remaining lifetimes that are a warning and a failure: in milliseconds, and as a fraction for short-lived certificates. */
 const early = { milliseconds: 21 * day, part: 21 / 90 }
 const late = { milliseconds: 7 * day, part: 7 / 90 }
 
@@ -38,7 +16,7 @@ const byFiles = 'Renew it, replace the files, then: systemctl reload pillarbox'
 const byAcme = 'pillarbox certificate list shows the problem; then: pillarbox certificate renew'
 
 /** Checks the certificates in use, and those in files: their lifetime, names, and whether key and certificate match. */
-export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps): Check {
+export function certificates({ settings: { pairs, strict, acme, hostname }, publicUrl, present, now }: OuterContext): Check {
   const inFile = async (pair: ConfiguredPair): Promise<Line> => {
     const line = about('tls', `${pair.setting} ${pair.cert}`)
     try {
@@ -58,7 +36,7 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
     }
   }
   const atListener = async (listener: ListenerEndpoint): Promise<Line[]> => {
-    const name = nameOf(listener)
+    const name = listener.protocol === 'https' ? new URL(publicUrl()).hostname : hostname
     const showing = certificateAt(listener, name)
     if (!showing) return []
     const line = about('tls', `${listener.protocol} ${formatEndpoint(listener)}`)
@@ -126,11 +104,8 @@ function untrusted(
   return line.of(listener.protocol === 'smtp' && strict ? 'fail' : 'warn', message, fix)
 }
 
-/** Why reports to other domains cannot be sent, and the fix; null when they can, undefined when they are off. */
-export type ReportStatus = () => { why: string; fix: string } | null | undefined
-
 /** Checks whether enabled reports to other domains can be sent. */
-export function reports(status: ReportStatus): Check {
+export function reports({ reports: status }: BoxContext): Check {
   return newCheck('reports', 'often', async () => {
     const obstacle = status()
     if (obstacle === undefined) return []

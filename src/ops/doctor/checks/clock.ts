@@ -1,34 +1,23 @@
 import { execFile } from 'node:child_process'
 import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
+import type { DoctorTest, OuterContext } from '../context.ts'
 import type { Line } from '../model.ts'
 
-/** Runs a program; returns its output, or rejects. */
-export type Run = (program: string, parameters: string[]) => Promise<string>
-
-interface Deps {
-  now: () => number
-  /** The time of the latest known event, in milliseconds; undefined without one. */
-  newest?: (() => Promise<number | undefined>) | undefined
-  /** The time of a server, in milliseconds; without one the synchronization of the machine's clock is checked. */
-  elsewhere?: (() => Promise<number>) | undefined
-  /** The URL of that server. */
-  source: string | undefined
-  run?: Run | undefined
-}
+type Run = NonNullable<DoctorTest['run']>
 
 /** The clock error in milliseconds at which codes, signatures and certificates fail. */
 const harmful = 30_000
 const noticeable = 5000
 
 /** Checks the clock of the box. */
-export function clock({ now, newest, elsewhere, source, run = program }: Deps): Check {
+export function clock({ now, newest, elsewhere, settings, testing }: OuterContext): Check {
   return newCheck('clock', 'usual', async () => {
     const last = await newest?.()
     if (last !== undefined && last - now() > harmful) {
       const message = `It was set back: the box has stored events ${spell(last - now())} in the future.`
       return [about('clock', 'now').fail(message, mend)]
     }
-    return [elsewhere ? await compared(elsewhere, now, source ?? '') : await kept(run)]
+    return [elsewhere ? await compared(elsewhere, now, settings.time_url!) : await kept(testing?.run ?? program)]
   })
 }
 

@@ -1,25 +1,15 @@
 import { statfs } from 'node:fs/promises'
 import { day, hour } from '../../../core/clock.ts'
 import { about, newCheck, type Check, quoted, reasonOf, spell } from '../check.ts'
+import type { OuterContext } from '../context.ts'
 import type { Line } from '../model.ts'
 import { freeingSpace } from '../remedies.ts'
 import { existingPart, formatBytes } from '../../../store/space.ts'
 
-/** The result of `statfs`. */
-export type Measure = (path: string) => Promise<{ bsize: number; bavail: number; blocks: number; files: number; ffree: number }>
-
-interface Deps {
-  directory: string
-  /** Free bytes below which the box refuses new data. */
-  minimum: number
-  measure?: Measure | undefined
-  /** Earlier free bytes with their times in milliseconds, oldest first; stores the current value. */
-  history?: ((free: number) => Promise<{ at: number; free: number }[]>) | undefined
-  now: () => number
-}
-
 /** Checks the data disk: bytes, inodes, and when it will be full at the current rate. */
-export function disk({ directory, minimum, measure = statfs, history, now }: Deps): Check {
+export function disk({ settings, testing, history, now }: OuterContext): Check {
+  const { data_dir: directory, min_free: minimum } = settings
+  const measure = testing?.measure ?? statfs
   return newCheck('disk', 'often', async () => {
     try {
       const seen = await measure(existingPart(directory))

@@ -1,35 +1,9 @@
 import { about, newCheck, type Check } from '../check.ts'
+import type { BoxContext, SeenDomain } from '../context.ts'
 import type { Line } from '../model.ts'
 
-/** A required DNS record at its last check. */
-export interface SeenRecord {
-  purpose: 'mx' | 'spf' | 'dkim' | 'dmarc' | 'mta_sts' | 'tls_rpt'
-  required: boolean
-  /** True if it is a DKIM key that signs nothing now. */
-  idle: boolean
-  status: 'missing' | 'invalid' | 'valid'
-  /** True if the DNS lookup failed, so that this result is older or unknown. */
-  unanswered: boolean
-  /** When the DNS last answered; null when unknown. */
-  seen_at: string | null
-  found: string[]
-  reason: string | null
-  /** The expected line of a zone file. */
-  zone: string
-}
-
-export interface SeenDomain {
-  name: string
-  /** True if its mail is accepted. */
-  receives: boolean
-  records: SeenRecord[]
-}
-
-/** The DNS status of hosted domains; `fresh` checks now. */
-export type LookUpDomains = (fresh: boolean) => Promise<SeenDomain[]>
-
 /** One line for each kind of record of each domain. */
-export function domains(lookUp: LookUpDomains): Check {
+export function domains({ lookUpDomains: lookUp }: BoxContext): Check {
   return newCheck('domains', 'often', async (asked) => (await lookUp(asked)).flatMap((domain) => linesOf(domain)))
 }
 
@@ -52,6 +26,6 @@ function linesOf({ name, receives, records }: SeenDomain): Line[] {
 }
 
 /** A record that was correct at the last answer is not reported as wrong for a missing one. */
-function formerly({ seen_at }: SeenRecord): string {
+function formerly({ seen_at }: SeenDomain['records'][number]): string {
   return `The DNS lookup failed now; ${seen_at === null ? 'before' : `on ${seen_at}`} it was correct.`
 }

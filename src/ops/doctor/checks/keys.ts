@@ -1,22 +1,16 @@
 import { about, newCheck, type Check } from '../check.ts'
+import type { BoxContext, OuterContext } from '../context.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { masterKeySource, serviceUnit } from '../../../core/service-unit.ts'
 import { replacing } from '../remedies.ts'
 
-interface BootstrapDeps {
-  /** True if the settings contain a bootstrap key. */
-  bootstrap: boolean
-  /** The id of the key it is, if that is still valid. */
-  opens: () => Promise<string | undefined>
-}
-
 /** Checks for a valid bootstrap key in the settings, which has every scope. */
-export function bootstrapKey({ bootstrap, opens }: BootstrapDeps): Check {
+export function bootstrapKey({ settings: { bootstrap_key }, keyOf }: BoxContext): Check {
   return newCheck('bootstrap_key', 'usual', async () => {
-    if (!bootstrap) return []
+    if (bootstrap_key === undefined) return []
     const line = about('bootstrap_key', 'settings')
-    const id = await opens()
+    const id = await keyOf(bootstrap_key)
     const remove = 'remove bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) from the settings'
     if (id === undefined) return [line.pass('It has been revoked.')]
     const fix = `Create another key (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
@@ -24,14 +18,8 @@ export function bootstrapKey({ bootstrap, opens }: BootstrapDeps): Check {
   })
 }
 
-interface MasterKeyDeps {
-  data_dir: string
-  keys_dir: string
-  master_key_file: string | undefined
-}
-
 /** Checks that the master key is where the next start reads it. */
-export function masterKey(places: MasterKeyDeps): Check {
+export function masterKey({ settings: places }: OuterContext): Check {
   return newCheck('data', 'often', async () => {
     const file = masterKeySource(places)
     // a box that never ran has none yet, and an unreadable directory is not known to be empty

@@ -1,16 +1,17 @@
 import { isIP } from 'node:net'
 import { isPublic } from '../../../net/public-addresses.ts'
 import { about, newCheck, type Check } from '../check.ts'
+import type { BoxContext, OuterContext } from '../context.ts'
 import type { Line } from '../model.ts'
 import type { Ask, ExternalView } from '../external-view.ts'
 import { receivingRoles } from '../../../identities/role-names.ts'
-import { type Database, join, sql } from '../../../store/database.ts'
+import { join, sql } from '../../../store/database.ts'
 import { getServers } from 'node:dns'
 
 const silent = 'Set dns.servers to a resolver that answers; the line dns shows whether the present one answers.'
 
 /** Checks that our host name, used in HELO and MX records, points here (RFC 5321 2.3.5), and that the API's name resolves. */
-export function helo(externalView: ExternalView, publicUrl: () => string): Check {
+export function helo({ externalView, publicUrl }: OuterContext): Check {
   return newCheck('helo', 'usual', () =>
     externalView.ask(async (ask) => {
       const { hostname } = externalView.settings
@@ -41,10 +42,10 @@ async function leads(externalView: ExternalView, ask: Ask, name: string): Promis
 }
 
 /** Checks that our addresses have a PTR record to our name, which resolves to them: large receivers refuse mail from others. */
-export function ptr(externalView: ExternalView, direct: boolean): Check {
+export function ptr({ externalView, settings }: OuterContext): Check {
   return newCheck('ptr', 'seldom', async () => {
     // a relay sends from its own addresses
-    if (!direct) return []
+    if (settings.mode !== 'direct') return []
     return externalView.ask(async (ask) => {
       const addresses = await externalView.addresses(ask)
       return Promise.all(addresses.map((address) => goesBack(externalView, ask, address)))
@@ -70,16 +71,8 @@ async function goesBack(externalView: ExternalView, ask: Ask, address: string): 
   return line.fail(`Its name ${names.join(', ')} does not point back to it: large receivers reject mail from it.`, fix)
 }
 
-interface Deps {
-  database: Database
-  /** The box's own domain. */
-  domain: string
-  /** The operator's account. */
-  account: string
-}
-
 /** Checks for identities of other accounts with role names of the operator, created before those were reserved. */
-export function operatorNames({ database, domain, account }: Deps): Check {
+export function operatorNames({ database, settings: { domain }, account }: BoxContext): Check {
   return newCheck('operator_names', 'usual', async () => {
     const addresses = [...receivingRoles].map((name) => `${name}@${domain}`)
     const rows = await database.all<{ address: string; id: string; account_id: string }>(
@@ -97,21 +90,12 @@ export function operatorNames({ database, domain, account }: Deps): Check {
   })
 }
 
-interface ResolverDeps {
-  externalView: ExternalView
-  /** Domain of new addresses. */
-  domain: string
-  /** The configured name servers; empty: those of the system. */
-  servers: readonly string[]
-}
-
 /** Checks that the DNS answers, without which mail is neither sent nor verified. */
-export function resolver({ externalView, domain, servers }: ResolverDeps): Check {
+export function resolver({ externalView, settings: { hostname, domain, servers } }: OuterContext): Check {
   return newCheck('dns', 'often', () =>
     externalView.ask(async (ask) => {
       const asked = servers.length > 0 ? servers : getServers()
       const line = about('dns', asked.length > 0 ? asked.join(', ') : 'no name server')
-      const { hostname } = externalView.settings
       const names = [...new Set([hostname, domain])]
       const answers = await Promise.all(names.map((name) => ask(name, 'A')))
       if (answers.some((answer) => answer !== 'unknown')) return [line.pass('It answers.')]

@@ -2,46 +2,32 @@ import { stat } from 'node:fs/promises'
 import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { about, newCheck, type Check, quoted } from '../check.ts'
+import type { OuterContext } from '../context.ts'
 import type { Line } from '../model.ts'
 import { owning } from '../remedies.ts'
-
-interface Deps {
-  dataDirectory: string
-  keysDirectory: string
-  /** A master key file outside of the key directory. */
-  masterKeyFile: string | undefined
-  /** Configured private keys of certificates. */
-  privateKeys: readonly string[]
-  /** True if the box itself runs the check, not a command. */
-  running: () => boolean
-}
 
 interface Kept {
   path: string
   /** The forbidden mode bits, and the right mode. */
   forbidden: number
   right: string
-  /** True if other owners are allowed. */
   foreign?: boolean
 }
 
 /** Checks that only the box's user can read its files. */
-export function permissions({ dataDirectory, keysDirectory, masterKeyFile, privateKeys, running }: Deps): Check {
+export function permissions({ settings, present }: OuterContext): Check {
+  const { data_dir, keys_dir, master_key_file, pairs } = settings
+  const boxFiles = ['state.json', 'state.json.previous', 'pillarbox.db', 'pillarbox.db-wal', 'tls/key.pem']
+  const lent = [...(master_key_file === undefined ? [] : [master_key_file]), ...new Set(pairs.map(({ key }) => key))]
   const groups: [subject: string, kept: Kept[]][] = [
-    [
-      dataDirectory,
-      ours(dataDirectory, ['state.json', 'state.json.previous', 'pillarbox.db', 'pillarbox.db-wal', 'tls/key.pem']),
-    ],
-    [keysDirectory, ours(keysDirectory, masterKeyFile === undefined ? ['master.key', 'master.key.former'] : [])],
+    [data_dir, ours(data_dir, boxFiles)],
+    [keys_dir, ours(keys_dir, master_key_file === undefined ? ['master.key', 'master.key.former'] : [])],
     // systemd grants the service access to credentials by an ACL, which appears as group bits
-    ...[...(masterKeyFile === undefined ? [] : [masterKeyFile]), ...privateKeys].map((path): [string, Kept[]] => [
-      path,
-      [{ path, forbidden: 0o007, right: '640', foreign: true }],
-    ]),
+    ...lent.map((path): [string, Kept[]] => [path, [{ path, forbidden: 0o007, right: '640', foreign: true }]]),
   ]
   return newCheck('permissions', 'often', async () => {
     const lines = await Promise.all(groups.map(([subject, kept]) => look(subject, kept)))
-    return [...lines.flat(), ...(running() ? asRoot() : [])]
+    return [...lines.flat(), ...(present() ? asRoot() : [])]
   })
 }
 

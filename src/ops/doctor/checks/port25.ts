@@ -1,28 +1,13 @@
 import { hour } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
 import { about, newCheck, type Check, reasonOf } from '../check.ts'
-import type { ExternalView } from '../external-view.ts'
+import type { BoxContext } from '../context.ts'
 
-/** Connects to the mail server of a domain; returns its host, and throws why none answered. */
-export type GreetServer = (domain: string, signal: AbortSignal) => Promise<string>
-
-interface Deps {
-  externalView: ExternalView
-  database: Database
-  probe: GreetServer
-  mode: 'direct' | 'relay' | 'none'
-  port: number
-  /** The domain whose server is probed while no mail was delivered recently. */
-  domain: string
-  isOurs: (domain: string) => boolean
-  now: () => number
-}
-
-/** The timeout of reaching one server in milliseconds. */
 const timeout = 20_000
 
 /** Checks that mail can leave: providers often block port 25. */
-export function port25({ externalView, database, probe, mode, port, domain, isOurs, now }: Deps): Check {
+export function port25({ externalView, database, probe, settings, isOurs, now }: BoxContext): Check {
+  const { mode, port, probe_domain: domain } = settings
   return newCheck('port25', 'seldom', async () => {
     const line = about('port25', mode)
     if (mode === 'none') return []
@@ -45,7 +30,8 @@ export function port25({ externalView, database, probe, mode, port, domain, isOu
 /** An outside domain whose server accepted mail in the last six hours. */
 async function lately(database: Database, now: number, isOurs: (domain: string) => boolean): Promise<string | undefined> {
   const rows = await database.all<{ lane: string }>(
-    sql`SELECT lane FROM deliveries_queue WHERE ended_at >= ${new Date(now - 6 * hour).toISOString()} AND kind = 'email'
+    // `+`: by the index of those that ended, not that of all e-mail
+    sql`SELECT lane FROM deliveries_queue WHERE ended_at >= ${new Date(now - 6 * hour).toISOString()} AND +kind = 'email'
       AND state = 'done' ORDER BY ended_at DESC LIMIT 200`,
   )
   return rows.find(({ lane }) => !isOurs(lane))?.lane

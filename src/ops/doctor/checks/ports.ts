@@ -3,40 +3,21 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { formatEndpoint } from '../../../core/domain-names.ts'
 import { serviceUnit } from '../../../core/service-unit.ts'
 import { about, newCheck, type Check, reasonOf } from '../check.ts'
+import type { ListenerEndpoint, OuterContext } from '../context.ts'
 import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, within } from '../conversation.ts'
 import type { Line } from '../model.ts'
 
-/** The protocol of a listener. */
-export type Protocol = 'smtp' | 'submission' | 'submissions' | 'http' | 'https'
-
-export interface ListenerEndpoint extends Endpoint {
-  protocol: Protocol
-}
-
-interface Deps {
-  /** Our host name. */
-  hostname: string
-  /** The configured listeners. */
-  wanted: readonly ListenerEndpoint[]
-  /** The current listeners; undefined while the box does not run. */
-  present: () => ListenerEndpoint[] | undefined
-  dataDirectory: string
-}
-
 /** Checks that every listener answers; of a stopped box, that its ports are available. */
-export function ports({ hostname, wanted, present, dataDirectory }: Deps): Check {
+export function ports({ settings, present }: OuterContext): Check {
   return newCheck('ports', 'often', async () => {
     const listeners = present()
-    if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener, dataDirectory))))]
-    return Promise.all(listeners.map((listener) => answers(listener, hostname)))
+    if (listeners) return Promise.all(listeners.map((listener) => answers(listener, settings.hostname)))
+    const stopped = about('ports', 'box').warn('The box is not running: only its files were checked.', start)
+    return [stopped, ...(await Promise.all(settings.listeners.map((listener) => free(listener, settings.data_dir))))]
   })
 }
 
 const start = 'systemctl start pillarbox, or: pillarbox serve'
-
-function notRunning(): Line {
-  return about('ports', 'box').warn('The box is not running: only its files were checked.', start)
-}
 
 async function answers(listener: ListenerEndpoint, hostname: string): Promise<Line> {
   const line = about('ports', `${listener.protocol} ${formatEndpoint(listener)}`)
@@ -67,7 +48,6 @@ async function greeting(listener: ListenerEndpoint, hostname: string): Promise<s
   }
 }
 
-/** True if the port is available. */
 async function free({ host, port, protocol }: ListenerEndpoint, dataDirectory: string): Promise<Line> {
   const line = about('ports', `${protocol} ${formatEndpoint({ host, port })}`)
   const server = createServer()
@@ -128,7 +108,6 @@ export function certificateAt(listener: ListenerEndpoint, name: string): ReturnT
     : fetchCertificate(listener, name)
 }
 
-/** The current listeners of the box. */
 export function presentListeners(
   { plain, tls }: { plain?: AddressInfo; tls?: AddressInfo },
   { addresses, submissionAddresses }: { addresses: Endpoint[]; submissionAddresses: { starttls: Endpoint[]; tls: Endpoint[] } },

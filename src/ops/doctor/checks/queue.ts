@@ -1,16 +1,11 @@
 import { hour, minute } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
 import { about, newCheck, type Check, spell } from '../check.ts'
+import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
 
-interface Deps {
-  database: Database
-  now: () => number
-  running: () => boolean
-}
-
 /** Checks the queue: its length, its age, and whether deliveries succeed. */
-export function queue({ database, now, running }: Deps): Check {
+export function queue({ database, now, running }: BoxContext): Check {
   return newCheck('queue', 'often', async () => {
     const kinds = await database.all<Kind>(
       sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
@@ -90,9 +85,7 @@ interface Lately {
   tried: number
   done: number
   answer: string | null
-  /** Their destinations. */
   lanes: Set<string>
-  /** When the newest attempt started. */
   newest: number
 }
 

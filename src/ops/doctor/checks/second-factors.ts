@@ -1,22 +1,16 @@
-import { type Database, sql } from '../../../store/database.ts'
+import { sql } from '../../../store/database.ts'
 import { about, newCheck, type Check } from '../check.ts'
+import type { BoxContext } from '../context.ts'
 
-interface Deps {
-  database: Database
-  /** The ids of the accounts with a login. */
-  accounts: () => readonly string[]
-}
-
-/** The most lines. */
 const maxLines = 50
 
 /** Checks for people who sign in without a second factor. */
-export function secondFactors({ database, accounts }: Deps): Check {
+export function secondFactors({ database, state }: BoxContext): Check {
   return newCheck('second_factor', 'usual', async () => {
     const rows = await database.all<{ account_id: string; confirmed_at: string | null }>(
       sql`SELECT account_id, confirmed_at FROM logins ORDER BY account_id`,
     )
-    const listed = new Set(accounts())
+    const listed = new Set(state.data.accounts.map(({ id }) => id))
     const people = rows.filter(({ account_id }) => listed.has(account_id))
     const bare = people.filter(({ confirmed_at }) => confirmed_at === null).slice(0, maxLines)
     const all = about('second_factor', 'all')

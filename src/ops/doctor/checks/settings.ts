@@ -1,29 +1,18 @@
 import { about, newCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
-import type { ListenerEndpoint } from './ports.ts'
-
-interface Deps {
-  /** Domain of new addresses. */
-  domain: string
-  hostname: string
-  publicUrl: () => string
-  wanted: readonly ListenerEndpoint[]
-  proxies: number
-  /** How mail leaves: directly, by a relay, or not at all. */
-  mode: 'direct' | 'relay' | 'none'
-}
+import type { OuterContext } from '../context.ts'
 
 const pretended = /(?:^|\.)(?:test|example|invalid|localhost|local)$/
 
 /** Checks for settings that are valid but probably unintended. */
-export function settings(deps: Deps): Check {
+export function unusualSettings(context: OuterContext): Check {
   return newCheck('config', 'usual', async () => {
-    const lines = [named(deps), reached(deps), inTheClear(deps), received(deps)].flat()
+    const lines = [named(context), reached(context), inTheClear(context), received(context)].flat()
     return lines.length > 0 ? lines : [about('config', 'settings').pass('The settings are usable.')]
   })
 }
 
-function named({ domain, hostname }: Deps): Line[] {
+function named({ settings: { domain, hostname } }: OuterContext): Line[] {
   if (pretended.test(domain)) {
     const line = about('config', 'mail.domain')
     return [
@@ -35,7 +24,7 @@ function named({ domain, hostname }: Deps): Line[] {
   return [about('config', 'hostname').warn(`${hostname} is not a name that other mail servers can look up.`, fix)]
 }
 
-function reached({ publicUrl, wanted, proxies }: Deps): Line[] {
+function reached({ publicUrl, settings: { listeners, proxies } }: OuterContext): Line[] {
   const url = new URL(publicUrl())
   if (isLoopback(url.hostname.replace(/^\[|\]$/g, ''))) return []
   const line = about('config', 'public_url')
@@ -47,13 +36,13 @@ function reached({ publicUrl, wanted, proxies }: Deps): Line[] {
       ),
     ]
   }
-  if (wanted.some(({ protocol }) => protocol === 'https') || proxies > 0) return []
+  if (listeners.some(({ protocol }) => protocol === 'https') || proxies > 0) return []
   const message = `${url.origin} is https, but the box has no TLS listener and trusts no reverse proxy: all callers count as one client.`
   return [line.warn(message, "Set http.trusted_proxies to the proxy's address, such as [127.0.0.1/32], or set http.tls.")]
 }
 
-function inTheClear({ wanted, proxies }: Deps): Line[] {
-  const open = wanted.filter(({ protocol, host }) => protocol === 'http' && !isLoopback(host))
+function inTheClear({ settings: { listeners, proxies } }: OuterContext): Line[] {
+  const open = listeners.filter(({ protocol, host }) => protocol === 'http' && !isLoopback(host))
   // a proxy on another machine, or outside of a container, must be able to connect
   if (proxies > 0) return []
   return open.map(({ host, port }) =>
@@ -64,8 +53,8 @@ function inTheClear({ wanted, proxies }: Deps): Line[] {
   )
 }
 
-function received({ domain, wanted }: Deps): Line[] {
-  const listeners = wanted.filter(({ protocol }) => protocol === 'smtp')
+function received({ settings: { domain, listeners: all } }: OuterContext): Line[] {
+  const listeners = all.filter(({ protocol }) => protocol === 'smtp')
   if (pretended.test(domain) || listeners.some(({ host }) => !isLoopback(host))) return []
   const message = 'Mail is received only from this machine.'
   return [

@@ -1,18 +1,10 @@
 import { about, newCheck, type Check, reasonOf } from '../check.ts'
+import type { BoxContext } from '../context.ts'
 
-/** The interface to the SMS provider. */
-export interface Carrier {
-  name: string
-  capabilities: { receives_otp: boolean }
-  /** Checks the connection and the credentials. Throws a sentence. */
-  check?(signal: AbortSignal): Promise<void>
-}
-
-/** The timeout of the provider's answer in milliseconds. */
 const timeout = 20_000
 
 /** Checks that the SMS provider is reachable and accepts our credentials. */
-export function sms(provider: Carrier | undefined): Check {
+export function sms({ carrier: provider }: BoxContext): Check {
   return newCheck('sms', 'usual', async () => {
     if (!provider) return []
     const { name, capabilities } = provider

@@ -1,12 +1,13 @@
 import { performance } from 'node:perf_hooks'
 import type { Database } from '../../../store/database.ts'
 import { about, newCheck, type Check, reasonOf } from '../check.ts'
+import type { DoctorSettings } from '../context.ts'
 import type { Line } from '../model.ts'
 import { proof, restoring, writing } from '../remedies.ts'
 
 interface Deps {
   database: Pick<Database, 'probe' | 'damage'>
-  dataDirectory: string
+  settings: Pick<DoctorSettings, 'data_dir'>
 }
 
 /** The timeout for reading the whole database, and again after damage was found, in milliseconds. */
@@ -14,15 +15,14 @@ const timeout = 22_000
 
 const copying = `Check that it can be copied completely: ${proof}`
 
-/** Checks that the database accepts writes. */
-export function storeWrites({ database, dataDirectory }: Deps): Check {
+export function storeWrites({ database, settings }: Deps): Check {
   return newCheck('store writes', 'often', async () => {
     const line = about('store', 'writing')
     try {
       await database.probe()
       return [line.pass('It can write.')]
     } catch (error) {
-      return [line.fail(`It cannot write: ${reasonOf(error)}`, writing(error, dataDirectory))]
+      return [line.fail(`It cannot write: ${reasonOf(error)}`, writing(error, settings.data_dir))]
     }
   })
 }
@@ -33,7 +33,7 @@ export function storeWhole(deps: Deps): Check {
 }
 
 /** Reads twice before reporting damage: restoring a backup loses later data. */
-async function whole({ database, dataDirectory }: Deps): Promise<Line> {
+async function whole({ database, settings }: Deps): Promise<Line> {
   const line = about('store', 'integrity')
   const end = performance.now() + timeout
   let first: string | null = null
@@ -47,7 +47,7 @@ async function whole({ database, dataDirectory }: Deps): Promise<Line> {
     }
     return line.fail(
       `It is damaged, confirmed by two checks: ${second}`,
-      `${copying}\nOnly if that fails: ${restoring(dataDirectory)}`,
+      `${copying}\nOnly if that fails: ${restoring(settings.data_dir)}`,
     )
   } catch (error) {
     if (first !== null) return line.warn(`One check found damage (${first}), and a second one was not finished.`, copying)

@@ -1,4 +1,5 @@
 import { about, newCheck, type Check } from '../check.ts'
+import type { OuterContext } from '../context.ts'
 import type { Line } from '../model.ts'
 
 /** The oldest version of each Node line without known vulnerabilities (the security release of 21 October 2026). */
@@ -12,18 +13,12 @@ const upgrade =
 const soundSqlite = '3.51.3'
 
 /** Checks Node.js and SQLite against the newest security releases that this version knows. */
-export function version({
-  box,
-  versions = process.versions,
-}: {
-  box: string
-  versions?: Record<string, string | undefined>
-}): Check {
-  const { node = '', sqlite = '' } = versions
+export function version({ version: box, testing }: OuterContext): Check {
+  const versions: Record<string, string | undefined> = testing?.versions ?? process.versions
   return newCheck('version', 'seldom', async () => [
     about('version', 'pillarbox').pass(`${box}.`),
-    ofNode(node),
-    ofSqlite(sqlite),
+    ofNode(versions['node'] ?? ''),
+    ofSqlite(versions['sqlite'] ?? ''),
   ])
 }
 

@@ -1,6 +1,7 @@
 import { minute } from '../../../core/clock.ts'
-import { type Database, sql } from '../../../store/database.ts'
+import { sql } from '../../../store/database.ts'
 import { about, newCheck, type Check, spell } from '../check.ts'
+import type { BoxContext } from '../context.ts'
 
 interface Row {
   id: string
@@ -18,7 +19,7 @@ const maxLines = 50
 const usual = 10 * minute
 
 /** Checks for webhooks of any account that fail, or were disabled for it. */
-export function webhooks({ database, now }: { database: Database; now: () => number }): Check {
+export function webhooks({ database, now }: BoxContext): Check {
   return newCheck('webhooks', 'often', async () => {
     const rows = await database.all<Row>(
       sql`SELECT id, url, active, failing_since, disabled_at, disabled_reason FROM webhooks

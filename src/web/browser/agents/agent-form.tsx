@@ -9,16 +9,16 @@ interface Props {
   /** The current agent; omitted for a new one. */
   agent?: Agent
   submit: string
+  /** Announced after success. */
+  done?: string
   send: (input: Record<string, unknown>) => Promise<unknown>
   onClose: () => void
 }
 
-/** The form of an agent's public profile. */
-export function AgentDialog({ title, agent, submit, send, onClose }: Props): JSX.Element {
+export function AgentDialog({ agent, send, ...dialog }: Props): JSX.Element {
   return (
     <FormDialog
-      title={title}
-      submit={submit}
+      {...dialog}
       send={({ identity_id, handle, display_name, description, avatar_url, capabilities, links }) =>
         send({
           ...(identity_id ? { identity_id } : {}),
@@ -30,7 +30,6 @@ export function AgentDialog({ title, agent, submit, send, onClose }: Props): JSX
           links: linesOf(links).map(linkOf),
         })
       }
-      onClose={onClose}
       wide
     >
       {!agent && <IdentityField label="Identity" hint="Its name and e-mail address are public from then on." />}

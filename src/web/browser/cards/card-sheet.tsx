@@ -3,11 +3,10 @@ import { useState } from 'preact/hooks'
 import type { Card, CardLimits, CardTransaction, Period } from '../../../cards/model.ts'
 import { patch, post } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
-import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
-import { ConfirmButton, FormDialog } from '../widgets/dialog.tsx'
+import { ConfirmButton, DialogButton, FormDialog } from '../widgets/dialog.tsx'
 import { Mark, minorUnits, moment, money, Time, typedAmount } from '../widgets/format.tsx'
-import { useList, useResource } from '../loaded.ts'
+import { eventsOf, useList, useResource } from '../loaded.ts'
 import { Listing, Table } from '../widgets/listing.tsx'
 import { Field, Select, Tick } from '../widgets/form.tsx'
 
@@ -18,16 +17,10 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** One card, without its number. */
 export function CardSheet({ card, onChange }: Props): JSX.Element {
-  const [budgeting, setBudgeting] = useState(false)
   const [open, setOpen] = useState(false)
   const { id, card_name, brand, last4, exp_month, exp_year, status, budget_cents, spent_cents, currency, period } = card
-  const change = async (verb: string, said: string): Promise<void> => {
-    await post(`/v1/cards/${id}/${verb}`)
-    await onChange()
-    announce(said)
-  }
+  const change = (verb: string): Promise<void> => post(`/v1/cards/${id}/${verb}`).then(onChange)
   return (
     <li class="sheet card">
       <div class="record-head">
@@ -50,23 +43,29 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
             label="Freeze"
             title={`Freeze ${card_name}?`}
             action="Freeze"
-            run={() => change('freeze', `${card_name} is frozen.`)}
+            done={`${card_name} is frozen.`}
+            run={() => change('freeze')}
           >
             <p>The card cannot be revealed until it is unfrozen.</p>
           </ConfirmButton>
         )}
-        {status === 'frozen' && <Action run={() => change('unfreeze', `${card_name} is active again.`)}>Unfreeze</Action>}
+        {status === 'frozen' && (
+          <Action run={() => change('unfreeze')} done={`${card_name} is active again.`}>
+            Unfreeze
+          </Action>
+        )}
         {status !== 'cancelled' && (
           <>
-            <button type="button" onClick={() => setBudgeting(true)}>
+            <DialogButton dialog={(close) => <LimitsDialog card={card} onChange={onChange} onClose={close} />}>
               Budget
-            </button>
+            </DialogButton>
             <ConfirmButton
               label="Cancel the card"
               kind="danger"
               title={`Cancel ${card_name}?`}
               action={`Cancel •••• ${last4}`}
-              run={() => change('cancel', `${card_name} is cancelled.`)}
+              done={`${card_name} is cancelled.`}
+              run={() => change('cancel')}
             >
               <p>
                 Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its
@@ -80,7 +79,6 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
         </button>
       </div>
       {open && <TransactionList card={card} />}
-      {budgeting && <LimitsDialog card={card} onChange={onChange} onClose={() => setBudgeting(false)} />}
     </li>
   )
 }
@@ -99,14 +97,8 @@ const reasons: Record<NonNullable<CardTransaction['reason']>, string> = {
   repeated: 'repeated call',
 }
 
-/** The ledger of a card, newest first. */
 function TransactionList({ card: { id, card_name, currency } }: { card: Card }): JSX.Element {
-  const list = useList<CardTransaction>(
-    `/v1/cards/${id}/transactions`,
-    {},
-    ({ type, data }) => type.startsWith('card.') && data['id'] === id,
-    true,
-  )
+  const list = useList<CardTransaction>(`/v1/cards/${id}/transactions`, {}, eventsOf('card.'), true)
   return (
     <Listing list={list} empty="Nothing yet.">
       {(rows) => (
@@ -133,14 +125,7 @@ function TransactionList({ card: { id, card_name, currency } }: { card: Card }):
   )
 }
 
-interface LimitsFormProps {
-  card: Card
-  onChange: () => Promise<void>
-  onClose: () => void
-}
-
-/** The budget of a card and its period. */
-function LimitsDialog({ card, onChange, onClose }: LimitsFormProps): JSX.Element {
+function LimitsDialog({ card, onChange, onClose }: Props & { onClose: () => void }): JSX.Element {
   const { id, card_name, currency, period, budget_cents } = card
   const path = `/v1/cards/${id}/limits`
   const limits = useResource<CardLimits>(path)
@@ -150,6 +135,7 @@ function LimitsDialog({ card, onChange, onClose }: LimitsFormProps): JSX.Element
       title={`The budget of ${card_name}`}
       submit="Change"
       label="Budget"
+      done={`The budget of ${card_name} was changed.`}
       send={async (typed) => {
         const wanted = String(typed['currency']).trim()
         await patch(path, {
@@ -159,8 +145,6 @@ function LimitsDialog({ card, onChange, onClose }: LimitsFormProps): JSX.Element
           ...(typed['reset_spent'] ? { reset_spent: true } : {}),
         })
         await onChange()
-        announce(`The budget of ${card_name} was changed.`)
-        onClose()
       }}
       onClose={onClose}
     >
@@ -191,7 +175,6 @@ function LimitsDialog({ card, onChange, onClose }: LimitsFormProps): JSX.Element
   )
 }
 
-/** The periods in words. */
 const periodWords: Record<Period, string> = {
   one_time: 'in all',
   daily: 'a day',

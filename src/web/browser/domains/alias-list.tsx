@@ -1,14 +1,13 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
 import type { Domain } from '../../../domains/model.ts'
 import type { Alias } from '../../../identities/model.ts'
 import { patch, post, remove } from '../api.ts'
-import { useList } from '../loaded.ts'
+import { eventsOf, useList } from '../loaded.ts'
 import { announce } from '../widgets/announcer.tsx'
-import { ConfirmButton, FormDialog } from '../widgets/dialog.tsx'
+import { ConfirmButton, DialogButton, FormDialog } from '../widgets/dialog.tsx'
 import { Field } from '../widgets/form.tsx'
 import { IdentityField, IdentityName } from '../widgets/identity-field.tsx'
-import { Rows } from '../widgets/listing.tsx'
+import { Rows, Section } from '../widgets/listing.tsx'
 
 interface Props {
   domain: Domain
@@ -16,22 +15,52 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** The aliases of a domain, and its catch-all. */
 export function AliasList({ domain, path, onChange }: Props): JSX.Element {
-  const [asking, setAsking] = useState<'add' | 'catch-all'>()
-  const close = (): void => setAsking(undefined)
-  const list = useList<Alias>(`${path}/aliases`, {}, ({ type }) => type === 'identity.deleted')
+  const list = useList<Alias>(`${path}/aliases`, {}, eventsOf('identity.deleted'))
   const { name, catch_all } = domain
   return (
-    <section aria-labelledby="aliases">
-      <h2 id="aliases">Aliases</h2>
+    <Section id="aliases" title="Aliases">
       <div class="actions">
-        <button type="button" onClick={() => setAsking('add')}>
+        <DialogButton
+          dialog={(close) => (
+            <FormDialog
+              title="Add an alias"
+              submit="Add"
+              send={async (typed) => {
+                const { address } = await post<Alias>(`${path}/aliases`, typed)
+                await list.reload()
+                announce(`${address} was added.`)
+              }}
+              onClose={close}
+            >
+              <Field name="local_part" label={`Address, before @${name}`} first autoComplete="off" autoCapitalize="none" />
+              <IdentityField label="Delivers to" />
+            </FormDialog>
+          )}
+        >
           Add an alias
-        </button>
-        <button type="button" onClick={() => setAsking('catch-all')}>
+        </DialogButton>
+        <DialogButton
+          dialog={(close) => (
+            <FormDialog
+              title="Catch-all"
+              submit="Save"
+              done="The catch-all was changed."
+              send={(typed) => patch(path, { catch_all: typed['catch_all'] || null }).then(onChange)}
+              onClose={close}
+            >
+              <IdentityField
+                name="catch_all"
+                label="Mail for unknown addresses"
+                none="is rejected"
+                chosen={catch_all}
+                hint="Spammers try many addresses: a catch-all receives mail to all of them."
+              />
+            </FormDialog>
+          )}
+        >
           Catch-all
-        </button>
+        </DialogButton>
       </div>
       <p class="faint">
         {catch_all === null ? (
@@ -57,54 +86,14 @@ export function AliasList({ domain, path, onChange }: Props): JSX.Element {
               name={`Delete ${alias.address}`}
               title={`Delete ${alias.address}?`}
               action="Delete the alias"
-              run={async () => {
-                await remove(`${path}/aliases/${alias.id}`)
-                await list.reload()
-                announce(`${alias.address} was deleted.`)
-              }}
+              done={`${alias.address} was deleted.`}
+              run={() => remove(`${path}/aliases/${alias.id}`).then(list.reload)}
             >
               <p>Mail to it is rejected from then on. Received mail is kept.</p>
             </ConfirmButton>
           </li>
         )}
       </Rows>
-      {asking === 'add' && (
-        <FormDialog
-          title="Add an alias"
-          submit="Add"
-          send={async (typed) => {
-            const { address } = await post<Alias>(`${path}/aliases`, typed)
-            await list.reload()
-            announce(`${address} was added.`)
-            close()
-          }}
-          onClose={close}
-        >
-          <Field name="local_part" label={`Address, before @${name}`} first autoComplete="off" autoCapitalize="none" />
-          <IdentityField label="Delivers to" />
-        </FormDialog>
-      )}
-      {asking === 'catch-all' && (
-        <FormDialog
-          title="Catch-all"
-          submit="Save"
-          send={async (typed) => {
-            await patch(path, { catch_all: typed['catch_all'] === '' ? null : typed['catch_all'] })
-            await onChange()
-            announce('The catch-all was changed.')
-            close()
-          }}
-          onClose={close}
-        >
-          <IdentityField
-            name="catch_all"
-            label="Mail for unknown addresses"
-            none="is rejected"
-            chosen={catch_all}
-            hint="Spammers try many addresses: a catch-all receives mail to all of them."
-          />
-        </FormDialog>
-      )}
-    </section>
+    </Section>
   )
 }

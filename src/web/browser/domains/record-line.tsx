@@ -19,7 +19,6 @@ const states = {
   missing: { tone: 'warn', word: 'missing' },
 } as const
 
-/** One DNS record to publish, and what was found instead. */
 export function RecordLine({ record }: { record: DnsRecord }): JSX.Element {
   const { purpose, required, type, name, value, priority, ttl, status, found, reason } = record
   const { tone, word } = states[status]
@@ -54,7 +53,6 @@ export function RecordLine({ record }: { record: DnsRecord }): JSX.Element {
   )
 }
 
-/** The DNS status of a domain, and the number of wrong records. */
 export function DomainState({ domain: { status, dns_records } }: { domain: Domain }): JSX.Element {
   const wrong = dns_records.filter((record) => record.status !== 'valid').length
   return (

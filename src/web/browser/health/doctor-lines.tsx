@@ -1,11 +1,11 @@
 import type { JSX } from 'preact'
 import type { DoctorLine, DoctorReport, Status } from '../../../ops/doctor/model.ts'
 import { post } from '../api.ts'
-import { useResource } from '../loaded.ts'
+import { eventsOf, useResource } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { WhenLoaded } from '../widgets/listing.tsx'
+import { Section, WhenLoaded } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
 
 const marks = {
@@ -18,20 +18,14 @@ const order: Status[] = ['fail', 'warn', 'pass']
 
 /** The results of the doctor with their fixes, the worst first. */
 export function DoctorLines(): JSX.Element {
-  const report = useResource<DoctorReport>('/v1/doctor', ({ type }) => type === 'doctor.changed', true)
+  const report = useResource<DoctorReport>('/v1/doctor', eventsOf('doctor.'), true)
   const look = async (): Promise<void> => {
     const { pass, warn, fail } = await post<DoctorReport>('/v1/doctor', {}, { idempotent: true })
     await report.reload()
     announce(`Checks done: ${pass} passed, ${warn} warnings, ${fail} failed.`)
   }
   return (
-    <section aria-labelledby="doctor">
-      <div class="head spaced">
-        <h2 id="doctor">Doctor</h2>
-        <span class="actions">
-          <Action run={look}>Run checks</Action>
-        </span>
-      </div>
+    <Section id="doctor" title="Doctor" tools={<Action run={look}>Run checks</Action>}>
       <WhenLoaded of={report}>
         {({ lines, pass, warn, fail, checked_at }) => (
           <>
@@ -56,7 +50,7 @@ export function DoctorLines(): JSX.Element {
           </>
         )}
       </WhenLoaded>
-    </section>
+    </Section>
   )
 }
 

@@ -2,28 +2,24 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { StatsValues, Stats } from '../../../ops/metrics/model.ts'
 import { useResource } from '../loaded.ts'
-import { Chart } from '../widgets/chart.tsx'
+import { Chart, type ChartSeries } from '../widgets/chart.tsx'
 import { moment, bytes, span } from '../widgets/format.tsx'
-import { Table, WhenLoaded } from '../widgets/listing.tsx'
+import { Section, Table, WhenLoaded } from '../widgets/listing.tsx'
 
-/** The activity of the last hour or day, as charts and as a table. */
 export function MetricsCharts(): JSX.Element {
   const [step, setStep] = useState<Stats['step']>('minute')
   const [tabled, setTabled] = useState(false)
   const stats = useResource<Stats>(`/v1/stats?step=${step}`, () => false, true)
   return (
-    <section aria-labelledby="activity">
-      <div class="head spaced">
-        <h2 id="activity">Activity</h2>
-        <span class="actions">
-          <button type="button" aria-pressed={step === 'minute'} onClick={() => setStep('minute')}>
-            Last hour
-          </button>
-          <button type="button" aria-pressed={step === 'hour'} onClick={() => setStep('hour')}>
-            Last day
-          </button>
-        </span>
-      </div>
+    <Section
+      id="activity"
+      title="Activity"
+      tools={(['minute', 'hour'] as const).map((one) => (
+        <button key={one} type="button" aria-pressed={step === one} onClick={() => setStep(one)}>
+          {one === 'minute' ? 'Last hour' : 'Last day'}
+        </button>
+      ))}
+    >
       <WhenLoaded of={stats}>
         {({ series }) => (
           <>
@@ -37,7 +33,7 @@ export function MetricsCharts(): JSX.Element {
           </>
         )}
       </WhenLoaded>
-    </section>
+    </Section>
   )
 }
 
@@ -46,61 +42,30 @@ type Series = Stats['series']
 function Charts({ series }: { series: Series }): JSX.Element {
   const at = series.map((one) => one.at)
   const of = (name: keyof StatsValues): (number | null)[] => series.map((one) => one[name])
-  const last = (name: keyof StatsValues): number | null => of(name).findLast((value) => value !== null) ?? null
+  const last = (name: keyof StatsValues, say: (value: number) => string): string => {
+    const value = of(name).findLast((one) => one !== null) ?? null
+    return value === null ? 'no data yet' : say(value)
+  }
+  const both = (good: string, done: keyof StatsValues, bad: string, failed: keyof StatsValues): ChartSeries[] => [
+    { name: good, values: of(done) },
+    { name: bad, values: of(failed), tone: 'bad' },
+  ]
+  const waiting = last('queue_depth', (count) => `${count.toLocaleString('en')} now`)
+  const overdue = last('oldest_due', (seconds) => `${span(seconds)} overdue`)
+  const late = [{ name: 'late', values: of('oldest_due') }]
+  const free = [{ name: 'free', values: of('disk_free') }]
   return (
     <div class="charts">
-      <Chart
-        title="Mail in"
-        at={at}
-        strands={[
-          { name: 'taken', values: of('mail_in') },
-          { name: 'refused', values: of('mail_refused'), tone: 'bad' },
-        ]}
-      />
-      <Chart
-        title="Mail out"
-        at={at}
-        strands={[
-          { name: 'delivered', values: of('mail_delivered') },
-          { name: 'failed', values: of('mail_failed'), tone: 'bad' },
-        ]}
-      />
+      <Chart title="Mail in" at={at} strands={both('taken', 'mail_in', 'refused', 'mail_refused')} />
+      <Chart title="Mail out" at={at} strands={both('delivered', 'mail_delivered', 'failed', 'mail_failed')} />
       <Chart title="Events" at={at} strands={[{ name: 'in the log', values: of('events') }]} />
-      <Chart
-        title="Webhook deliveries"
-        at={at}
-        strands={[
-          { name: 'taken', values: of('webhooks_done') },
-          { name: 'failed', values: of('webhooks_failed'), tone: 'bad' },
-        ]}
-      />
+      <Chart title="Webhook deliveries" at={at} strands={both('taken', 'webhooks_done', 'failed', 'webhooks_failed')} />
       <Chart title="API calls" at={at} strands={[{ name: 'answered', values: of('api_calls') }]} />
-      <Chart
-        title="Queue"
-        at={at}
-        strands={[{ name: 'waiting or running', values: of('queue_depth') }]}
-        summary={now(last('queue_depth'), (count) => `${count.toLocaleString('en')} now`)}
-      />
-      <Chart
-        title="Oldest due delivery"
-        at={at}
-        strands={[{ name: 'late', values: of('oldest_due') }]}
-        say={span}
-        summary={now(last('oldest_due'), (seconds) => `${span(seconds)} overdue`)}
-      />
-      <Chart
-        title="Disk free"
-        at={at}
-        strands={[{ name: 'free', values: of('disk_free') }]}
-        say={bytes}
-        summary={now(last('disk_free'), bytes)}
-      />
+      <Chart title="Queue" at={at} strands={[{ name: 'waiting or running', values: of('queue_depth') }]} summary={waiting} />
+      <Chart title="Oldest due delivery" at={at} strands={late} say={span} summary={overdue} />
+      <Chart title="Disk free" at={at} strands={free} say={bytes} summary={last('disk_free', bytes)} />
     </div>
   )
-}
-
-function now(value: number | null, say: (value: number) => string): string {
-  return value === null ? 'no data yet' : say(value)
 }
 
 const columns: [keyof StatsValues, string][] = [

@@ -4,31 +4,22 @@ import type { QueueEntry, QueueSummary } from '../../../ops/status/model.ts'
 import { post, remove } from '../api.ts'
 import { useList, useResource } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
-import { announce } from '../widgets/announcer.tsx'
-import { Confirm } from '../widgets/dialog.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
 import { counted, Mark, span, Time } from '../widgets/format.tsx'
-import { Rows, WhenLoaded } from '../widgets/listing.tsx'
+import { Rows, Section, WhenLoaded } from '../widgets/listing.tsx'
 
 const states = { open: 'waiting or running', failed: 'failed', done: 'done', all: 'all' }
 
-/** The queue: its length and age, and each delivery with its last answer. */
 export function QueueList(): JSX.Element {
   const [state, setState] = useState('open')
-  const [dropping, setDropping] = useState<QueueEntry>()
   const summary = useResource<QueueSummary>('/v1/queue/summary', () => false, true)
   const list = useList<QueueEntry>('/v1/queue', { state, limit: 20 }, () => false, true)
-  const reload = async (): Promise<void> => {
-    await Promise.all([summary.reload(), list.reload()])
-  }
-  const retry = async ({ id }: QueueEntry): Promise<void> => {
-    await post(`/v1/queue/${id}/retry`)
-    await reload()
-    announce('Retrying now.')
-  }
+  const reload = (): Promise<unknown> => Promise.all([summary.reload(), list.reload()])
   return (
-    <section aria-labelledby="queue">
-      <div class="head spaced">
-        <h2 id="queue">Queue</h2>
+    <Section
+      id="queue"
+      title="Queue"
+      tools={
         <label class="inline">
           Show{' '}
           <select value={state} onChange={({ currentTarget }) => setState(currentTarget.value)}>
@@ -39,28 +30,13 @@ export function QueueList(): JSX.Element {
             ))}
           </select>
         </label>
-      </div>
+      }
+    >
       <WhenLoaded of={summary}>{(value) => <p>{wordsOf(value)}</p>}</WhenLoaded>
       <Rows list={list} empty="Nothing.">
-        {(entry) => <EntryLine entry={entry} onRetry={() => retry(entry)} onDrop={() => setDropping(entry)} />}
+        {(entry) => <EntryLine entry={entry} onChange={reload} />}
       </Rows>
-      {dropping && (
-        <Confirm
-          title="Drop this delivery?"
-          action="Drop"
-          run={async () => {
-            await remove(`/v1/queue/${dropping.id}`)
-            await reload()
-            announce('The delivery was dropped.')
-          }}
-          onClose={() => setDropping(undefined)}
-        >
-          <p>
-            {dropping.kind} to {dropping.destination} will not be retried. A message is marked as failed for that recipient.
-          </p>
-        </Confirm>
-      )}
-    </section>
+    </Section>
   )
 }
 
@@ -74,13 +50,7 @@ function wordsOf({ kinds }: QueueSummary): string {
 
 const tones = { waiting: undefined, running: undefined, done: 'good', failed: 'bad' } as const
 
-interface EntryProps {
-  entry: QueueEntry
-  onRetry: () => Promise<void>
-  onDrop: () => void
-}
-
-function EntryLine({ entry, onRetry, onDrop }: EntryProps): JSX.Element {
+function EntryLine({ entry, onChange }: { entry: QueueEntry; onChange: () => Promise<unknown> }): JSX.Element {
   const { id, kind, destination, about, state, attempts, last_answer, due_at, age } = entry
   return (
     <li>
@@ -99,14 +69,23 @@ function EntryLine({ entry, onRetry, onDrop }: EntryProps): JSX.Element {
       )}
       <Mark tone={tones[state]}>{state}</Mark>
       {(state === 'waiting' || state === 'failed') && (
-        <Action run={onRetry} label={`Retry now ${id}`}>
+        <Action run={() => post(`/v1/queue/${id}/retry`).then(onChange)} done="Retrying now." label={`Retry now ${id}`}>
           Retry now
         </Action>
       )}
       {state === 'waiting' && (
-        <button type="button" aria-label={`Drop ${id}`} onClick={onDrop}>
-          Drop
-        </button>
+        <ConfirmButton
+          label="Drop"
+          name={`Drop ${id}`}
+          title="Drop this delivery?"
+          action="Drop"
+          done="The delivery was dropped."
+          run={() => remove(`/v1/queue/${id}`).then(onChange)}
+        >
+          <p>
+            {kind} to {destination} will not be retried. A message is marked as failed for that recipient.
+          </p>
+        </ConfirmButton>
       )}
     </li>
   )

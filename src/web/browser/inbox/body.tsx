@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { Email } from '../../../mail/model.ts'
-import { ApiError, getText } from '../api.ts'
+import { useText } from '../loaded.ts'
 import { Trouble } from '../widgets/listing.tsx'
 
 /** Detects remote content in HTML. Each space can be matched in one way only, as there may be a million. */
@@ -39,25 +39,15 @@ export function Body({ email }: { email: Email }): JSX.Element {
 
 /** A frame cannot show errors, nor wait for a sign-in: a first call checks that there is something to show. */
 function Sheet({ path }: { path: string }): JSX.Element {
-  const [outcome, setOutcome] = useState<ApiError | 'there'>()
-  const ask = async (): Promise<void> => {
-    try {
-      await getText(path, { Range: 'bytes=0-0' })
-      setOutcome('there')
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      setOutcome(error)
-    }
-  }
-  useEffect(() => void ask(), [path])
-  if (outcome instanceof ApiError) return <Trouble error={outcome} again={ask} />
+  const { value, error, reload } = useText(path, { Range: 'bytes=0-0' })
+  if (error && value === undefined) return <Trouble error={error} again={reload} />
   return (
     <iframe
       class="mail-frame"
       title="The message"
       sandbox="allow-popups allow-popups-to-escape-sandbox"
       referrerpolicy="no-referrer"
-      src={outcome && path}
+      src={value === undefined ? undefined : path}
     />
   )
 }

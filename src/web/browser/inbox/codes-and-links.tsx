@@ -39,7 +39,6 @@ export function CodesAndLinks({ codes, links }: Pick<Email, 'codes' | 'links'>):
   )
 }
 
-/** The codes of a message, each with a button that copies it. */
 export function Codes({ codes }: { codes: readonly string[] }): JSX.Element | null {
   if (codes.length === 0) return null
   return (

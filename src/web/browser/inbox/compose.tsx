@@ -20,7 +20,6 @@ function MessageDialog({ title, path, children, onClose, onSent }: DialogProps):
   const send = async (typed: Typed, files: FormData): Promise<void> => {
     const sent = await post<Email>(path, await sendRequestOf(typed, files))
     announce(sent.status === 'scheduled' ? 'The message was scheduled.' : 'The message was queued.')
-    onClose()
     onSent(sent)
   }
   return (
@@ -30,7 +29,6 @@ function MessageDialog({ title, path, children, onClose, onSent }: DialogProps):
   )
 }
 
-/** A new message. */
 export function ComposeDialog({ id, ...props }: Props & { id: string }): JSX.Element {
   return (
     <MessageDialog title="New message" path={`/v1/identities/${id}/emails`} {...props}>
@@ -44,7 +42,6 @@ export function ComposeDialog({ id, ...props }: Props & { id: string }): JSX.Ele
   )
 }
 
-/** A reply, in the conversation of the original. */
 export function ReplyDialog({ email, ...props }: Props & { email: Email }): JSX.Element {
   const { id, identity_id, from, from_name, recipients, direction, reply_to_verified, verified_domain, authentication } = email
   const others = recipients.to.length + recipients.cc.length > 1
@@ -67,7 +64,6 @@ export function ReplyDialog({ email, ...props }: Props & { email: Email }): JSX.
   )
 }
 
-/** Forwards the message. */
 export function ForwardDialog({ email, ...props }: Props & { email: Email }): JSX.Element {
   const { id, identity_id } = email
   return (

@@ -1,9 +1,8 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Email, EmailRow, ThreadWithMessages } from '../../../mail/model.ts'
-import { ApiError, get, type Page, patch, withQuery } from '../api.ts'
-import { reread } from '../live.ts'
-import { pollInterval, type Loaded, useResource } from '../loaded.ts'
+import { ApiError, get, type Page, withQuery } from '../api.ts'
+import { pollInterval, type Loaded, useReadMarks, useResource } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
 import { Message } from './message.tsx'
@@ -23,7 +22,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
   const heading = useRef<HTMLHeadingElement>(null)
   const there = thread.value !== undefined
   useEffect(() => heading.current?.focus(), [there])
-  useReadMarks(id, thread.value?.messages ?? none)
+  useReadMarks(`${path}/emails`, thread.value?.messages ?? none)
   useGlances(withQuery(`${path}/emails`, { thread_id: threadId, direction: 'all', limit: maxMessages }), thread)
   return (
     <>
@@ -45,26 +44,6 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
       </WhenLoaded>
     </>
   )
-}
-
-/** Marks displayed messages as read, but not one that was marked unread manually, while it is displayed. */
-function useReadMarks(id: string, messages: Email[]): void {
-  const seen = useRef(new Set<string>())
-  useEffect(() => {
-    const fresh = messages.filter((email) => !email.read && email.direction === 'inbound' && !seen.current.has(email.id))
-    if (fresh.length === 0) return
-    for (const email of fresh) seen.current.add(email.id)
-    const mark = async (): Promise<void> => {
-      try {
-        await Promise.all(fresh.map((email) => patch(`/v1/identities/${id}/emails/${email.id}`, { read: true })))
-        reread()
-      } catch (error) {
-        // shown as read all the same, and marked at the next display
-        if (!(error instanceof ApiError)) throw error
-      }
-    }
-    void mark()
-  }, [id, messages])
 }
 
 /** Polls for changes made elsewhere that emit no event, without the bodies, which may be large. */

@@ -2,10 +2,9 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Delivery, Email } from '../../../mail/model.ts'
 import { useResource } from '../loaded.ts'
-import { Mark, moment } from '../widgets/format.tsx'
+import { Mark, moment, type Tone } from '../widgets/format.tsx'
 import { Table, WhenLoaded } from '../widgets/listing.tsx'
 
-/** The delivery status of a message for each recipient, updated live. */
 export function Deliveries({ path, deliveries }: { path: string; deliveries: Delivery[] }): JSX.Element {
   const [whole, setWhole] = useState(false)
   return (
@@ -65,7 +64,7 @@ function Attempts({ path }: { path: string }): JSX.Element {
   )
 }
 
-const tones: Partial<Record<Email['status'], 'good' | 'warn' | 'bad'>> = {
+const tones: Partial<Record<Email['status'], Tone>> = {
   delivered: 'good',
   sent: 'good',
   deferred: 'warn',
@@ -74,7 +73,6 @@ const tones: Partial<Record<Email['status'], 'good' | 'warn' | 'bad'>> = {
   cancelled: 'warn',
 }
 
-/** The status of an e-mail, or of its delivery to one recipient. */
 export function StatusMark({ status }: { status: Email['status'] }): JSX.Element {
   return <Mark tone={tones[status]}>{status}</Mark>
 }

@@ -2,10 +2,10 @@ import type { JSX } from 'preact'
 import type { EmailRow } from '../../../mail/model.ts'
 import { post, remove } from '../api.ts'
 import { reread } from '../live.ts'
-import { useList } from '../loaded.ts'
+import { eventsOf, useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { Action } from '../widgets/action.tsx'
-import { Listing } from '../widgets/listing.tsx'
+import { Rows } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
 import { StatusMark } from './deliveries.tsx'
 
@@ -16,48 +16,38 @@ interface Props {
   current: string | undefined
 }
 
-/** Single e-mails: the results of a search, or a folder. */
 export function EmailList({ id, folder, query, current }: Props): JSX.Element {
   const path = `/v1/identities/${id}/emails${query === '' ? '' : '/search'}`
-  const list = useList<EmailRow>(
-    path,
-    query === '' ? folders[folder].query : { query },
-    (event) => event.identity_id === id && event.type.startsWith('email.'),
-    true,
-  )
+  const list = useList<EmailRow>(path, query === '' ? folders[folder].query : { query }, eventsOf('email.', id), true)
   const pathOf = (email: EmailRow): string => `/v1/identities/${id}/emails/${email.id}`
   return (
-    <Listing list={list} empty={query === '' ? 'No e-mail.' : 'No results.'}>
-      {(rows) => (
-        <ul class="rows mails">
-          {rows.map((email) => (
-            <li key={email.id} class={email.read ? '' : 'unread'}>
-              {email.deleted_at === undefined ? (
-                <Link
-                  href={`/identities/${id}/inbox/${email.thread_id}`}
-                  class="mail-link"
-                  aria-current={email.thread_id === current ? 'true' : undefined}
-                >
-                  <EmailLine email={email} />
-                </Link>
-              ) : (
-                <div class="mail-link">
-                  <EmailLine email={email} />
-                  <span class="actions">
-                    <Action run={() => post(`${pathOf(email)}/restore`).then(reread)} done="Restored.">
-                      Restore
-                    </Action>
-                    <Action run={() => remove(`${pathOf(email)}?purge=true`).then(reread)} done="Permanently deleted.">
-                      Delete permanently
-                    </Action>
-                  </span>
-                </div>
-              )}
-            </li>
-          ))}
-        </ul>
+    <Rows class="rows mails" list={list} empty={query === '' ? 'No e-mail.' : 'No results.'}>
+      {(email) => (
+        <li class={email.read ? '' : 'unread'}>
+          {email.deleted_at === undefined ? (
+            <Link
+              href={`/identities/${id}/inbox/${email.thread_id}`}
+              class="mail-link"
+              aria-current={email.thread_id === current ? 'true' : undefined}
+            >
+              <EmailLine email={email} />
+            </Link>
+          ) : (
+            <div class="mail-link">
+              <EmailLine email={email} />
+              <span class="actions">
+                <Action run={() => post(`${pathOf(email)}/restore`).then(reread)} done="Restored.">
+                  Restore
+                </Action>
+                <Action run={() => remove(`${pathOf(email)}?purge=true`).then(reread)} done="Permanently deleted.">
+                  Delete permanently
+                </Action>
+              </span>
+            </div>
+          )}
+        </li>
       )}
-    </Listing>
+    </Rows>
   )
 }
 
@@ -78,7 +68,6 @@ function EmailLine({ email }: { email: EmailRow }): JSX.Element {
   )
 }
 
-/** The folders of an identity, with their API filters. */
 export const folders = {
   conversations: { label: 'Conversations', query: {} },
   received: { label: 'Received', query: {} },

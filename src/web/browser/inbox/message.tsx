@@ -1,28 +1,22 @@
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { AttachmentWithUrl, Email } from '../../../mail/model.ts'
-import { ApiError, get, getText, patch, post, remove } from '../api.ts'
+import { get, patch, pathOf, post, remove } from '../api.ts'
 import { reread } from '../live.ts'
+import { useText } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
-import { announce } from '../widgets/announcer.tsx'
-import { ConfirmButton, Dialog } from '../widgets/dialog.tsx'
+import { ConfirmButton, Dialog, DialogButton } from '../widgets/dialog.tsx'
 import { bytes, Mark, moment, Time } from '../widgets/format.tsx'
 import { ForwardDialog, ReplyDialog } from './compose.tsx'
 import { Deliveries, StatusMark } from './deliveries.tsx'
 import { CodesAndLinks } from './codes-and-links.tsx'
 import { Body } from './body.tsx'
 import { VerdictLines, VerdictMark } from './verdict.tsx'
-import { Fact, Trouble } from '../widgets/listing.tsx'
+import { Fact, WhenLoaded } from '../widgets/listing.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 
-interface Props {
-  email: Email
-  /** True if it is the newest of its conversation. */
-  last: boolean
-}
-
-/** One message; those already read are collapsed. */
-export function Message({ email, last }: Props): JSX.Element {
+/** One message, `last` if it is the newest of its conversation; those already read are collapsed. */
+export function Message({ email, last }: { email: Email; last: boolean }): JSX.Element {
   const [open, setOpen] = useState(last || !email.read)
   const { direction, from, from_name, status, received_at } = email
   const outbound = direction === 'outbound'
@@ -45,17 +39,10 @@ export function Message({ email, last }: Props): JSX.Element {
   )
 }
 
-function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
+function Opened({ email }: { email: Email }): JSX.Element {
   const { id, identity_id, direction, from, from_name, recipients, status, deliveries, send_at } = email
   const { reply_to, reply_to_verified, verified_domain } = email
-  const [doing, setDoing] = useState<'reply' | 'forward' | 'source'>()
   const path = `/v1/identities/${identity_id}/emails/${id}`
-  const close = (): void => setDoing(undefined)
-  const throwAway = async (): Promise<void> => {
-    await remove(path)
-    reread()
-    announce('Deleted. It can be restored from the trash.')
-  }
   return (
     <>
       <dl class="facts">
@@ -83,12 +70,10 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
       <AttachmentList email={email} />
       {direction === 'outbound' && <Deliveries path={path} deliveries={deliveries} />}
       <div class="actions">
-        <button type="button" class="primary" onClick={() => setDoing('reply')}>
+        <DialogButton class="primary" dialog={(close) => <ReplyDialog email={email} onClose={close} onSent={reread} />}>
           Reply
-        </button>
-        <button type="button" onClick={() => setDoing('forward')}>
-          Forward
-        </button>
+        </DialogButton>
+        <DialogButton dialog={(close) => <ForwardDialog email={email} onClose={close} onSent={reread} />}>Forward</DialogButton>
         {direction === 'inbound' && (
           <Action
             run={() => patch(path, { read: !email.read }).then(reread)}
@@ -102,84 +87,64 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
             Cancel sending
           </Action>
         )}
-        <button type="button" onClick={() => setDoing('source')}>
-          Source
-        </button>
-        <ConfirmButton label="Delete" title="Delete this e-mail?" action="Delete" run={throwAway}>
+        <DialogButton dialog={(close) => <Source path={path} onClose={close} />}>Source</DialogButton>
+        <ConfirmButton
+          label="Delete"
+          title="Delete this e-mail?"
+          action="Delete"
+          done="Deleted. It can be restored from the trash."
+          run={() => remove(path).then(reread)}
+        >
           <p>It goes to the trash, from which it can be restored for a time.</p>
         </ConfirmButton>
       </div>
-      {doing === 'reply' && <ReplyDialog email={email} onClose={close} onSent={reread} />}
-      {doing === 'forward' && <ForwardDialog email={email} onClose={close} onSent={reread} />}
-      {doing === 'source' && <Source path={path} onClose={close} />}
     </>
   )
 }
 
 /** The attachments of a message; a download URL is created on demand. */
 function AttachmentList({ email: { id, identity_id, attachments } }: { email: Email }): JSX.Element | null {
-  const [error, setError] = useState<ApiError>()
   if (attachments.length === 0) return null
   const download = async (index: number): Promise<void> => {
-    try {
-      const { url } = await get<AttachmentWithUrl>(`/v1/identities/${identity_id}/emails/${id}/attachments/${index}`)
-      setError(undefined)
-      // the page may use another host name than the configured one
-      const { pathname, search } = new URL(url)
-      location.assign(pathname + search)
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown
-      setError(thrown)
-    }
+    const { url } = await get<AttachmentWithUrl>(`/v1/identities/${identity_id}/emails/${id}/attachments/${index}`)
+    location.assign(pathOf(url))
   }
   return (
-    <>
-      {error && <Trouble error={error} />}
-      <ul class="attachments" aria-label="Attachments">
-        {attachments.map(({ index, filename, size, content_type }) => (
-          <li key={index}>
-            <button type="button" onClick={() => void download(index)} title={content_type}>
-              {filename} <span class="faint">{bytes(size)}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
-    </>
+    <ul class="attachments" aria-label="Attachments">
+      {attachments.map(({ index, filename, size, content_type }) => (
+        <li key={index}>
+          <Action run={() => download(index)} title={content_type}>
+            {filename} <span class="faint">{bytes(size)}</span>
+          </Action>
+        </li>
+      ))}
+    </ul>
   )
 }
 
 /** The most characters of a source that are shown; the file has all. */
 const maxCharacters = 200_000
 
-/** The raw message, with our Received fields. */
 function Source({ path, onClose }: { path: string; onClose: () => void }): JSX.Element {
-  const [text, setText] = useState<string>()
-  const [error, setError] = useState<ApiError>()
-  useEffect(() => {
-    getText(`${path}/raw`).then(setText, (thrown: unknown) => {
-      if (!(thrown instanceof ApiError)) throw thrown
-      setError(thrown)
-    })
-  }, [path])
+  const source = useText(`${path}/raw`)
   return (
     <Dialog title="Source" wide onClose={onClose}>
-      {error && <Trouble error={error} />}
-      {text === undefined ? (
-        !error && <p class="waiting">Loading…</p>
-      ) : (
-        <>
-          <p class="actions">
-            <CopyButton text={text} what="the source" />
-            <a href={`${path}/raw`} download="">
-              Download
-            </a>
-          </p>
-          <pre class="source" tabIndex={0} aria-label="Source">
-            {text.slice(0, maxCharacters)}
-          </pre>
-          {text.length > maxCharacters && <p class="hint">The source is truncated here: download the complete file.</p>}
-        </>
-      )}
+      <WhenLoaded of={source}>
+        {(text) => (
+          <>
+            <p class="actions">
+              <CopyButton text={text} what="the source" />
+              <a href={`${path}/raw`} download="">
+                Download
+              </a>
+            </p>
+            <pre class="source" tabIndex={0} aria-label="Source">
+              {text.slice(0, maxCharacters)}
+            </pre>
+            {text.length > maxCharacters && <p class="hint">The source is truncated here: download the complete file.</p>}
+          </>
+        )}
+      </WhenLoaded>
     </Dialog>
   )
 }

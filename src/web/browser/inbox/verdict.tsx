@@ -1,11 +1,10 @@
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Authentication, Email } from '../../../mail/model.ts'
-import { ApiError, getText } from '../api.ts'
+import { useText } from '../loaded.ts'
 import { Mark } from '../widgets/format.tsx'
 import { Fact } from '../widgets/listing.tsx'
 
-/** The authentication of the sender as a mark. */
 export function VerdictMark({ email: { verified_domain, authentication } }: { email: Email }): JSX.Element | null {
   if (verified_domain !== null) return <Mark tone="good">verified: {verified_domain}</Mark>
   if (authentication === null) return null
@@ -16,7 +15,6 @@ export function VerdictMark({ email: { verified_domain, authentication } }: { em
   )
 }
 
-/** The results of authentication, a sentence each. */
 export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
   const { authentication, identity_id, id } = email
   const [open, setOpen] = useState(false)
@@ -41,20 +39,10 @@ export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
 
 /** The transport is in the first lines of the source, which the box wrote itself. */
 function Transport({ path }: { path: string }): JSX.Element {
-  const [words, setWords] = useState('…')
-  useEffect(() => {
-    getText(`${path}/raw`, { Range: 'bytes=0-4095' }).then(
-      (text) => setWords(tlsWords(text)),
-      (error: unknown) => {
-        if (!(error instanceof ApiError)) throw error
-        setWords(error.message)
-      },
-    )
-  }, [path])
-  return <>{words}</>
+  const { value, error } = useText(`${path}/raw`, { Range: 'bytes=0-4095' })
+  return <>{error?.message ?? (value === undefined ? '…' : tlsWords(value))}</>
 }
 
-/** The SPF result as a sentence. */
 function spfWords({ result, domain, reason }: Authentication['spf']): string {
   const who = domain ?? 'its sender'
   switch (result) {
@@ -72,7 +60,6 @@ function spfWords({ result, domain, reason }: Authentication['spf']): string {
   }
 }
 
-/** The result of one DKIM signature as a sentence. */
 function dkimWords({ result, domain, selector, aligned, reason }: Authentication['dkim'][number]): string {
   const by = `${domain} (key ${selector})`
   if (result === 'pass') {

@@ -1,9 +1,8 @@
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import type { ApiKey } from '../../../accounts/model.ts'
 import { Mark, moment, Time } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
 
-/** The permissions of each scope. */
 export const scopeWords: Record<ApiKey['scopes'][number], string> = {
   'identities:read': 'read identities, their events and one-time codes',
   'identities:write': 'create, change and delete identities',
@@ -19,16 +18,10 @@ export const scopeWords: Record<ApiKey['scopes'][number], string> = {
   'account:write': 'create and revoke keys, change webhooks and domains',
 }
 
-interface Props {
-  apiKey: ApiKey
-  onRotate: () => void
-  onRevoke: () => void
-}
-
 const every = Object.keys(scopeWords).length
 
-/** One key: its scopes, and its last use. */
-export function KeyLine({ apiKey, onRotate, onRevoke }: Props): JSX.Element {
+/** A key; its children are the buttons. */
+export function KeyLine({ apiKey, children }: { apiKey: ApiKey; children: ComponentChildren }): JSX.Element {
   const { label, key_prefix, scopes, identity_id, last_used_at, expires_at, created_at, rate_limit } = apiKey
   const over = expires_at !== null && Date.parse(expires_at) <= Date.now()
   return (
@@ -49,24 +42,9 @@ export function KeyLine({ apiKey, onRotate, onRevoke }: Props): JSX.Element {
         </span>
       </span>
       <span class="faint">
-        {last_used_at === null ? (
-          <>
-            never used, created <Time at={created_at} />
-          </>
-        ) : (
-          <>
-            used <Time at={last_used_at} />
-          </>
-        )}
+        {last_used_at === null ? 'never used, created' : 'used'} <Time at={last_used_at ?? created_at} />
       </span>
-      <span class="actions">
-        <button type="button" aria-label={`Rotate ${label}`} onClick={onRotate}>
-          Rotate
-        </button>
-        <button type="button" aria-label={`Revoke ${label}`} onClick={onRevoke}>
-          Revoke
-        </button>
-      </span>
+      <span class="actions">{children}</span>
     </li>
   )
 }

@@ -1,32 +1,25 @@
 import type { JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
 import type { Sms, SmsMediaWithUrl, SmsStatus } from '../../../sms/model.ts'
-import { ApiError, get, patch, post } from '../api.ts'
-import type { LiveEvent } from '../live.ts'
-import { useList } from '../loaded.ts'
+import { get, pathOf, post } from '../api.ts'
+import { eventsOf, useList, useReadMarks } from '../loaded.ts'
 import { Link } from '../router.tsx'
-import { announce } from '../widgets/announcer.tsx'
 import { Form, TextArea } from '../widgets/form.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
 import { woven } from './texts.ts'
 import { Codes } from '../inbox/codes-and-links.tsx'
 import { Action } from '../widgets/action.tsx'
-import { bytes, Mark, Time } from '../widgets/format.tsx'
+import { bytes, Mark, Time, type Tone } from '../widgets/format.tsx'
 
-/** The conversation with one number, oldest first, with a reply form. */
 export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element {
   const path = `/v1/identities/${id}/sms`
-  const concerns = ({ type, identity_id }: LiveEvent): boolean => identity_id === id && type.startsWith('sms.')
+  const concerns = eventsOf('sms.', id)
   const came = useList<Sms>(path, { direction: 'inbound', from: peer }, concerns, true)
   const went = useList<Sms>(path, { direction: 'outbound', to: peer }, concerns, true)
   // the filter matches parts of numbers as well
   const theirs = (came.value ?? []).filter(({ from }) => from === peer)
   const ours = (went.value ?? []).filter(({ to }) => to === peer)
   const messages = woven({ rows: theirs, hasMore: came.hasMore }, { rows: ours, hasMore: went.hasMore })
-  useReadMarks(id, theirs)
-  const more = async (): Promise<void> => {
-    await Promise.all([came, went].filter(({ hasMore }) => hasMore).map((list) => list.more()))
-  }
+  useReadMarks(path, theirs)
   return (
     <>
       <p class="inbox-back">
@@ -35,9 +28,9 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
       <h2 class="subject">{peer}</h2>
       {(came.hasMore || went.hasMore) && (
         <p class="more">
-          <button type="button" onClick={() => void more()}>
+          <Action run={() => Promise.all([came, went].filter(({ hasMore }) => hasMore).map((list) => list.more()))}>
             Earlier
-          </button>
+          </Action>
         </p>
       )}
       <WhenLoaded of={came}>
@@ -58,11 +51,8 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
           submit="Send"
           label={`Write to ${peer}`}
           clears
-          send={async ({ body }) => {
-            await post(path, { to: peer, body })
-            await went.reload()
-            announce('The text message was queued.')
-          }}
+          done="The text message was queued."
+          send={({ body }) => post(path, { to: peer, body }).then(went.reload)}
         >
           <TextArea name="body" label="Text message" rows={2} />
         </Form>
@@ -73,40 +63,19 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
   )
 }
 
-/** Marks displayed messages as read. */
-function useReadMarks(id: string, messages: readonly Sms[]): void {
-  const seen = useRef(new Set<string>())
-  useEffect(() => {
-    const fresh = messages.filter((message) => !message.read && !seen.current.has(message.id))
-    for (const message of fresh) seen.current.add(message.id)
-    const mark = async (message: Sms): Promise<void> => {
-      try {
-        await patch(`/v1/identities/${id}/sms/${message.id}`, { read: true })
-      } catch (error) {
-        // shown as read all the same, and marked at the next display
-        if (!(error instanceof ApiError)) throw error
-      }
-    }
-    for (const message of fresh) void mark(message)
-  }, [id, messages])
-}
-
-const tones: Partial<Record<SmsStatus, 'good' | 'warn' | 'bad'>> = {
+const tones: Partial<Record<SmsStatus, Tone>> = {
   sent: 'good',
   delivered: 'good',
   failed: 'bad',
   unknown: 'warn',
 }
 
-/** One text message. */
-export function Text({ message }: { message: Sms }): JSX.Element {
+function Text({ message }: { message: Sms }): JSX.Element {
   const { id, identity_id, direction, status, body, codes, media, error, created_at, segments } = message
   const ours = direction === 'outbound'
   const download = async (index: number): Promise<void> => {
     const { url } = await get<SmsMediaWithUrl>(`/v1/identities/${identity_id}/sms/${id}/media/${index}`)
-    // the page may use another host name than the configured one
-    const { pathname, search } = new URL(url)
-    location.assign(pathname + search)
+    location.assign(pathOf(url))
   }
   return (
     <li class={ours ? 'text ours' : 'text'}>

@@ -1,11 +1,9 @@
 import type { Sms } from '../../../sms/model.ts'
 
-/** The other party of a text message. */
 export function peerOf({ direction, from, to }: Sms): string {
   return direction === 'inbound' ? from : to
 }
 
-/** The loaded messages with one number. */
 export interface Exchange {
   peer: string
   last: Sms

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Account, SecondFactorSetup, SessionEntry } from '../../../accounts/model.ts'
 import { useList, useResource } from '../loaded.ts'
-import { Rows, WhenLoaded } from '../widgets/listing.tsx'
+import { Rows, Section, WhenLoaded } from '../widgets/listing.tsx'
 import { post, remove } from '../api.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Field, Form } from '../widgets/form.tsx'
@@ -10,7 +10,6 @@ import { CopyButton } from '../widgets/copy-button.tsx'
 import { Cancel, ConfirmButton } from '../widgets/dialog.tsx'
 import { counted, Mark, Time } from '../widgets/format.tsx'
 
-/** The login and the sessions of the account. */
 export function View(): JSX.Element {
   const account = useResource<Account>('/v1/account')
   return (
@@ -36,20 +35,15 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** Changes the address or password for signing in. */
 function PasswordForm({ account, onChange }: Props): JSX.Element {
   return (
-    <section class="sheet" aria-labelledby="password">
-      <h2 id="password">Signing in</h2>
+    <Section sheet id="password" title="Signing in">
       <Form
         submit="Change"
         label="Change the password"
         clears
-        send={async (typed) => {
-          await post('/v1/account/password', typed)
-          await onChange()
-          announce('Changed. Your other sessions have ended.')
-        }}
+        done="Changed. Your other sessions have ended."
+        send={(typed) => post('/v1/account/password', typed).then(onChange)}
       >
         <Field name="email" label="E-mail address" type="email" autoComplete="username" defaultValue={account.email ?? ''} />
         <Field name="current_password" label="Current password" type="password" autoComplete="current-password" />
@@ -61,38 +55,33 @@ function PasswordForm({ account, onChange }: Props): JSX.Element {
           autoComplete="new-password"
         />
       </Form>
-    </section>
+    </Section>
   )
 }
 
-/** The second factor: added with a code of the app, removed with the password. */
 function SecondFactor({ account, onChange }: Props): JSX.Element {
   return (
-    <section class="sheet" aria-labelledby="factor">
-      <h2 id="factor">Second factor {account.totp_enabled ? <Mark tone="good">on</Mark> : <Mark>off</Mark>}</h2>
+    <Section sheet id="factor" title={<>Second factor {account.totp_enabled ? <Mark tone="good">on</Mark> : <Mark>off</Mark>}</>}>
       {account.totp_enabled ? <Removing account={account} onChange={onChange} /> : <Adding onChange={onChange} />}
-    </section>
+    </Section>
   )
 }
 
 function Adding({ onChange }: Pick<Props, 'onChange'>): JSX.Element {
   const [setup, setSetup] = useState<SecondFactorSetup>()
-  const begin = async ({ password }: Record<string, string | true>): Promise<void> =>
-    setSetup(await post<SecondFactorSetup>('/v1/account/totp', { password }))
   if (!setup) {
     return (
       <>
         <p>With a second factor, signing in also requires a code of an authenticator app.</p>
-        <Form submit="Add a second factor" label="Add a second factor" send={begin}>
+        <Form
+          submit="Add a second factor"
+          label="Add a second factor"
+          send={(typed) => post<SecondFactorSetup>('/v1/account/totp', typed).then(setSetup)}
+        >
           <Field name="password" label="Password" type="password" autoComplete="current-password" />
         </Form>
       </>
     )
-  }
-  const confirm = async (code: string): Promise<void> => {
-    await post('/v1/account/totp/confirm', { code })
-    await onChange()
-    announce('The second factor is on. Your other sessions have ended.')
   }
   return (
     <>
@@ -115,7 +104,8 @@ function Adding({ onChange }: Pick<Props, 'onChange'>): JSX.Element {
         submit="Confirm"
         label="Confirm the second factor"
         also={<Cancel onClose={() => setSetup(undefined)} />}
-        send={({ code }) => confirm(String(code))}
+        done="The second factor is on. Your other sessions have ended."
+        send={(typed) => post('/v1/account/totp/confirm', typed).then(onChange)}
       >
         <Field name="code" label="Code of the app" autoComplete="one-time-code" inputMode="numeric" />
       </Form>
@@ -124,22 +114,22 @@ function Adding({ onChange }: Pick<Props, 'onChange'>): JSX.Element {
 }
 
 function Removing({ account, onChange }: Props): JSX.Element {
-  const send = async ({ password }: Record<string, string | true>): Promise<void> => {
-    await remove('/v1/account/totp', { password })
-    await onChange()
-    announce('The second factor is off. Your other sessions have ended.')
-  }
   return (
     <>
       <p>Recovery codes left: {account.recovery_codes_left}.</p>
-      <Form submit="Remove" label="Remove the second factor" danger send={send}>
+      <Form
+        submit="Remove"
+        label="Remove the second factor"
+        danger
+        done="The second factor is off. Your other sessions have ended."
+        send={(typed) => remove('/v1/account/totp', typed).then(onChange)}
+      >
         <Field name="password" label="Password" type="password" autoComplete="current-password" />
       </Form>
     </>
   )
 }
 
-/** The sessions of the account. */
 function SessionList(): JSX.Element {
   const list = useList<SessionEntry>('/v1/account/sessions')
   const end = async (): Promise<void> => {
@@ -148,13 +138,16 @@ function SessionList(): JSX.Element {
     announce(`${counted(count, 'session')} ended.`)
   }
   return (
-    <section class="sheet" aria-labelledby="sessions">
-      <div class="head">
-        <h2 id="sessions">Sessions</h2>
+    <Section
+      sheet
+      id="sessions"
+      title="Sessions"
+      tools={
         <ConfirmButton label="Sign out everywhere else" title="Sign out everywhere else?" action="Sign out elsewhere" run={end}>
           <p>Every session of the account ends but this one.</p>
         </ConfirmButton>
-      </div>
+      }
+    >
       <Rows list={list} empty="None.">
         {({ current, ip, user_agent, last_used_at }) => (
           <li>
@@ -169,6 +162,6 @@ function SessionList(): JSX.Element {
           </li>
         )}
       </Rows>
-    </section>
+    </Section>
   )
 }

@@ -1,20 +1,17 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
 import type { Agent } from '../../../agents/model.ts'
 import { AgentDialog } from '../agents/agent-form.tsx'
 import { patch, remove } from '../api.ts'
-import { useResource } from '../loaded.ts'
+import { eventsOf, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
-import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { ConfirmButton } from '../widgets/dialog.tsx'
+import { ConfirmButton, DialogButton } from '../widgets/dialog.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { Fact, WhenLoaded } from '../widgets/listing.tsx'
+import { Fact, Section, WhenLoaded } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
 import type { Reputation, Tier } from '../../../trust/model.ts'
 
-/** One agent: its public profile, and its reputation. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/agents/${encodeURIComponent(id)}`
   const agent = useResource<Agent>(path, ({ type, data }) => type.startsWith('agent.') && data['id'] === id)
@@ -46,12 +43,9 @@ interface ProfileProps {
 }
 
 function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
-  const [changing, setChanging] = useState(false)
-  const close = (): void => setChanging(false)
   const { handle, did, display_name, description, capabilities, links, identity_id } = agent
   return (
-    <section class="sheet" aria-labelledby="profile">
-      <h2 id="profile">Profile</h2>
+    <Section sheet id="profile" title="Profile">
       {description !== null && <p class="breaks">{description}</p>}
       <dl class="facts">
         <Fact name="Handle" class="mono">
@@ -89,19 +83,27 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
         </Fact>
       </dl>
       <div class="actions below">
-        <button type="button" onClick={() => setChanging(true)}>
+        <DialogButton
+          dialog={(close) => (
+            <AgentDialog
+              title={`Change ${display_name}`}
+              agent={agent}
+              submit="Change"
+              done={`${display_name} was changed.`}
+              send={(input) => patch(path, input).then(onChange)}
+              onClose={close}
+            />
+          )}
+        >
           Change
-        </button>
+        </DialogButton>
         <ConfirmButton
           label="Delete"
           kind="danger"
           title={`Delete the agent ${display_name}?`}
           action="Delete"
-          run={async () => {
-            await remove(path)
-            announce(`The agent ${display_name} was deleted.`)
-            go('/agents')
-          }}
+          done={`The agent ${display_name} was deleted.`}
+          run={() => remove(path).then(() => go('/agents'))}
         >
           <p>
             Its documents are removed, its DID no longer resolves, and <span class="mono">{handle}</span> is never reused. The
@@ -109,21 +111,7 @@ function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
           </p>
         </ConfirmButton>
       </div>
-      {changing && (
-        <AgentDialog
-          title={`Change ${display_name}`}
-          agent={agent}
-          submit="Change"
-          send={async (input) => {
-            await patch(path, input)
-            await onChange()
-            announce(`${display_name} was changed.`)
-            close()
-          }}
-          onClose={close}
-        />
-      )}
-    </section>
+    </Section>
   )
 }
 
@@ -141,16 +129,10 @@ const names: Record<string, string> = {
 
 const tones: Record<Tier, 'good' | undefined> = { bronze: undefined, silver: undefined, gold: 'good', platinum: 'good' }
 
-/** The reputation of an agent, and the effect of each component. */
 function ReputationSheet({ agentId, identityId }: { agentId: string; identityId: string }): JSX.Element {
-  const reputation = useResource<Reputation>(
-    `/v1/agents/${agentId}/reputation`,
-    ({ type, identity_id }) => identity_id === identityId && type === 'reputation.updated',
-    true,
-  )
+  const reputation = useResource<Reputation>(`/v1/agents/${agentId}/reputation`, eventsOf('reputation.updated', identityId), true)
   return (
-    <section class="sheet" aria-labelledby="reputation">
-      <h2 id="reputation">Reputation</h2>
+    <Section sheet id="reputation" title="Reputation">
       <WhenLoaded of={reputation}>
         {({ score, tier, components, updated_at }) => (
           <>
@@ -168,7 +150,7 @@ function ReputationSheet({ agentId, identityId }: { agentId: string; identityId:
           </>
         )}
       </WhenLoaded>
-    </section>
+    </Section>
   )
 }
 

@@ -1,24 +1,32 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
 import type { Agent } from '../../../agents/model.ts'
 import { AgentDialog } from '../agents/agent-form.tsx'
 import { post } from '../api.ts'
-import { useList } from '../loaded.ts'
+import { eventsOf, useList } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
+import { DialogButton } from '../widgets/dialog.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
 
-/** The agents of the account. */
 export function View(): JSX.Element {
-  const list = useList<Agent>('/v1/agents', {}, ({ type }) => type.startsWith('agent.'))
-  const [making, setMaking] = useState(false)
+  const list = useList<Agent>('/v1/agents', {}, eventsOf('agent.'))
   return (
     <>
       <div class="head">
         <h1>Agents</h1>
-        <button type="button" class="primary" onClick={() => setMaking(true)}>
+        <DialogButton
+          class="primary"
+          dialog={(close) => (
+            <AgentDialog
+              title="New agent"
+              submit="Create"
+              send={async (input) => go(`/agents/${(await post<Agent>('/v1/agents', input)).id}`)}
+              onClose={close}
+            />
+          )}
+        >
           New agent
-        </button>
+        </DialogButton>
       </div>
       <Rows
         list={list}
@@ -44,14 +52,6 @@ export function View(): JSX.Element {
           </li>
         )}
       </Rows>
-      {making && (
-        <AgentDialog
-          title="New agent"
-          submit="Create"
-          send={async (input) => go(`/agents/${(await post<Agent>('/v1/agents', input)).id}`)}
-          onClose={() => setMaking(false)}
-        />
-      )}
     </>
   )
 }

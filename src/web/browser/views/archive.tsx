@@ -1,17 +1,15 @@
 import type { JSX } from 'preact'
 import type { Job } from '../../../jobs/model.ts'
-import { post, upload } from '../api.ts'
+import { pathOf, post, upload } from '../api.ts'
 import { IdentityFrame } from '../identity-frame.tsx'
 import { useList } from '../loaded.ts'
 import type { ViewProps } from '../views.ts'
-import { announce } from '../widgets/announcer.tsx'
 import { Field, Form, Select } from '../widgets/form.tsx'
-import { Listing } from '../widgets/listing.tsx'
+import { Listing, Section } from '../widgets/listing.tsx'
 import type { Exported, Tally } from '../../../ops/transfer/model.ts'
 import { bytes, counted, moment } from '../widgets/format.tsx'
 import { JobProgress } from '../widgets/job-progress.tsx'
 
-/** Export and import of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{() => <Archive key={id} id={id} />}</IdentityFrame>
 }
@@ -20,34 +18,22 @@ function Archive({ id }: { id: string }): JSX.Element {
   const jobs = useList<Job>('/v1/jobs', { limit: 50 }, () => false, true)
   return (
     <>
-      <section class="sheet" aria-labelledby="export">
-        <h2 id="export">Export</h2>
-        <Form
-          submit="Export"
-          label="Export"
-          send={async ({ format }) => {
-            await post<Job>(`/v1/identities/${id}/export`, { format })
-            await jobs.reload()
-          }}
-        >
+      <Section sheet id="export" title="Export">
+        <Form submit="Export" label="Export" send={(typed) => post(`/v1/identities/${id}/export`, typed).then(jobs.reload)}>
           <p>A ZIP with its messages, text messages and events;no secrets of cards or one-time passwords.</p>
           <Select name="format" label="Messages">
             <option value="mbox">in one file (mbox)</option>
             <option value="eml">each in a separate file (eml)</option>
           </Select>
         </Form>
-      </section>
-      <section class="sheet" aria-labelledby="import">
-        <h2 id="import">Import</h2>
+      </Section>
+      <Section sheet id="import" title="Import">
         <Form
           submit="Import"
           label="Import"
           clears
-          send={async (_, files) => {
-            await upload<Job>(`/v1/identities/${id}/import`, files.get('file') as File)
-            await jobs.reload()
-            announce('The file was uploaded and is being imported.')
-          }}
+          done="The file was uploaded and is being imported."
+          send={(_, files) => upload(`/v1/identities/${id}/import`, files.get('file') as File).then(jobs.reload)}
         >
           <Field
             name="file"
@@ -56,7 +42,7 @@ function Archive({ id }: { id: string }): JSX.Element {
             hint="An mbox, one message, a ZIP of these or of a maildir, or an export. E-mail that already exists is skipped."
           />
         </Form>
-      </section>
+      </Section>
       <h2>Jobs</h2>
       <Listing list={jobs} empty="Nothing yet.">
         {(rows) => <JobLines jobs={rows.filter((job) => job.identity_id === id)} reload={jobs.reload} />}
@@ -77,13 +63,7 @@ function JobLines({ jobs, reload }: { jobs: Job[]; reload: () => Promise<void> }
   )
 }
 
-interface Props {
-  job: Job
-  onEnd: () => Promise<void>
-}
-
-/** One export or import: its progress, and its result. */
-function JobLine({ job, onEnd }: Props): JSX.Element {
+function JobLine({ job, onEnd }: { job: Job; onEnd: () => Promise<void> }): JSX.Element {
   const { id, kind, status, result, created_at } = job
   return (
     <li class="record">
@@ -100,11 +80,9 @@ function JobLine({ job, onEnd }: Props): JSX.Element {
 
 function Made({ made: { url, expires_at, size, messages, sms } }: { made: Exported }): JSX.Element {
   if (Date.parse(expires_at) <= Date.now()) return <p class="faint">The download expired after 24 hours.</p>
-  // the page may use another host name than the configured one
-  const { pathname, search } = new URL(url)
   return (
     <p class="actions middle">
-      <a class="button" href={pathname + search} download="">
+      <a class="button" href={pathOf(url)} download="">
         Download
       </a>
       <span class="faint">

@@ -3,20 +3,19 @@ import type { Domain, DomainReport } from '../../../domains/model.ts'
 import { post, remove } from '../api.ts'
 import { AliasList } from '../domains/alias-list.tsx'
 import { DomainState, RecordLine } from '../domains/record-line.tsx'
-import { useList, useResource } from '../loaded.ts'
+import { eventsOf, useList, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { ConfirmButton } from '../widgets/dialog.tsx'
-import { Listing, WhenLoaded } from '../widgets/listing.tsx'
+import { Rows, Section, WhenLoaded } from '../widgets/listing.tsx'
 import { counted, Mark, moment, Time } from '../widgets/format.tsx'
 
-/** One domain: its expected DNS records and their status. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/domains/${encodeURIComponent(id)}`
   // the box's automatic checks emit an event for changes only
-  const domain = useResource<Domain>(path, ({ type }) => type.startsWith('domain.'), true)
+  const domain = useResource<Domain>(path, eventsOf('domain.'), true)
   return (
     <>
       <p>
@@ -45,13 +44,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   )
 }
 
-interface ToolsProps {
-  domain: Domain
-  path: string
-  onChange: () => Promise<void>
-}
-
-function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
+function Tools({ domain, path, onChange }: { domain: Domain; path: string; onChange: () => Promise<void> }): JSX.Element {
   const { name, last_checked_at } = domain
   const check = async (): Promise<void> => {
     const { status, dns_records } = await post<Domain>(`${path}/verify`, {}, { idempotent: true })
@@ -74,11 +67,8 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
           label="Rotate the DKIM keys"
           title="Rotate the DKIM keys?"
           action="Rotate"
-          run={async () => {
-            await post(`${path}/dkim/rotate`)
-            await onChange()
-            announce('The spare keys sign from now on.')
-          }}
+          done="The spare keys sign from now on."
+          run={() => post(`${path}/dkim/rotate`).then(onChange)}
         >
           <p>The spare keys sign from now on, and new spares are listed to be published. The old ones stay listed for 7 days.</p>
         </ConfirmButton>
@@ -88,11 +78,8 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
             kind="danger"
             title={`Delete ${name}?`}
             action={`Delete ${name}`}
-            run={async () => {
-              await remove(path)
-              announce(`${name} was deleted.`)
-              go('/domains')
-            }}
+            done={`${name} was deleted.`}
+            run={() => remove(path).then(() => go('/domains'))}
           >
             <p>Mail to it is rejected from then on. A domain can be deleted only when no identity has an address in it.</p>
           </ConfirmButton>
@@ -112,32 +99,26 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
   )
 }
 
-/** DMARC and TLS reports of other servers on a domain. */
 function ReportList({ path }: { path: string }): JSX.Element {
   const list = useList<DomainReport>(`${path}/reports`)
   return (
-    <section aria-labelledby="reports">
-      <h2 id="reports">Reports</h2>
-      <Listing list={list} empty="No report yet. Other servers send them about once a day if they receive mail in its name.">
-        {(rows) => (
-          <ul class="rows">
-            {rows.map((report, index) => (
-              <li key={`${report.reporter} ${report.report_id} ${index}`}>
-                <span class="grow">
-                  <strong>{report.reporter}</strong> <Mark>{report.kind === 'dmarc' ? 'DMARC' : 'TLS'}</Mark>
-                  <br />
-                  <span class="faint">
-                    {report.begins_at !== null && `${moment(report.begins_at)} – `}
-                    {moment(report.ends_at ?? report.received_at)}
-                  </span>
-                </span>
-                <span>{wordsOf(report)}</span>
-              </li>
-            ))}
-          </ul>
+    <Section id="reports" title="Reports">
+      <Rows list={list} empty="No report yet. Other servers send them about once a day if they receive mail in its name.">
+        {(report) => (
+          <li>
+            <span class="grow">
+              <strong>{report.reporter}</strong> <Mark>{report.kind === 'dmarc' ? 'DMARC' : 'TLS'}</Mark>
+              <br />
+              <span class="faint">
+                {report.begins_at !== null && `${moment(report.begins_at)} – `}
+                {moment(report.ends_at ?? report.received_at)}
+              </span>
+            </span>
+            <span>{wordsOf(report)}</span>
+          </li>
         )}
-      </Listing>
-    </section>
+      </Rows>
+    </Section>
   )
 }
 

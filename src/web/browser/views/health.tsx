@@ -5,7 +5,7 @@ import { MetricsCharts } from '../health/metrics.tsx'
 import { QueueList } from '../health/queue-list.tsx'
 import { type Loaded, useList, useResource } from '../loaded.ts'
 import { bytes, Mark, moment, span } from '../widgets/format.tsx'
-import { Fact, Listing, WhenLoaded } from '../widgets/listing.tsx'
+import { Fact, Rows, Section, WhenLoaded } from '../widgets/listing.tsx'
 import { useState } from 'preact/hooks'
 import type { Backup } from '../../../ops/backup/model.ts'
 import type { Job } from '../../../jobs/model.ts'
@@ -14,7 +14,6 @@ import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { JobProgress } from '../widgets/job-progress.tsx'
 
-/** The health of the box, for its operator. */
 export function View(): JSX.Element {
   const status = useResource<Status>('/v1/status', () => false, true)
   return (
@@ -31,10 +30,7 @@ export function View(): JSX.Element {
 function Inside({ status }: { status: Loaded<Status> }): JSX.Element {
   const { value, error } = status
   if (error?.code === 'operator_only') return <p class="empty">Only the operator of the box can see its health.</p>
-  return value || error ? <Everything status={status} /> : <p class="waiting">Loading…</p>
-}
-
-function Everything({ status }: { status: Loaded<Status> }): JSX.Element {
+  if (!value && !error) return <p class="waiting">Loading…</p>
   return (
     <>
       <StatusSheet status={status} />
@@ -46,11 +42,9 @@ function Everything({ status }: { status: Loaded<Status> }): JSX.Element {
   )
 }
 
-/** Version, uptime, counts of the last 24 hours, and the disk. */
 function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element {
   return (
-    <section class="sheet" aria-labelledby="box">
-      <h2 id="box">The box</h2>
+    <Section sheet id="box" title="The box">
       <WhenLoaded of={status}>
         {({ version, uptime, failing, identities, disk, last_24_hours: day }) => (
           <dl class="facts">
@@ -79,11 +73,10 @@ function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element {
           </dl>
         )}
       </WhenLoaded>
-    </section>
+    </Section>
   )
 }
 
-/** The backups of the box, with a button for a new one. */
 function BackupList(): JSX.Element {
   const list = useList<Backup>('/v1/backups')
   const [making, setMaking] = useState<string>()
@@ -92,29 +85,23 @@ function BackupList(): JSX.Element {
     announce(status === 'done' ? 'The backup was created.' : 'The backup failed.')
   }
   return (
-    <section aria-labelledby="backups">
-      <div class="head spaced">
-        <h2 id="backups">Backups</h2>
-        <span class="actions">
-          <Action run={async () => setMaking((await post<Job>('/v1/backups')).id)}>Create a backup</Action>
-        </span>
-      </div>
+    <Section
+      id="backups"
+      title="Backups"
+      tools={<Action run={async () => setMaking((await post<Job>('/v1/backups')).id)}>Create a backup</Action>}
+    >
       {making !== undefined && <JobProgress key={making} id={making} label="Backup" onEnd={(job) => void over(job)} />}
-      <Listing list={list} empty="None yet.">
-        {(rows) => (
-          <ul class="rows">
-            {rows.map(({ name, size, created_at, keys, program_version }) => (
-              <li key={name}>
-                <span class="grow mono">{name}</span>
-                <span class="faint">
-                  {moment(created_at)}, {bytes(size)}, of {program_version}
-                  {!keys && ', without the keys'}
-                </span>
-              </li>
-            ))}
-          </ul>
+      <Rows list={list} empty="None yet.">
+        {({ name, size, created_at, keys, program_version }) => (
+          <li>
+            <span class="grow mono">{name}</span>
+            <span class="faint">
+              {moment(created_at)}, {bytes(size)}, of {program_version}
+              {!keys && ', without the keys'}
+            </span>
+          </li>
         )}
-      </Listing>
-    </section>
+      </Rows>
+    </Section>
   )
 }

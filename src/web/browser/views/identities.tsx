@@ -1,52 +1,35 @@
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import type { Identity } from '../../../identities/model.ts'
 import type { LiveEvent } from '../live.ts'
-import { useList } from '../loaded.ts'
+import { useList, useSearch } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
 import { post } from '../api.ts'
 import { announce } from '../widgets/announcer.tsx'
-import { FormDialog } from '../widgets/dialog.tsx'
-import { Field, type Typed } from '../widgets/form.tsx'
+import { DialogButton, FormDialog } from '../widgets/dialog.tsx'
+import { Field, filledIn, type Typed } from '../widgets/form.tsx'
 
 type Row = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
 
 const concerns = ({ type }: LiveEvent): boolean => type.startsWith('identity.') || type.startsWith('phone.')
 
-/** The debounce of the search in milliseconds. */
-const quiet = 200
-
-/** Every identity of the account. */
 export function View(): JSX.Element {
-  const [typed, setTyped] = useState('')
-  const [query, setQuery] = useState('')
-  const [making, setMaking] = useState(false)
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery(typed.trim()), quiet)
-    return () => clearTimeout(timer)
-  }, [typed])
+  const [query, search] = useSearch()
   const list = useList<Row>('/v1/identities', { query }, concerns)
   return (
     <>
       <div class="head">
         <h1>Identities</h1>
-        <button type="button" class="primary" onClick={() => setMaking(true)}>
+        <DialogButton class="primary" dialog={(close) => <NewIdentityDialog onClose={close} />}>
           New identity
-        </button>
+        </DialogButton>
       </div>
       <p>
         <label class="unseen" for="search">
           Search identities
         </label>
-        <input
-          id="search"
-          type="search"
-          placeholder="Search by name, address or number"
-          value={typed}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
+        <input id="search" placeholder="Search by name, address or number" {...search} />
       </p>
       <Rows
         list={list}
@@ -54,7 +37,6 @@ export function View(): JSX.Element {
       >
         {(row) => <IdentityLine row={row} />}
       </Rows>
-      {making && <NewIdentityDialog onClose={() => setMaking(false)} onMade={({ id }) => go(`/identities/${id}/inbox`)} />}
     </>
   )
 }
@@ -83,22 +65,15 @@ function IdentityLine({ row: { id, name, email, phone_number, status, created_at
   )
 }
 
-interface Props {
-  onClose: () => void
-  onMade: (identity: Identity) => void
+async function create(typed: Typed): Promise<void> {
+  const { id, name, email } = await post<Identity>('/v1/identities', filledIn(typed))
+  announce(`${name} was created: ${email}`)
+  go(`/identities/${id}/inbox`)
 }
 
-/** The form of a new identity. */
-function NewIdentityDialog({ onClose, onMade }: Props): JSX.Element {
-  const send = async (typed: Typed): Promise<void> => {
-    const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''))
-    const made = await post<Identity>('/v1/identities', given)
-    announce(`${made.name} was created: ${made.email}`)
-    onClose()
-    onMade(made)
-  }
+function NewIdentityDialog({ onClose }: { onClose: () => void }): JSX.Element {
   return (
-    <FormDialog title="New identity" send={send} submit="Create" onClose={onClose}>
+    <FormDialog title="New identity" send={create} submit="Create" onClose={onClose}>
       <Field name="name" label="Name" hint="Empty: a generated name." autoComplete="off" first />
       <Field
         name="email_username"

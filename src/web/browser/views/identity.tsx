@@ -1,38 +1,29 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
 import type { Identity, Storage } from '../../../identities/model.ts'
 import { type Page, patch, post, remove } from '../api.ts'
 import { IdentityFrame, useIdentity } from '../identity-frame.tsx'
 import type { ViewProps } from '../views.ts'
 import { Action } from '../widgets/action.tsx'
-import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
-import { Confirm, ConfirmButton } from '../widgets/dialog.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import { bytes, moment } from '../widgets/format.tsx'
-import { Fact } from '../widgets/listing.tsx'
+import { Fact, Section } from '../widgets/listing.tsx'
 import { useResource } from '../loaded.ts'
 import { go } from '../router.tsx'
 
-/** The settings of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{(identity) => <Settings identity={identity} />}</IdentityFrame>
 }
 
 function Settings({ identity }: { identity: Identity }): JSX.Element {
   const { reload } = useIdentity()
-  const [deleting, setDeleting] = useState(false)
   const { id, name, status, storage } = identity
   const suspended = status === 'suspended'
-  const change = async (input: Record<string, unknown>, said: string): Promise<void> => {
-    await patch(`/v1/identities/${id}`, input)
-    await reload()
-    announce(said)
-  }
+  const change = (input: object): Promise<void> => patch(`/v1/identities/${id}`, input).then(reload)
   return (
     <>
-      <section class="sheet" aria-labelledby="about">
-        <h2 id="about">About</h2>
+      <Section sheet id="about" title="About">
         <dl class="facts">
           <Fact name="Id" class="mono">
             {id}
@@ -42,39 +33,41 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
           <Fact name="Date of birth">{identity.date_of_birth}</Fact>
         </dl>
         {storage && <StorageLines identity={identity} storage={storage} />}
-      </section>
-      <section class="sheet" aria-labelledby="rename">
-        <h2 id="rename">Name</h2>
-        <Form
-          submit="Rename"
-          label="Rename"
-          send={(typed) => change(typed, 'The name was changed. The address stays as it was.')}
-        >
+      </Section>
+      <Section sheet id="rename" title="Name">
+        <Form submit="Rename" label="Rename" done="The name was changed. The address stays as it was." send={change}>
           <Field name="name" label="Name" defaultValue={name} autoComplete="off" />
         </Form>
-      </section>
-      <section class="sheet" aria-labelledby="end">
-        <h2 id="end">{suspended ? 'Resume or delete' : 'Suspend or delete'}</h2>
+      </Section>
+      <Section sheet id="end" title={suspended ? 'Resume or delete' : 'Suspend or delete'}>
         <div class="actions">
           {suspended ? (
-            <Action run={() => change({ status: 'active' }, `${name} receives again.`)}>Resume</Action>
+            <Action run={() => change({ status: 'active' })} done={`${name} receives again.`}>
+              Resume
+            </Action>
           ) : (
             <ConfirmButton
               label="Suspend"
               title={`Suspend ${name}?`}
               action="Suspend"
-              run={() => change({ status: 'suspended' }, `${name} is suspended.`)}
+              done={`${name} is suspended.`}
+              run={() => change({ status: 'suspended' })}
             >
               <p>Mail to it is deferred, so that senders retry later, and it cannot send. Its data is kept.</p>
             </ConfirmButton>
           )}
-          <button type="button" class="danger" onClick={() => setDeleting(true)}>
-            Delete
-          </button>
+          <ConfirmButton
+            label="Delete"
+            kind="danger"
+            title={`Delete ${name}?`}
+            action={`Delete ${name}`}
+            done={`${name} was deleted.`}
+            run={() => remove(`/v1/identities/${id}`).then(() => go('/'))}
+          >
+            <DeletedWith identity={identity} />
+          </ConfirmButton>
         </div>
-      </section>
-
-      {deleting && <DeleteIdentity identity={identity} onClose={() => setDeleting(false)} />}
+      </Section>
     </>
   )
 }
@@ -109,20 +102,13 @@ function StorageLines({ identity: { id, name }, storage }: { identity: Identity;
 
 const pageSize = 200
 
-/** Deletes an identity after listing what is deleted with it. */
-function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: () => void }): JSX.Element {
-  const { id, name, email, phone_number, storage } = identity
+function DeletedWith({ identity: { id, email, phone_number, storage } }: { identity: Identity }): JSX.Element {
   const threads = useAmount(`/v1/identities/${id}/threads`)
   const texts = useAmount(`/v1/identities/${id}/sms`)
   const cards = useAmount(`/v1/identities/${id}/cards`)
   const secrets = useAmount(`/v1/identities/${id}/totp`)
-  const run = async (): Promise<void> => {
-    await remove(`/v1/identities/${id}`)
-    announce(`${name} was deleted.`)
-    go('/')
-  }
   return (
-    <Confirm title={`Delete ${name}?`} action={`Delete ${name}`} run={run} onClose={onClose}>
+    <>
       <p>This also deletes:</p>
       <ul>
         <li>
@@ -141,7 +127,7 @@ function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: ()
         <li>{cards('card')}</li>
         <li>{secrets('one-time password')}</li>
       </ul>
-    </Confirm>
+    </>
   )
 }
 

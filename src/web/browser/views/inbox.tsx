@@ -9,24 +9,18 @@ import { listen } from '../live.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { announce } from '../widgets/announcer.tsx'
-import { useList } from '../loaded.ts'
-import { Listing } from '../widgets/listing.tsx'
+import { DialogButton } from '../widgets/dialog.tsx'
+import { eventsOf, useList, useSearch } from '../loaded.ts'
+import { Rows } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
 
-/** The mail of one identity: its conversations, and the selected one. */
 export function View({ params: { id = '', thread_id } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{({ email }) => <Inbox key={id} id={id} own={email} threadId={thread_id} />}</IdentityFrame>
 }
 
 function Inbox({ id, own, threadId }: { id: string; own: string; threadId: string | undefined }): JSX.Element {
   const [folder, setFolder] = useState<Mailbox>('conversations')
-  const [typed, setTyped] = useState('')
-  const [query, setQuery] = useState('')
-  const [writing, setWriting] = useState(false)
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery(typed.trim()), 250)
-    return () => clearTimeout(timer)
-  }, [typed])
+  const [query, search] = useSearch()
   useEffect(
     () =>
       listen((event) => {
@@ -41,19 +35,22 @@ function Inbox({ id, own, threadId }: { id: string; own: string; threadId: strin
     <div class={threadId === undefined ? 'inbox' : 'inbox reading'}>
       <section class="inbox-list" aria-label="Mail">
         <div class="inbox-tools">
-          <button type="button" class="primary" onClick={() => setWriting(true)}>
+          <DialogButton
+            class="primary"
+            dialog={(close) => (
+              <ComposeDialog id={id} onClose={close} onSent={(sent) => go(`/identities/${id}/inbox/${sent.thread_id}`)} />
+            )}
+          >
             Write
-          </button>
+          </DialogButton>
           <label class="unseen" for="find">
             Search mail
           </label>
           <input
             id="find"
-            type="search"
             placeholder="Search mail"
             title={'Words, "phrases", prefix*, -not, from:, subject:, has:attachment'}
-            value={typed}
-            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+            {...search}
           />
           <label class="unseen" for="folder">
             Show
@@ -79,35 +76,16 @@ function Inbox({ id, own, threadId }: { id: string; own: string; threadId: strin
           <Conversation key={threadId} id={id} threadId={threadId} />
         )}
       </section>
-      {writing && (
-        <ComposeDialog
-          id={id}
-          onClose={() => setWriting(false)}
-          onSent={(sent) => go(`/identities/${id}/inbox/${sent.thread_id}`)}
-        />
-      )}
     </div>
   )
 }
 
-/** The conversations of an identity, newest first, updated live. */
 function ThreadList({ id, own, current }: { id: string; own: string; current: string | undefined }): JSX.Element {
-  const list = useList<Thread>(
-    `/v1/identities/${id}/threads`,
-    {},
-    (event) => event.identity_id === id && event.type.startsWith('email.'),
-    true,
-  )
+  const list = useList<Thread>(`/v1/identities/${id}/threads`, {}, eventsOf('email.', id), true)
   return (
-    <Listing list={list} empty="No mail yet. New mail appears here automatically.">
-      {(rows) => (
-        <ul class="rows mails">
-          {rows.map((thread) => (
-            <ThreadLine key={thread.id} thread={thread} own={own} current={thread.id === current} />
-          ))}
-        </ul>
-      )}
-    </Listing>
+    <Rows class="rows mails" list={list} empty="No mail yet. New mail appears here automatically.">
+      {(thread) => <ThreadLine thread={thread} own={own} current={thread.id === current} />}
+    </Rows>
   )
 }
 

@@ -4,8 +4,7 @@ import type { ApiKey } from '../../../accounts/model.ts'
 import { post, remove, withQuery } from '../api.ts'
 import { KeyLine, scopeWords } from '../keys/key-line.tsx'
 import { useList } from '../loaded.ts'
-import { announce } from '../widgets/announcer.tsx'
-import { FormDialog, SecretDialog } from '../widgets/dialog.tsx'
+import { DialogButton, FormDialog, SecretDialog } from '../widgets/dialog.tsx'
 import { Field, Select, Tick } from '../widgets/form.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { Choices } from '../widgets/choices.tsx'
@@ -13,52 +12,39 @@ import { IdentityField } from '../widgets/identity-field.tsx'
 
 type Made = ApiKey & { key: string }
 
-/** The API keys of the account. */
 export function View(): JSX.Element {
   const list = useList<ApiKey>('/v1/api-keys', {}, () => false, true)
-  const [making, setMaking] = useState(false)
-  const [rotating, setRotating] = useState<ApiKey>()
-  const [revoking, setRevoking] = useState<ApiKey>()
   const [made, setMade] = useState<Made>()
-  const show = async (key: Made): Promise<void> => {
-    setMaking(false)
-    setRotating(undefined)
+  const show = (key: Made): Promise<void> => {
     setMade(key)
-    await list.reload()
+    return list.reload()
   }
   return (
     <>
       <div class="head">
         <h1>API keys</h1>
-        <button type="button" class="primary" onClick={() => setMaking(true)}>
+        <DialogButton class="primary" dialog={(close) => <NewKeyDialog onMade={show} onClose={close} />}>
           New key
-        </button>
+        </DialogButton>
       </div>
       <Rows list={list} empty="No key. Programs need one to call the API.">
-        {(key) => <KeyLine apiKey={key} onRotate={() => setRotating(key)} onRevoke={() => setRevoking(key)} />}
+        {(key) => (
+          <KeyLine apiKey={key}>
+            <DialogButton
+              name={`Rotate ${key.label}`}
+              dialog={(close) => <RotateDialog apiKey={key} onMade={show} onClose={close} />}
+            >
+              Rotate
+            </DialogButton>
+            <DialogButton
+              name={`Revoke ${key.label}`}
+              dialog={(close) => <RevokeDialog apiKey={key} onChange={list.reload} onClose={close} />}
+            >
+              Revoke
+            </DialogButton>
+          </KeyLine>
+        )}
       </Rows>
-      {making && (
-        <NewKeyDialog send={async (input) => show(await post<Made>('/v1/api-keys', input))} onClose={() => setMaking(false)} />
-      )}
-      {rotating && (
-        <RotateDialog
-          apiKey={rotating}
-          send={async (input) => show(await post<Made>(`/v1/api-keys/${rotating.id}/rotate`, input))}
-          onClose={() => setRotating(undefined)}
-        />
-      )}
-      {revoking && (
-        <RevokeDialog
-          apiKey={revoking}
-          send={async (keep) => {
-            await remove(withQuery(`/v1/api-keys/${revoking.id}`, keep ? { keep } : {}))
-            setRevoking(undefined)
-            await list.reload()
-            announce(`${revoking.label} was revoked.`)
-          }}
-          onClose={() => setRevoking(undefined)}
-        />
-      )}
       {made && (
         <SecretDialog title={`The key ${made.label}`} secret={made.key} what="the key" onClose={() => setMade(undefined)} />
       )}
@@ -66,19 +52,18 @@ export function View(): JSX.Element {
   )
 }
 
-interface RotateProps {
-  apiKey: ApiKey
-  send: (input: { grace_seconds: number }) => Promise<unknown>
+interface Props {
+  onMade: (key: Made) => Promise<void>
   onClose: () => void
 }
 
-function RotateDialog({ apiKey, send, onClose }: RotateProps): JSX.Element {
+function RotateDialog({ apiKey: { id, label }, onMade, onClose }: Props & { apiKey: ApiKey }): JSX.Element {
   return (
     <FormDialog
-      title={`Rotate ${apiKey.label}?`}
+      title={`Rotate ${label}?`}
       submit="Rotate"
       label="Rotate"
-      send={({ grace_seconds }) => send({ grace_seconds: Number(grace_seconds) })}
+      send={({ grace_seconds }) => post<Made>(`/v1/api-keys/${id}/rotate`, { grace_seconds: Number(grace_seconds) }).then(onMade)}
       onClose={onClose}
     >
       <p>The key gets a new secret and keeps its scopes and limits.</p>
@@ -94,21 +79,22 @@ function RotateDialog({ apiKey, send, onClose }: RotateProps): JSX.Element {
 
 interface RevokeProps {
   apiKey: ApiKey
-  send: (keep: boolean) => Promise<unknown>
+  onChange: () => Promise<void>
   onClose: () => void
 }
 
-function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
+function RevokeDialog({ apiKey: { id, label, key_prefix }, onChange, onClose }: RevokeProps): JSX.Element {
   return (
     <FormDialog
-      title={`Revoke ${apiKey.label}?`}
-      submit={`Revoke ${apiKey.label}`}
+      title={`Revoke ${label}?`}
+      submit={`Revoke ${label}`}
       label="Revoke"
       danger
-      send={({ keep }) => send(keep === true)}
+      done={`${label} was revoked.`}
+      send={({ keep }) => remove(withQuery(`/v1/api-keys/${id}`, keep ? { keep } : {})).then(onChange)}
       onClose={onClose}
     >
-      <p>The next call with it ({apiKey.key_prefix}…) is rejected. Its WebSockets are closed.</p>
+      <p>The next call with it ({key_prefix}…) is rejected. Its WebSockets are closed.</p>
       <Tick
         name="keep"
         label="Keep what was created with it: keys, webhooks, exports, scheduled e-mails"
@@ -118,25 +104,19 @@ function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
   )
 }
 
-interface Props {
-  send: (input: Record<string, unknown>) => Promise<unknown>
-  onClose: () => void
-}
-
-/** The form of a new key. */
-function NewKeyDialog({ send, onClose }: Props): JSX.Element {
+function NewKeyDialog({ onMade, onClose }: Props): JSX.Element {
   return (
     <FormDialog
       title="New API key"
       submit="Create"
       send={({ label, identity_id, rate_limit, expires_at }, files) =>
-        send({
+        post<Made>('/v1/api-keys', {
           scopes: files.getAll('scopes'),
           ...(label ? { label } : {}),
           ...(identity_id ? { identity_id } : {}),
           ...(rate_limit ? { rate_limit: Number(rate_limit) } : {}),
           ...(expires_at ? { expires_at: new Date(String(expires_at)).toISOString() } : {}),
-        })
+        }).then(onMade)
       }
       onClose={onClose}
       wide

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { Identity } from '../../../identities/model.ts'
 import type { Sms } from '../../../sms/model.ts'
 import { post, remove } from '../api.ts'
@@ -9,23 +9,20 @@ import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { Texting } from '../sms/texting.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { ConfirmButton, FormDialog } from '../widgets/dialog.tsx'
-import { Field, Form, TextArea } from '../widgets/form.tsx'
-import { useList } from '../loaded.ts'
+import { ConfirmButton, DialogButton, FormDialog } from '../widgets/dialog.tsx'
+import { Field, filledIn, Form, TextArea, type Typed } from '../widgets/form.tsx'
+import { eventsOf, useList } from '../loaded.ts'
 import { counted, Time } from '../widgets/format.tsx'
-import { Listing } from '../widgets/listing.tsx'
+import { Listing, Section } from '../widgets/listing.tsx'
 import { exchangesOf } from '../sms/texts.ts'
 import { CopyButton } from '../widgets/copy-button.tsx'
 
-/** The text messages of one identity, by phone number. */
 export function View({ params: { id = '', peer } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{(identity) => <Texts key={id} identity={identity} peer={peer} />}</IdentityFrame>
 }
 
 function Texts({ identity, peer }: { identity: Identity; peer: string | undefined }): JSX.Element {
   const { id, phone_number } = identity
-  const [writing, setWriting] = useState(false)
-  const close = (): void => setWriting(false)
   useEffect(
     () =>
       listen((event) => {
@@ -42,9 +39,9 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
         <section class="inbox-list" aria-label="Text messages">
           {phone_number !== undefined && (
             <p>
-              <button type="button" class="primary" onClick={() => setWriting(true)}>
+              <DialogButton class="primary" dialog={(close) => <NewTextDialog id={id} onClose={close} />}>
                 Write
-              </button>
+              </DialogButton>
             </p>
           )}
           <ExchangeList id={id} current={peer} />
@@ -53,23 +50,20 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
           {peer === undefined ? <p class="empty">Choose a number.</p> : <Texting key={peer} id={id} peer={peer} />}
         </section>
       </div>
-      {writing && (
-        <FormDialog
-          title="New text message"
-          submit="Send"
-          send={async ({ to, body }) => {
-            const sent = await post<Sms>(`/v1/identities/${id}/sms`, { to, body })
-            close()
-            announce('The text message was queued.')
-            go(`/identities/${id}/sms/${encodeURIComponent(sent.to)}`)
-          }}
-          onClose={close}
-        >
-          <Field name="to" label="To" type="tel" first autoComplete="off" hint="With the country code, such as +15550100123." />
-          <TextArea name="body" label="Text message" rows={3} />
-        </FormDialog>
-      )}
     </>
+  )
+}
+
+function NewTextDialog({ id, onClose }: { id: string; onClose: () => void }): JSX.Element {
+  const send = async (typed: Typed): Promise<void> => {
+    const { to } = await post<Sms>(`/v1/identities/${id}/sms`, typed)
+    go(`/identities/${id}/sms/${encodeURIComponent(to)}`)
+  }
+  return (
+    <FormDialog title="New text message" submit="Send" done="The text message was queued." send={send} onClose={onClose}>
+      <Field name="to" label="To" type="tel" first autoComplete="off" hint="With the country code, such as +15550100123." />
+      <TextArea name="body" label="Text message" rows={3} />
+    </FormDialog>
   )
 }
 
@@ -79,14 +73,8 @@ function shortened(text: string): string {
   return characters.length <= 100 ? text : `${characters.slice(0, 99).join('')}…`
 }
 
-/** The conversations by phone number, the latest first. */
 function ExchangeList({ id, current }: { id: string; current: string | undefined }): JSX.Element {
-  const list = useList<Sms>(
-    `/v1/identities/${id}/sms`,
-    { limit: 100 },
-    ({ type, identity_id }) => identity_id === id && type.startsWith('sms.'),
-    true,
-  )
+  const list = useList<Sms>(`/v1/identities/${id}/sms`, { limit: 100 }, eventsOf('sms.', id), true)
   return (
     <Listing list={list} empty="No text message yet.">
       {(messages) => (
@@ -118,21 +106,16 @@ function ExchangeList({ id, current }: { id: string; current: string | undefined
   )
 }
 
-/** The number of an identity, or a form to get one. */
 function PhoneNumberLine({ identity: { id, name, phone_number } }: { identity: Identity }): JSX.Element {
   const { reload } = useIdentity()
   if (phone_number === undefined) {
     return (
-      <section class="sheet" aria-labelledby="number">
-        <h2 id="number">{name} has no phone number</h2>
+      <Section sheet id="number" title={`${name} has no phone number`}>
         <Form
           submit="Get a number"
           label="Get a number"
-          send={async ({ country }) => {
-            await post(`/v1/identities/${id}/phone`, country ? { country } : {})
-            await reload()
-            announce(`${name} has a phone number.`)
-          }}
+          done={`${name} has a phone number.`}
+          send={(typed) => post(`/v1/identities/${id}/phone`, filledIn(typed)).then(reload)}
         >
           <Field
             name="country"
@@ -142,7 +125,7 @@ function PhoneNumberLine({ identity: { id, name, phone_number } }: { identity: I
             hint="Two letters, such as US. Empty: the country from the settings."
           />
         </Form>
-      </section>
+      </Section>
     )
   }
   return (
@@ -153,11 +136,8 @@ function PhoneNumberLine({ identity: { id, name, phone_number } }: { identity: I
         kind="plain"
         title={`Release ${phone_number}?`}
         action="Release it"
-        run={async () => {
-          await remove(`/v1/identities/${id}/phone`)
-          await reload()
-          announce('The number was released.')
-        }}
+        done="The number was released."
+        run={() => remove(`/v1/identities/${id}/phone`).then(reload)}
       >
         <p>It returns to the provider, which may assign it to another customer. Stored messages are kept.</p>
       </ConfirmButton>

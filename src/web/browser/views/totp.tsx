@@ -3,34 +3,27 @@ import { useEffect, useState } from 'preact/hooks'
 import type { TotpCode, TotpEntry } from '../../../totp/model.ts'
 import { get, post, remove } from '../api.ts'
 import { IdentityFrame } from '../identity-frame.tsx'
-import { useList } from '../loaded.ts'
+import { eventsOf, useList } from '../loaded.ts'
 import type { ViewProps } from '../views.ts'
-import { announce } from '../widgets/announcer.tsx'
-import { ConfirmButton, FormDialog } from '../widgets/dialog.tsx'
+import { ConfirmButton, DialogButton, FormDialog } from '../widgets/dialog.tsx'
 import { Rows } from '../widgets/listing.tsx'
-import { Field } from '../widgets/form.tsx'
+import { Field, filledIn } from '../widgets/form.tsx'
 import { Action } from '../widgets/action.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 
-/** The one-time passwords of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{() => <Entries key={id} id={id} />}</IdentityFrame>
 }
 
 function Entries({ id }: { id: string }): JSX.Element {
-  const [making, setMaking] = useState(false)
-  const list = useList<TotpEntry>(
-    `/v1/identities/${id}/totp`,
-    {},
-    ({ type, identity_id }) => identity_id === id && (type === 'totp.created' || type === 'totp.deleted'),
-  )
+  const list = useList<TotpEntry>(`/v1/identities/${id}/totp`, {}, eventsOf('totp.', id))
   return (
     <>
       <div class="head">
         <h2>One-time passwords</h2>
-        <button type="button" class="primary" onClick={() => setMaking(true)}>
+        <DialogButton class="primary" dialog={(close) => <NewEntryDialog id={id} onMade={list.reload} onClose={close} />}>
           New one-time password
-        </button>
+        </DialogButton>
       </div>
       <Rows list={list} empty="No one-time password yet. It provides the codes for services with an authenticator app.">
         {(entry) => (
@@ -49,11 +42,8 @@ function Entries({ id }: { id: string }): JSX.Element {
               name={`Delete ${entry.service_name}`}
               title={`Delete the one-time password of ${entry.service_name}?`}
               action="Delete"
-              run={async () => {
-                await remove(`/v1/identities/${id}/totp/${entry.id}`)
-                await list.reload()
-                announce(`The one-time password of ${entry.service_name} was deleted.`)
-              }}
+              done={`The one-time password of ${entry.service_name} was deleted.`}
+              run={() => remove(`/v1/identities/${id}/totp/${entry.id}`).then(list.reload)}
             >
               <p>
                 Its secret is deleted. If it is the only second factor, disable that at {entry.service_name} first, or the account
@@ -63,7 +53,6 @@ function Entries({ id }: { id: string }): JSX.Element {
           </li>
         )}
       </Rows>
-      {making && <NewEntryDialog id={id} onClose={() => setMaking(false)} onMade={list.reload} />}
     </>
   )
 }
@@ -74,19 +63,13 @@ interface Props {
   onMade: () => Promise<void>
 }
 
-/** The form for the secret of a service's second factor. */
 function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
   return (
     <FormDialog
       title="New one-time password"
       submit="Set up"
-      send={async (typed) => {
-        const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''))
-        await post(`/v1/identities/${id}/totp`, given)
-        await onMade()
-        announce('The one-time password was created.')
-        onClose()
-      }}
+      done="The one-time password was created."
+      send={(typed) => post(`/v1/identities/${id}/totp`, filledIn(typed)).then(onMade)}
       onClose={onClose}
     >
       <Field
@@ -110,7 +93,6 @@ function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
   )
 }
 
-/** The update interval of the ring in milliseconds. */
 const pace = 250
 
 /** The code on request, while it is valid: each access is logged. */

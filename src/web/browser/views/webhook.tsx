@@ -2,22 +2,20 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Webhook, WebhookDelivery } from '../../../webhooks/model.ts'
 import { patch, post, remove } from '../api.ts'
-import { type Loaded, useList, useResource } from '../loaded.ts'
+import { eventsOf, useList, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { WebhookDialog, WebhookState } from '../webhooks/webhook-form.tsx'
 import { Action } from '../widgets/action.tsx'
-import { announce } from '../widgets/announcer.tsx'
-import { ConfirmButton, SecretDialog } from '../widgets/dialog.tsx'
+import { ConfirmButton, DialogButton, SecretDialog } from '../widgets/dialog.tsx'
 import { moment } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { Fact, Rows, WhenLoaded } from '../widgets/listing.tsx'
+import { Fact, Rows, Section, WhenLoaded } from '../widgets/listing.tsx'
 import { DeliveryLine } from '../webhooks/delivery-line.tsx'
 
-/** One webhook and its deliveries. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`
-  const webhook = useResource<Webhook>(path, ({ type }) => type === 'webhook.disabled', true)
+  const webhook = useResource<Webhook>(path, eventsOf('webhook.disabled'), true)
   return (
     <>
       <p>
@@ -30,7 +28,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
               <h1 class="breaks">{value.url}</h1>
               <WebhookState webhook={value} />
             </div>
-            <About webhook={value} path={path} loaded={webhook} />
+            <About webhook={value} path={path} onChange={webhook.reload} />
           </>
         )}
       </WhenLoaded>
@@ -42,23 +40,15 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
 interface Props {
   webhook: Webhook
   path: string
-  loaded: Loaded<Webhook>
+  onChange: () => Promise<void>
 }
 
-function About({ webhook, path, loaded }: Props): JSX.Element {
-  const [changing, setChanging] = useState(false)
+function About({ webhook, path, onChange }: Props): JSX.Element {
   const [secret, setSecret] = useState<string>()
-  const close = (): void => setChanging(false)
-  const change = async (input: Record<string, unknown>, said: string): Promise<void> => {
-    await patch(path, input)
-    await loaded.reload()
-    close()
-    announce(said)
-  }
+  const change = (input: object): Promise<void> => patch(path, input).then(onChange)
   const { active, events, identity_id, description, failing_since, created_at } = webhook
   return (
-    <section class="sheet" aria-labelledby="about">
-      <h2 id="about">About</h2>
+    <Section sheet id="about" title="About">
       <dl class="facts">
         <Fact name="Events">{events.includes('*') ? 'every event' : events.join(', ')}</Fact>
         <Fact name="Of">{identity_id === null ? 'every identity' : <IdentityName id={identity_id} />}</Fact>
@@ -67,9 +57,20 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
         {failing_since !== null && <Fact name="Failing since">{moment(failing_since)}</Fact>}
       </dl>
       <div class="actions below">
-        <button type="button" onClick={() => setChanging(true)}>
+        <DialogButton
+          dialog={(close) => (
+            <WebhookDialog
+              title="Change the webhook"
+              webhook={webhook}
+              submit="Change"
+              done="The webhook was changed."
+              send={change}
+              onClose={close}
+            />
+          )}
+        >
           Change
-        </button>
+        </DialogButton>
         <ConfirmButton
           label="New secret"
           title="Rotate the secret?"
@@ -83,48 +84,36 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
             label="Disable"
             title="Disable the webhook?"
             action="Disable"
-            run={() => change({ active: false }, 'The webhook is disabled.')}
+            done="The webhook is disabled."
+            run={() => change({ active: false })}
           >
             <p>Nothing is sent to it until it is enabled. Events in the meantime are not delivered later.</p>
           </ConfirmButton>
         ) : (
-          <Action run={() => change({ active: true }, 'The webhook is enabled.')}>Enable</Action>
+          <Action run={() => change({ active: true })} done="The webhook is enabled.">
+            Enable
+          </Action>
         )}
         <ConfirmButton
           label="Delete"
           kind="danger"
           title="Delete the webhook?"
           action="Delete"
-          run={async () => {
-            await remove(path)
-            announce('The webhook was deleted.')
-            go('/webhooks')
-          }}
+          done="The webhook was deleted."
+          run={() => remove(path).then(() => go('/webhooks'))}
         >
           <p>Nothing more is sent to {webhook.url}; its deliveries and its secret are deleted.</p>
         </ConfirmButton>
       </div>
-      {changing && (
-        <WebhookDialog
-          title="Change the webhook"
-          webhook={webhook}
-          submit="Change"
-          send={(input) => change(input, 'The webhook was changed.')}
-          onClose={close}
-        />
-      )}
-
       {secret !== undefined && (
         <SecretDialog title="The new secret" secret={secret} what="the secret" onClose={() => setSecret(undefined)} />
       )}
-    </section>
+    </Section>
   )
 }
 
-/** The polling interval of running deliveries in milliseconds. */
 const pace = 1500
 
-/** The deliveries of a webhook, newest first. */
 function DeliveryList({ path }: { path: string }): JSX.Element {
   // deliveries emit no events: recent ones are polled until they have ended
   const list = useList<WebhookDelivery>(`${path}/deliveries`, {}, () => true, true)
@@ -133,23 +122,17 @@ function DeliveryList({ path }: { path: string }): JSX.Element {
     const timer = underWay ? setInterval(() => void list.reload(), pace) : undefined
     return () => clearInterval(timer)
   }, [underWay, path])
-  const test = async (): Promise<void> => {
-    await post(`${path}/test`)
-    await list.reload()
-    announce('A test event was queued.')
-  }
+  const test = (
+    <Action run={() => post(`${path}/test`).then(list.reload)} done="A test event was queued.">
+      Send a test
+    </Action>
+  )
   return (
-    <section aria-labelledby="deliveries">
-      <div class="head spaced">
-        <h2 id="deliveries">Deliveries</h2>
-        <span class="actions">
-          <Action run={test}>Send a test</Action>
-        </span>
-      </div>
+    <Section id="deliveries" title="Deliveries" tools={test}>
       <Rows list={list} empty="Nothing was sent to it yet. A test shows whether it is reachable.">
         {(delivery) => <DeliveryLine path={path} delivery={delivery} onChange={list.reload} />}
       </Rows>
-    </section>
+    </Section>
   )
 }
 

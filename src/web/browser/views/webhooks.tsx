@@ -2,28 +2,26 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Webhook } from '../../../webhooks/model.ts'
 import { post } from '../api.ts'
-import { useList } from '../loaded.ts'
+import { eventsOf, useList } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import { WebhookDialog, WebhookState } from '../webhooks/webhook-form.tsx'
 import { Rows } from '../widgets/listing.tsx'
-import { SecretDialog } from '../widgets/dialog.tsx'
+import { DialogButton, SecretDialog } from '../widgets/dialog.tsx'
 
-/** The webhooks of the account. */
 export function View(): JSX.Element {
-  const list = useList<Webhook>('/v1/webhooks', {}, ({ type }) => type === 'webhook.disabled', true)
-  const [making, setMaking] = useState(false)
+  const list = useList<Webhook>('/v1/webhooks', {}, eventsOf('webhook.disabled'), true)
   const [made, setMade] = useState<{ id: string; secret: string }>()
-  const create = async (input: Record<string, unknown>): Promise<void> => {
-    setMade(await post<{ id: string; secret: string }>('/v1/webhooks', input))
-    setMaking(false)
-  }
+  const create = (input: object): Promise<void> => post<{ id: string; secret: string }>('/v1/webhooks', input).then(setMade)
   return (
     <>
       <div class="head">
         <h1>Webhooks</h1>
-        <button type="button" class="primary" onClick={() => setMaking(true)}>
+        <DialogButton
+          class="primary"
+          dialog={(close) => <WebhookDialog title="New webhook" submit="Create" send={create} onClose={close} />}
+        >
           New webhook
-        </button>
+        </DialogButton>
       </div>
       <Rows list={list} empty="No webhook yet. Events are posted to each webhook, signed, with retries until it accepts them.">
         {(webhook) => (
@@ -42,7 +40,6 @@ export function View(): JSX.Element {
           </li>
         )}
       </Rows>
-      {making && <WebhookDialog title="New webhook" submit="Create" send={create} onClose={() => setMaking(false)} />}
       {made && (
         <SecretDialog
           title="The secret of the webhook"

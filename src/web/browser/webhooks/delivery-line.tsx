@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks'
 import type { WebhookDelivery, WebhookDeliveryWithRequest } from '../../../webhooks/model.ts'
 import { post } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
-import { announce } from '../widgets/announcer.tsx'
 import { counted, Mark, moment, Time } from '../widgets/format.tsx'
 import { useResource } from '../loaded.ts'
 import { CopyButton } from '../widgets/copy-button.tsx'
@@ -17,15 +16,10 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** One delivery: its request, and the response of each attempt. */
 export function DeliveryLine({ path, delivery, onChange }: Props): JSX.Element {
   const [open, setOpen] = useState(false)
   const { id, event, event_id, status, attempts, created_at, next_attempt_at } = delivery
-  const again = async (): Promise<void> => {
-    await post(`${path}/deliveries/${id}/redeliver`)
-    await onChange()
-    announce('Redelivery was queued.')
-  }
+  const again = (): Promise<void> => post(`${path}/deliveries/${id}/redeliver`).then(onChange)
   return (
     <li class="delivery">
       <span class="grow">
@@ -39,7 +33,7 @@ export function DeliveryLine({ path, delivery, onChange }: Props): JSX.Element {
         {counted(attempts.length, 'attempt')}, <Time at={created_at} />
       </span>
       <Mark tone={tones[status]}>{status}</Mark>
-      <Action run={again} label={`Redeliver ${event} ${event_id}`}>
+      <Action run={again} done="Redelivery was queued." label={`Redeliver ${event} ${event_id}`}>
         Redeliver
       </Action>
       {open && (
@@ -73,8 +67,7 @@ function tookOf(from: string, to: string): string {
   return `${(Date.parse(to) - Date.parse(from)).toLocaleString('en')} ms`
 }
 
-/** The request of a delivery. */
-export function DeliveryRequest({ path }: { path: string }): JSX.Element {
+function DeliveryRequest({ path }: { path: string }): JSX.Element {
   const delivery = useResource<WebhookDeliveryWithRequest>(path)
   return (
     <WhenLoaded of={delivery}>
@@ -87,15 +80,11 @@ export function DeliveryRequest({ path }: { path: string }): JSX.Element {
             <p>The event is no longer in the log.</p>
           ) : (
             <pre class="boxed" role="region" tabIndex={0} aria-label="Body">
-              {laidOut(body)}
+              {JSON.stringify(JSON.parse(body), null, 2)}
             </pre>
           )}
         </>
       )}
     </WhenLoaded>
   )
-}
-
-function laidOut(text: string): string {
-  return JSON.stringify(JSON.parse(text), null, 2)
 }

@@ -13,29 +13,27 @@ interface Props {
   /** The current webhook; omitted for a new one. */
   webhook?: Webhook
   submit: string
+  /** Announced after success. */
+  done?: string
   send: (input: Record<string, unknown>) => Promise<unknown>
   onClose: () => void
 }
 
-/** The form of a webhook: its URL and events. */
-export function WebhookDialog({ title, webhook, submit, send, onClose }: Props): JSX.Element {
+export function WebhookDialog({ webhook, send, ...dialog }: Props): JSX.Element {
   const [all, setAll] = useState(webhook?.events.includes('*') ?? false)
   const { url = '', description, identity_id = null, headers = {} } = webhook ?? {}
   return (
     <FormDialog
-      title={title}
-      submit={submit}
-      send={async (typed, files) => {
-        const events = typed['all'] ? ['*'] : files.getAll('events')
-        await send({
+      {...dialog}
+      send={(typed, files) =>
+        send({
           url: typed['url'],
-          events,
+          events: typed['all'] ? ['*'] : files.getAll('events'),
           description: typed['description'] || null,
           identity_id: typed['identity_id'] || null,
           headers: headersIn(String(typed['headers'])),
         })
-      }}
-      onClose={onClose}
+      }
       wide
     >
       <Field name="url" label="URL" type="url" first autoComplete="off" defaultValue={url} hint="https, at a public address." />
@@ -85,7 +83,6 @@ const reasons = {
   key_ended: 'disabled: the key that created it expired or was revoked',
 }
 
-/** The state of a webhook in a few words. */
 export function WebhookState({ webhook: { active, disabled_reason, failing_since } }: { webhook: Webhook }): JSX.Element {
   if (!active) return <Mark tone="bad">{disabled_reason ? reasons[disabled_reason] : 'disabled'}</Mark>
   return failing_since === null ? <Mark tone="good">active</Mark> : <Mark tone="warn">failing</Mark>

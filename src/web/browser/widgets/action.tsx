@@ -5,7 +5,6 @@ import { announce } from './announcer.tsx'
 
 interface ActionProps {
   run: () => Promise<unknown>
-  /** Announced after success. */
   done?: string
   kind?: 'primary' | 'danger' | 'plain' | undefined
   title?: string | undefined

@@ -19,7 +19,6 @@ export function announce(text: string): void {
   }, 6000)
 }
 
-/** The place of announcements: once on the page. */
 export function Announcer(): JSX.Element {
   return (
     <div class="announcer" role="status" aria-live="polite">

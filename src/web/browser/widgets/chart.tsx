@@ -14,7 +14,6 @@ interface Props {
   at: string[]
   /** Stacked, the first at the bottom. */
   strands: ChartSeries[]
-  /** Formats an amount. */
   say?: (amount: number) => string
   /** The text beside the title; by default the sum. */
   summary?: string

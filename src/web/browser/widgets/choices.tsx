@@ -1,23 +1,19 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useId } from 'preact/hooks'
-import { useRefusal } from './form.tsx'
+import { Below, useRefusal } from './form.tsx'
 
-/** One checkbox. */
 export interface Choice {
   value: string
   label: ComponentChildren
-  /** Its meaning. */
   hint?: string
 }
 
 interface Props {
   /** The field name; FormData.getAll() returns the checked values. */
   name: string
-  /** The legend of the group. */
   legend: string
   hint?: string
   choices: readonly Choice[]
-  /** Initially checked. */
   chosen?: readonly string[]
 }
 
@@ -42,19 +38,11 @@ export function Choices({ name, legend, hint, choices, chosen = [] }: Props): JS
               aria-describedby={choice.hint === undefined ? undefined : `${id}-${index}-hint`}
             />
             <label for={`${id}-${index}`}>{choice.label}</label>
-            {choice.hint !== undefined && (
-              <p class="hint" id={`${id}-${index}-hint`}>
-                {choice.hint}
-              </p>
-            )}
+            <Below id={`${id}-${index}`} hint={choice.hint} refusal={undefined} />
           </div>
         ))}
       </div>
-      {refusal && (
-        <p class="refusal" id={`${id}-refusal`}>
-          {refusal.message}
-        </p>
-      )}
+      <Below id={id} hint={undefined} refusal={refusal} />
     </fieldset>
   )
 }

@@ -61,46 +61,54 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps):
   )
 }
 
-interface ConfirmProps {
-  title: string
-  /** The label of the confirm button. */
-  action: string
-  /** The explanation. */
+interface DialogButtonProps {
+  class?: string | undefined
+  /** The accessible label, where the visible one is ambiguous. */
+  name?: string | undefined
+  /** The dialog that it opens, given the function that closes it. */
+  dialog: (close: () => void) => ComponentChildren
   children: ComponentChildren
-  run: () => Promise<unknown>
-  onClose: () => void
 }
 
-/** Asks before a destructive action; an API error is shown above the buttons. */
-export function Confirm({ title, action, children, run, onClose }: ConfirmProps): JSX.Element {
-  const send = async (): Promise<void> => {
-    await run()
-    onClose()
-  }
+/** A button that opens a dialog. */
+export function DialogButton({ class: kind = '', name, dialog, children }: DialogButtonProps): JSX.Element {
+  const [open, setOpen] = useState(false)
   return (
-    <FormDialog title={title} submit={action} danger send={send} onClose={onClose}>
-      {children}
-    </FormDialog>
+    <>
+      <button type="button" class={kind} aria-label={name} onClick={() => setOpen(true)}>
+        {children}
+      </button>
+      {open && dialog(() => setOpen(false))}
+    </>
   )
 }
 
-interface ConfirmButtonProps extends Omit<ConfirmProps, 'onClose'> {
+interface ConfirmButtonProps {
   label: string
-  /** The accessible label, where the visible one is ambiguous. */
   name?: string
   kind?: 'danger' | 'plain'
+  title: string
+  action: string
+  /** Announced after success. */
+  done?: string
+  run: () => Promise<unknown>
+  children: ComponentChildren
 }
 
-/** A button that asks before it acts. */
-export function ConfirmButton({ label, name, kind, ...confirm }: ConfirmButtonProps): JSX.Element {
-  const [asking, setAsking] = useState(false)
+/** A button that asks before a destructive action; an API error is shown above the buttons. */
+export function ConfirmButton({ label, name, kind, title, action, done, run, children }: ConfirmButtonProps): JSX.Element {
   return (
-    <>
-      <button type="button" class={kind ?? ''} aria-label={name} onClick={() => setAsking(true)}>
-        {label}
-      </button>
-      {asking && <Confirm {...confirm} onClose={() => setAsking(false)} />}
-    </>
+    <DialogButton
+      class={kind}
+      name={name}
+      dialog={(close) => (
+        <FormDialog title={title} submit={action} danger send={run} done={done} onClose={close}>
+          {children}
+        </FormDialog>
+      )}
+    >
+      {label}
+    </DialogButton>
   )
 }
 
@@ -110,16 +118,19 @@ interface FormDialogProps extends Omit<FormProps, 'also'> {
   wide?: boolean
 }
 
-/** A dialog with a form, which `send` closes when it is done. */
-export function FormDialog({ title, onClose, wide = false, label = title, ...form }: FormDialogProps): JSX.Element {
+/** A dialog with a form, closed after success. */
+export function FormDialog({ title, onClose, wide = false, label = title, send, ...form }: FormDialogProps): JSX.Element {
+  const sendAndClose: FormProps['send'] = async (typed, files) => {
+    await send(typed, files)
+    onClose()
+  }
   return (
     <Dialog title={title} onClose={onClose} wide={wide}>
-      <Form {...form} label={label} also={<Cancel onClose={onClose} />} />
+      <Form {...form} send={sendAndClose} label={label} also={<Cancel onClose={onClose} />} />
     </Dialog>
   )
 }
 
-/** The cancel button. */
 export function Cancel({ onClose }: { onClose: () => void }): JSX.Element {
   return (
     <button type="button" onClick={onClose}>
@@ -130,16 +141,13 @@ export function Cancel({ onClose }: { onClose: () => void }): JSX.Element {
 
 interface Props {
   title: string
-  /** A secret that is shown only once. */
   secret: string
   /** The name of the secret for screen readers: `the key`. */
   what: string
-  /** Further instructions. */
   children?: ComponentChildren
   onClose: () => void
 }
 
-/** Shows a secret once. */
 export function SecretDialog({ title, secret, what, children, onClose }: Props): JSX.Element {
   return (
     <Dialog title={title} onClose={onClose}>

@@ -9,6 +9,7 @@ import {
 } from 'preact'
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
 import { type ApiError, toApiError } from '../api.ts'
+import { announce } from './announcer.tsx'
 
 /** The values by field name; a checked checkbox is `true`. */
 export type Typed = Record<string, string | true>
@@ -16,12 +17,12 @@ export type Typed = Record<string, string | true>
 export interface FormProps {
   /** Submits the form, with the files in the second argument; an error is shown at its field. */
   send: (typed: Typed, files: FormData) => Promise<unknown>
-  /** The label of the submit button. */
   submit: string
-  /** Further buttons. */
   also?: ComponentChildren
   /** True if it is reset after success. */
   clears?: boolean
+  /** Announced after success. */
+  done?: string | undefined
   danger?: boolean
   label?: string
   children: ComponentChildren
@@ -30,7 +31,7 @@ export interface FormProps {
 const Refusal = createContext<ApiError | undefined>(undefined)
 
 /** A form that shows API errors at their fields; an error of no field is shown above. */
-export function Form({ send, submit, also, clears, danger, label, children }: FormProps): JSX.Element {
+export function Form({ send, submit, also, clears, done, danger, label, children }: FormProps): JSX.Element {
   const [refusal, setRefusal] = useState<ApiError>()
   const [busy, setBusy] = useState(false)
   const form = useRef<HTMLFormElement>(null)
@@ -42,6 +43,7 @@ export function Form({ send, submit, also, clears, danger, label, children }: Fo
     try {
       await send(typedIn(form.current!), new FormData(form.current!))
       if (clears) form.current?.reset()
+      if (done !== undefined) announce(done)
     } catch (error) {
       setRefusal(toApiError(error))
     } finally {
@@ -78,6 +80,11 @@ function typedIn(form: HTMLFormElement): Typed {
   return typed
 }
 
+/** The fields that are not empty. */
+export function filledIn(typed: Typed): Typed {
+  return Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''))
+}
+
 /** An error may name a part of a field: `to.0` is the field `to`. */
 function fieldOf(form: HTMLFormElement, param: string): Element | undefined {
   const name = param.split(/[.[]/, 1)[0]
@@ -87,10 +94,8 @@ function fieldOf(form: HTMLFormElement, param: string): Element | undefined {
 interface Described {
   name: string
   label: ComponentChildren
-  /** A hint below the field. */
   hint?: ComponentChildren
-  /** True if it gets the focus. */
-  first?: boolean
+  first?: boolean | undefined
 }
 
 interface InputProps extends Described, Omit<PartialInputHTMLAttributes<HTMLInputElement>, 'name' | 'label' | 'role' | 'type'> {
@@ -99,62 +104,45 @@ interface InputProps extends Described, Omit<PartialInputHTMLAttributes<HTMLInpu
 
 /** A labelled input, with the API's error. */
 export function Field({ name, label, hint, first, type = 'text', ...rest }: InputProps): JSX.Element {
-  const { id, describing, refusal } = useDescribed(name, hint, first)
+  const { control, labelled } = useLabelled({ name, label, hint, first })
   // the types of Preact want one kind of input, not any of these
-  const given = { ...rest, ...describing, type } as InputHTMLAttributes
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input {...given} id={id} name={name} />
-      <Below id={id} hint={hint} refusal={refusal} />
-    </div>
-  )
+  const given = { ...rest, ...control, type } as InputHTMLAttributes
+  return labelled(<input {...given} />)
 }
 
 type AreaProps = Described & Omit<TextareaHTMLAttributes, 'name' | 'label' | 'role'>
 
 /** The same for many lines. */
 export function TextArea({ name, label, hint, first, ...rest }: AreaProps): JSX.Element {
-  const { id, describing, refusal } = useDescribed(name, hint, first)
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <textarea rows={6} {...rest} {...describing} id={id} name={name} />
-      <Below id={id} hint={hint} refusal={refusal} />
-    </div>
-  )
+  const { control, labelled } = useLabelled({ name, label, hint, first })
+  return labelled(<textarea rows={6} {...rest} {...control} />)
 }
 
 type SelectProps = Described &
   Omit<PartialSelectHTMLAttributes<HTMLSelectElement>, 'name' | 'label' | 'role'> & { children: ComponentChildren }
 
 /** The same for a selection; its children are options. */
-export function Select({ name, label, hint, first, children, ...rest }: SelectProps): JSX.Element {
-  const { id, describing, refusal } = useDescribed(name, hint, first)
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <select {...rest} {...describing} id={id} name={name}>
-        {children}
-      </select>
-      <Below id={id} hint={hint} refusal={refusal} />
-    </div>
-  )
+export function Select({ name, label, hint, first, ...rest }: SelectProps): JSX.Element {
+  const { control, labelled } = useLabelled({ name, label, hint, first })
+  return labelled(<select {...rest} {...control} />)
 }
 
-/** The same for a checkbox. */
+/** The same for a checkbox, which stands before its label. */
 export function Tick({ name, label, hint, first, ...rest }: InputProps): JSX.Element {
-  const { id, describing, refusal } = useDescribed(name, hint, first)
-  return (
-    <div class="field tick">
-      <input {...rest} {...describing} type="checkbox" id={id} name={name} />
-      <label for={id}>{label}</label>
-      <Below id={id} hint={hint} refusal={refusal} />
-    </div>
-  )
+  const { control, labelled } = useLabelled({ name, label, hint, first })
+  return labelled(<input {...rest} {...control} type="checkbox" />, true)
 }
 
-function Below({ id, hint, refusal }: { id: string; hint: ComponentChildren; refusal: ApiError | undefined }): JSX.Element {
+/** The hint of a field, and the API's error. */
+export function Below({
+  id,
+  hint,
+  refusal,
+}: {
+  id: string
+  hint: ComponentChildren
+  refusal: ApiError | undefined
+}): JSX.Element {
   return (
     <>
       {hint !== undefined && (
@@ -178,18 +166,29 @@ export function useRefusal(name: string): ApiError | undefined {
   return about !== undefined && (about === name || about.split(/[.[]/, 1)[0] === name) ? error : undefined
 }
 
-function useDescribed(name: string, hint: ComponentChildren, first = false) {
+/** The attributes of a control, and what it stands in: its label, its hint and its error. */
+function useLabelled({ name, label, hint, first = false }: Described) {
   const id = useId()
   useEffect(() => {
     if (first) document.querySelector<HTMLElement>(`#${id}`)?.focus()
   }, [first, id])
   const refusal = useRefusal(name)
   const ids = [hint === undefined ? '' : `${id}-hint`, refusal ? `${id}-refusal` : ''].filter((one) => one !== '')
-  const describing = {
+  const control = {
+    id,
+    name,
     // a dialog looks for it when it opens
     autoFocus: first,
     'aria-invalid': refusal ? ('true' as const) : undefined,
     'aria-describedby': ids.length > 0 ? ids.join(' ') : undefined,
   }
-  return { id, describing, refusal }
+  const labelled = (element: JSX.Element, tick = false): JSX.Element => (
+    <div class={tick ? 'field tick' : 'field'}>
+      {tick && element}
+      <label for={id}>{label}</label>
+      {!tick && element}
+      <Below id={id} hint={hint} refusal={refusal} />
+    </div>
+  )
+  return { control, labelled }
 }

@@ -11,8 +11,8 @@ export function bytes(count: number): string {
 }
 
 /** `1 message`, `2 messages`, `1,000 messages`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+export function counted(count: number, one: string): string {
+  return `${count.toLocaleString('en')} ${one}${count === 1 ? '' : 's'}`
 }
 
 const minute = 60_000
@@ -52,7 +52,7 @@ export function Time({ at }: { at: string }): JSX.Element {
 }
 
 /** How many digits the minor unit of a currency has (ISO 4217): 2 of `usd`, 0 of `jpy`. */
-export function minorDigits(currency: string): number {
+function minorDigits(currency: string): number {
   return formatOf(currency).resolvedOptions().maximumFractionDigits ?? 2
 }
 
@@ -76,13 +76,9 @@ function formatOf(currency: string): Intl.NumberFormat {
   return new Intl.NumberFormat('en', { style: 'currency', currency })
 }
 
+export type Tone = 'good' | 'warn' | 'bad'
+
 /** A status label; its colour is redundant to its text. */
-export function Mark({
-  tone,
-  children,
-}: {
-  tone?: 'good' | 'warn' | 'bad' | undefined
-  children: ComponentChildren
-}): JSX.Element {
+export function Mark({ tone, children }: { tone?: Tone | undefined; children: ComponentChildren }): JSX.Element {
   return <span class={tone ? `mark ${tone}` : 'mark'}>{children}</span>
 }

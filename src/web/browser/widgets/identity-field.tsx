@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Identity } from '../../../identities/model.ts'
-import { useList, useResource } from '../loaded.ts'
+import { useList, useResource, useSearch } from '../loaded.ts'
 import { Select } from './form.tsx'
 import { Link } from '../router.tsx'
 
@@ -11,25 +11,18 @@ interface Props {
   hint?: string
   /** The label of the empty choice; omitted: an identity is required. */
   none?: string
-  /** The id of the initial choice. */
   chosen?: string | null
 }
 
 const pageSize = 100
-const quiet = 200
 
 type Row = Pick<Identity, 'id' | 'name' | 'email'>
 
 /** Selects an identity, with a search where there are many. */
 export function IdentityField({ name = 'identity_id', label, hint, none, chosen = null }: Props): JSX.Element {
-  const [typed, setTyped] = useState('')
-  const [query, setQuery] = useState('')
+  const [query, search] = useSearch()
   const [value, setValue] = useState(chosen ?? '')
   const [many, setMany] = useState(false)
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery(typed.trim()), quiet)
-    return () => clearTimeout(timer)
-  }, [typed])
   const list = useList<Row>('/v1/identities', { limit: pageSize, query })
   useEffect(() => {
     if (list.hasMore) setMany(true)
@@ -42,12 +35,7 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
       {many && (
         <div class="field">
           <label for={`${name}-search`}>Search identities</label>
-          <input
-            id={`${name}-search`}
-            type="search"
-            value={typed}
-            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-          />
+          <input id={`${name}-search`} {...search} />
         </div>
       )}
       <Select

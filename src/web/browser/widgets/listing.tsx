@@ -5,7 +5,6 @@ import type { ApiError } from '../api.ts'
 
 interface ListingProps<Row> {
   list: Listed<Row>
-  /** The text of an empty list. */
   empty: ComponentChildren
   /** Renders the rows, usually as a `<ul>` or a `<table>`. */
   children: (rows: Row[]) => ComponentChildren
@@ -36,22 +35,51 @@ export function Listing<Row>({ list, empty, children }: ListingProps<Row>): JSX.
   )
 }
 
+interface RowsProps<Row> extends Omit<ListingProps<Row>, 'children'> {
+  class?: string
+  children: (row: Row) => ComponentChildren
+}
+
 /** A list whose rows are lines: `children` renders one, as a `<li>`. */
-export function Rows<Row extends { id: string }>({
-  list,
-  empty,
-  children,
-}: Omit<ListingProps<Row>, 'children'> & { children: (row: Row) => ComponentChildren }): JSX.Element {
+export function Rows<Row extends object>({ list, empty, class: kind = 'rows', children }: RowsProps<Row>): JSX.Element {
   return (
     <Listing list={list} empty={empty}>
       {(rows) => (
-        <ul class="rows">
-          {rows.map((row) => (
-            <Fragment key={row.id}>{children(row)}</Fragment>
+        <ul class={kind}>
+          {rows.map((row, index) => (
+            <Fragment key={'id' in row ? row.id : index}>{children(row)}</Fragment>
           ))}
         </ul>
       )}
     </Listing>
+  )
+}
+
+interface SectionProps {
+  id: string
+  title: ComponentChildren
+  /** True for one on a ground of its own. */
+  sheet?: boolean
+  /** Beside the heading. */
+  tools?: ComponentChildren
+  children: ComponentChildren
+}
+
+/** A part of a view with its heading. */
+export function Section({ id, title, sheet = false, tools, children }: SectionProps): JSX.Element {
+  const heading = <h2 id={id}>{title}</h2>
+  return (
+    <section class={sheet ? 'sheet' : undefined} aria-labelledby={id}>
+      {tools === undefined ? (
+        heading
+      ) : (
+        <div class={sheet ? 'head' : 'head spaced'}>
+          {heading}
+          <span class="actions">{tools}</span>
+        </div>
+      )}
+      {children}
+    </section>
   )
 }
 

@@ -1,0 +1,50 @@
+import { sql, type Transaction } from '../store/database.ts'
+import type { ClaimedDelivery } from './in-flight.ts'
+
+/** What counts the storage of an account; declared here, because the queue knows no accounts. */
+export interface StorageCounter {
+  add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
+}
+
+/** Bytes of each answer that do not count: what servers usually say. */
+const uncounted = 256
+
+/** Counts the stored answers of other servers, which callers may choose, as storage of their account. */
+export class AnswerStorage {
+  readonly #storage: StorageCounter | undefined
+
+  /** Without `storage` nothing is counted. */
+  constructor(storage: StorageCounter | undefined) {
+    this.#storage = storage
+  }
+
+  /** Counts an answer, unless its delivery was removed meanwhile. */
+  async add(tx: Transaction, { seq, account_id }: Pick<ClaimedDelivery, 'seq' | 'account_id'>, answer: string): Promise<void> {
+    const octets = Buffer.byteLength(answer) - uncounted
+    if (octets <= 0 || account_id === '') return
+    const { changes } = await tx.run(sql`UPDATE deliveries_queue SET octets = octets + ${octets} WHERE seq = ${seq}`)
+    if (changes === 1) await this.#storage?.add(tx, account_id, 'storage_bytes', octets)
+  }
+
+  /** Releases the storage of removed deliveries. */
+  async release(tx: Transaction, removed: readonly { account_id: string; octets: number }[]): Promise<void> {
+    for (const [account, rows] of Map.groupBy(removed, (row) => row.account_id)) {
+      const octets = rows.reduce((sum, row) => sum + row.octets, 0)
+      if (octets > 0) await this.#storage?.add(tx, account, 'storage_bytes', -octets)
+    }
+  }
+
+  /** Removes the attempts of a delivery up to a number, and releases their storage. */
+  async removeAttempts(tx: Transaction, { seq, account_id }: { seq: number; account_id: string }, last: number): Promise<void> {
+    const removed = await tx.all<{ octets: number | null }>(
+      sql`DELETE FROM delivery_attempts WHERE delivery_seq = ${seq} AND number <= ${last} RETURNING octet_length(answer) AS octets`,
+    )
+    const sum = removed.reduce((all, { octets }) => all + Math.max(0, (octets ?? 0) - uncounted), 0)
+    if (sum === 0) return
+    // answers from before they counted were not added
+    const row = await tx.get<{ octets: number }>(sql`SELECT octets FROM deliveries_queue WHERE seq = ${seq}`)
+    const counted = Math.min(sum, row!.octets)
+    await tx.run(sql`UPDATE deliveries_queue SET octets = octets - ${counted} WHERE seq = ${seq}`)
+    if (counted > 0) await this.#storage?.add(tx, account_id, 'storage_bytes', -counted)
+  }
+}

@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Basis } from '../basis.ts'
+import type { EventHeader } from '../events/model.ts'
+import type { Queue } from '../queue/queue.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import type { SubscribedWebhooks } from './subscribed-webhooks.ts'
+import { deliveriesOf } from './row.ts'
+
+interface Deps extends Pick<Basis, 'database' | 'log'> {
+  queue: Queue
+  subscribed: SubscribedWebhooks
+}
+
+interface WaitingEvent extends Pick<EventHeader, 'seq' | 'account_id'> {
+  reached: number
+  /** Null when the event is no longer in the log. */
+  id: string | null
+  type: string
+  identity_id: string | null
+}
+
+/** The most webhooks looked at, and deliveries written, in one transaction, so that it does not block the event loop. */
+const maxRows = 500
+
+/** The wait after a failure, in milliseconds. */
+const retryDelay = 1000
+
+/** Events with more deliveries than are created at once. Accounts take turns, and the events of each keep their order. */
+export class FanoutBacklog {
+  readonly #deps: Deps
+  /** The account that had the last turn. */
+  #served = ''
+  #stopped = false
+  #running: Promise<void> | undefined
+  #again = false
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** Resolves when nothing waits; undefined when nothing does. */
+  get work(): Promise<void> | undefined {
+    return this.#running
+  }
+
+  /** Creates the deliveries of what waits. */
+  wake(): void {
+    if (this.#stopped) return
+    this.#again = true
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined
+      if (this.#again) this.wake()
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#running
+  }
+
+  async has(reader: Reader, accountId: string): Promise<boolean> {
+    return (await reader.get(sql`SELECT 1 FROM webhook_backlog WHERE account_id = ${accountId} LIMIT 1`)) !== undefined
+  }
+
+  async add(tx: Transaction, { seq, account_id }: EventHeader): Promise<void> {
+    await tx.run(sql`INSERT INTO webhook_backlog (seq, account_id) VALUES (${seq}, ${account_id})`)
+    tx.afterCommit(() => this.wake())
+  }
+
+  async #run(): Promise<void> {
+    const { database, log } = this.#deps
+    while (!this.#stopped) {
+      try {
+        this.#again = false
+        const account = await this.#next()
+        if (account === undefined) return
+        this.#served = account
+        await database.transaction((tx) => this.#take(tx, account))
+      } catch (error) {
+        log.error({ err: error }, 'webhook deliveries could not be created, retrying')
+        await sleep(retryDelay, undefined, { ref: false })
+      }
+    }
+  }
+
+  /** The next account in turn. */
+  async #next(): Promise<string | undefined> {
+    const after = (account: string) =>
+      this.#deps.database.get<{ account_id: string | null }>(
+        sql`SELECT min(account_id) AS account_id FROM webhook_backlog WHERE account_id > ${account}`,
+      )
+    return (await after(this.#served))?.account_id ?? (await after(''))?.account_id ?? undefined
+  }
+
+  /** Creates deliveries of an account's oldest waiting events. */
+  async #take(tx: Transaction, account: string): Promise<void> {
+    const { queue, subscribed } = this.#deps
+    for (let left = maxRows; left > 0;) {
+      const event = await oldest(tx, account)
+      if (!event) return
+      const found = event.id === null ? [] : await subscribed.of(tx, event, event.reached, left)
+      if (event.id !== null) await queue.enqueueAll(tx, deliveriesOf({ ...event, id: event.id }, found))
+      if (found.length === left)
+        await tx.run(sql`UPDATE webhook_backlog SET reached = ${found.at(-1)!.seq} WHERE seq = ${event.seq}`)
+      else await tx.run(sql`DELETE FROM webhook_backlog WHERE seq = ${event.seq}`)
+      // an event without webhooks has a cost too
+      left -= Math.max(1, found.length)
+    }
+  }
+}
+
+function oldest(tx: Transaction, account: string): Promise<WaitingEvent | undefined> {
+  return tx.get<WaitingEvent>(
+    sql`SELECT webhook_backlog.seq, webhook_backlog.account_id, reached, events.id, type, identity_id FROM webhook_backlog
+      LEFT JOIN events ON events.seq = webhook_backlog.seq WHERE webhook_backlog.account_id = ${account} ORDER BY webhook_backlog.seq LIMIT 1`,
+  )
+}
+
+/** The ids of waiting events, which retention must keep. */
+export async function waitingEventIds(database: Pick<Database, 'slow'>, deadline: number): Promise<string[]> {
+  const rows = await database.slow<{ id: string }>(sql`SELECT id FROM webhook_backlog JOIN events USING (seq)`, deadline)
+  return rows.map(({ id }) => id)
+}
