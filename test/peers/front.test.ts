@@ -91,7 +91,13 @@ describe.each(fronts)('a box behind $name, by the example we ship', ({ name, pro
     const heavy = await through(front, path, { method: 'POST', headers: bearer, body: letter(29 * 2 ** 20) })
     expect(heavy).toMatchObject({ status: 400, body: { error: { type: 'invalid_request' } } })
     expect(heavy.headers['x-request-id']).toMatch(/^req_/)
-    const refused = await through(front, path, { method: 'POST', headers: bearer, body: letter(33 * 2 ** 20) })
+    // known by its length alone. A web server that answers early resets the connection soon after, and what a client is still sending fails
+    const refused = await through(front, path, {
+      method: 'POST',
+      headers: bearer,
+      body: letter(2 ** 20),
+      contentLength: 44 * 2 ** 20,
+    })
     expect(refused).toMatchObject({
       status: 400,
       body: { error: { type: 'invalid_request', code: 'body_too_large', status: 400 } },

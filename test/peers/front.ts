@@ -82,9 +82,18 @@ export async function caddy(program: string, box: number): Promise<Front> {
 export async function through(
   front: Front,
   path: string,
-  options: { host?: string; from?: string; method?: string; headers?: Record<string, string>; body?: string | Buffer } = {},
+  options: {
+    host?: string
+    from?: string
+    method?: string
+    headers?: Record<string, string>
+    body?: string | Buffer
+    /** Of the body, in octets: what `body` lacks of it is never sent. */
+    contentLength?: number
+  } = {},
 ): Promise<Asked> {
   const { host = 'box.example.com', from = '127.0.0.1', method = 'GET', headers = {}, body } = options
+  const contentLength = options.contentLength ?? (body === undefined ? undefined : Buffer.byteLength(body))
   const call = request({
     host: '127.0.0.1',
     port: front.https,
@@ -96,15 +105,17 @@ export async function through(
     method,
     headers: {
       Host: host,
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }),
+      ...(contentLength === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': contentLength }),
       ...headers,
     },
   })
   // one that has answered need not read the rest
   call.on('error', () => undefined)
-  call.end(body)
+  if (options.contentLength === undefined) call.end(body)
+  else call.write(body)
   const [answer] = (await once(call, 'response')) as [IncomingMessage]
   const said = await text(answer)
+  call.destroy()
   const isJson = answer.headers['content-type']?.includes('json') ?? false
   return { status: answer.statusCode!, headers: answer.headers, body: isJson ? JSON.parse(said) : said }
 }
