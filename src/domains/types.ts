@@ -14,7 +14,9 @@ export interface DomainRow extends Omit<Domain, 'default' | 'dns_records'> {
   account_id: string
   is_default: number
   receives: number
+  /** JSON of what the DNS answered about each record (`RecordFindings`). */
   findings: string
+  /** Checks since its status changed. */
   checks: number
   failing_since: string | null
   next_check_at: string | null

@@ -1,6 +1,6 @@
 import { LinkifyIt } from 'linkify-it'
 import { type Anchor, anchorsOf } from './anchors.ts'
-import { withoutControls } from './control-characters.ts'
+import { withoutControls } from '../core/text.ts'
 import type { Link } from '../mail/model.ts'
 
 const maxLinks = 100

@@ -2,7 +2,6 @@ import { mailboxes } from './addresses.ts'
 import { mediaType, servedName } from './attachment-names.ts'
 import { isAutomated } from './automated.ts'
 import { codesIn } from './codes.ts'
-import { withoutControls } from './control-characters.ts'
 import { firstValue, headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
 import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
@@ -11,7 +10,7 @@ import type { Attachment } from '../mail/model.ts'
 import type { DecodedAttachment, Parsed } from './parsed.ts'
 import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
-import { displayLine } from '../core/text.ts'
+import { displayLine, withoutControls } from '../core/text.ts'
 
 /** Characters that are kept of each body. */
 export const textLimit = 5 * 1024 * 1024

@@ -2,8 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import { LRUCache } from '../core/memory.ts'
 import { type Outside, Unreachable } from '../net/outside.ts'
 import { parseJson } from '../http/json.ts'
-import { type AssertionKeys, assertionKeys, type UnverifiedDidDocument } from './did-document.ts'
-import type { DidWebLocation } from './did-web.ts'
+import { type AssertionKeys, assertionKeys, type DidWebLocation, type UnverifiedDidDocument } from './did-document.ts'
 import { InvalidToken } from './reading.ts'
 
 interface Cached {

@@ -1,4 +1,4 @@
-import { placeOf } from './did-web.ts'
+import { placeOf } from './did-document.ts'
 import type { Issuers } from './issuers.ts'
 import type { DidResolver, Resolution } from './model.ts'
 import { InvalidToken } from './reading.ts'

@@ -18,8 +18,16 @@ import { sql, type Transaction } from '../../store/database.ts'
 import type { Draft, MessageContent } from './compose.ts'
 import type { Composer } from './composer.ts'
 import type { SendLimits, SendCount } from './limits.ts'
-import { emailKind, type EmailLoad, releaseKind, type ReleaseLoad } from './load.ts'
-import { emailQueued, largestBodies, largestMessage, maxRecipients } from '../model.ts'
+import {
+  emailKind,
+  type EmailLoad,
+  emailQueued,
+  largestBodies,
+  largestMessage,
+  maxRecipients,
+  releaseKind,
+  type ReleaseLoad,
+} from '../model.ts'
 import { prepareRaw, requireFewHops } from './prepare-raw.ts'
 import { type Addressee, domainOf, recipientAddress } from './recipients.ts'
 import type { DkimSigner } from './signing.ts'

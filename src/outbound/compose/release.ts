@@ -7,10 +7,9 @@ import type { RecipientRow } from '../../mail/deliveries.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import { enqueueCopies } from './outbox.ts'
-import { emailFailed } from '../model.ts'
+import { emailFailed, releaseKind, type ReleaseLoad } from '../model.ts'
 import { endedKeys } from './pending.ts'
 import { domainOf } from './recipients.ts'
-import { releaseKind, type ReleaseLoad } from './load.ts'
 import type { DkimSigner } from './signing.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock'> {
