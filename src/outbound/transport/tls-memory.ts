@@ -1,7 +1,7 @@
 import type { Basis } from '../../basis.ts'
 import { day, hour, iso } from '../../core/clock.ts'
 import { lruMap } from '../../core/memory.ts'
-import { sql } from '../../store/database.ts'
+import { sql, type Transaction } from '../../store/database.ts'
 
 type Deps = Pick<Basis, 'database' | 'clock' | 'log'>
 
@@ -14,6 +14,13 @@ interface Row {
 const retention = 30 * day
 const waitTime = day
 
+/** Servers that are remembered; above that, the ones longest not seen are forgotten. */
+const maxServers = 100_000
+
+/** Servers recorded between two looks at how many there are, and the most rows that one transaction deletes. */
+const trimEvery = 1000
+const batch = 2000
+
 /**
  * Remembers servers that had TLS with a valid certificate. When one of them offers none, STARTTLS may be stripped by an attacker: its mail waits
  * for a day, then is sent in the clear, which is logged. A domain that needs more publishes a policy.
@@ -22,6 +29,7 @@ export class TlsMemory {
   readonly #deps: Deps
   /** The time the certificate of a server was last recorded, in milliseconds, so that not every connection writes. */
   readonly #recordedAt = lruMap<number>(10_000)
+  #untrimmed = 0
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -37,7 +45,7 @@ export class TlsMemory {
         sql`INSERT INTO tls_servers (hostname, checked_at) VALUES (${hostname}, ${iso(now)}) ON CONFLICT (hostname) DO UPDATE
           SET checked_at = excluded.checked_at, missed_at = NULL`,
       )
-      await tx.run(sql`DELETE FROM tls_servers WHERE checked_at < ${iso(now - retention)}`)
+      await this.#trim(tx, now)
     })
     this.#recordedAt.set(hostname, now)
   }
@@ -64,5 +72,20 @@ export class TlsMemory {
       return true
     }
     return false
+  }
+
+  async #trim(tx: Transaction, now: number): Promise<void> {
+    let before = iso(now - retention)
+    this.#untrimmed += 1
+    if (this.#untrimmed >= trimEvery) {
+      this.#untrimmed = 0
+      const last = await tx.get<{ checked_at: string }>(
+        sql`SELECT checked_at FROM tls_servers ORDER BY checked_at DESC LIMIT 1 OFFSET ${maxServers - 1}`,
+      )
+      if (last && last.checked_at > before) before = last.checked_at
+    }
+    await tx.run(
+      sql`DELETE FROM tls_servers WHERE hostname IN (SELECT hostname FROM tls_servers WHERE checked_at < ${before} ORDER BY checked_at LIMIT ${batch})`,
+    )
   }
 }
