@@ -138,6 +138,6 @@ const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]+/g
 export function withoutControls(text: string): string {
   if (text.search(controls) === -1) return text.toWellFormed()
   const kept: string[] = []
-  for (let at = 0; at < text.length; at += piece) kept.push(text.slice(at, at + piece).replace(controls, ''))
+  for (let start = 0; start < text.length; start += piece) kept.push(text.slice(start, start + piece).replace(controls, ''))
   return kept.join('').toWellFormed()
 }

@@ -8,6 +8,7 @@ import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import type { WorkLimits } from './work-limiter.ts'
 import { Networks } from './networks.ts'
+import { clientCiphers, limitHandshake } from './handshake.ts'
 import { limitResponseBytes, Exchange, type OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
@@ -41,6 +42,8 @@ export interface CallLimits {
 
 /** Opens a connection; replaced in tests. */
 export type OutsideDial = buildConnector.connector
+
+type DialOptions = Parameters<OutsideDial>[0]
 
 /** A failed request, with the reason as a sentence. */
 export class Unreachable extends Error {
@@ -203,7 +206,7 @@ export class Outside {
   }
 
   #createAgent(): Agent {
-    const open = callbackify((options: Parameters<OutsideDial>[0]) => this.#connect(options))
+    const open = callbackify((options: DialOptions) => this.#connect(options))
     const connect: OutsideDial = (options, callback) =>
       open(options, (error: Error | null, socket) => (error ? callback(error, null) : callback(null, socket)))
     return new Agent({
@@ -216,21 +219,35 @@ export class Outside {
     })
   }
 
-  async #connect(options: Parameters<OutsideDial>[0]): Promise<Socket> {
+  async #connect(options: DialOptions): Promise<Socket> {
     const url = { protocol: options.protocol, port: options.port, hostname: options.hostname }
     const addresses = await this.#addressesOf(url)
-    const lookup = fixedLookup(addresses)
-    const dial = this.#dial ?? buildConnector({ lookup, timeout: connectTimeout, allowH2: false, ...this.#authorities })
-    const socket = await new Promise<Socket>((resolve, reject) => {
-      dial(options, (...[failure, opened]) => (failure ? reject(failure) : resolve(opened)))
-    })
+    const socket = this.#dial
+      ? this.#checkSocket(url, await opened(this.#dial, options))
+      : await this.#open(url, options, fixedLookup(addresses))
+    limitResponseBytes(socket, this.#settings.largest ?? defaultMaxBytes, () => new Unreachable('its response is too large'))
+    return socket
+  }
+
+  async #open(url: Target, options: DialOptions, lookup: LookupFunction): Promise<Socket> {
+    const dial = buildConnector({ lookup, timeout: connectTimeout, allowH2: false, ...this.#authorities })
+    const isHttps = options.protocol === 'https:'
+    const port = options.port === '' && isHttps ? '443' : options.port
+    const plain = this.#checkSocket(url, await opened(dial, { hostname: options.hostname, protocol: 'http:', port }))
+    if (!isHttps) return plain
+    const { stream, complete } = limitHandshake(plain)
+    const secure = await opened(dial, { ...options, httpSocket: stream as Socket })
+    complete()
+    return secure
+  }
+
+  #checkSocket(url: Target, socket: Socket): Socket {
     try {
       this.#checkAddress(url, socket.remoteAddress ?? '')
     } catch (error) {
       socket.destroy()
       throw error
     }
-    limitResponseBytes(socket, this.#settings.largest ?? defaultMaxBytes, () => new Unreachable('its response is too large'))
     return socket
   }
 
@@ -249,8 +266,15 @@ export class Outside {
 
 /** Created once: loading the default authorities is slow, and each connection without a context would create its own, outside of the heap. */
 function authoritiesOf({ ca_file: file }: OutsideSettings): { secureContext: SecureContext } {
-  if (file === undefined) return { secureContext: createSecureContext() }
-  return { secureContext: createSecureContext({ ca: [...getCACertificates('default'), readFileSync(file, 'utf8')] }) }
+  if (file === undefined) return { secureContext: createSecureContext({ ciphers: clientCiphers }) }
+  const ca = [...getCACertificates('default'), readFileSync(file, 'utf8')]
+  return { secureContext: createSecureContext({ ca, ciphers: clientCiphers }) }
+}
+
+function opened(dial: OutsideDial, options: DialOptions): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    dial(options, (...[failure, socket]) => (failure ? reject(failure) : resolve(socket)))
+  })
 }
 
 /** A lookup that returns the checked addresses, so that DNS rebinding cannot change them. */

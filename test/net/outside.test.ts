@@ -1,10 +1,13 @@
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { join } from 'node:path'
 import { Outside } from '../../src/net/outside.ts'
 import { certificate } from '../../src/certificates/self-signed.ts'
 import { folder } from '../support/folder.ts'
+import { finiteField } from '../support/finite-field.ts'
 import { drips, hangs, says, WebhookSink } from '../support/webhook-sink.ts'
 
 const patient = 5000
@@ -159,6 +162,25 @@ test('after a reload, connections to what is no longer allowed are not used', as
   await expect(post(sink.url, hello())).rejects.toThrow('127.0.0.1 is not a public address')
   await expect(post(sink.url.replace('127.0.0.1', 'name.example.com'), hello())).rejects.toThrow('is not a public address')
   expect(sink.received).toHaveLength(1)
+})
+
+test('a server whose TLS is costly is not reached: a key exchange of a finite field, or a chain of a hundred certificates', async () => {
+  const { key, cert } = await certificate(folder(), 'localhost')
+  const field = await finiteField()
+  const ca_file = join(folder(), 'ca.pem')
+  writeFileSync(ca_file, `${cert}\n${field.cert}`)
+  const outside = new Outside({ allow_http: false, allow_networks: ['127.0.0.0/8'], ca_file, resolve })
+  const at = async (context: object): Promise<string> => {
+    const server = createServer({ key, cert, ...context }, (_request, response) => response.end('there')).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    return `https://localhost:${(server.address() as AddressInfo).port}/`
+  }
+  expect(await outside.post(await at({}), hello())).toMatchObject({ status: 200, body: 'there' })
+  await expect(outside.post(await at(field), hello())).rejects.toThrow(/handshake/i)
+  await expect(outside.post(await at({ cert: `${cert}\n`.repeat(100) }), hello())).rejects.toThrow(
+    'its TLS handshake has more than 16384 bytes',
+  )
 })
 
 describe('an answer in chunks of an octet each', () => {

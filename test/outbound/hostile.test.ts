@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import type { Socket } from 'node:net'
+import { expect, test, vi } from 'vitest'
 import { type Guest, MailSink, type Script } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 
@@ -16,6 +17,8 @@ function without(end: (guest: Guest) => string | Buffer, every: number) {
 const dripping = without(() => '2', 20)
 const endless = without(() => '220-and more\r\n'.repeat(1000), 1)
 const flooding = without(() => 'x'.repeat(65_536), 1)
+const blank = without(() => '\n'.repeat(65_536), 1)
+const unasked = without(() => '250 ok\r\n'.repeat(1000), 1)
 
 type Act = (guest: Guest) => string | null
 
@@ -27,6 +30,8 @@ const hostile: [what: string, at: RegExp, act: Act, said: RegExp][] = [
   ['a web page', /^<greeting>/, () => 'HTTP/1.1 400 Bad Request\r\n\r\n<html>', /invalid reply|valid SMTP greeting/],
   ['999 for a greeting', /^<greeting>/, () => '999 hello', /invalid reply|valid SMTP greeting/],
   ['a line without end', /^EHLO/, flooding, /valid SMTP greeting/],
+  ['empty lines without end', /^EHLO/, blank, /valid SMTP greeting/],
+  ['replies without end', /^MAIL/, unasked, /connection was lost/],
   ['a reply of ten megabytes', /^MAIL/, (guest) => (guest.write('250-more\r\n'.repeat(1_000_000)), null), /connection was lost/],
   ['999 for a recipient', /^RCPT/, () => '999 perhaps', /invalid reply/],
   ['words for a reply', /^RCPT/, () => 'well, hello there', /invalid reply/],
@@ -93,6 +98,36 @@ test('a 250 is a 250, though the server hangs afterwards', async () => {
   sink.script = on(/^(?:RSET|QUIT)/, () => null)
   await until(await send('bob@far.test'), 'delivered')
   expect(sink.messages).toHaveLength(1)
+})
+
+test.each([
+  ['250 2.0.0 Ok', { status: 'deferred', response: expect.stringContaining('replied before the end of the message') }],
+  ['550 5.7.1 No', { status: 'bounced', response: 'No' }],
+])('after %s before the end of a message the connection is closed', async (early, became) => {
+  const sink = await MailSink.start({ extensions: ['SIZE 33554432'] })
+  const { box, send, until } = await sendingBox(sink.port)
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  sink.script = on(/^DATA/, ({ socket }) => {
+    socket.removeAllListeners('data').pause()
+    socket.write(`354 Go on\r\n${early}\r\n`)
+    server = socket
+    return null
+  })
+  let server: Socket | undefined
+  const text = `${'x'.repeat(70)}\r\n`.repeat(250_000)
+  expect(await until(await send('bob@far.test', { text }), /deferred|delivered|bounced/)).toMatchObject(became)
+  // the server reads again, and finds the end
+  server!.resume()
+  await vi.waitFor(() => expect(server!.destroyed).toBe(true), 30_000)
+})
+
+test('a message of lines that are dots arrives as it is', async () => {
+  const sink = await MailSink.start({ extensions: ['SIZE 33554432'] })
+  const { box, send, until } = await sendingBox(sink.port)
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  const text = '.\r\n'.repeat(200_000)
+  await until(await send('bob@far.test', { text }), 'delivered')
+  expect(sink.messages[0]!.raw.endsWith(`\r\n\r\n${text}`)).toBe(true)
 })
 
 test('a destination that hangs keeps nobody else waiting', async () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { certificate } from '../../src/certificates/self-signed.ts'
 import type { Pair } from '../../src/certificates/pair.ts'
 import { sql } from '../../src/store/database.ts'
+import { finiteField } from '../support/finite-field.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
@@ -66,6 +67,20 @@ test('where nothing asks for TLS, a server whose TLS is broken is spoken to in t
   sink.script = (line) => (line === 'STARTTLS' ? '454 4.7.0 Not now' : undefined)
   await until(await send('bob@far.test'), 'delivered')
   expect(sink.messages.map(({ secure }) => secure)).toEqual([false, false])
+})
+
+test.each([
+  ['a key exchange of a finite field', finiteField],
+  [
+    'a chain of a hundred certificates',
+    async () => ({ ...trusted, cert: `${trusted.cert}\n${`${strange.cert}\n`.repeat(100)}` }),
+  ],
+])('TLS with %s is none', async (_what, tls) => {
+  const { send, until } = await far(await tls())
+  expect((await until(await send('bob@far.test'), 'delivered')).tls).toBeNull()
+  const guarded = await far(await tls(), await start('enforce'))
+  const delivery = await guarded.until(await guarded.send('bob@far.test'), 'deferred')
+  expect(delivery).toMatchObject({ enhanced_code: '4.7.5', response: expect.stringContaining('TLS failed: ') })
 })
 
 test('a server that was known for its TLS gets nothing in the clear for a day, also after a restart; then it is believed', async () => {

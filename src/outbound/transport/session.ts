@@ -1,8 +1,12 @@
 /* oxlint-disable no-underscore-dangle -- the library's own names */
 import { isAscii } from 'node:buffer'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { debugOnly, type Log, loggable } from '../../core/log.ts'
+import { clientCiphers, limitHandshake, type LimitedHandshake } from '../../net/handshake.ts'
+import { declareInternational, extensionsOf, largestReply, limitReplies } from './connection-internals.ts'
 import { connectFailure } from './dial.ts'
 import type { ServerConnection } from './mx.ts'
 import { readReply, refusal, type Stage } from './smtp-reply.ts'
@@ -33,14 +37,8 @@ export interface OutgoingCopy {
   require_tls: boolean
 }
 
-/** Internals of the library that its types do not have. */
-interface LibraryInternals {
-  _supportedExtensions: string[]
-  _sendCommand: (this: unknown, command: string, logged?: string) => void
-}
-
-/** Maximum bytes of one reply with all its lines. */
-const largestReply = 64 * 1024
+/** Bytes of a message that are dot-stuffed and written at a time. */
+const sliceSize = 64 * 1024
 
 /** Timeouts in milliseconds for the greeting and the handshake, and for RSET. */
 const greeting = 60_000
@@ -69,6 +67,7 @@ export class SmtpClientSession implements Server {
     log?: Log,
   ): Promise<SmtpClientSession> {
     const { level, implicit, name, login } = options
+    let handshake: LimitedHandshake | undefined
     const connection = new SMTPConnection({
       connection: opened.socket,
       host: opened.hostname,
@@ -77,7 +76,17 @@ export class SmtpClientSession implements Server {
       ignoreTLS: level === 'clear' && !implicit,
       requireTLS: level === 'checked' || level === 'dane',
       opportunisticTLS: level === 'opportunistic',
-      tls: { minVersion: 'TLSv1.2', rejectUnauthorized: level === 'checked', servername: opened.hostname },
+      tls: {
+        minVersion: 'TLSv1.2',
+        ciphers: clientCiphers,
+        rejectUnauthorized: level === 'checked',
+        servername: opened.hostname,
+        // read by the library when TLS begins
+        get socket() {
+          handshake ??= limitHandshake(opened.socket)
+          return handshake.stream as Socket
+        },
+      },
       greetingTimeout: greeting,
       connectionTimeout: greeting,
       socketTimeout: 300_000,
@@ -86,8 +95,10 @@ export class SmtpClientSession implements Server {
       ...(log ? loggedDialogue(log, opened) : {}),
     })
     connection.on('error', () => undefined)
+    limitReplies(connection)
     try {
       await wait<void>(connection, signal, (done) => connection.connect((error) => done(error ?? null)))
+      handshake?.complete()
       const session = new SmtpClientSession(opened, connection, level)
       if (login) await session.#login(login, signal)
       return session
@@ -124,7 +135,7 @@ export class SmtpClientSession implements Server {
   /** Sends a message; returns the 250 reply. Throws Undelivered. */
   async send({ from, to, octets, require_tls }: OutgoingCopy, signal: AbortSignal): Promise<string> {
     this.messages += 1
-    const { _supportedExtensions: can } = this.#connection as unknown as LibraryInternals
+    const can = extensionsOf(this.#connection)
     if (require_tls && !(this.tls !== null && can.includes('REQUIRETLS'))) {
       throw never(`${this.hostname} does not offer REQUIRETLS (RFC 8689)`, '5.7.30', 'require_tls')
     }
@@ -145,14 +156,20 @@ export class SmtpClientSession implements Server {
       requireTLSExtensionEnabled: require_tls,
     }
     const asked = international && isPlain(from) && isPlain(to)
+    const message = octets.length > sliceSize ? Readable.from(slicesOf(octets), { objectMode: false }) : octets
+    /** True if the server replied to a message that is still being written. */
+    const isEarly = (): boolean => message instanceof Readable && !message.readableEnded && !message.destroyed
     try {
       const restore = asked ? declareInternational(this.#connection) : undefined
-      const sent = wait<{ response: string }>(this.#connection, signal, (done) => this.#connection.send(envelope, octets, done))
+      const sent = wait<{ response: string }>(this.#connection, signal, (done) => this.#connection.send(envelope, message, done))
       const { response } = await sent.finally(restore)
+      if (isEarly()) throw later(`${this.hostname} replied before the end of the message: ${readReply(response).text}`, '4.5.0')
       // the library accepts everything that begins with a 2
       if (!/^2\d\d(?:[ -]|$)/.test(response)) throw refusal(response, 'data')
       return response
     } catch (error) {
+      // the rest would be taken for commands
+      if (isEarly()) this.close()
       if (error instanceof Undelivered || signal.aborted) throw error
       throw sendingFailure(error, this.hostname)
     }
@@ -277,16 +294,8 @@ function tlsFailed(why: string, tlsFailure: TlsFailure): Undelivered {
   return new Undelivered(answer, { step: 'tls', tlsFailure })
 }
 
-/** Adds SMTPUTF8 to MAIL FROM, which the library only does for addresses of the envelope: names in the header need it too (RFC 6531 3.4). */
-function declareInternational(connection: SMTPConnection): () => void {
-  const inside = connection as unknown as LibraryInternals
-  const say = inside._sendCommand
-  inside._sendCommand = function send(command, logged) {
-    say.call(this, command.startsWith('MAIL FROM:') ? `${command} SMTPUTF8` : command, logged)
-  }
-  return () => {
-    inside._sendCommand = say
-  }
+function* slicesOf(octets: Buffer): Generator<Buffer> {
+  for (let at = 0; at < octets.length; at += sliceSize) yield octets.subarray(at, at + sliceSize)
 }
 
 function headLength(octets: Buffer): number {

@@ -1,0 +1,52 @@
+/* oxlint-disable no-underscore-dangle -- the library's own names */
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+
+// what the library can do only from inside
+
+/** Internals of the library that its types do not have. */
+interface LibraryInternals {
+  _supportedExtensions: string[]
+  _sendCommand: (this: unknown, command: string, logged?: string) => void
+  _onData: (this: unknown, chunk: Buffer) => void
+  _responseQueue: string[]
+  _onResponseTooLarge: () => void
+}
+
+/** Maximum bytes of what a server sends after a command, with all lines. */
+export const largestReply = 64 * 1024
+
+/** Replies that may wait to be read, empty lines too: of a message sent with PIPELINING there are three. */
+const maxReplies = 32
+
+/** The extensions of the server's last EHLO reply. */
+export function extensionsOf(connection: SMTPConnection): readonly string[] {
+  return (connection as unknown as LibraryInternals)._supportedExtensions
+}
+
+/** Ends a session whose server sends more than replies have. The library limits one reply, and keeps any number of empty lines. */
+export function limitReplies(connection: SMTPConnection): void {
+  const inside = connection as unknown as LibraryInternals
+  const { _onData: receive, _sendCommand: say } = inside
+  let received = 0
+  inside._sendCommand = function send(command, logged) {
+    received = 0
+    say.call(this, command, logged)
+  }
+  inside._onData = function take(chunk) {
+    received += chunk.length
+    if (received <= largestReply) receive.call(this, chunk)
+    if (received > largestReply || inside._responseQueue.length > maxReplies) inside._onResponseTooLarge()
+  }
+}
+
+/** Adds SMTPUTF8 to MAIL FROM, which the library only does for addresses of the envelope: names in the header need it too (RFC 6531 3.4). */
+export function declareInternational(connection: SMTPConnection): () => void {
+  const inside = connection as unknown as LibraryInternals
+  const say = inside._sendCommand
+  inside._sendCommand = function send(command, logged) {
+    say.call(this, command.startsWith('MAIL FROM:') ? `${command} SMTPUTF8` : command, logged)
+  }
+  return () => {
+    inside._sendCommand = say
+  }
+}
