@@ -35,6 +35,9 @@ export interface EventQuery {
   after: number | undefined
 }
 
+/** An event without its data. */
+export type EventReference = Pick<EventHeader, 'seq' | 'type' | 'resource_id'>
+
 /** Storage quotas of accounts, in bytes. */
 export interface StorageBudget {
   require(reader: Reader, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
@@ -233,10 +236,9 @@ export class EventLog {
     return { events, has_more }
   }
 
-  /** The same, at most `limit` and without the long fields. */
-  async listBrief(query: EventQuery, limit: number): Promise<Event[]> {
-    const rows = await readRows<Row>(this.#database, { ...rowsOf(query), columns: rowColumns }, limit)
-    return rows.map(asEvent)
+  /** The positions of the same, and the messages and other resources that they are about, at most `limit`. */
+  listReferences(query: EventQuery, limit: number): Promise<EventReference[]> {
+    return readRows(this.#database, { ...rowsOf(query), columns: sql`seq, type, resource_id` }, limit)
   }
 
   /** The positions of events that the condition selects, oldest first after `seq`, at most `limit`. */

@@ -130,9 +130,13 @@ export class Emails {
     return new Map(rows.map(({ seq }, index) => [seq, emails[index]!]))
   }
 
-  /** True if the message still exists. */
-  async exists(id: string): Promise<boolean> {
-    return (await this.#deps.database.get(sql`SELECT 1 FROM emails WHERE id = ${id}`)) !== undefined
+  /** The fields of these messages that filters look at, cut to `length` characters; those that were deleted are left out. */
+  async briefs(ids: readonly string[], length: number): Promise<Pick<Email, 'id' | 'from' | 'from_name' | 'subject' | 'spam'>[]> {
+    const rows = await this.#deps.database.all<Pick<Email, 'id' | 'from' | 'from_name' | 'subject'> & { spam: number }>(
+      sql`SELECT id, substr(from_address, 1, ${length}) AS "from", substr(from_name, 1, ${length}) AS from_name,
+        substr(subject, 1, ${length}) AS subject, spam FROM emails WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`,
+    )
+    return rows.map((row) => ({ ...row, spam: row.spam === 1 }))
   }
 
   async change(caller: Caller, identityId: string, id: string, change: EmailChange): Promise<Email> {

@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { LRUCache } from '../core/memory.ts'
-import { bounded, isAbsent, maxTextBytes } from './resolve.ts'
+import { bounded, isAbsent, isTooLarge, sizeOf } from './resolve.ts'
 import type { DnsTally } from './dns-tally.ts'
 
 /** The answer to a query: texts (A, AAAA, PTR, CNAME), the strings of each TXT record, or MX records. */
@@ -37,8 +37,6 @@ type Outcome = { answer: DnsAnswer } | { error: DnsError }
 const tooMany = 'EQUERYLIMIT'
 const found = 300_000
 const missing = 60_000
-/** The largest record in bytes. Keys and policies have some hundreds, and the library takes quadratic time for some. */
-const maxRecordBytes = 8192
 
 /** A caching resolver: answers are cached for 5 min, absence for 60 s, failures never. Concurrent equal queries are one query. */
 export class Dns {
@@ -79,10 +77,7 @@ export class Dns {
       return outcome
     }
     this.#tally?.count('found')
-    const size = sizeOf(outcome.answer)
-    if (size > maxTextBytes || outcome.answer.some((entry) => sizeOf([entry] as DnsAnswer) > maxRecordBytes))
-      return { error: new DnsError('EBADRESP', name) }
-    this.#cache.set(key, outcome, { ttl: found, size: key.length + size + 64 })
+    this.#cache.set(key, outcome, { ttl: found, size: key.length + sizeOf(outcome.answer) + 64 })
     return outcome
   }
 
@@ -92,7 +87,10 @@ export class Dns {
       timer = setTimeout(() => resolve({ error: new DnsError('ETIMEOUT', name) }), this.#timeout)
     })
     const answered = this.#ask(name, type).then(
-      (answer): Outcome => ({ answer: bounded(answer) }),
+      (answer): Outcome => {
+        const read = bounded(answer)
+        return isTooLarge(read) ? { error: new DnsError('EBADRESP', name) } : { answer: read }
+      },
       (error: unknown): Outcome => ({ error: new DnsError(codeOf(error), name) }),
     )
     return await Promise.race([answered, late]).finally(() => clearTimeout(timer))
@@ -193,14 +191,4 @@ function codeOf(error: unknown): string {
 function isInvalidName(name: string): boolean {
   // oxlint-disable-next-line no-control-regex
   return name === '' || /[\x00-\x1f\x7f\\]/.test(name) || Buffer.byteLength(name.replace(/\.$/, '')) > 253
-}
-
-function sizeOf(answer: DnsAnswer): number {
-  let size = 0
-  for (const entry of answer) {
-    if (typeof entry === 'string') size += entry.length
-    else if (Array.isArray(entry)) for (const text of entry) size += text.length
-    else size += entry.exchange.length + 2
-  }
-  return size
 }

@@ -38,16 +38,23 @@ export function recordsOf({ servers, timeout }: { servers: readonly string[]; ti
   if (servers.length > 0) dns.setServers(servers)
   return async (name, type) => {
     const answer = bounded((await dns.resolve(name, type)) as RecordsOf[keyof RecordsOf])
-    if (textBytes(answer) > maxTextBytes)
-      throw Object.assign(new Error(`${name} has more than ${maxTextBytes} bytes of TXT records`), { code: 'EBADRESP' })
+    if (isTooLarge(answer)) throw Object.assign(new Error(`${name} has too large ${type} records`), { code: 'EBADRESP' })
     return answer as never
   }
 }
 
 type Answer = readonly string[] | readonly (readonly string[])[] | readonly { exchange: string; priority: number }[]
 
-/** The most bytes of TXT records of one name: no legitimate name has that much text. */
-export const maxTextBytes = 32 * 1024
+/**
+ * The most bytes of one record, and of an answer, as `sizeOf` counts them. Keys and policies have some hundreds, and the library takes quadratic time
+ * for some; no legitimate name has more.
+ */
+const maxRecordBytes = 8 * 1024
+const maxAnswerBytes = 32 * 1024
+
+/** What a record, and a string of a TXT record, count for besides their text: an answer may have 65,000 empty strings, or thousands of records of one. */
+const recordBytes = 64
+const stringBytes = 16
 
 /** Records that are read of one answer, which may have thousands: work is done for each of them. */
 const maxRecords = 50
@@ -62,8 +69,20 @@ export function bounded<Found extends Answer>(answer: Found): Found {
   return exchanges.toSorted((one, other) => one.priority - other.priority).slice(0, maxRecords) as unknown as Found
 }
 
-function textBytes(answer: Answer): number {
-  return answer.reduce((sum: number, record) => sum + (Array.isArray(record) ? record.join('').length : 0), 0)
+/** True if an answer is none that a legitimate name has: to be asked before anything is kept of it. */
+export function isTooLarge(answer: Answer): boolean {
+  return sizeOf(answer) > maxAnswerBytes || answer.some((record) => sizeOfRecord(record) > maxRecordBytes)
+}
+
+/** About how many bytes an answer takes in memory. */
+export function sizeOf(answer: Answer): number {
+  return answer.reduce((sum: number, record) => sum + sizeOfRecord(record), 0)
+}
+
+function sizeOfRecord(record: Answer[number]): number {
+  if (typeof record === 'string') return recordBytes + record.length
+  if ('exchange' in record) return recordBytes + record.exchange.length
+  return record.reduce((sum, text) => sum + stringBytes + text.length, recordBytes)
 }
 
 /** True if a query failed because there is no such record, or cannot be one, as opposed to a failure of the lookup. */

@@ -195,9 +195,11 @@ export class Messages {
     return new Map(rows.map(({ seq }, index) => [seq, messages[index]!]))
   }
 
-  /** True if the message is visible: neither deleted nor in the trash. */
-  async lives(id: string): Promise<boolean> {
-    return (await this.#deps.database.get(sql`SELECT 1 FROM sms WHERE id = ${id}`)) !== undefined
+  /** The senders of these messages; those that were deleted are left out. */
+  briefs(ids: readonly string[]): Promise<Pick<Sms, 'id' | 'from'>[]> {
+    return this.#deps.database.all(
+      sql`SELECT id, sender AS "from" FROM sms WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`,
+    )
   }
 
   /** The row of a signed URL, while the message and its identity exist. */

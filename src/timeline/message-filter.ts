@@ -3,7 +3,7 @@ import type { Event } from '../events/model.ts'
 import type { WaitFilter } from './model.ts'
 
 /** Characters of a name, an address or a subject that a filter looks at. */
-const examined = 1000
+export const examined = 1000
 
 /** What filters look at in the event of a message, in lower case. */
 export interface MessageBrief {
@@ -14,11 +14,22 @@ export interface MessageBrief {
   subject: string
 }
 
-/** Undefined for a message that was deleted. */
+/** The fields of a message, or of the event about one, that filters look at. */
+export interface MessageFields {
+  from?: unknown
+  from_name?: unknown
+  subject?: unknown
+  spam?: boolean
+}
+
+/** Undefined for an event of a message that was deleted. */
 export function briefOf({ seq, type, data }: Event): MessageBrief | undefined {
-  const { from_name, from, subject, spam, deleted } = data as Record<string, string | boolean | null | undefined>
-  if (deleted) return undefined
-  return { seq, type, spam: spam === true, sender: `${examinedOf(from_name)} ${examinedOf(from)}`, subject: examinedOf(subject) }
+  const { deleted, ...fields } = data as MessageFields & { deleted?: boolean }
+  return deleted ? undefined : briefFrom(seq, type, fields)
+}
+
+export function briefFrom(seq: number, type: string, { from, from_name, subject, spam = false }: MessageFields): MessageBrief {
+  return { seq, type, spam, sender: `${examinedOf(from_name)} ${examinedOf(from)}`, subject: examinedOf(subject) }
 }
 
 function examinedOf(text: unknown): string {

@@ -4,7 +4,7 @@ import { ConcurrentWaits, holderOf } from '../core/concurrent-waits.ts'
 import { estimatedBytes, lruMapOfBytes } from '../core/memory.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
+import type { EventLog, EventReference } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
 import { endOf, positionOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -14,7 +14,7 @@ import type { Sms } from '../sms/model.ts'
 import type { Email, Link } from '../mail/model.ts'
 import { sql } from '../store/database.ts'
 import { Listeners } from './listeners.ts'
-import { briefOf, MessageFilter } from './message-filter.ts'
+import { briefFrom, briefOf, examined, type MessageBrief, type MessageFields, MessageFilter } from './message-filter.ts'
 import type { WaitAnswer, WaitFilter } from './model.ts'
 import { PendingWait } from './pending-wait.ts'
 
@@ -23,8 +23,8 @@ const channels: { name: 'email' | 'sms'; type: string; scopes: Scope[] }[] = [
   { name: 'sms', type: 'sms.received', scopes: ['messages:read', 'sms:read'] },
 ]
 
-/** The most events examined in one turn of the event loop, as each may carry large foreign content. */
-const eventsPerTurn = 25
+/** The most messages compared in one turn of the event loop. */
+const messagesPerTurn = 25
 
 /** How far back a wait without `since` searches, in milliseconds. */
 const lookBack = 120_000
@@ -40,7 +40,7 @@ interface Deps {
   events: EventLog
   identities: Identities
   emails: Emails
-  sms: Pick<Messages, 'lives'>
+  sms: Pick<Messages, 'briefs'>
   linksIn: (text: string) => Link[]
   /** True if the caller's key or session is still valid: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
@@ -146,13 +146,13 @@ export class Waiting {
       ascending: true,
     }
     while (search.place < end) {
-      const batch = await this.#deps.events.listBrief({ ...whose, after: search.place }, eventsPerTurn)
-      for (const event of batch) {
-        search.place = event.seq
-        const message = briefOf(event)
-        if (message && search.wants(message) && filter.matches(message) && (await this.#lives(event))) return event.seq
+      const batch = await this.#deps.events.listReferences({ ...whose, after: search.place }, messagesPerTurn)
+      for (const message of await this.#briefs(batch)) {
+        search.place = message.seq
+        if (search.wants(message) && filter.matches(message)) return message.seq
       }
-      if (batch.length < eventsPerTurn) {
+      search.place = batch.at(-1)?.seq ?? search.place
+      if (batch.length < messagesPerTurn) {
         search.place = end
         return undefined
       }
@@ -195,9 +195,18 @@ export class Waiting {
     return { ...answered, item, codes: item.codes, links: item.links }
   }
 
-  #lives(event: Event): Promise<boolean> {
-    const { id } = event.data as { id: string }
-    return event.type === 'sms.received' ? this.#deps.sms.lives(id) : this.#deps.emails.exists(id)
+  /** What filters look at in the messages of these events that still exist; the events themselves may be large. */
+  async #briefs(batch: readonly EventReference[]): Promise<MessageBrief[]> {
+    const idsOf = (wanted: string): string[] =>
+      batch.flatMap(({ type, resource_id }) => (type === wanted && resource_id !== null ? [resource_id] : []))
+    const [emails, texts] = [idsOf('email.received'), idsOf('sms.received')]
+    const found = new Map<string, MessageFields>()
+    if (emails.length > 0) for (const { id, ...fields } of await this.#deps.emails.briefs(emails, examined)) found.set(id, fields)
+    if (texts.length > 0) for (const { id, from } of await this.#deps.sms.briefs(texts)) found.set(id, { from })
+    return batch.flatMap(({ seq, type, resource_id }) => {
+      const fields = found.get(resource_id ?? '')
+      return fields ? [briefFrom(seq, type, fields)] : []
+    })
   }
 
   #note(key: string, seq: number): void {

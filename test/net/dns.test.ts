@@ -33,6 +33,18 @@ describe('the resolver', () => {
     }
   })
 
+  test('refuses a record of very many strings and very many records, however short, and takes a hundred', async () => {
+    stub
+      .txt('strings.test', ['v=spf1 ?all', ...Array.from({ length: 60_000 }, () => '')])
+      .txt('records.test', ...Array.from({ length: 2000 }, () => ''))
+      .txt('hundred.test', ...Array.from({ length: 100 }, (_, index) => `verification=${index}`))
+    const { lookup } = dns()
+    for (const name of ['strings.test', 'records.test']) {
+      await expect(lookup(name, 'TXT')).rejects.toMatchObject({ code: 'EBADRESP' })
+    }
+    expect(await lookup('hundred.test', 'TXT')).toHaveLength(100)
+  })
+
   test('reads fifty of two hundred MX, those of the lowest preference, and as many addresses', async () => {
     stub.mx('many.test', ...Array.from({ length: 200 }, (_, index) => `${200 - index} n${index}.test`))
     stub.a('many.test', ...Array.from({ length: 200 }, (_, index) => `192.0.2.${index}`))
@@ -86,6 +98,23 @@ describe('the resolver', () => {
     expect(asked).toBe(12_000)
     await lookup('n0.test', 'TXT')
     expect(asked).toBe(12_001)
+  })
+
+  test.each([
+    ['empty strings', [Array.from({ length: 400 }, () => '')], 4000],
+    ['records of an empty string', Array.from({ length: 400 }, () => ['']), 1000],
+  ])('stays small, whatever number of %s the answers have', async (_what, answer, names) => {
+    let asked = 0
+    const counting: Lookup = async () => {
+      asked += 1
+      return answer
+    }
+    const { lookup } = new Dns({ servers: [], timeout: 1000 }, counting)
+    for (let index = 0; index < names; index++) await lookup(`n${index}.test`, 'TXT')
+    await lookup(`n${names - 1}.test`, 'TXT')
+    expect(asked).toBe(names)
+    await lookup('n0.test', 'TXT')
+    expect(asked).toBe(names + 1)
   })
 })
 

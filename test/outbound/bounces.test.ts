@@ -71,6 +71,15 @@ describe('a bounce', () => {
     expect(suppressed(mail)).toHaveLength(hard ? 1 : 0)
   })
 
+  test('has no characters that turn the direction of what stands beside its words', async () => {
+    const mail = await sent(box, ada, ['turned@away.test'])
+    await returned(
+      mail.paths[0]!,
+      bounce([{ address: 'turned@away.test', status: '5.1.1', words: '550 No\u202eresu\u2066 such' }]),
+    )
+    expect((await shown(mail)).deliveries[0]!.response).toBe('550 Noresu such (reported by mx.away.test)')
+  })
+
   test('of an address that leads to several others suppresses only when none of them is reached', async () => {
     const mail = await sent(box, ada, ['list@away.test', 'team@away.test'])
     const blocks = [

@@ -72,6 +72,14 @@ test('text of many lines is shown once, without its codes', async () => {
   expect((await until(await send('bob@far.test'), 'bounced')).response).toBe('The account does not exist. Good bye')
 })
 
+test('a reply has no characters that turn the direction of what stands beside it', async () => {
+  const { send, until, sink } = await far()
+  sink.script = (line) => (line.startsWith('RCPT') ? '550 5.1.1 No\u202eresu\u2066 such\u2028user' : undefined)
+  expect((await until(await send('bob@far.test'), 'bounced')).response).toBe('Noresu such user')
+  sink.script = (line) => (line === '<end>' ? '250 2.0.0 Ok\u202e queued' : undefined)
+  expect((await until(await send('eve@far.test'), 'delivered')).response).toBe('Ok queued')
+})
+
 test('an event has the whole reply about its recipient, and of those about the others the beginning', async () => {
   const { send, until, sink, box, ada, email } = await far()
   const lines = Array.from({ length: 9 }, () => 'x'.repeat(100))

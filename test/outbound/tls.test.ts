@@ -240,6 +240,20 @@ test('ten thousand policies are stored, and one more takes the place of the one 
   ])
 })
 
+test('fifty policies of one organizational domain are stored: one more takes the place of one of its own', async () => {
+  const { inside, send, until } = await far(trusted, await start('enforce'))
+  await inside().database.transaction((tx) =>
+    tx.run(sql`WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 50)
+      INSERT INTO mta_sts_policies (domain, organizational_domain, policy_id, policy, expires_at, used_at)
+      SELECT n || '.far.test', 'far.test', 'one', '{}', '2100-01-01T00:00:00.000Z', printf('2020-01-01T00:00:%02d.000Z', n) FROM counted
+      UNION ALL SELECT 'near.test', 'near.test', 'one', '{}', '2100-01-01T00:00:00.000Z', '2019-01-01T00:00:00.000Z'`),
+  )
+  await until(await send('bob@far.test'), 'delivered')
+  const kept = sql`SELECT domain FROM mta_sts_policies WHERE domain IN ('1.far.test', '2.far.test', 'far.test', 'near.test') ORDER BY domain`
+  const names = (await inside().database.all<{ domain: string }>(kept)).map(({ domain }) => domain)
+  expect(names).toEqual(['2.far.test', 'far.test', 'near.test'])
+})
+
 test.each([
   ['redirects', (one: PolicyHost) => (one.status = 302)],
   ['is no text', (one: PolicyHost) => (one.type = 'text/html')],

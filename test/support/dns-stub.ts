@@ -31,11 +31,12 @@ export class DnsStub {
     return [`127.0.0.1:${this.#port}`]
   }
 
-  txt(name: string, ...texts: string[]): this {
+  /** A text is one record, in strings of 255 characters; an array is the strings of one. */
+  txt(name: string, ...records: (string | string[])[]): this {
     return this.#add(
       name,
       'TXT',
-      texts.map((text) => ({ data: text.match(/[^]{1,255}/g) ?? [''] })),
+      records.map((record) => ({ data: typeof record === 'string' ? (record.match(/[^]{1,255}/g) ?? ['']) : record })),
     )
   }
 

@@ -157,7 +157,7 @@ async function log(disk: { slow: Promise<void> }) {
     account: '',
   })
   const emails = new Emails({ ...parts, identities, trash, hostname: 'box.test' })
-  const none = { lives: async () => false }
+  const none = { briefs: async () => [] }
   const waiting = new Waiting({
     ...parts,
     identities,
@@ -223,6 +223,28 @@ test('a message that is being forced to disk as the time runs out is told now or
   await new Promise((resolve) => setTimeout(resolve, 20))
   const next = answer.timed_out ? await wait({ since: answer.since!, timeout: 0 }) : answer
   expect([answer.item, next.item].some((item) => item?.type === 'email' && item.subject === 'Late')).toBe(true)
+})
+
+test('a wait that looks through long messages reads none of them', async () => {
+  const { arrive, wait, database, id } = await log({ slow: Promise.resolve() })
+  const text = 'x'.repeat(500_000)
+  await arrive(...Array.from({ length: 60 }, (_, index) => `Letter ${index}`))
+  await database.transaction((tx) =>
+    tx.run(sql`UPDATE events SET data = json_set(data, '$.body_text', ${text}) WHERE identity_id = ${id}`),
+  )
+  let read = 0
+  const all = database.all.bind(database)
+  vi.spyOn(database, 'all').mockImplementation(async (query) => {
+    const rows = await all(query)
+    read += JSON.stringify(rows).length
+    return rows as never
+  })
+  expect((await wait({ since: '2000-01-01T00:00:00Z', timeout: 0, subject_contains: 'nothing' })).timed_out).toBe(true)
+  expect(read).toBeGreaterThan(60)
+  expect(read).toBeLessThan(50_000)
+  expect((await wait({ since: '2000-01-01T00:00:00Z', timeout: 0, subject_contains: 'LETTER 59' })).item).toMatchObject({
+    subject: 'Letter 59',
+  })
 })
 
 test('who hung up before the answer was given nothing, and gets it when it asks again', async () => {

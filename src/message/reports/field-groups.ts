@@ -1,3 +1,4 @@
+import { displayLine } from '../../core/text.ts'
 import { firstValue, headEnd, type HeaderField, headersOf } from '../headers.ts'
 import type { File } from '../mime.ts'
 import type { Returned } from './reported.ts'
@@ -23,15 +24,10 @@ export function textOf(fields: readonly HeaderField[], name: string): string | n
   return lineOf(firstValue(fields, name))
 }
 
-/** Text as one line without control characters, at most 500 characters; null when nothing is left. */
+/** Text as one line that is safe to display, at most 500 characters; null when nothing is left. */
 export function lineOf(text: string | undefined): string | null {
   if (text === undefined) return null
-  const line = text
-    .slice(0, 2000)
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
-    .slice(0, 500)
-    .toWellFormed()
+  const line = displayLine(text.slice(0, 2000)).slice(0, 500).toWellFormed()
   return line === '' ? null : line
 }
 

@@ -1,7 +1,5 @@
 /* oxlint-disable no-underscore-dangle -- the library's own names */
-import type SMTPConnection from 'nodemailer/lib/smtp-connection'
-
-// what the library can do only from inside
+// what an SMTPConnection of nodemailer can do only from inside
 
 /** Internals of the library that its types do not have. */
 interface LibraryInternals {
@@ -19,13 +17,13 @@ export const largestReply = 64 * 1024
 const maxReplies = 32
 
 /** The extensions of the server's last EHLO reply. */
-export function extensionsOf(connection: SMTPConnection): readonly string[] {
-  return (connection as unknown as LibraryInternals)._supportedExtensions
+export function extensionsOf(connection: object): readonly string[] {
+  return (connection as LibraryInternals)._supportedExtensions
 }
 
 /** Ends a session whose server sends more than replies have. The library limits one reply, and keeps any number of empty lines. */
-export function limitReplies(connection: SMTPConnection): void {
-  const inside = connection as unknown as LibraryInternals
+export function limitReplies(connection: object): void {
+  const inside = connection as LibraryInternals
   const { _onData: receive, _sendCommand: say } = inside
   let received = 0
   inside._sendCommand = function send(command, logged) {
@@ -40,8 +38,8 @@ export function limitReplies(connection: SMTPConnection): void {
 }
 
 /** Adds SMTPUTF8 to MAIL FROM, which the library only does for addresses of the envelope: names in the header need it too (RFC 6531 3.4). */
-export function declareInternational(connection: SMTPConnection): () => void {
-  const inside = connection as unknown as LibraryInternals
+export function declareInternational(connection: object): () => void {
+  const inside = connection as LibraryInternals
   const say = inside._sendCommand
   inside._sendCommand = function send(command, logged) {
     say.call(this, command.startsWith('MAIL FROM:') ? `${command} SMTPUTF8` : command, logged)

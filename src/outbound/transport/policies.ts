@@ -1,4 +1,5 @@
 import { parsePolicy, resolvePolicy, validateMx } from 'mailauth/lib/mta-sts.js'
+import { getDomain } from 'tldts'
 import type { Basis } from '../../basis.ts'
 import { day, iso, minute } from '../../core/clock.ts'
 import { sweep } from '../../core/cron.ts'
@@ -40,9 +41,10 @@ const unknown = Symbol('unknown')
 const cacheTime = 5 * minute
 const maxCached = 8 * 1024 * 1024
 
-/** How long a policy that nobody asks for is stored, in milliseconds, and how many are stored. */
+/** How long a policy that nobody asks for is stored, in milliseconds, and how many are stored: in all, and of one organizational domain. */
 const unusedTime = 30 * day
 const maxStored = 10_000
+const maxOfOrganization = 50
 
 /** Rows that are deleted in one transaction. */
 const batch = 500
@@ -142,11 +144,18 @@ export class Policies {
       const now = clock.now()
       const expires = iso(now + policy.max_age * 1000)
       const text = JSON.stringify(policy)
+      const organization = getDomain(domain, { allowPrivateDomains: true }) ?? domain
       await database.transaction(async (tx) => {
         await tx.run(
-          sql`INSERT INTO mta_sts_policies (domain, policy_id, policy, expires_at, used_at)
-            VALUES (${domain}, ${id}, ${text}, ${expires}, ${iso(now)}) ON CONFLICT (domain) DO UPDATE
-            SET policy_id = excluded.policy_id, policy = excluded.policy, expires_at = excluded.expires_at, used_at = excluded.used_at`,
+          sql`INSERT INTO mta_sts_policies (domain, organizational_domain, policy_id, policy, expires_at, used_at)
+            VALUES (${domain}, ${organization}, ${id}, ${text}, ${expires}, ${iso(now)}) ON CONFLICT (domain) DO UPDATE
+            SET organizational_domain = excluded.organizational_domain, policy_id = excluded.policy_id, policy = excluded.policy,
+              expires_at = excluded.expires_at, used_at = excluded.used_at`,
+        )
+        await tx.run(
+          sql`DELETE FROM mta_sts_policies WHERE domain IN (
+            SELECT domain FROM mta_sts_policies WHERE organizational_domain = ${organization}
+            ORDER BY used_at DESC LIMIT -1 OFFSET ${maxOfOrganization})`,
         )
         await tx.run(
           sql`DELETE FROM mta_sts_policies WHERE domain IN (

@@ -1,4 +1,5 @@
 import { minute } from '../../core/clock.ts'
+import { displayLine, upToLength } from '../../core/text.ts'
 import { Undelivered } from './undelivered.ts'
 
 /** The command that a reply belongs to. */
@@ -22,7 +23,7 @@ export function readReply(text: string): { code: number; enhanced: string | null
   // every line repeats the codes
   const prefix = code === 0 ? '' : enhanced === null ? /^\d{3}[ -]?/ : /^\d{3}[ -](?:[245]\.\d{1,3}\.\d{1,3}(?:\s|$))?/
   const words = lines.map((line) => line.replace(prefix, '')).join(' ')
-  return { code, enhanced, text: printable(words).slice(0, longest).trim() }
+  return { code, enhanced, text: upToLength(displayLine(words), longest).trim() }
 }
 
 /** The failure that a 4xx or 5xx reply means. */
@@ -51,10 +52,6 @@ interface FailureReply {
   smtp_code: number
   enhanced_code: string | null
   response: string
-}
-
-function printable(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ')
 }
 
 /** A reply about a recipient, from a server or in a report. */
