@@ -162,11 +162,21 @@ export class Api {
     }
     const turnAgain = (): Promise<void> => this.#turns.again(account, abort).then(requireRead)
     let share: WorkShare | undefined
-    const body = bodyOf(context, () => (share ??= this.#bodies.share(holder)), route.raw)
+    // what the body stays in memory for
+    const uses: Promise<unknown>[] = []
+    const shareOf = (): WorkShare => {
+      if (!context.res.closed) uses.push(new Promise((resolve) => void context.res.once('close', resolve)))
+      return (share = this.#bodies.share(holder))
+    }
+    const body = bodyOf(context, { shareOf, abort, raw: route.raw })
+    const working = (work: Promise<unknown>): void => void uses.push(work)
     const requireStillValid = (): Promise<void> => this.#admission.requireStillValid(state.arrival, caller)
     const checks = { turn, turnAgain, requireRead, requireStillValid }
-    const call = { requestId, search, abort, caller, params, headers: request.headers, ...checks, ...body }
-    const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(() => share?.end())
+    const call = { requestId, search, abort, caller, params, headers: request.headers, working, ...checks, ...body }
+    const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(() => {
+      share?.end()
+      if (share) void Promise.allSettled(uses).then(share.release)
+    })
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#deps.origin(), this.#settings.session_same_site))
     // a document is in memory once for all callers

@@ -6,13 +6,15 @@ import { JsonScan } from '../core/json.ts'
 import { release } from '../core/memory.ts'
 import type { WorkLimits, WorkShare } from '../net/work-limiter.ts'
 import type { Upload } from './route.ts'
+import type { CallAbort } from './server/call-abort.ts'
 
 type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
 
 /**
- * Request bodies in memory, from their first byte until the response: two of the largest of all callers, and one of one account or, without a
- * key, one network. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from others. A large body is parsed in turn, as that takes several times as much memory.
+ * Request bodies in memory, from their first byte until the response has closed and the handler has settled: two of the largest of all callers, and
+ * one of one account or, without a key, one network. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from
+ * others. A large body is parsed in turn, as that takes several times as much memory.
  */
 export const bodyMemory: WorkLimits = {
   memory: {
@@ -34,14 +36,23 @@ export interface Body {
   scan: JsonScan | undefined
 }
 
+interface BodyOptions {
+  /** The share of the body, which the caller ends and releases. */
+  shareOf: () => WorkShare
+  abort: CallAbort
+  /** True if the body is not scanned as JSON. */
+  raw?: boolean | undefined
+}
+
 const empty: Body = { bytes: Buffer.alloc(0), scan: undefined }
 
 /**
  * Reads the body of a call and scans it as JSON unless it is `raw`. Throws Fault 400 `unsupported_media_type`,
  * `malformed_json`, or, as soon as it is known, without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
- * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
+ * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Rejects when the call is aborted while a large
+ * body waits for its turn. Encodings other than identity must be refused before.
  */
-async function readBody(context: Context, limit: number, shareOf: () => WorkShare, raw = false): Promise<Body> {
+async function readBody(context: Context, limit: number, { shareOf, abort, raw = false }: BodyOptions): Promise<Body> {
   const { headers } = context.req
   const contentLength = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (contentLength === undefined || Number(contentLength) === 0)) {
@@ -56,7 +67,7 @@ async function readBody(context: Context, limit: number, shareOf: () => WorkShar
   if (contentLength !== undefined && Number(contentLength) > limit) throw tooLarge(limit)
   const share = shareOf()
   const body = await collected(context, limit, share, raw)
-  await share.begin()
+  await share.begin(abort.signal)
   return body
 }
 
@@ -82,7 +93,6 @@ async function collected(context: Context, limit: number, share: WorkShare, raw:
   // the reader must listen first: an earlier listener would start the stream
   const reading = readerFor(limit, raw)(context, nothing)
   request.on('data', scanChunk)
-  context.res.once('close', () => share.release())
   try {
     await reading
   } catch (error) {
@@ -99,12 +109,8 @@ async function collected(context: Context, limit: number, share: WorkShare, raw:
 }
 
 /** The two ways to take the body of a call. It is not read until one of them is used. */
-export function bodyOf(
-  context: Context,
-  share: () => WorkShare,
-  raw?: boolean,
-): { read(limit: number): Promise<Body>; receive(): Upload } {
-  return { read: (limit) => readBody(context, limit, share, raw), receive: () => received(context) }
+export function bodyOf(context: Context, options: BodyOptions): { read(limit: number): Promise<Body>; receive(): Upload } {
+  return { read: (limit) => readBody(context, limit, options), receive: () => received(context) }
 }
 
 /** The body as a stream, not read so far. */

@@ -31,6 +31,8 @@ export interface Call {
   turnAgain(): Promise<void>
   /** Throws Fault rate_limited, code `too_much_unread`, when too much of what the account was answered is unread. */
   requireRead(): void
+  /** Takes the work of the handler: the body counts as in memory until it settles, also when that is after the timeout. */
+  working(this: void, work: Promise<unknown>): void
   /** Throws Fault 401 when the caller's key or session has ended since the call was admitted. */
   requireStillValid(): Promise<void>
 }
@@ -53,6 +55,8 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   // the key may have been revoked while the body arrived or the call waited
   if (turn || bytes.length > 0) await call.requireStillValid()
   const body = validate(route.body, scan ? await parseInTurns(bytes, scan) : {}, 'field')
+  // nothing has happened yet; from here on the call is finished whether its caller waits or not
+  if (call.abort.cut === 'gone') throw new Error('The caller has gone before the call began')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
   const upload = route.upload === undefined ? noUpload : uploadOf(call)
   const recipient = { account: call.caller.account_id, requireRead: () => call.requireRead() }
@@ -60,7 +64,7 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     if (!route.raw) release(bytes)
-    const result = await withTimeout(route.handle(input(noMemo)), route, call.abort, log)
+    const result = await withTimeout(route.handle(input(noMemo)), route, call, log)
     if (route.method === 'DELETE') await idempotency.forgetResource(deletedBy(route, call.params))
     if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
     if (route.download === undefined) return present(route, result, recipient)
@@ -81,11 +85,11 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   if ('memo' in outcome) {
     if (!route.again) throw new Error(`${route.path} stored a memo, but declares no way to answer from it`)
     const again = route.again(input(noMemo), outcome.memo).catch(toAnswerGone)
-    const answer = await present(route, await withTimeout(again, route, call.abort, log), recipient)
+    const answer = await present(route, await withTimeout(again, route, call, log), recipient)
     return { ...answer, headers: { ...answer.headers, ...replayedHeader } }
   }
   const run = async (): Promise<unknown> => route.handle(input((tx, memo) => outcome.remember(tx, memo)))
-  return await withTimeout(settle(outcome, recipient, route, run, log), route, call.abort, log)
+  return await withTimeout(settle(outcome, recipient, route, run, log), route, call, log)
 }
 
 /** The body as a stream, at whose end the caller is checked again. */
@@ -178,7 +182,8 @@ function replayed(kept: { status: number; location: string | null; body: string 
 }
 
 /** Rejects after the timeout and aborts the signal of the handler; a later error of the handler is only logged. */
-function withTimeout<T>(work: Promise<T>, route: AnyRoute, abort: CallAbort, log: Log): Promise<T> {
+function withTimeout<T>(work: Promise<T>, route: AnyRoute, { abort, working }: Call, log: Log): Promise<T> {
+  working(work)
   return new Promise((resolve, reject) => {
     let late = false
     const timer = setTimeout(() => {

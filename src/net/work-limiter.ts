@@ -27,7 +27,7 @@ export interface WorkShare {
   /** Reserves memory for received bytes. Throws Fault rate_limited, code `too_much_at_once`, when a limit is reached. */
   reserve(this: void, bytes: number): void
   /** Releases all memory of this share. */
-  release(): void
+  release(this: void): void
   /** Resolves when it is the account's turn. Rejects when the signal aborts before. */
   begin(signal?: AbortSignal): Promise<void>
   /** Ends what has begun, so that others may begin. May be called again. */

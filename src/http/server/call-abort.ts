@@ -3,7 +3,7 @@ import { Fault } from '../../core/fault.ts'
 /** Why a call is aborted: the client disconnected, the handler timed out, or the box stops. */
 export type Cut = 'gone' | 'late' | 'stopping'
 
-/** The abort state of a running call. Its signal is created only when a handler uses it. */
+/** The abort state of a running call. Its signal is created only when it is used. */
 export class CallAbort {
   #controller: AbortController | undefined
   #cut: Cut | undefined
