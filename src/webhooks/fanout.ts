@@ -20,6 +20,9 @@ const maxRows = 500
 /** The most deliveries of one account in one transaction. Events beyond it wait for the turn of their account, and so do those after them. */
 const share = 100
 
+/** The most webhooks of deleted identities disabled in one transaction. The event of the deletion is read again until none is left. */
+const maxDisabled = 50
+
 /**
  * Follows the log: creates one delivery for each webhook that wants an event and may see it, in the transaction of the bookmark, or has the event
  * wait in the backlog.
@@ -69,10 +72,12 @@ export class Fanout {
     /** Deliveries of each account that may still be written in this transaction; 0 for accounts with events in the backlog. */
     const left = new Map<string, number>()
     let written = 0
+    let disabled = 0
     for (const [index, event] of batch.entries()) {
       const { account_id, identity_id, type } = event
       if (type === identityDeleted.name) {
-        await this.#silence(tx, event)
+        disabled += await this.#silence(tx, event, maxDisabled - disabled)
+        if (disabled >= maxDisabled) return index
         known.clear()
       }
       // its one delivery was created with it
@@ -95,9 +100,13 @@ export class Fanout {
     return batch.length
   }
 
-  async #silence(tx: Transaction, event: EventHeader): Promise<void> {
+  /** Disables active webhooks of a deleted identity, at most `limit`. Returns how many. */
+  async #silence(tx: Transaction, { account_id, identity_id }: EventHeader, limit: number): Promise<number> {
     const { events, clock } = this.#deps
-    const rows = await tx.all<WebhookRow>(sql`SELECT * FROM webhooks WHERE identity_id = ${event.identity_id} AND active = 1`)
+    const rows = await tx.all<WebhookRow>(
+      sql`SELECT * FROM webhooks WHERE account_id = ${account_id} AND identity_id = ${identity_id} AND active = 1 ORDER BY seq LIMIT ${limit}`,
+    )
     for (const row of rows) await disable(tx, events, clock.now(), row, 'identity_deleted')
+    return rows.length
   }
 }

@@ -1,9 +1,13 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
+import { mayChoose } from '../../src/identities/claims.ts'
+import { type Reader, sql, type Sql } from '../../src/store/database.ts'
+import { opened } from '../store/opened.ts'
 import { accountKey } from '../support/account-key.ts'
 import { appliance } from '../support/appliance.ts'
+import { folder } from '../support/folder.ts'
 import { upgraded } from '../support/upgraded.ts'
 
 /** An account whose deleted identities have had 999 addresses, and whose deleted agents 999 handles, besides generated ones. */
@@ -56,6 +60,18 @@ test('an account whose deleted identities have a thousand addresses chooses no f
   // neither another account nor the operator's is concerned
   expect((await make({ email_username: 'other' }, accountKey(box))).email).toBe('other@pillarbox.test')
   expect((await make({ email_username: 'operator' }, box.key)).email).toBe('operator@pillarbox.test')
+})
+
+test('to count them, no address at another domain is read', async () => {
+  const { database } = await opened(folder())
+  onTestFinished(() => database.close())
+  const asked: Sql[] = []
+  const get = (query: Sql): Promise<unknown> => database.get((asked.push(query), query))
+  expect(await mayChoose({ get } as Reader, 'acct_a', 'pillarbox.test')).toBe(true)
+  const plan = await database.all<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${asked[0]!}`)
+  expect(plan.map(({ detail }) => detail)).toContain(
+    'SEARCH identities USING COVERING INDEX identities_former (account_id=? AND <expr>=?)',
+  )
 })
 
 test('an account whose agents have had a thousand other handles chooses no further one, and still gets generated ones', async () => {
