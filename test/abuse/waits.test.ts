@@ -26,8 +26,8 @@ const named = `Subject: x\r\nFrom: ${words(800)} <mallory@attacker.test>`
 const dear = (length: number, number = 0): string =>
   `${'a'.repeat(17)}${String(number).padStart(4, '0')}${'a'.repeat(length - 21)}`
 
-const body = (character: string): string => {
-  const lines = `${character.repeat(300)}\r\n`.repeat(280)
+const body = (character: string, count = 280): string => {
+  const lines = `${character.repeat(300)}\r\n`.repeat(count)
   const part = (type: string): string => `--b\r\nContent-Type: text/${type}; charset=utf-8\r\n\r\n${lines}\r\n`
   return `${part('plain')}${part('html')}--b--`
 }
@@ -59,6 +59,19 @@ const attacks: Attack[] = [
     },
     run: (attacker) =>
       attacker.repeat(16, () => attacker.own('GET', `/wait?timeout=0&since=2026-01-01T00:00:00Z&from=${dear(320)}`)),
+    answers: ['200', '429 rate_limited'],
+  },
+  {
+    name: 'a hundred waits that look through 26 mails with more than an event holds',
+    scopes: ['messages:read'],
+    lasts: 4000,
+    prepare: async (attacker) => {
+      const long = `漢${body('a', 970)}`
+      for (let mails = 0; mails < 26; mails += 1) {
+        await attacker.mail(mailWith(`Subject: ${mails}\r\nContent-Type: multipart/alternative; boundary=b`, long))
+      }
+    },
+    run: (attacker) => attacker.repeat(100, () => attacker.own('GET', `/wait?timeout=1&since=2026-01-01T00:00:00Z&from=nobody`)),
     answers: ['200', '429 rate_limited'],
   },
   {

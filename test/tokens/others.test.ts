@@ -350,7 +350,7 @@ describe('what is fetched', () => {
       )
     const first = asking(accountKey(box))
     await expect.poll(() => answers.length).toBeGreaterThanOrEqual(48)
-    expect(opened()).toBe(16)
+    await expect.poll(opened).toBe(16)
     expect(await reasonOf(token())).toBeNull()
     // four of them fill what there is for all
     const others = Array.from({ length: 4 }, () => asking(accountKey(box))).flat()
