@@ -171,9 +171,10 @@ test('what is marked on another screen is seen here, and bodies are not read aga
   const { page } = await screen(browser, box, '/')
   await page.clock.install()
   // whatever is shown is read again once the page subscribes to events
-  const subscribed = page
-    .waitForEvent('websocket')
-    .then((socket) => socket.waitForEvent('framereceived', ({ payload }) => String(payload).includes('"subscribed"')))
+  const { promise: subscribed, resolve } = Promise.withResolvers<void>()
+  page.once('websocket', (socket) => {
+    socket.on('framereceived', ({ payload }) => String(payload).includes('"subscribed"') && resolve())
+  })
   await page.goto(`${box.url}/identities/${ada}/inbox`)
   await subscribed
   await page.getByRole('link', { name: /A long letter/ }).click()
