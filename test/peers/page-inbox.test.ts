@@ -185,6 +185,10 @@ test('what is marked on another screen is seen here, and bodies are not read aga
   const whole = `/v1/identities/${ada}/threads/${thread_id}`
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url().slice(box.url.length)))
+  for (let before = -1; before < asked.length;) {
+    before = asked.length
+    await page.waitForTimeout(500)
+  }
   const glance = async (): Promise<void> => {
     const before = asked.length
     await page.clock.fastForward(16_000)
