@@ -21,7 +21,7 @@ const created = (select.get('created') as { body: string } | undefined)?.body ??
 const router = new Router()
 const answer: Koa.Middleware = (context) => {
   context.type = 'application/json'
-  context.body = (select.get(context.path) as { body: string }).body
+  context.body = (select.get(context.url) as { body: string }).body
 }
 router.get('/v1/identities/:id', answer)
 router.get('/v1/identities/:id/emails', answer)

@@ -47,11 +47,14 @@ export async function readRows<Row>(
   const filtered = join([begun, ...filters.map((filter) => sql`(${filter})`)], ' AND ')
   if (!costly && offset <= maxRowsInline) {
     if (filters.length === 0 && offset + limit <= maxRowsInline) return database.all(select(begun))
-    const end = await database.get<{ place: number }>(
-      sql`SELECT ${order} AS place FROM ${from} WHERE ${begun} ${ordered} LIMIT 1 OFFSET ${maxRowsInline}`,
-    )
-    const found = await database.all<Row>(select(end ? sql`${filtered} AND ${order} ${back} ${end.place}` : filtered))
-    if (!end || found.length === limit) return found
+    // most rows usually pass the filters, so that a few are enough
+    for (const window of new Set([Math.min(2 * (offset + limit), maxRowsInline), maxRowsInline])) {
+      const end = await database.get<{ place: number }>(
+        sql`SELECT ${order} AS place FROM ${from} WHERE ${begun} ${ordered} LIMIT 1 OFFSET ${window}`,
+      )
+      const found = await database.all<Row>(select(end ? sql`${filtered} AND ${order} ${back} ${end.place}` : filtered))
+      if (!end || found.length === limit) return found
+    }
   }
   return database.slow(select(filtered), timeout, account)
 }
