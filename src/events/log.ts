@@ -7,7 +7,7 @@ import { readRows, type Rows } from '../store/rows.ts'
 import { inflate } from '../store/blobs.ts'
 import { ofTypes } from './catalogue.ts'
 import { Follower, type Interest, type ReadEvents } from './follower.ts'
-import type { Event, EventType, EventHeader } from './model.ts'
+import type { Event, EventHeader, EventReference, EventType } from './model.ts'
 import { type EventBytes, prune } from './pruning.ts'
 
 export interface NewEvent<Data> {
@@ -34,9 +34,6 @@ export interface EventQuery {
   /** The position after which they begin, in their order. */
   after: number | undefined
 }
-
-/** An event without its data. */
-export type EventReference = Pick<EventHeader, 'seq' | 'type' | 'resource_id'>
 
 /** Storage quotas of accounts, in bytes. */
 export interface StorageBudget {

@@ -21,6 +21,9 @@ export type EventHeader = Omit<Event, 'data'> & {
   annotation: string | null
 }
 
+/** The place of an event in the log, and the resource that it is about. */
+export type EventReference = Pick<EventHeader, 'seq' | 'type' | 'resource_id'>
+
 /** An event type, declared next to the resource that its data holds. */
 export interface EventType<Data = unknown> {
   name: string
