@@ -181,7 +181,7 @@ attacks.push({
   lasts: 3000,
   prepare: async ({ target }) => {
     target.box.dns.txt('client.test', 'v=spf1 ip4:127.0.0.0/8 -all').txt('_dmarc.client.test', 'v=DMARC1; p=none')
-    const database = new DatabaseSync(join(target.box.directory, 'pillarbox.db'), { timeout: 5000 })
+    const database = new DatabaseSync(join(target.box.directory, 'pillarbox.db'), { timeout: 60_000 })
     database.exec(`INSERT INTO domain_reports (domain_id, kind, reporter, report_id, sender, site, received_at, data)
       WITH RECURSIVE number (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n < 999)
       SELECT id, 'dmarc', 'x', n, 'r' || n || '.client.test', 'client.test', '${new Date().toISOString()}', '{}'

@@ -24,7 +24,7 @@ const attacks: Attack[] = [
       const { dns, directory: data } = attacker.target.box
       const patterns = Array.from({ length: 996 }, (_, number) => `*.${number.toString(36)}.c`)
       const policy = JSON.stringify({ mode: 'enforce', mx: patterns, max_age: 86_400 })
-      const database = new DatabaseSync(join(data, 'pillarbox.db'), { timeout: 5000 })
+      const database = new DatabaseSync(join(data, 'pillarbox.db'), { timeout: 60_000 })
       const insert = database.prepare('INSERT INTO mta_sts_policies (domain, policy_id, policy, expires_at) VALUES (?, ?, ?, ?)')
       for (let number = 0; number < 10; number++) {
         const domain = `big${number}.test`

@@ -227,7 +227,7 @@ function toMany(): Attack[] {
 
 /** Copies the message of the attacker's mailbox so many times, as if each had been received, in a thread of its own. */
 function multiplyMail({ target }: Attacker, times: number): void {
-  const database = new DatabaseSync(join(target.box.directory, 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(target.box.directory, 'pillarbox.db'), { timeout: 60_000 })
   const thread = "'thread_' || printf('%026d', i)"
   const fresh: Record<string, Record<string, string>> = {
     threads: { id: thread },

@@ -74,7 +74,7 @@ async function reply(attacker: Attacker, number: number): Promise<void> {
 
 /** Copies the newest message that the attacker received, in its thread, with a sender that is given as SQL. */
 function fill({ target }: Attacker, times: number, sender: string, duplicates = false): void {
-  const database = new DatabaseSync(join(target.box.directory, 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(target.box.directory, 'pillarbox.db'), { timeout: 60_000 })
   const columns = (database.prepare('PRAGMA table_info(emails)').all() as { name: string }[]).map(({ name }) => name)
   const other: Record<string, string> = {
     id: `'email_0' || substr(lower(hex(randomblob(13))), 1, 25)`,

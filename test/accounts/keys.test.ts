@@ -247,7 +247,7 @@ test('nobody locks the box: the last key that can make others stays', async () =
 
 /** So many more keys as the one that was created last. */
 function copies(box: Appliance, count: number): void {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const rows = database.prepare(`SELECT name FROM pragma_table_info('api_keys') WHERE name NOT IN ('seq', 'id', 'hash')`).all()
   const columns = rows.map(({ name }) => name as string).join(', ')
   database

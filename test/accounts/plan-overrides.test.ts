@@ -21,7 +21,7 @@ function edit(directory: string, change: (state: State) => void): void {
 
 /** A key of an account that nobody else is in, written straight into the store. */
 function otherAccount(box: Appliance): { account: string; key: string } {
-  const db = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const db = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const [account, key] = [newId('acct'), newKey()]
   db.prepare(
     `INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, created_at) VALUES (?, ?, 'other', ?, 'pbx_', ?, '2026-11-20T00:00:00.000Z')`,

@@ -27,7 +27,7 @@ test('a wait that a secret began gives nothing once another replaced it', async 
   const clock = new HeldClock()
   const box = await appliance({}, clock)
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
-  const wait = (key: string) => box.call('GET', `/v1/identities/${ada['id']}/wait?timeout=20`, undefined, { key })
+  const wait = (key: string) => box.call('GET', `/v1/identities/${ada['id']}/wait?timeout=120`, undefined, { key })
   const [lost, graced, renewed] = [await keyOf(box), await keyOf(box), await keyOf(box)]
   const waits = [lost, graced].map(({ key }) => wait(key))
   const fresh = await rotate(box, renewed)

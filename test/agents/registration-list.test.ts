@@ -64,7 +64,7 @@ test('one account has a thousand links in the list at most, so that it leaves ro
   }
   const [strangers, others] = [accountKey(box), accountKey(box)]
   const [first, second, other, own] = await Promise.all([strangers, strangers, others, box.key].map(agentOf))
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const insert = database.prepare(
     "INSERT INTO erc8004_links (id, agent_id, chain_id, registry, token_id, created_at) VALUES (?, ?, 1, '', ?, '')",
   )

@@ -178,7 +178,7 @@ describe('revealing', () => {
           upload: { octets: Readable.from([]), length: 0 },
           host: 'box.test',
           request_id: '',
-          signal: AbortSignal.timeout(1000),
+          signal: AbortSignal.timeout(60_000),
           turn: async () => undefined,
           remember: async () => undefined,
         })
@@ -242,7 +242,7 @@ describe('repeating a reveal with its Idempotency-Key', () => {
     const first = await ask('cut off', 600)
     const refused = await ask('refused', 600)
     // as a kill between the commit and the answer leaves it
-    const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+    const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
     database.exec(`UPDATE idempotency_keys SET status = 1, run_id = 'another', body = NULL, sealed = 0`)
     database.close()
     const again = await ask('cut off', 600)

@@ -33,7 +33,7 @@ export async function stored({ box, at }: Settled, changes: Record<string, unkno
 
 /** What lies in the store. */
 export function inside<Row>(box: Appliance, query: string): Row[] {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   try {
     return database
       .prepare(query)

@@ -20,4 +20,4 @@ test('a box that hangs does not keep a command waiting for ever', async () => {
       `A box has opened ${join(data, 'control.sock')} but does not answer: check its log, and restart it (systemctl restart pillarbox).\n`,
     ])
   }
-}, 60_000)
+})

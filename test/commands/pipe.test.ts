@@ -45,7 +45,7 @@ test('a set-up whose key nobody reads is undone', async () => {
   const { status, errors } = await unread(directory, 'init', '--yes', '--json', '--offline', '--data', 'data', ...names)
   expect([status, JSON.parse(errors)]).toEqual([1, { error: { code: 'init_failed', message: expect.stringContaining('EPIPE') } }])
   expect(readdirSync(directory)).toEqual([])
-}, 60_000)
+})
 
 test('a box whose log finds no room goes on, and stops in order', async () => {
   const { app, env, directory } = await appliance()

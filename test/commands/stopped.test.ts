@@ -31,7 +31,7 @@ test('what needs a stopped box answers programs too, finds it by --data, and as 
   expect(await pillarbox(auto, 'backup', '--auto', '--data', data)).toMatchObject({ status: 0 })
   expect(readdirSync(backupDirectory).map((name) => statSync(join(backupDirectory, name)).uid)).toEqual([owner])
   expect(ours().filter((path) => statSync(path).uid !== owner)).toEqual([])
-}, 90_000)
+})
 
 test('config check answers programs too', async () => {
   const env = { PILLARBOX_DATA_DIR: '/nowhere' }

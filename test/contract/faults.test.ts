@@ -158,7 +158,7 @@ test('a part that cannot finish its work does not keep the box from letting go o
 })
 
 function damage(box: Appliance, statement: string): void {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.exec(statement)
   database.close()
 }

@@ -73,7 +73,7 @@ export const person = { email: 'ada@example.com', password: 'a long and quiet ev
 export async function inhabit(env: Record<string, string> = {}): Promise<Inhabited> {
   const { box, close } = await openAppliance({ ...limits, ...env })
   mkdirSync(join(box.directory, 'backups'))
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const plantKey = async (input: PlantedKey): Promise<string> => {
     const key = plant(database, input)
     const dead = input.revoked_at !== undefined || input.expires_at !== undefined

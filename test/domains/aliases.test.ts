@@ -31,7 +31,7 @@ async function alias(box: Appliance, aliases: string, local_part: string, identi
 
 /** The database of a box that runs, read and written beside it. */
 function beside(box: Appliance): DatabaseSync {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   onTestFinished(() => database.close())
   return database
 }

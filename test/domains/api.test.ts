@@ -264,7 +264,7 @@ describe('the MTA-STS policy', () => {
 test('reports are listed newest first, and by their kind', async () => {
   const box = await appliance()
   const domain = await verifiedDomain(box)
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   for (const [kind, id] of [
     ['dmarc', '1'],
     ['tls', '2'],
@@ -294,7 +294,7 @@ test('reports are listed newest first, and by their kind', async () => {
 })
 
 function rows(box: Appliance, query: string): unknown[] {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   try {
     return database.prepare(query).all()
   } finally {

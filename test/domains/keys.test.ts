@@ -95,7 +95,7 @@ describe('the keys of a domain', () => {
   test('do not open in the place of others, nor under another master key', async () => {
     const first = await scene()
     await first.part.domains.signingKeys(own)
-    const database = new DatabaseSync(first.file, { timeout: 5000 })
+    const database = new DatabaseSync(first.file, { timeout: 60_000 })
     database.exec(`UPDATE dkim_keys SET private_key = (SELECT private_key FROM dkim_keys WHERE state = 'spare' LIMIT 1)`)
     database.close()
     const second = await scene({ directory: first.directory })
@@ -224,7 +224,7 @@ interface KeyRow {
 }
 
 function keysIn(file: string): KeyRow[] {
-  const database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 60_000 })
   try {
     return database
       .prepare('SELECT algorithm, state, private_key, public_text FROM dkim_keys ORDER BY seq')

@@ -544,7 +544,7 @@ function otherAccount(box: Appliance): string {
 }
 
 function open<T>(box: Appliance, work: (database: DatabaseSync) => T): T {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   try {
     return work(database)
   } finally {

@@ -15,7 +15,7 @@ async function scene() {
   const box = await appliance()
   const account = newId('acct')
   const key = accountKey(box, account)
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.exec('BEGIN')
   for (let number = 0; number < 999; number += 1) {
     deleted(database, account, `former-${number}`)

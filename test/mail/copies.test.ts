@@ -150,7 +150,7 @@ function common(email: Record<string, unknown>): Record<string, unknown> {
 
 /** Runs a statement by another connection, and answers its rows. */
 function rows(box: Appliance, statement: string): unknown[] {
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 60_000 })
   try {
     return database.prepare(statement).all()
   } finally {

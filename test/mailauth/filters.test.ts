@@ -55,7 +55,7 @@ describe('rspamd', () => {
   })
 
   const ask = (change = {}, settings = {}) =>
-    rspamd(Buffer.from('Subject: hi\r\n\r\nhello\r\n'), envelope(change), { url, timeout: 2000, ...settings })
+    rspamd(Buffer.from('Subject: hi\r\n\r\nhello\r\n'), envelope(change), { url, timeout: 60_000, ...settings })
   const says = (body: unknown, status = 200) => {
     answer = (response) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   }

@@ -6,8 +6,11 @@ import { SecureDns } from '../../src/net/secure-dns.ts'
 
 type Change = (answer: Buffer, query: Buffer) => Buffer | null
 
-/** A name server on loopback that answers every question with one TLSA record, after `overUdp` and `overTcp` have changed that. */
-async function nameServer(overUdp: Change, overTcp = (answer: Buffer) => answer): Promise<SecureDns> {
+/**
+ * A name server on loopback that answers every question with one TLSA record, after `overUdp` and `overTcp` have changed that; and how long it is
+ * waited for, in milliseconds: a second where no answer comes, long where one must.
+ */
+async function nameServer(overUdp: Change, overTcp = (answer: Buffer) => answer, timeout = 60_000): Promise<SecureDns> {
   const tcp = createServer((socket) => {
     socket.on('error', () => undefined)
     socket.once('data', (query: Buffer) => {
@@ -32,7 +35,7 @@ async function nameServer(overUdp: Change, overTcp = (answer: Buffer) => answer)
     udp.close()
     tcp.close()
   })
-  return new SecureDns({ servers: [`127.0.0.1:${port}`], timeout: 1000 })
+  return new SecureDns({ servers: [`127.0.0.1:${port}`], timeout })
 }
 
 function answerTo(query: Buffer): Buffer {
@@ -76,7 +79,7 @@ test.each<[string, Change]>([
   ['cut off in its header', (answer) => answer.subarray(0, 8)],
   ['nothing', () => null],
 ])('what is %s is no answer', async (_what, change) => {
-  const dns = await nameServer(change)
+  const dns = await nameServer(change, undefined, 1000)
   await expect(dns.ask(name, 'TLSA')).rejects.toThrow('did not answer in time')
 })
 

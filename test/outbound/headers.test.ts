@@ -171,7 +171,7 @@ test('whatever is written is what is read', async () => {
     }),
     { numRuns: 60 },
   )
-}, 60_000)
+})
 
 // a field's own white space folds
 function squeezed(text: string): string {

@@ -37,7 +37,7 @@ export async function verified({ box }: Pair): Promise<void> {
 
 /** Runs on the box's own file. */
 export function database<T>(box: Appliance, work: (db: DatabaseSync) => T): T {
-  const db = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const db = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   try {
     return work(db)
   } finally {

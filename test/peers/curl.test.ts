@@ -43,7 +43,7 @@ describe.runIf(curl !== undefined)('curl', () => {
   test('waits for a message with the API while another delivers it', async () => {
     const { box, ada } = await boxWithAda()
     const authorization = ['-H', `Authorization: Bearer ${box.key}`]
-    const waiting = run(curl!, ['-sS', ...authorization, `${box.url}/v1/identities/${ada}/wait?channel=email&timeout=20`])
+    const waiting = run(curl!, ['-sS', ...authorization, `${box.url}/v1/identities/${ada}/wait?channel=email&timeout=120`])
     expect(await upload(box, ['--upload-file', file(box, mail)])).toMatchObject({ code: 0 })
     const { code, output } = await waiting
     expect(code).toBe(0)

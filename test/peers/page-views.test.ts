@@ -206,7 +206,7 @@ test('a key is made with its scopes, shown once, rotated and revoked', async () 
 
 /** An hour, and a day, that the box might have had: an hour is longer than a test. */
 function plantMetrics(): void {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const now = Math.floor(Date.now() / 60_000) * 60_000
   const row = database.prepare('INSERT OR REPLACE INTO figures VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
   database.exec('BEGIN')

@@ -57,7 +57,7 @@ export async function reporting(
     sink,
     job,
     rows: <Row>(query: string) => {
-      const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 5000 })
+      const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
       try {
         return database.prepare(query).all() as Row[]
       } finally {

@@ -18,7 +18,7 @@ test('a message goes from identity to identity, with its code, its events, and a
   const box = await appliance()
   const [ada, bob] = await people(box, 'Ada', 'Bob')
   expect(ada!['phone_number']).toMatch(/^\+1\d{3}55501\d\d$/)
-  const waiting = box.call('GET', `/v1/identities/${bob!['id']}/wait?channel=sms&timeout=20`)
+  const waiting = box.call('GET', `/v1/identities/${bob!['id']}/wait?channel=sms&timeout=120`)
   const sent = await box.call('POST', `/v1/identities/${ada!['id']}/sms`, {
     to: bob!['phone_number'],
     body: 'Your code is 493817',

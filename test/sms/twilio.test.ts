@@ -236,7 +236,7 @@ test('an answer that does not come is lost once its time is up', async () => {
   expect((await get(sms.id))['status']).toBe('unknown')
   expect(await get(sms.id)).toMatchObject({ error: { code: 'answer_lost' } })
   expect(stub.messages).toHaveLength(1)
-}, 30_000)
+})
 
 test('a box that stops waits for no answer: the message is unknown, and Twilio has it once', async () => {
   const { stub, opened, send, becomes } = await box()
@@ -290,7 +290,7 @@ test('a message that Twilio could not hand in is fetched within the hour, once',
   const stranger = announced('+14155550777', 'for another box of the account')
   stub.arrived.push(listed(form, now(), { num_media: '1' }), listed(announced(ada['phone_number'], 'ours'), now(), own))
   stub.arrived.push(listed(stranger, now()), listed(announced(ada['phone_number'], 'of a former owner'), now() - 3_600_000))
-  const waiting = opened.call('GET', `/v1/identities/${ada.id}/wait?channel=sms&timeout=20`)
+  const waiting = opened.call('GET', `/v1/identities/${ada.id}/wait?channel=sms&timeout=120`)
   await job('fetch-missed-sms')
   expect((await waiting).body).toMatchObject({ codes: ['493817'] })
   await job('fetch-missed-sms')

@@ -45,7 +45,7 @@ test('a MAIL that is too large, a bad sender, an unknown recipient and a relay a
 })
 
 test('connections beyond the limit, early talkers, too many errors and silence are each a line', async () => {
-  const box = await receiver({ max_connections_per_address: 1, max_errors: 1, idle_timeout: 300 })
+  const box = await receiver({ max_connections_per_address: 1, max_errors: 1 })
   const first = await Dialogue.hello(box.port)
   const second = await Dialogue.connect(box.port)
   await second.end()
@@ -53,6 +53,7 @@ test('connections beyond the limit, early talkers, too many errors and silence a
   await first.say('FOO hunter2')
   heard.push(await first.say('BAR'))
   await first.end()
+  box.receiver.reload({ ...box.settings, idle_timeout: 300 })
   const silent = await Dialogue.connect(box.port, '127.0.0.1', '127.0.0.2')
   await silent.reply()
   heard.push(await silent.reply())
@@ -77,7 +78,7 @@ test('connections beyond the limit, early talkers, too many errors and silence a
 })
 
 test('a client that goes away in the middle of a message is a line, and one that is too slow a line of its own', async () => {
-  const box = await receiver({ idle_timeout: 300 })
+  const box = await receiver({ idle_timeout: 1000 })
   for (const leaves of [true, false]) {
     const client = await Dialogue.hello(box.port)
     await client.say('MAIL FROM:<eve@far.test>')

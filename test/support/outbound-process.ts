@@ -129,7 +129,7 @@ export class OutboundProcess {
   }
 
   #over<Result>(work: (database: DatabaseSync) => Result): Result {
-    const database = new DatabaseSync(join(this.#home, 'data', 'pillarbox.db'), { timeout: 5000 })
+    const database = new DatabaseSync(join(this.#home, 'data', 'pillarbox.db'), { timeout: 60_000 })
     try {
       return work(database)
     } finally {

@@ -103,7 +103,7 @@ test('a key that is revoked or dies with its identity hears nothing of what come
   const box = await appliance()
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const { body: made } = await box.call('POST', '/v1/api-keys', { scopes: ['emails:read'] })
-  const waiting = box.call('GET', `/v1/identities/${ada.id}/wait?timeout=20`, undefined, { key: made.key })
+  const waiting = box.call('GET', `/v1/identities/${ada.id}/wait?timeout=120`, undefined, { key: made.key })
   await waits(box, 1)
   await box.call('DELETE', `/v1/api-keys/${made.id}`)
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Secret' }, 'Your code is 204060\n') })

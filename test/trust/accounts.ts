@@ -17,7 +17,7 @@ export interface Somebody {
 /** One more account of the box, as its operator would add it; answers how it calls. */
 export async function anotherAccount(box: Appliance, held: readonly Scope[] = scopes): Promise<Call> {
   const key = newKey()
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database
     .prepare(
       `INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, rate_limit, created_at) VALUES (?, ?, 'another', ?, ?, ?, 0, ?)`,

@@ -81,7 +81,7 @@ function desk(): {
       return box
     },
     over: (work) => {
-      const database = new DatabaseSync(join(home, 'data', 'pillarbox.db'), { timeout: 5000 })
+      const database = new DatabaseSync(join(home, 'data', 'pillarbox.db'), { timeout: 60_000 })
       try {
         return work(database)
       } finally {

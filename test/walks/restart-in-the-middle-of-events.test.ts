@@ -141,7 +141,7 @@ async function desk(webhooks = 1): Promise<Desk> {
     PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8',
   }
   const over = <T>(work: (database: DatabaseSync) => T): T => {
-    const database = new DatabaseSync(join(home, 'data', 'pillarbox.db'), { timeout: 5000 })
+    const database = new DatabaseSync(join(home, 'data', 'pillarbox.db'), { timeout: 60_000 })
     try {
       return work(database)
     } finally {

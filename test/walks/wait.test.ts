@@ -4,7 +4,7 @@ import { appliance, deliver, message } from '../support/appliance.ts'
 test('a wait is answered by the message that comes, with its code', async () => {
   const box = await appliance()
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
-  const waiting = box.call('GET', `/v1/identities/${ada.id}/wait?channel=email&from=sender&subject_contains=CODE&timeout=20`)
+  const waiting = box.call('GET', `/v1/identities/${ada.id}/wait?channel=email&from=sender&subject_contains=CODE&timeout=120`)
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Other news' }, 'Nothing here\n') })
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Your code' }, 'Your code is 204060\n') })
   const { body } = await waiting
@@ -39,7 +39,7 @@ test('no message is missed between the look and the wait', async () => {
     }
   })()
   while (seen.length < 20) {
-    const { body } = await box.call('GET', `/v1/identities/${ada.id}/wait?since=${since}&timeout=20`)
+    const { body } = await box.call('GET', `/v1/identities/${ada.id}/wait?since=${since}&timeout=120`)
     expect(body.timed_out).toBe(false)
     seen.push(body.item.subject)
     since = body.since
@@ -51,7 +51,7 @@ test('no message is missed between the look and the wait', async () => {
 test('a wait ends when the identity is deleted', async () => {
   const box = await appliance()
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
-  const waiting = box.call('GET', `/v1/identities/${ada.id}/wait?timeout=30`)
+  const waiting = box.call('GET', `/v1/identities/${ada.id}/wait?timeout=120`)
   await new Promise((resolve) => setTimeout(resolve, 50))
   await box.call('DELETE', `/v1/identities/${ada.id}`)
   expect((await waiting).status).toBe(404)

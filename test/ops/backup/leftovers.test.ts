@@ -16,4 +16,4 @@ test('what a killed verify had unpacked is removed by a later one, and what anot
   expect(await pillarbox(box, 'backup', file)).toMatchObject({ status: 0 })
   expect(await pillarbox(box, 'verify', file)).toMatchObject({ status: 0 })
   expect(readdirSync(backupDirectory).toSorted()).toEqual(['box.tar', 'pillarbox-verify-going'])
-}, 60_000)
+})

@@ -28,7 +28,7 @@ function smtpTls({ cert, key }: { cert: string; key: string }): Record<string, s
 
 /** Changes the store from outside. */
 function change(box: Appliance, statement: string, ...values: (string | number)[]): void {
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 60_000 })
   database.prepare(statement).run(...values)
   database.close()
 }

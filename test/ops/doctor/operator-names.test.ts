@@ -17,7 +17,7 @@ test('an identity of another account that has a name of the operator is named; d
   })
   const key = accountKey(box, account)
   const { body: mallory } = await box.call('POST', '/v1/identities', { name: 'Mallory' }, { key })
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.prepare('UPDATE identities SET email = ? WHERE id = ?').run('admin@box.test', mallory.id)
   database.prepare('UPDATE addresses SET address = ? WHERE identity_id = ?').run('admin@box.test', mallory.id)
   database.close()

@@ -68,7 +68,7 @@ test('each change of a line is an event to the operator, and what stays as it is
 test('only the operator may ask', async () => {
   const { box } = await patient()
   const key = newKey()
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 60_000 })
   database
     .prepare('INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)')
     .run(newId('key'), newId('acct'), 'foreign', JSON.stringify(scopes), key.slice(0, 12), keyHash(key), new Date().toISOString())

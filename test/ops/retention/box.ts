@@ -37,7 +37,7 @@ export async function kept(env: Record<string, string> = {}): Promise<Kept> {
       await job.run()
     },
     rows: (query) => {
-      const database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+      const database = new DatabaseSync(file, { readOnly: true, timeout: 60_000 })
       try {
         return database.prepare(query).all()
       } finally {

@@ -97,7 +97,7 @@ async function arrive({ box, clock }: Pick<Kept, 'box' | 'clock'>, count: number
     )
     expect(await deliver(box.smtp, { to, raw })).toMatch(/^250/)
   }
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 5000 })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   try {
     const query = database.prepare('SELECT id FROM emails WHERE subject = ?')
     return sent.map((one) => ({ ...one, id: query.get(`About ${one.subject}`)!['id'] as string }))

@@ -143,7 +143,7 @@ test('an account without room keeps no answers: a repetition is told so, and not
 })
 
 function planted({ directory }: Appliance): { account_id: string; database: DatabaseSync } {
-  const database = new DatabaseSync(join(directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   return { database, account_id: database.prepare('SELECT account_id FROM api_keys').get()!['account_id'] as string }
 }
 

@@ -369,7 +369,7 @@ test('the tables of the trash have every column of those whose rows they take', 
 
 /** Changes the file by another connection. */
 function change(directory: string, statement: string): void {
-  const database = new DatabaseSync(join(directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.exec(statement)
   database.close()
 }

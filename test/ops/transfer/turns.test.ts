@@ -78,7 +78,7 @@ test('of many imports two have messages in memory: the others continue in turn, 
   expect(short).toMatchObject({ status: 'done', result: { imported: 3 } })
   expect(most()).toBe(2)
   expect(order[0]).toBe(3)
-}, 120_000)
+})
 
 test('an import that waits for its turn can be cancelled, and one that is cancelled lets the next begin', async () => {
   const box = await appliance()
@@ -94,4 +94,4 @@ test('an import that waits for its turn can be cancelled, and one that is cancel
   await first
   expect(await ended(box, accounts[1]!, jobs[1]!)).toMatchObject({ status: 'done', result: { imported: 20 } })
   expect(await ended(box, accounts[3]!, jobs[3]!)).toMatchObject({ status: 'done', result: { imported: 20 } })
-}, 120_000)
+})
