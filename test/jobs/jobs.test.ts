@@ -265,7 +265,7 @@ test('an account keeps its last thousand jobs, and the file of none before', asy
   await finished(database, 999)
   const { id } = await jobs.start(caller(), 'import', async () => ({}))
   await over(jobs, id)
-  await vi.waitFor(() => expect(removed).toEqual([oldest]))
+  await vi.waitFor(() => expect(removed).toEqual([oldest]), 100_000)
   expect(await jobs.knows(oldest)).toBe(false)
   expect(await jobs.knows(running.id)).toBe(true)
   expect(await count(database)).toBe(1001)
@@ -282,7 +282,7 @@ test('the jobs of a deleted identity go a thousand at a time, and only files tha
   await database.transaction((tx) => jobs.leave(tx, identity))
   expect(await count(database)).toBe(1502)
   await expect(jobs.get(caller(), running.id)).rejects.toMatchObject({ type: 'not_found' })
-  await vi.waitFor(() => expect(jobs.runs(running.id)).toBe(false))
+  await vi.waitFor(() => expect(jobs.runs(running.id)).toBe(false), 100_000)
   while ((await database.transaction((tx) => jobs.leaveSome(tx, identity))) !== undefined);
   expect(await count(database)).toBe(0)
   expect(removed).toEqual([oldest])

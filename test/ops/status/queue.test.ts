@@ -70,7 +70,7 @@ describe('mail', () => {
     const { body: list } = await vi.waitUntil(async () => {
       const answer = await box.call('GET', '/v1/queue?state=waiting')
       return answer.body.data.length === 2 && answer
-    })
+    }, 100_000)
     const of = (id: string): string => list.data.find((entry) => entry.about.email_id === id).id
     expect((await box.call('DELETE', `/v1/queue/${of(one)}`)).body).toEqual({ id: of(one), deleted: true })
     const delivery = await until(one, 'failed')
