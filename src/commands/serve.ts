@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { App } from '../app.ts'
 import { type Config, controlSocket, loadConfig } from '../config.ts'
+import { collect } from '../core/memory.ts'
 import { createLog, isReadByJournal, type Log, standardOutput } from '../core/log.ts'
 import { foreignOwner } from './support/owner.ts'
 import { lacks } from './support/ready.ts'
@@ -35,6 +36,7 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   )
   onSignals(app, log)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
+  setTimeout(() => collect(true), settled).unref()
   if (firstKey === null) return
   await print(welcome(app, config, firstKey, await app.setupLink()))
   await app.firstKeyShown()
@@ -71,6 +73,9 @@ function onSignals(app: App, log: Log): void {
   process.on('uncaughtException', crash)
   process.on('unhandledRejection', crash)
 }
+
+/** When memory that only the start took is given back, once: a sixth of it, for some fifty milliseconds of the main thread. Milliseconds. */
+const settled = 3000
 
 /** How long the start of a box waits for a command that has locked its files, and the retry interval; in milliseconds. */
 const timeout = 60_000

@@ -17,15 +17,15 @@ export function release(bytes: Uint8Array): void {
   buffer.transfer(0)
 }
 
-let collector: (() => void) | undefined
+let collector: ((how: { type: 'major'; flavor: 'regular' | 'last-resort' }) => void) | undefined
 
-/** Runs a garbage collection, which blocks this thread: not for the main thread. */
-export function collect(): void {
+/** Runs a garbage collection, which blocks this thread: on the main thread only once after its start. The thorough one takes longer, and frees what is cached too. */
+export function collect(thorough = false): void {
   if (!collector) {
     setFlagsFromString('--expose-gc')
-    collector = runInNewContext('gc') as () => void
+    collector = runInNewContext('gc') as NonNullable<typeof collector>
   }
-  collector()
+  collector({ type: 'major', flavor: thorough ? 'last-resort' : 'regular' })
 }
 
 /**

@@ -16,7 +16,6 @@ import * as z from 'zod'
 import { TimestampInput } from '../core/shapes.ts'
 import { withoutControls } from '../core/text.ts'
 import { firstValue, type HeaderField, headersOf } from '../message/headers.ts'
-import { decodeWords } from '../message/mime.ts'
 import { participantsOf } from './threads.ts'
 
 /** The record of a message in an archive, without its raw content and bodies. */
@@ -82,7 +81,7 @@ export class MailArchive {
       raw,
       examined: { ...examined, verdict },
       state: parsed.data ?? {},
-      hints: importHintsIn(raw),
+      hints: await importHintsIn(raw),
       understood: parsed.success,
     }
   }
@@ -293,24 +292,25 @@ export interface ImportHints {
 }
 
 /** Reads import hints: `Status` and `X-Status` of mail programs, `X-Gmail-Labels`, and the trace fields (RFC 5321 4.4). */
-export function importHintsIn(raw: Buffer): ImportHints {
+export async function importHintsIn(raw: Buffer): Promise<ImportHints> {
   const fields = headersOf(raw)
   const received = firstValue(fields, 'received')
   const sender = firstValue(fields, 'return-path')
   return {
     received: received === undefined ? undefined : parseTime(received.slice(received.lastIndexOf(';') + 1)),
     written: parseTime(firstValue(fields, 'date') ?? ''),
-    ...flagsIn(fields),
+    ...(await flagsIn(fields)),
     sender: sender === undefined ? undefined : /<([^<>\s\p{Cc}]{0,320})>/u.exec(sender)?.[1],
   }
 }
 
 const flags: Record<string, string> = { A: 'answered', F: 'flagged', T: 'draft', D: 'deleted' }
 
-function flagsIn(fields: readonly HeaderField[]): { read: boolean | undefined; labels: string[] } {
+async function flagsIn(fields: readonly HeaderField[]): Promise<{ read: boolean | undefined; labels: string[] }> {
   const status = firstValue(fields, 'status')
   const words = firstValue(fields, 'x-gmail-labels')
-  const given = words === undefined ? [] : decodeWords(words.slice(0, 8000)).split(',')
+  // this is what the main thread needs of the parser of messages, and imports alone
+  const given = words === undefined ? [] : (await import('../message/mime.ts')).decodeWords(words.slice(0, 8000)).split(',')
   const named = given.map((word) => word.replaceAll('"', '').trim())
   const marked = Array.from(firstValue(fields, 'x-status')?.slice(0, 20) ?? '').flatMap((letter) => flags[letter] ?? [])
   const labels = [...marked, ...named.filter((word) => !/^(?:Unread|Opened)$/i.test(word))].filter(

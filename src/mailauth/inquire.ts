@@ -1,4 +1,4 @@
-import { checkSpf, discoverDmarc, type Discovery } from './checks.ts'
+import type { Discovery } from './checks.ts'
 import { Dns, type DnsSettings, Inquiry, type Lookup } from '../net/dns.ts'
 
 /** A group of DNS queries: each is sent once, and nothing is cached from before. */
@@ -17,9 +17,14 @@ export function inquire({ dns, hostname }: { dns: DnsSettings; hostname: string 
   const inquiry = new Inquiry(new Dns(dns).lookup, { deadline: 15_000, limit: 120 })
   return {
     lookup: inquiry.lookup,
-    spf: ({ ip, domain }) =>
-      checkSpf({ remote_address: ip, mail_from: `postmaster@${domain}`, helo: hostname }, inquiry, hostname),
-    dmarc: (domain) => discoverDmarc(domain, inquiry.lookup),
+    spf: async ({ ip, domain }) => {
+      const { checkSpf } = await checks()
+      return checkSpf({ remote_address: ip, mail_from: `postmaster@${domain}`, helo: hostname }, inquiry, hostname)
+    },
+    dmarc: async (domain) => (await checks()).discoverDmarc(domain, inquiry.lookup),
     close: () => inquiry.close(),
   }
 }
+
+// the examiners load the library of checks; the main thread only when it asks about itself
+const checks = () => import('./checks.ts')

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { getHeapStatistics } from 'node:v8'
 import { deflateRawSync } from 'node:zlib'
 import { collect } from '../../core/memory.ts'
 import { oneLine } from '../../mailauth/authentication-results.ts'
@@ -93,8 +94,11 @@ const nothing = new Uint8Array()
 /** Idle heartbeats after which a parser is aborted; the first may have begun before it. */
 const maxIdleHeartbeats = 3
 
-/** Bytes of large messages after which garbage is collected when the worker is idle: parsing takes several times as much memory. */
-const collectAfter = 4 * 1024 * 1024
+/**
+ * Bytes of large messages, or of the heap, after which garbage is collected when the worker is idle: parsing takes several times as much memory, and
+ * what is packed is small before it is read. A worker at rest has a heap of about 60 MB.
+ */
+const collectAfter = { large: 4 * 1024 * 1024, heap: 128 * 1024 * 1024 }
 const large = 1024 * 1024
 
 /** Size of a message that is always parsed immediately, in bytes. */
@@ -244,7 +248,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       }
     }
     post({ results: batch.map(({ result }) => result), octets: octets.buffer }, [octets.buffer])
-    if (pending === 0 && largeOctets >= collectAfter) {
+    if (pending === 0 && (largeOctets >= collectAfter.large || getHeapStatistics().total_heap_size >= collectAfter.heap)) {
       largeOctets = 0
       collect()
     }

@@ -71,7 +71,10 @@ interface Found {
   daneVerifier?: (hostname: string, certificate: Certificate, chain: Certificate[]) => Error | undefined
 }
 
-const mxConnect = createRequire(import.meta.url)('mx-connect') as (options: Options) => Promise<Found>
+const require = createRequire(import.meta.url)
+
+// loaded when it is first used: it takes ten megabytes
+const mxConnect = (options: Options): Promise<Found> => (require('mx-connect') as typeof mxConnect)(options)
 
 /** Maximum MX hosts of a domain, addresses of a host, and servers of one attempt. */
 const maxExchanges = 10

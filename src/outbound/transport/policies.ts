@@ -1,4 +1,4 @@
-import { parsePolicy, resolvePolicy, validateMx } from 'mailauth/lib/mta-sts.js'
+import { createRequire } from 'node:module'
 import { getDomain } from 'tldts'
 import type { Basis } from '../../basis.ts'
 import { day, iso, minute } from '../../core/clock.ts'
@@ -121,7 +121,7 @@ export class Policies {
   async #id(domain: string): Promise<string | typeof unknown | undefined> {
     const { records, log } = this.#deps
     try {
-      return (await resolvePolicy(domain, { resolver: (name) => records(name, 'TXT') })) || undefined
+      return (await mtaSts().resolvePolicy(domain, { resolver: (name) => records(name, 'TXT') })) || undefined
     } catch (error) {
       if (isAbsent(error) || (error as { code?: unknown }).code === 'multi_sts_records') return undefined
       log.info({ domain, err: error }, 'the DNS lookup of the MTA-STS policy failed')
@@ -220,7 +220,7 @@ function readPolicy(text: string): MtaStsPolicy {
     return patterns <= maxPatterns && characters <= maxPatternText
   })
   try {
-    const { mode, mx = [], maxAge } = parsePolicy(read.join('\n'))
+    const { mode, mx = [], maxAge } = mtaSts().parsePolicy(read.join('\n'))
     return { mode, mx: mx.map((one) => one.replace(/\.$/, '')), max_age: maxAge! }
   } catch (error) {
     throw new InvalidPolicy((error as Error).message)
@@ -235,5 +235,10 @@ function readStored(text: string): MtaStsPolicy {
 
 /** True if the patterns of a policy name the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
 export function policyNames({ mx }: Pick<MtaStsPolicy, 'mx'>, hostname: string): boolean {
-  return validateMx(hostname, { mode: 'enforce', mx }).valid
+  return mtaSts().validateMx(hostname, { mode: 'enforce', mx }).valid
 }
+
+const require = createRequire(import.meta.url)
+
+// loaded when it is first used: it takes ten megabytes
+const mtaSts = () => require('mailauth/lib/mta-sts.js') as typeof import('mailauth/lib/mta-sts.js')
