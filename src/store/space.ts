@@ -32,7 +32,7 @@ export class Space {
   #whileLow: () => void = () => {}
   #claim: (bytes: number) => Promise<void> = async () => {}
 
-  constructor(directory: string, minimum: number = 256 * 1024 * 1024, { log, statfs: measure = statfs }: SpaceOptions = {}) {
+  constructor(directory: string, minimum: number, { log, statfs: measure = statfs }: SpaceOptions = {}) {
     this.#directory = directory
     this.minimum = minimum
     this.#measure = measure

@@ -24,8 +24,8 @@ export async function askLine(question: {
 }
 
 /** Asks yes or no. Throws Failure when the input ends. */
-export async function askYes(message: string, usual = true): Promise<boolean> {
-  const answer = await confirm({ message, initialValue: usual })
+export async function askYes(message: string): Promise<boolean> {
+  const answer = await confirm({ message, initialValue: true })
   if (isCancel(answer)) throw left()
   return answer
 }

@@ -5,11 +5,12 @@ import type { Mime } from '../mime.ts'
 import { plainBounce, reasonFor } from './plain-bounce.ts'
 import type { DeliveryReport, FeedbackReport, Report } from './reported.ts'
 import { tlsReport } from './tls-report.ts'
-import { maxDecompressed, unpacked } from './unpacked.ts'
+import { unpacked } from './unpacked.ts'
 import { bareAddress, fieldGroups, lineOf, returnedOf, textOf } from './field-groups.ts'
 
-/** Attachments of one message that are decompressed to look for reports: 10 MiB of all together. */
+/** Attachments of one message that are decompressed to look for reports, and the bytes of all together. */
 const maxFiles = 2
+const maxDecompressed = 10 * 1024 * 1024
 
 /** The report in a message; null when there is none, or when it cannot be read. Never throws. */
 export function reportOf(fields: readonly HeaderField[], mail: Mime): Report | null {

@@ -1,15 +1,14 @@
 import { gunzipSync, inflateRawSync } from 'node:zlib'
 import { Unzip, type UnzipDecoder } from 'fflate'
 
-/** The largest report in octets, compressed and decompressed. */
+/** The largest compressed report in octets. */
 const maxCompressed = 4 * 1024 * 1024
-export const maxDecompressed = 10 * 1024 * 1024
 
 /**
  * The text in a file: in the first entry of a ZIP that is not a directory, in a gzip, or as it is. Undefined when there is none, when it is
  * damaged, or above 4 MiB compressed or `longest` octets decompressed. More than that is never in memory.
  */
-export function unpacked(octets: Buffer, longest: number = maxDecompressed): string | undefined {
+export function unpacked(octets: Buffer, longest: number): string | undefined {
   if (octets.length > maxCompressed) return undefined
   try {
     const plain = isGzip(octets)
@@ -31,7 +30,7 @@ function isGzip(octets: Buffer): boolean {
 
 // The library locates the entry; zlib inflates it, with a limit.
 function firstEntry(octets: Buffer, longest: number): Buffer | undefined {
-  let entry: Entry | undefined
+  let entry: { deflated: boolean; chunks: Uint8Array[]; complete: boolean } | undefined
   const unzip = new Unzip((file) => {
     if (entry || file.name.endsWith('/')) return
     entry = { deflated: file.compression === 8, chunks: [], complete: false }
@@ -47,12 +46,6 @@ function firstEntry(octets: Buffer, longest: number): Buffer | undefined {
   if (!entry?.complete) return undefined
   const compressed = Buffer.concat(entry.chunks)
   return entry.deflated ? inflateRawSync(compressed, { maxOutputLength: longest }) : compressed
-}
-
-interface Entry {
-  deflated: boolean
-  chunks: Uint8Array[]
-  complete: boolean
 }
 
 /** Passes deflated data through unchanged. */

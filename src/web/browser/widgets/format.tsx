@@ -20,8 +20,8 @@ const hour = 60 * minute
 const day = 24 * hour
 
 /** A relative time, or the date of an older one. */
-export function ago(at: string, now = Date.now()): string {
-  const since = now - Date.parse(at)
+function ago(at: string): string {
+  const since = Date.now() - Date.parse(at)
   if (since < -minute) return moment(at)
   if (since < minute) return 'just now'
   if (since < hour) return `${Math.floor(since / minute)} min ago`
