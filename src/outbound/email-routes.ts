@@ -9,11 +9,6 @@ import type { Pending } from './compose/pending.ts'
 const route = routeOf('E-mail')
 const write: Scope[] = ['messages:write', 'emails:write']
 
-interface Repeated {
-  caller: Caller
-  params: { id: string }
-}
-
 /** Options of all calls that create a message: attachments are large and may have to be fetched. */
 const writing = {
   scope: write,
@@ -26,7 +21,8 @@ const writing = {
 
 export function emailRoutes(sendService: SendService, pending: Pending, emails: Emails): AnyRoute[] {
   // a repetition returns the message as it is now
-  const again = ({ caller, params }: Repeated, id: string): Promise<Email> => emails.get(caller, params.id, id)
+  const again = ({ caller, params }: { caller: Caller; params: { id: string } }, id: string): Promise<Email> =>
+    emails.get(caller, params.id, id)
   return [
     route('POST', '/identities/:id/emails', {
       ...writing,

@@ -1,8 +1,6 @@
 import { invalid } from '../core/fault.ts'
 import { expression, like, maxSteps, maxWork, type Pattern } from './pattern.ts'
 
-type Row = Record<string, unknown>
-
 /** The result of a condition; null is SQL's unknown, which `not` keeps. */
 type Test = (value: unknown) => boolean | null
 
@@ -30,7 +28,7 @@ export interface Filter {
   steps: number
   /** The number of values it compares. */
   comparisons: number
-  passes(row: Row): boolean
+  passes(row: Record<string, unknown>): boolean
 }
 
 /** The longest accepted filter. */

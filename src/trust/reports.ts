@@ -51,7 +51,7 @@ export class TrustReports {
     return { positive: of('positive'), negative: of('negative'), disputed: of('dispute') }
   }
 
-  async #store(tx: Transaction, by: Reporter, subject: Known, input: NewReport): Promise<Report> {
+  async #store(tx: Transaction, by: { account: string; identity: string }, subject: Known, input: NewReport): Promise<Report> {
     const { clock, events } = this.#deps
     const now = clock.now()
     const own = subject.kind !== 'did' && subject.account_id === by.account
@@ -106,11 +106,6 @@ export class TrustReports {
     )
     return row!.today >= dailyMost ? 0 : Math.round((weight * 1000) / 2 ** row!.alike)
   }
-}
-
-interface Reporter {
-  account: string
-  identity: string
 }
 
 type Known = Exclude<Subject, { kind: 'unknown' }>

@@ -6,8 +6,6 @@ import { type BoxOptions, ofBox, placeOf } from './box.ts'
 import { exits, Failure, refuse } from './refuse.ts'
 import { say } from './say.ts'
 
-type Options = BoxOptions & { wait: string }
-
 /** The failures of `/readyz` by name, each as a sentence. */
 interface NotReady {
   failing: string[]
@@ -27,7 +25,7 @@ export function addReadyCommand(program: Command): void {
     )
   ofBox(ready)
     .option('--wait <seconds>', 'maximum time to wait until it does', '0')
-    .action(async (options: Options) => {
+    .action(async (options: BoxOptions & { wait: string }) => {
       const socket = controlSocket(await placeOf(options))
       if (socket === undefined) throw new Failure('The path of data_dir is too long for a socket in it: use a shorter one.')
       const until = performance.now() + seconds(options.wait) * 1000

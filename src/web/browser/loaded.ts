@@ -134,14 +134,8 @@ export function useSearch() {
   return [query, { type: 'search', value: typed, onInput }] as const
 }
 
-interface Readable {
-  id: string
-  read: boolean
-  direction: string
-}
-
 /** Marks displayed messages below `path` as read, but not one that was marked unread manually, while it is displayed. */
-export function useReadMarks(path: string, messages: readonly Readable[]): void {
+export function useReadMarks(path: string, messages: readonly { id: string; read: boolean; direction: string }[]): void {
   const seen = useRef(new Set<string>())
   useEffect(() => {
     const fresh = messages.filter(({ id, read, direction }) => !read && direction === 'inbound' && !seen.current.has(id))

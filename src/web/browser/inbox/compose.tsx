@@ -101,12 +101,6 @@ function Further(): JSX.Element {
   )
 }
 
-interface Attached {
-  filename: string
-  content_type?: string
-  content: string
-}
-
 /** The request of a form: lists of recipients, a time in UTC, files in base64. */
 async function sendRequestOf(typed: Typed, form: FormData): Promise<Record<string, unknown>> {
   const { to, cc, bcc, send_at, ...rest } = typed
@@ -137,7 +131,7 @@ function isFile(value: FormDataEntryValue): value is File {
   return value instanceof File && value.name !== ''
 }
 
-async function attached(file: File): Promise<Attached> {
+async function attached(file: File): Promise<{ filename: string; content_type?: string; content: string }> {
   const octets = new Uint8Array(await file.arrayBuffer())
   let text = ''
   // in blocks, as a call takes a limited number of arguments

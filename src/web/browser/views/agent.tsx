@@ -36,13 +36,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   )
 }
 
-interface ProfileProps {
-  agent: Agent
-  path: string
-  onChange: () => Promise<void>
-}
-
-function Profile({ agent, path, onChange }: ProfileProps): JSX.Element {
+function Profile({ agent, path, onChange }: { agent: Agent; path: string; onChange: () => Promise<void> }): JSX.Element {
   const { handle, did, display_name, description, capabilities, links, identity_id } = agent
   return (
     <Section sheet id="profile" title="Profile">

@@ -57,13 +57,7 @@ function Entries({ id }: { id: string }): JSX.Element {
   )
 }
 
-interface Props {
-  id: string
-  onClose: () => void
-  onMade: () => Promise<void>
-}
-
-function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
+function NewEntryDialog({ id, onClose, onMade }: { id: string; onClose: () => void; onMade: () => Promise<void> }): JSX.Element {
   return (
     <FormDialog
       title="New one-time password"

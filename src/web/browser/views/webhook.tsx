@@ -37,13 +37,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   )
 }
 
-interface Props {
-  webhook: Webhook
-  path: string
-  onChange: () => Promise<void>
-}
-
-function About({ webhook, path, onChange }: Props): JSX.Element {
+function About({ webhook, path, onChange }: { webhook: Webhook; path: string; onChange: () => Promise<void> }): JSX.Element {
   const [secret, setSecret] = useState<string>()
   const change = (input: object): Promise<void> => patch(path, input).then(onChange)
   const { active, events, identity_id, description, failing_since, created_at } = webhook

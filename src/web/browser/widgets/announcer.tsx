@@ -1,12 +1,7 @@
 import { signal } from '@preact/signals'
 import type { JSX } from 'preact'
 
-interface Word {
-  number: number
-  text: string
-}
-
-const words = signal<Word[]>([])
+const words = signal<{ number: number; text: string }[]>([])
 
 let number = 0
 

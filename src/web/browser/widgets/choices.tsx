@@ -2,18 +2,12 @@ import type { ComponentChildren, JSX } from 'preact'
 import { useId } from 'preact/hooks'
 import { Below, useRefusal } from './form.tsx'
 
-export interface Choice {
-  value: string
-  label: ComponentChildren
-  hint?: string
-}
-
 interface Props {
   /** The field name; FormData.getAll() returns the checked values. */
   name: string
   legend: string
   hint?: string
-  choices: readonly Choice[]
+  choices: readonly { value: string; label: ComponentChildren; hint?: string }[]
   chosen?: readonly string[]
 }
 

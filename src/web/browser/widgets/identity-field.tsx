@@ -16,14 +16,12 @@ interface Props {
 
 const pageSize = 100
 
-type Row = Pick<Identity, 'id' | 'name' | 'email'>
-
 /** Selects an identity, with a search where there are many. */
 export function IdentityField({ name = 'identity_id', label, hint, none, chosen = null }: Props): JSX.Element {
   const [query, search] = useSearch()
   const [value, setValue] = useState(chosen ?? '')
   const [many, setMany] = useState(false)
-  const list = useList<Row>('/v1/identities', { limit: pageSize, query })
+  const list = useList<Pick<Identity, 'id' | 'name' | 'email'>>('/v1/identities', { limit: pageSize, query })
   useEffect(() => {
     if (list.hasMore) setMany(true)
   }, [list.hasMore])
