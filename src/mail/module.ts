@@ -27,7 +27,7 @@ import type { Hosted, SubmissionAuth, SystemAddressHandler, VerdictListener } fr
 import { emailReceived } from './model.ts'
 import { OutgoingEmails } from './outgoing.ts'
 import type { Quota } from './quota.ts'
-import { RawMail } from './raw-mail.ts'
+import { sweepRawMail } from './raw-mail.ts'
 import { Receiver, type ReceiverSettings } from '../smtp/receiver.ts'
 import { routes } from './routes.ts'
 import { Screening, type ScreeningSettings } from '../mailauth/screening.ts'
@@ -196,7 +196,7 @@ export class MailModule implements Module {
   async #sweepRaw(signal: AbortSignal | undefined): Promise<void> {
     const age = this.#config.retention.raw
     if (age === undefined) return
-    await new RawMail(this.#deps).sweep(iso(this.#deps.clock.now() - age), signal)
+    await sweepRawMail(this.#deps, iso(this.#deps.clock.now() - age), signal)
   }
 }
 

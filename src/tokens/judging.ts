@@ -4,7 +4,7 @@ import type { Bearers } from './bearers.ts'
 import { assertionKey, didOfHost, type DidWebLocation, placeOf } from './did-document.ts'
 import type { Issuers } from './issuers.ts'
 import { isSignedBy } from './jose.ts'
-import type { TokenJudge, TokenVerdict } from './model.ts'
+import type { TokenVerdict } from './model.ts'
 import { checkClaims, InvalidToken, readToken, type TokenClaims } from './reading.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
@@ -17,61 +17,54 @@ interface Deps {
   publicUrl: () => string
 }
 
-interface Subject {
-  identityId: string | null
-  agentId: string | null
+/** Verifies identity tokens: ours by our keys and the existing identities, those of other boxes by their DID documents. */
+export async function judgeToken(
+  deps: Deps,
+  account: string,
+  token: string,
+  audience: string | undefined,
+): Promise<TokenVerdict> {
+  let claims: Record<string, unknown> | null = null
+  try {
+    const said = readToken(token)
+    const check = (): void => checkClaims(said, deps.clock.now(), audience ?? deps.publicUrl())
+    const own = said.iss === deps.publicUrl()
+    // an expired or malformed token causes no fetch
+    if (!own) check()
+    const key = own ? await deps.keys.find(said.kid) : await keyOfOther(deps, account, said)
+    if (key === undefined) throw new InvalidToken('unknown_key', 'Its issuer does not publish its key for this purpose.')
+    if (!(await isSignedBy(token, key))) throw new InvalidToken('bad_signature', 'Its signature is not valid.')
+    claims = said.claims
+    check()
+    return { valid: true, claims, ...(own ? await subjectOf(deps, said) : { identityId: null, agentId: null }) }
+  } catch (error) {
+    if (!(error instanceof InvalidToken)) throw error
+    const { reason, message, temporary } = error
+    return { valid: false, reason, message, temporary, claims }
+  }
 }
 
-/** Verifies identity tokens: ours by our keys and the existing identities, those of other boxes by their DID documents. */
-export class Judging implements TokenJudge {
-  readonly #deps: Deps
+/** The subject of our token, if the identity exists and has this generation of tokens. */
+async function subjectOf(
+  { agents, bearers, publicUrl }: Deps,
+  { sub, claims }: TokenClaims,
+): Promise<{ identityId: string | null; agentId: string | null }> {
+  const agentId = agentOfDid(publicUrl(), sub) ?? null
+  const identityId = agentId === null ? sub : (await agents.byId(agentId))?.agent.identity_id
+  const bearer = identityId === undefined ? undefined : await bearers.find(identityId)
+  if (!bearer) throw new InvalidToken('unknown_subject', `The subject ${sub} does not exist here, or no longer.`)
+  if (bearer.status === 'suspended') throw new InvalidToken('suspended', `${sub} is suspended.`)
+  if (claims['generation'] !== bearer.generation) throw new InvalidToken('revoked', 'It was revoked.')
+  return { identityId: bearer.id, agentId }
+}
 
-  constructor(deps: Deps) {
-    this.#deps = deps
-  }
-
-  async judge(account: string, token: string, audience: string | undefined): Promise<TokenVerdict> {
-    let claims: Record<string, unknown> | null = null
-    try {
-      const said = readToken(token)
-      const check = (): void => checkClaims(said, this.#deps.clock.now(), audience ?? this.#deps.publicUrl())
-      const own = said.iss === this.#deps.publicUrl()
-      // an expired or malformed token causes no fetch
-      if (!own) check()
-      const key = own ? await this.#deps.keys.find(said.kid) : await this.#keyOfOther(account, said)
-      if (key === undefined) throw new InvalidToken('unknown_key', 'Its issuer does not publish its key for this purpose.')
-      if (!(await isSignedBy(token, key))) throw new InvalidToken('bad_signature', 'Its signature is not valid.')
-      claims = said.claims
-      check()
-      return { valid: true, claims, ...(own ? await this.#subject(said) : { identityId: null, agentId: null }) }
-    } catch (error) {
-      if (!(error instanceof InvalidToken)) throw error
-      const { reason, message, temporary } = error
-      return { valid: false, reason, message, temporary, claims }
-    }
-  }
-
-  /** The subject of our token, if the identity exists and has this generation of tokens. */
-  async #subject({ sub, claims }: TokenClaims): Promise<Subject> {
-    const { agents, bearers, publicUrl } = this.#deps
-    const agentId = agentOfDid(publicUrl(), sub) ?? null
-    const identityId = agentId === null ? sub : (await agents.byId(agentId))?.agent.identity_id
-    const bearer = identityId === undefined ? undefined : await bearers.find(identityId)
-    if (!bearer) throw new InvalidToken('unknown_subject', `The subject ${sub} does not exist here, or no longer.`)
-    if (bearer.status === 'suspended') throw new InvalidToken('suspended', `${sub} is suspended.`)
-    if (claims['generation'] !== bearer.generation) throw new InvalidToken('revoked', 'It was revoked.')
-    return { identityId: bearer.id, agentId }
-  }
-
-  async #keyOfOther(account: string, said: TokenClaims): Promise<string | undefined> {
-    const place = placeOfIssuer(said)
-    const { issuers } = this.#deps
-    const key = assertionKey(await issuers.document(account, place), place.did, said.kid)
-    if (key !== undefined) return key
-    // the key may have been published since
-    const younger = await issuers.younger(account, place)
-    return younger && assertionKey(younger, place.did, said.kid)
-  }
+async function keyOfOther({ issuers }: Deps, account: string, said: TokenClaims): Promise<string | undefined> {
+  const place = placeOfIssuer(said)
+  const key = assertionKey(await issuers.document(account, place), place.did, said.kid)
+  if (key !== undefined) return key
+  // the key may have been published since
+  const younger = await issuers.younger(account, place)
+  return younger && assertionKey(younger, place.did, said.kid)
 }
 
 /** Which document has the key: that of the subject, or of the issuer for a subject without a DID. */

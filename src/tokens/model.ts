@@ -99,11 +99,11 @@ export type TokenVerdict =
       claims: Record<string, unknown> | null
     }
 
-/** Verifies identity tokens of this box and of others. */
-export interface TokenJudge {
-  /** `audience` is this box's public URL by default. An invalid token is a result, never an error. */
-  judge(account: string, token: string, audience: string | undefined): Promise<TokenVerdict>
-}
+/**
+ * Verifies identity tokens of this box and of others. `audience` is this box's public URL by default. An invalid token is a result, never an
+ * error.
+ */
+export type TokenJudge = (account: string, token: string, audience: string | undefined) => Promise<TokenVerdict>
 
 /** The result of resolving a DID of another box: `elsewhere` is not resolved, and `unreachable` may succeed on a retry. */
 export interface Resolution {
@@ -113,9 +113,7 @@ export interface Resolution {
 }
 
 /** Resolves DIDs of other boxes. */
-export interface DidResolver {
-  resolve(account: string, did: string): Promise<Resolution>
-}
+export type DidResolver = (account: string, did: string) => Promise<Resolution>
 
 const Audience = z
   .string()

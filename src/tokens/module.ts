@@ -11,12 +11,12 @@ import type { ReputationSource } from '../trust/model.ts'
 import { Bearers } from './bearers.ts'
 import { Issuers } from './issuers.ts'
 import { Issuing } from './issuing.ts'
-import { Judging } from './judging.ts'
+import { judgeToken } from './judging.ts'
 import { type DidResolver, tokenIssued, type TokenJudge, tokenRevoked } from './model.ts'
-import { Resolving } from './resolving.ts'
+import { resolveDid } from './resolving.ts'
 import { routes } from './routes.ts'
 import { sealedKeys, SigningKeys } from './signing-keys.ts'
-import { Verifying } from './verifying.ts'
+import { verifyToken } from './verifying.ts'
 
 interface Deps extends ModuleBasis {
   identities: Identities
@@ -45,15 +45,15 @@ export class TokensModule implements Module {
     this.keys = new SigningKeys({ ...deps, rotateEvery: () => this.#settings.rotate_every })
     this.#outside = new Outside(outsideSettings(config), testing?.outsideDial)
     this.#issuers = new Issuers({ outside: this.#outside, clock })
-    this.resolver = new Resolving(this.#issuers)
+    this.resolver = (account, did) => resolveDid(this.#issuers, account, did)
     const bearers = new Bearers(database)
     const reputations = (): ReputationSource => this.#known
     const shared = { ...deps, reputations, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
-    this.judge = new Judging(shared)
+    this.judge = (account, token, audience) => judgeToken(shared, account, token, audience)
     this.routes = routes({
       keys: this.keys,
       issuing: new Issuing(shared),
-      verifying: new Verifying({ ...shared, judge: this.judge }),
+      verify: (caller, question) => verifyToken({ ...shared, judge: this.judge }, caller, question),
     })
     this.jobs = [{ name: 'tend-signing-keys', schedule: '29 * * * *', run: () => this.keys.tend() }]
     identities.onRemove((tx, id) => bearers.forget(tx, id))

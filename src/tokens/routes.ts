@@ -1,12 +1,18 @@
+import type { Caller } from '../core/scopes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Issuing } from './issuing.ts'
 import { IdentityToken, JwkSet, KeyRotated, KeyRotation, TokenQuestion, TokensRevoked, TokenInput, Verified } from './model.ts'
 import type { SigningKeys } from './signing-keys.ts'
-import type { Verifying } from './verifying.ts'
 
 const route = routeOf('Identity tokens')
 
-export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuing: Issuing; verifying: Verifying }): AnyRoute[] {
+interface Nouns {
+  keys: SigningKeys
+  issuing: Issuing
+  verify: (caller: Caller, question: TokenQuestion) => Promise<Verified>
+}
+
+export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
   return [
     route('POST', '/identities/:id/token', {
       scope: 'identities:write',
@@ -41,7 +47,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       body: TokenQuestion,
       reply: Verified,
       example: { body: { token: 'eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl', audience: 'https://shop.example.com' } },
-      handle: ({ caller, body }) => verifying.verify(caller, body),
+      handle: ({ caller, body }) => verify(caller, body),
     }),
     route('POST', '/signing-keys/rotate', {
       scope: 'account:write',

@@ -1,7 +1,6 @@
 import type * as z from 'zod'
 import type { Caller } from '../core/scopes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
-import type { Evaluations } from './evaluations.ts'
 import { Credential, Evaluation, NewReport, Question, Report, Reputation } from './model.ts'
 import type { TrustReports } from './reports.ts'
 import type { Reputations } from './reputations.ts'
@@ -12,10 +11,10 @@ interface Nouns {
   reputations: Reputations
   reports: TrustReports
   issue: (caller: Caller, identityId: string) => Promise<z.input<typeof Credential>>
-  evaluations: Evaluations
+  evaluate: (caller: Caller, question: Question) => Promise<Evaluation>
 }
 
-export function routes({ reputations, reports, issue, evaluations }: Nouns): AnyRoute[] {
+export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRoute[] {
   return [
     route('GET', '/identities/:id/reputation', {
       scope: 'identities:read',
@@ -71,7 +70,7 @@ export function routes({ reputations, reports, issue, evaluations }: Nouns): Any
       body: Question,
       reply: Evaluation,
       example: { body: { email: 'sam@example.com', action: 'message' } },
-      handle: ({ caller, body }) => evaluations.answer(caller, body),
+      handle: ({ caller, body }) => evaluate(caller, body),
     }),
   ]
 }
