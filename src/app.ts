@@ -25,7 +25,7 @@ import type { Module } from './module.ts'
 import type { RotationResult } from './store/keyring.ts'
 import { WriteProbe } from './store/probe.ts'
 import { forgetFormer } from './store/rewrite.ts'
-import type { TrustModule } from './trust/module.ts'
+import type { Counting } from './trust/counting.ts'
 import { version } from './version.ts'
 
 interface Opened {
@@ -53,7 +53,7 @@ export class App {
   readonly #queue: Queue
   readonly #events: EventLog
   readonly #mail: MailModule
-  readonly #trust: TrustModule
+  readonly #counting: Counting
   readonly #http: HttpServer
   readonly #certificates: ServedCertificate
   readonly #account: string
@@ -86,7 +86,7 @@ export class App {
     this.#probe = new WriteProbe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
-    const { people, queue, events, mail, trust, certificates, plan, identities, modules } = assemble({
+    const { people, queue, events, mail, counting, certificates, plan, identities, modules } = assemble({
       config,
       log,
       clock,
@@ -108,7 +108,7 @@ export class App {
     this.#queue = queue
     this.#events = events
     this.#mail = mail
-    this.#trust = trust
+    this.#counting = counting
     this.#modules = modules
     for (const module of this.#modules) {
       this.#types.add(module.events ?? [])
@@ -230,8 +230,8 @@ export class App {
   }
 
   /** Recounts reputations from the log, for a box that is open and not started; it must be stopped then. */
-  recountReputations(): ReturnType<TrustModule['counting']['recount']> {
-    return this.#trust.counting.recount()
+  recountReputations(): ReturnType<Counting['recount']> {
+    return this.#counting.recount()
   }
 
   /** Reads and applies the settings again. When they are invalid nothing changes, the error is logged, and a Fault is thrown. */

@@ -25,7 +25,7 @@ import { DomainsModule } from './domains/module.ts'
 import { ReportHandler } from './domains/report-handler.ts'
 import { eventMetrics } from './events/metrics.ts'
 import { EventLog } from './events/log.ts'
-import { MetricsModule } from './ops/metrics/module.ts'
+import { metricsModule } from './ops/metrics/module.ts'
 import { Aliases } from './identities/aliases.ts'
 import { Identities } from './identities/identities.ts'
 import { localPartOf } from './identities/names.ts'
@@ -57,10 +57,11 @@ import { Waiting } from './timeline/wait.ts'
 import { TokensModule } from './tokens/module.ts'
 import { codeAt } from './totp/codes.ts'
 import { totpModule } from './totp/module.ts'
-import { TransferModule } from './ops/transfer/module.ts'
-import { TrustModule } from './trust/module.ts'
+import { transferModule } from './ops/transfer/module.ts'
+import type { Counting } from './trust/counting.ts'
+import { trustModule } from './trust/module.ts'
 import { Reputations } from './trust/reputations.ts'
-import { WebhooksModule } from './webhooks/module.ts'
+import { webhooksModule } from './webhooks/module.ts'
 
 /** Lets tests replace other servers and the machine. */
 export interface Testing extends TransportTest, MigrationTest {
@@ -89,7 +90,7 @@ export function assemble(basis: Deps): {
   queue: Queue
   events: EventLog
   mail: MailModule
-  trust: TrustModule
+  counting: Counting
   certificates: CertificatesModule
   plan: Plan
   identities: Identities
@@ -170,8 +171,8 @@ export function assemble(basis: Deps): {
   const reputations = new Reputations({ ...common, identities, agents })
   tokens.equip(reputations)
   const { keys: signer, judge, resolver } = tokens
-  const trust = new TrustModule({ ...common, identities, agents, reputations, signer, judge, resolver, log: logOf('trust') })
-  const webhooks = new WebhooksModule({ ...common, keys, queue, log: logOf('webhooks') })
+  const trust = trustModule({ ...common, identities, agents, reputations, signer, judge, resolver, log: logOf('trust') })
+  const webhooks = webhooksModule({ ...common, keys, queue, log: logOf('webhooks') })
   const jobs = new Jobs({ ...common, keys, log: logOf('jobs') })
   identities.onRemove((tx, id) => jobs.leave(tx, id))
   cascade.add((tx, id) => trash.forgetSome(tx, id))
@@ -196,7 +197,7 @@ export function assemble(basis: Deps): {
     log: logOf('doctor'),
   })
   metrics.gauge('pillarbox_waiting_calls', 'Open calls of wait', (gauge) => gauge.set(waiting.size))
-  const transfer = new TransferModule({
+  const transfer = transferModule({
     ...common,
     identities,
     jobs,
@@ -208,7 +209,7 @@ export function assemble(basis: Deps): {
   const site = new BuiltSite(join(import.meta.dirname, '..', 'dist', 'page'))
   const modules: Module[] = [
     // started first and stopped last, so that what the others do is counted
-    new MetricsModule({ ...common, received: () => mail.received, log: logOf('figures') }),
+    metricsModule({ ...common, received: () => mail.received, log: logOf('figures') }),
     reporting,
     people,
     identitiesModule(identities, aliases, cascade),
@@ -233,5 +234,5 @@ export function assemble(basis: Deps): {
     statusModule({ ...common, queue }),
     { name: 'page', site, start: () => site.read() },
   ]
-  return { modules, people, queue, events, mail, trust, certificates, plan, identities }
+  return { modules, people, queue, events, mail, counting: trust.counting, certificates, plan, identities }
 }

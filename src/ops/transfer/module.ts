@@ -1,6 +1,4 @@
 import { join } from 'node:path'
-import type { Config } from '../../config.ts'
-import type { CronJob } from '../../core/cron.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
@@ -22,29 +20,21 @@ interface Deps extends ModuleBasis {
   routes: () => readonly AnyRoute[]
 }
 
-export class TransferModule implements Module {
-  readonly name = 'transfer'
-  readonly routes: AnyRoute[]
-  readonly jobs: CronJob[]
-  readonly #exports: Exports
-  readonly #imports: Imports
-  #limit: number
-
-  constructor(deps: Deps) {
-    const { config } = deps
-    this.#limit = config.transfer.upload_limit
-    this.#exports = new Exports({ ...deps, directory: join(config.data_dir, 'exports') })
-    this.#imports = new Imports({ ...deps, limit: () => this.#limit, directory: join(config.data_dir, 'imports') })
-    this.routes = routes(this.#exports, this.#imports)
-    this.jobs = [{ name: 'sweep-exports', schedule: '23 * * * *', run: () => this.#exports.sweep() }]
-  }
-
-  async start(): Promise<void> {
-    await this.#exports.sweep()
-    await this.#imports.sweep()
-  }
-
-  reload(config: Config): void {
-    this.#limit = config.transfer.upload_limit
+export function transferModule(deps: Deps): Module {
+  const { data_dir, transfer } = deps.config
+  let limit = transfer.upload_limit
+  const exports = new Exports({ ...deps, directory: join(data_dir, 'exports') })
+  const imports = new Imports({ ...deps, limit: () => limit, directory: join(data_dir, 'imports') })
+  return {
+    name: 'transfer',
+    routes: routes(exports, imports),
+    jobs: [{ name: 'sweep-exports', schedule: '23 * * * *', run: () => exports.sweep() }],
+    start: async () => {
+      await exports.sweep()
+      await imports.sweep()
+    },
+    reload: (config) => {
+      limit = config.transfer.upload_limit
+    },
   }
 }
