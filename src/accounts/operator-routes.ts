@@ -1,5 +1,4 @@
-import type { Cursors } from '../store/page.ts'
-import { invalid } from '../core/fault.ts'
+import { type Cursors, pageOf } from '../store/page.ts'
 import { Page, Paging } from '../core/shapes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Accounts } from './accounts.ts'
@@ -17,7 +16,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       description: 'All of them, oldest first.',
       query: Paging,
       reply: Page(Account),
-      handle: ({ query }) => listed(accounts, cursors, query),
+      handle: async ({ query }) => pageOf(cursors, 'accounts', query, await accounts.list()),
     }),
     route('POST', '/accounts', {
       scope: 'account:write',
@@ -51,14 +50,4 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       },
     }),
   ]
-}
-
-const list = 'accounts'
-
-async function listed(accounts: Accounts, cursors: Cursors, { limit, cursor, offset }: Paging) {
-  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
-  const start = cursor === undefined ? offset : cursors.read(list, cursor)
-  const all = await accounts.list()
-  const has_more = start + limit < all.length
-  return { data: all.slice(start, start + limit), has_more, next_cursor: has_more ? cursors.write(list, start + limit) : null }
 }

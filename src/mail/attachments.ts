@@ -1,7 +1,7 @@
-import type { Cursors } from '../store/page.ts'
+import { type Cursors, pageOf } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import { type Caller, makerOf } from '../core/scopes.ts'
-import type { Paging, SignedQuery } from '../core/shapes.ts'
+import type { Page, Paging, SignedQuery } from '../core/shapes.ts'
 import type { Download } from '../http/route.ts'
 import type { AttachmentReader } from './workers/attachment-reader.ts'
 import { type Emails, requireRaw } from './emails.ts'
@@ -28,20 +28,9 @@ export class Attachments {
     this.#cursors = deps.cursors
   }
 
-  async list(
-    caller: Caller,
-    identityId: string,
-    emailId: string,
-    { limit, cursor, offset }: Paging,
-  ): Promise<{ data: Attachment[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, identityId: string, emailId: string, paging: Paging): Promise<Page<Attachment>> {
     const row = await this.#emails.row(caller, identityId, emailId)
-    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
-    const name = `attachments ${emailId}`
-    const start = cursor === undefined ? offset : this.#cursors.read(name, cursor)
-    const all = await this.#emails.attachmentsOf(row)
-    const end = start + limit
-    const has_more = end < all.length
-    return { data: all.slice(start, end), has_more, next_cursor: has_more ? this.#cursors.write(name, end) : null }
+    return pageOf(this.#cursors, `attachments ${emailId}`, paging, await this.#emails.attachmentsOf(row))
   }
 
   async get(caller: Caller, identityId: string, emailId: string, index: string): Promise<AttachmentWithUrl> {

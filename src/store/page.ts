@@ -27,6 +27,25 @@ export class Cursors {
     }
     return position
   }
+
+  /** The position where a page starts; undefined without a cursor. Throws Fault as `read` does, and for an offset besides a cursor. */
+  start(list: string, paging: Pick<Paging, 'cursor' | 'offset'>): number | undefined {
+    requireOneWay(paging)
+    return paging.cursor === undefined ? undefined : this.read(list, paging.cursor)
+  }
+}
+
+/** Throws Fault for a page given by both a cursor and an offset. */
+export function requireOneWay({ cursor, offset }: Pick<Paging, 'cursor' | 'offset'>): void {
+  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
+}
+
+/** One page of a list that is in memory. */
+export function pageOf<Item>(cursors: Cursors, list: string, paging: Paging, all: readonly Item[]): Page<Item> {
+  const start = cursors.start(list, paging) ?? paging.offset
+  const end = start + paging.limit
+  const has_more = end < all.length
+  return { data: all.slice(start, end), has_more, next_cursor: has_more ? cursors.write(list, end) : null }
 }
 
 /** A paged list. The columns must include the order column under its own name. */
@@ -90,9 +109,8 @@ export async function page<Row, Item>(
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
   list: List<Row, Item>,
 ): Promise<Page<Item>> {
-  const { limit, cursor, offset } = paging
-  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
-  const after = cursor === undefined ? undefined : cursors.read(list.name, cursor)
+  const { limit, offset } = paging
+  const after = cursors.start(list.name, paging)
   const { rows, place } =
     list.octets === undefined
       ? await smallRows<Row>(database, { ...list, after }, limit, offset)

@@ -1,5 +1,5 @@
 import type { Basis } from '../basis.ts'
-import { fitting } from '../store/page.ts'
+import { fitting, requireOneWay } from '../store/page.ts'
 import { invalid } from '../core/fault.ts'
 import { nearest } from '../core/text.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -29,14 +29,14 @@ export class Timeline {
   /** Newest first; with `since` oldest first from there. Only event types that the caller may read. */
   async events(caller: Caller, identityId: string, filter: EventFilter): Promise<Page<EventEnvelope>> {
     await this.#deps.identities.row(caller, identityId)
-    const { limit, cursor, offset } = filter
-    requireOneWay(cursor, offset)
+    const { limit, offset } = filter
+    requireOneWay(filter)
     const visible = this.#deps.types.visibleTo(caller)
     if (filter.type !== undefined) this.#requirePossibleName(filter.type)
     const names = filter.type === undefined ? visible : visible.filter((name) => name === filter.type)
     const ascending = filter.since !== undefined
     const list = `events ${identityId} ${filter.type ?? ''} ${ascending ? 'oldest' : 'newest'}`
-    const position = cursor === undefined ? undefined : this.#deps.cursors.read(list, cursor)
+    const position = this.#deps.cursors.start(list, filter)
     const { seq, condition } =
       filter.since === undefined ? fromTheEnd : await positionOf(this.#deps.events, caller.account_id, filter.since)
     const whose = {
@@ -71,11 +71,10 @@ export class Timeline {
   /** All messages, oldest first. */
   async messages(caller: Caller, identityId: string, paging: Paging): Promise<Page<Message>> {
     await this.#deps.identities.row(caller, identityId)
-    const { limit, cursor, offset } = paging
-    requireOneWay(cursor, offset)
+    const { limit, offset } = paging
     const list = `messages ${identityId}`
-    const from =
-      cursor === undefined ? await this.#skip(caller, identityId, offset) : positionsOf(this.#deps.cursors.read(list, cursor))
+    const position = this.#deps.cursors.start(list, paging)
+    const from = position === undefined ? await this.#skip(caller, identityId, offset) : positionsOf(position)
     const [emails, sms] = await Promise.all([
       this.#deps.emails.timelineEntries(caller, identityId, from.email, limit + 1),
       this.#deps.sms.heads(identityId, from.sms, limit + 1),
@@ -154,8 +153,4 @@ function together({ email, sms }: Place): number {
 
 function positionsOf(position: number): Place {
   return { email: Math.floor(position / positionRange), sms: position % positionRange }
-}
-
-function requireOneWay(cursor: string | undefined, offset: number): void {
-  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
 }

@@ -1,7 +1,6 @@
 import { basename } from 'node:path'
 import type { Basis } from '../../basis.ts'
 import { iso } from '../../core/clock.ts'
-import { invalid } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
 import { type Page, type Paging, picked } from '../../core/shapes.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
@@ -59,9 +58,9 @@ export class Backups {
     )
   }
 
-  async list({ limit, cursor, offset }: Paging): Promise<Page<Backup>> {
-    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
-    const before = cursor === undefined ? Infinity : this.#deps.cursors.read('backups', cursor)
+  async list(paging: Paging): Promise<Page<Backup>> {
+    const { limit, offset } = paging
+    const before = this.#deps.cursors.start('backups', paging) ?? Infinity
     const backupDirectory = new BackupDirectory(this.#settings)
     const found: StoredBackup[] = []
     for (const name of (await backupDirectory.names()).filter((one) => momentOf(one) < before)) {
