@@ -140,10 +140,7 @@ export class People {
       () =>
         database.transaction(async (tx) => {
           const login = await this.#login(caller, tx)
-          const good = isAppCode(code)
-            ? await factor.takeCode(tx, login, code, clock.now())
-            : await factor.takeRecoveryCode(tx, login, code)
-          if (!good) throw wrongCode()
+          if (!(await factor.takeAnyCode(tx, login, code, clock.now()))) throw wrongCode()
         }),
       (target) => (isAppCode(code) ? guesses.beginCode({ ...target, name: caller.account_id }) : undefined),
     )

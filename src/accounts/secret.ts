@@ -12,7 +12,7 @@ export function newKey(): string {
   return `pbx_${body}${checksum(body)}`
 }
 
-/** The stored hash of a key: its SHA-256 (256 random bits need no slow hash). */
+/** The stored hash of a key, or of the token of a session or link: its SHA-256 (256 random bits need no slow hash). */
 export function keyHash(key: string): string {
   return createHash('sha256').update(key).digest('base64url')
 }

@@ -2,13 +2,12 @@ import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
 import { iso } from '../core/clock.ts'
 import { page } from '../store/page.ts'
-import { conflict, invalid, notFound } from '../core/fault.ts'
+import { conflict, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { mergePatch } from '../core/json.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
-import { Metadata } from '../identities/model.ts'
+import { merged } from '../identities/row.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { changeHandle, type Claimant, claimHandle, claimHandleLike } from './handles.ts'
 import {
@@ -184,12 +183,4 @@ export class Agents implements AgentDirectory {
 
 function first(reader: Reader, condition: Sql): Promise<AgentRow | undefined> {
   return reader.get<AgentRow>(sql`SELECT ${agentColumns} FROM agents WHERE ${condition}`)
-}
-
-function merged(before: string, patch: Record<string, unknown> | undefined): string {
-  if (patch === undefined) return before
-  const result = mergePatch(JSON.parse(before), patch)
-  const checked = Metadata.safeParse(result)
-  if (!checked.success) throw invalid('metadata', `metadata ${checked.error.issues[0]!.message}.`)
-  return JSON.stringify(result)
 }

@@ -5,6 +5,13 @@ import type { Caller } from './scopes.ts'
 const maxOfKey = 500
 const maxOfAccount = 1000
 
+/** The fields of a call that a wait needs. */
+export interface WaitingCall {
+  signal: AbortSignal
+  /** Resolves at the turn of its account. */
+  turn: () => Promise<void>
+}
+
 /** Limits how many calls of a key and of an account wait for something at the same time. */
 export class ConcurrentWaits {
   readonly #what: string

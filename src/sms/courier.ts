@@ -5,7 +5,7 @@ import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Out
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { smsDelivered, type SmsError, smsFailed, smsSent } from './model.ts'
 import { hasOptedOut, noteInput } from './opt-outs.ts'
-import { Busy, Lost, Rejected, type SmsProvider, type Taken } from './provider.ts'
+import { Busy, Lost, Rejected, type SmsProvider, type Taken, toDeferred } from './provider.ts'
 import { type SmsRow, emitSms } from './rows.ts'
 
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
@@ -51,7 +51,7 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
       return { taken: await provider.send({ id, from, to, body }, signal) }
     } catch (error) {
       if (error instanceof Rejected) throw refused(error.code, error.message, error.optedOut)
-      if (error instanceof Busy) throw new Deferred(error.message, error.retryAfter)
+      if (error instanceof Busy) throw toDeferred(error)
       // covers unforeseen errors too: the provider may have accepted the message
       if (!provider.idempotent && !signal.aborted) throw lost(error instanceof Error ? error.message : 'it failed')
       throw error instanceof Lost ? new Deferred(error.message) : error

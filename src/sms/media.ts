@@ -14,7 +14,7 @@ import { type Database, sql, type Transaction } from '../store/database.ts'
 import { takeStorage } from './media-quota.ts'
 import type { Messages } from './messages.ts'
 import type { SmsMedia, SmsMediaWithUrl } from './model.ts'
-import { Busy, Rejected, type SmsProvider } from './provider.ts'
+import { Rejected, type SmsProvider, toDeferred } from './provider.ts'
 
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
 export const mediaKind = 'sms-media'
@@ -124,10 +124,7 @@ export class MediaCourier implements Courier<MediaLoad> {
       share.release()
       if (error instanceof Rejected) throw new Refused(error.message)
       if (error instanceof Fault && error.retryAfter !== undefined) throw new Deferred(error.message, error.retryAfter * 1000)
-      throw new Deferred(
-        error instanceof Error ? error.message : 'it failed',
-        error instanceof Busy ? error.retryAfter : undefined,
-      )
+      throw toDeferred(error)
     }
   }
 

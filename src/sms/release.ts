@@ -6,7 +6,7 @@ import type { Queue } from '../queue/queue.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { phoneReleased } from './model.ts'
 import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './rows.ts'
-import { Busy, type SmsProvider } from './provider.ts'
+import { type SmsProvider, toDeferred } from './provider.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   queue: Queue
@@ -34,10 +34,7 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
       return 'released'
     } catch (error) {
       // releasing a number twice is harmless, so any try may be repeated
-      throw new Deferred(
-        error instanceof Error ? error.message : 'it failed',
-        error instanceof Busy ? error.retryAfter : undefined,
-      )
+      throw toDeferred(error)
     }
   }
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, iso } from '../core/clock.ts'
-import { ConcurrentWaits, holderOf } from '../core/concurrent-waits.ts'
+import { ConcurrentWaits, holderOf, type WaitingCall } from '../core/concurrent-waits.ts'
 import { estimatedBytes, lruMapOfBytes } from '../core/memory.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
@@ -46,12 +46,6 @@ interface Deps {
   admitted: (caller: Caller) => Promise<boolean>
 }
 
-interface Call {
-  signal: AbortSignal
-  /** Resolves at the turn of its account. */
-  turn: () => Promise<void>
-}
-
 /** Waits for a message: searches the log first and then follows it; nothing in between is missed. */
 export class Waiting {
   readonly #deps: Deps
@@ -81,7 +75,7 @@ export class Waiting {
   }
 
   /** Throws Fault rate_limited, code `too_many_waits`. */
-  async wait(caller: Caller, identityId: string, filter: WaitFilter, call: Call): Promise<WaitAnswer> {
+  async wait(caller: Caller, identityId: string, filter: WaitFilter, call: WaitingCall): Promise<WaitAnswer> {
     await this.#deps.identities.row(caller, identityId)
     const types = typesFor(caller, filter)
     const leave = this.#waits.enter(caller)
@@ -96,7 +90,7 @@ export class Waiting {
     caller: Caller,
     identityId: string,
     filter: WaitFilter & { types: string[] },
-    { signal, turn: take }: Call,
+    { signal, turn: take }: WaitingCall,
   ): Promise<WaitAnswer> {
     const key = `${holderOf(caller)} ${identityId}`
     const since = filter.since ?? iso(this.#deps.clock.now() - lookBack)

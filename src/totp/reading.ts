@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Basis } from '../basis.ts'
-import { ConcurrentWaits } from '../core/concurrent-waits.ts'
+import { ConcurrentWaits, type WaitingCall } from '../core/concurrent-waits.ts'
 import { iso } from '../core/clock.ts'
 import { invalid } from '../core/fault.ts'
 import { type Caller, noLongerAdmitted } from '../core/scopes.ts'
@@ -22,13 +22,6 @@ const longestSleep = 1000
 /** The stored length of a header that can be kilobytes long. */
 const longestUserAgent = 500
 
-/** The fields of the call that a wait needs. */
-interface Call {
-  signal: AbortSignal
-  /** Resolves at the turn of its account. */
-  turn: () => Promise<void>
-}
-
 /** Read in the transaction that records the access. */
 interface Read {
   row: TotpRow
@@ -48,7 +41,7 @@ export class CodeReader {
    * A code that stays valid for at least `atLeast` milliseconds; waits for the next one if needed. Ends with the signal. Throws Fault rate_limited,
    * code `too_many_waits`.
    */
-  async read(caller: Caller, identityId: string, id: string, atLeast: number, call: Call): Promise<TotpCode> {
+  async read(caller: Caller, identityId: string, id: string, atLeast: number, call: WaitingCall): Promise<TotpCode> {
     const { clock, entries } = this.#deps
     const { period } = await entries.row(caller, identityId, id)
     if (atLeast >= period * 1000) {
@@ -63,7 +56,7 @@ export class CodeReader {
     }
   }
 
-  async #wait(caller: Caller, period: number, atLeast: number, { signal, turn }: Call): Promise<void> {
+  async #wait(caller: Caller, period: number, atLeast: number, { signal, turn }: WaitingCall): Promise<void> {
     const leave = this.#waits.enter(caller)
     try {
       for (let left = 0; (left = timeLeft(period, this.#deps.clock.now())) < atLeast;) {

@@ -52,8 +52,10 @@ export class SecondFactor {
     return changes === 1
   }
 
-  /** Accepts a recovery code that was not used before, and marks it used. */
-  async takeRecoveryCode(tx: Transaction, { account_id }: LoginRow, code: string): Promise<boolean> {
+  /** Accepts a code of the app, or a recovery code that was not used before, and marks it used. */
+  async takeAnyCode(tx: Transaction, login: LoginRow, code: string, now: number): Promise<boolean> {
+    if (isAppCode(code)) return this.takeCode(tx, login, code, now)
+    const { account_id } = login
     const { changes } = await tx.run(sql`DELETE FROM recovery_codes WHERE account_id = ${account_id} AND hash = ${hashOf(code)}`)
     return changes === 1
   }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { lruMap } from '../../core/memory.ts'
 import { type Clock, iso } from '../../core/clock.ts'
 import { type Cursors, page } from '../../store/page.ts'
@@ -8,6 +8,7 @@ import type { Page, Paging } from '../../core/shapes.ts'
 import { type Database, empty, sql, type Sql, type Transaction } from '../../store/database.ts'
 import type { Holder } from '../keys.ts'
 import type { SessionEntry } from '../model.ts'
+import { keyHash } from '../secret.ts'
 
 export interface SessionRow extends Omit<SessionEntry, 'current' | 'expires_at'> {
   seq: number
@@ -73,7 +74,7 @@ export class Sessions {
 
   /** The session of this token; undefined when it is unknown or has ended. */
   async authenticate(token: string): Promise<Identified | undefined> {
-    const known = await this.#find(hashOf(token))
+    const known = await this.#find(keyHash(token))
     const now = this.#clock.now()
     if (!known || !this.#lives(known, now)) return undefined
     known.used = now
@@ -119,7 +120,7 @@ export class Sessions {
     )
     const row = await tx.get<SessionRow>(
       sql`INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at)
-        VALUES (${newId('sess')}, ${accountId}, ${hashOf(token)}, ${from.ip}, ${user_agent}, ${now}, ${now}) RETURNING *`,
+        VALUES (${newId('sess')}, ${accountId}, ${keyHash(token)}, ${from.ip}, ${user_agent}, ${now}, ${now}) RETURNING *`,
     )
     return { ...row!, token }
   }
@@ -230,8 +231,4 @@ export class Sessions {
       until: Infinity,
     }
   }
-}
-
-function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('base64url')
 }

@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { day, iso } from '../../core/clock.ts'
 import { conflict, Fault } from '../../core/fault.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 import type { Account, SetupLink, SetupInput } from '../model.ts'
+import { keyHash } from '../secret.ts'
 import { requirePassword } from './password-rules.ts'
 import type { SignInDeps } from './sign-in.ts'
 
@@ -33,8 +34,8 @@ export class AccountSetup {
           code: 'password_set',
         })
       }
-      await tx.run(sql`INSERT INTO setup_links (account_id, hash, expires_at) VALUES (${accountId}, ${hashOf(token)}, ${expires_at})
-        ON CONFLICT (account_id) DO UPDATE SET hash = ${hashOf(token)}, expires_at = ${expires_at}`)
+      await tx.run(sql`INSERT INTO setup_links (account_id, hash, expires_at) VALUES (${accountId}, ${keyHash(token)}, ${expires_at})
+        ON CONFLICT (account_id) DO UPDATE SET hash = ${keyHash(token)}, expires_at = ${expires_at}`)
     })
     // in the fragment, which browsers do not send, so that it is in no server's log
     return { url: `${publicUrl()}/setup#token=${token}`, expires_at }
@@ -62,7 +63,7 @@ export class AccountSetup {
   async #accountOf(token: string, reader: Database | Transaction = this.#deps.database): Promise<string> {
     const { clock, accounts } = this.#deps
     const row = await reader.get<{ account_id: string; expires_at: string }>(
-      sql`SELECT account_id, expires_at FROM setup_links WHERE hash = ${hashOf(token)}`,
+      sql`SELECT account_id, expires_at FROM setup_links WHERE hash = ${keyHash(token)}`,
     )
     if (!row || Date.parse(row.expires_at) <= clock.now() || !accounts.exists(row.account_id)) throw invalidLink()
     return row.account_id
@@ -75,8 +76,4 @@ function invalidLink(): Fault {
     'This link is no longer valid: it was used or replaced, or is older than a day. The operator can create another: pillarbox account setup-link.',
     { code: 'setup_link_invalid', param: 'token' },
   )
-}
-
-function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('base64url')
 }

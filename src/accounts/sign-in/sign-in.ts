@@ -129,10 +129,7 @@ export class SignIn {
         param: 'totp',
       })
     }
-    const good = isAppCode(code)
-      ? await factor.takeCode(tx, login, code, clock.now())
-      : await factor.takeRecoveryCode(tx, login, code)
-    if (good) return
+    if (await factor.takeAnyCode(tx, login, code, clock.now())) return
     throw new Fault('unauthorized', 'This code is wrong, or was used before. Each code works once.', {
       code: 'invalid_totp',
       param: 'totp',
