@@ -32,84 +32,74 @@ function policy(remote: boolean): string {
   ].join('; ')
 }
 
-/** Renders the HTML of a message as a page. */
-export class HtmlView {
-  readonly #emails: Pick<Emails, 'attachmentsOf' | 'get' | 'row'>
-  readonly #reader: AttachmentReader
+/**
+ * Renders the HTML of a message as a page. `remote` allows external images and fonts. Throws Fault 404 for a message without HTML, 429 `too_much_at_once` when too many large messages
+ * are being read.
+ */
+export async function htmlView(
+  { emails, reader }: { emails: Emails; reader: AttachmentReader },
+  caller: Caller,
+  identityId: string,
+  id: string,
+  { remote, signal }: { remote: boolean; signal: AbortSignal },
+): Promise<Download> {
+  const row = await emails.row(caller, identityId, id)
+  return reader.read({ row, account: caller.account_id, signal }, async (decode) => {
+    const { body_html } = await emails.get(caller, identityId, id)
+    if (body_html === null) throw notFound('HTML of this e-mail')
+    return renderPage(body_html, await inlineImages(emails, row, body_html, decode), remote)
+  })
+}
 
-  constructor(deps: { emails: Emails; reader: AttachmentReader }) {
-    this.#emails = deps.emails
-    this.#reader = deps.reader
+async function renderPage(html: string, inline: Map<string, string>, remote: boolean): Promise<Download> {
+  // an image may be referenced many times, and is embedded each time
+  let remaining = maxDataUrls
+  const image = (source: string): string | undefined => {
+    const [, cid] = /^cid:(.+)$/i.exec(source) ?? []
+    if (cid !== undefined) {
+      const found = inline.get(decoded(cid))
+      if (!found || found.length > remaining) return undefined
+      remaining -= found.length
+      return found
+    }
+    if (/^data:image\/(?:png|jpeg|gif|webp);base64,/i.test(source)) return source
+    return remote && /^https?:\/\//i.test(source) ? source.replace(/^http:/i, 'https:') : undefined
   }
+  const body = await sanitize(html, image, remote)
+  const head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>E-mail</title>'
+  return {
+    type: 'text/html; charset=utf-8',
+    bytes: Buffer.from(`<!doctype html><html lang="und"><head>${head}</head><body>${body}</body></html>`),
+    headers: {
+      'Content-Disposition': 'inline',
+      'Content-Security-Policy': policy(remote),
+      'X-Frame-Options': 'SAMEORIGIN',
+      'X-DNS-Prefetch-Control': 'off',
+    },
+  }
+}
 
-  /**
-   * `remote` allows external images and fonts. Throws Fault 404 for a message without HTML, 429 `too_much_at_once` when too many large messages
-   * are being read.
-   */
-  async of(
-    caller: Caller,
-    identityId: string,
-    id: string,
-    { remote, signal }: { remote: boolean; signal: AbortSignal },
-  ): Promise<Download> {
-    const row = await this.#emails.row(caller, identityId, id)
-    return this.#reader.read({ row, account: caller.account_id, signal }, async (decode) => {
-      const { body_html } = await this.#emails.get(caller, identityId, id)
-      if (body_html === null) throw notFound('HTML of this e-mail')
-      return this.#page(body_html, await this.#images(row, body_html, decode), remote)
-    })
+/** Inline images by Content-ID, as data: URLs. Those no longer available are left out. */
+async function inlineImages(emails: Emails, row: StoredEmail, html: string, decode: Decode): Promise<Map<string, string>> {
+  if (!html.includes('cid:')) return new Map()
+  const attachments = await emails.attachmentsOf(row)
+  const wanted: (Attachment & { content_id: string })[] = []
+  let bytes = 0
+  for (const one of attachments) {
+    const { content_id, content_type, size } = one
+    if (content_id === null || !imageTypes.test(content_type)) continue
+    bytes += size
+    if (bytes > maxImageBytes || wanted.length === maxImages) break
+    wanted.push({ ...one, content_id })
   }
-
-  async #page(html: string, inline: Map<string, string>, remote: boolean): Promise<Download> {
-    // an image may be referenced many times, and is embedded each time
-    let remaining = maxDataUrls
-    const image = (source: string): string | undefined => {
-      const [, cid] = /^cid:(.+)$/i.exec(source) ?? []
-      if (cid !== undefined) {
-        const found = inline.get(decoded(cid))
-        if (!found || found.length > remaining) return undefined
-        remaining -= found.length
-        return found
-      }
-      if (/^data:image\/(?:png|jpeg|gif|webp);base64,/i.test(source)) return source
-      return remote && /^https?:\/\//i.test(source) ? source.replace(/^http:/i, 'https:') : undefined
-    }
-    const body = await sanitize(html, image, remote)
-    const head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>E-mail</title>'
-    return {
-      type: 'text/html; charset=utf-8',
-      bytes: Buffer.from(`<!doctype html><html lang="und"><head>${head}</head><body>${body}</body></html>`),
-      headers: {
-        'Content-Disposition': 'inline',
-        'Content-Security-Policy': policy(remote),
-        'X-Frame-Options': 'SAMEORIGIN',
-        'X-DNS-Prefetch-Control': 'off',
-      },
-    }
+  if (wanted.length === 0 || row.raw_expired_at !== null) return new Map()
+  const contents = await decode(wanted.map(({ index }) => index))
+  const found = new Map<string, string>()
+  for (const { content_id, content_type, index } of wanted) {
+    const content = contents.get(index)
+    if (content) found.set(content_id, `data:${content_type};base64,${content.toString('base64')}`)
   }
-
-  /** Inline images by Content-ID, as data: URLs. Those no longer available are left out. */
-  async #images(row: StoredEmail, html: string, decode: Decode): Promise<Map<string, string>> {
-    if (!html.includes('cid:')) return new Map()
-    const attachments = await this.#emails.attachmentsOf(row)
-    const wanted: (Attachment & { content_id: string })[] = []
-    let bytes = 0
-    for (const one of attachments) {
-      const { content_id, content_type, size } = one
-      if (content_id === null || !imageTypes.test(content_type)) continue
-      bytes += size
-      if (bytes > maxImageBytes || wanted.length === maxImages) break
-      wanted.push({ ...one, content_id })
-    }
-    if (wanted.length === 0 || row.raw_expired_at !== null) return new Map()
-    const contents = await decode(wanted.map(({ index }) => index))
-    const found = new Map<string, string>()
-    for (const { content_id, content_type, index } of wanted) {
-      const content = contents.get(index)
-      if (content) found.set(content_id, `data:${content_type};base64,${content.toString('base64')}`)
-    }
-    return found
-  }
+  return found
 }
 
 function decoded(text: string): string {

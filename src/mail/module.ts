@@ -31,8 +31,8 @@ import { sweepRawMail } from './raw-mail.ts'
 import { Receiver, type ReceiverSettings } from '../smtp/receiver.ts'
 import { routes } from './routes.ts'
 import { Screening, type ScreeningSettings } from '../mailauth/screening.ts'
-import { Search } from './search.ts'
-import { HtmlView } from './html-view.ts'
+import { searchEmails } from './search.ts'
+import { htmlView } from './html-view.ts'
 import { Threads } from './threads.ts'
 
 interface Deps extends ModuleBasis {
@@ -102,9 +102,9 @@ export class MailModule implements Module {
     this.archive = new MailArchive({ ...deps, store, examiner: this.examiner, hostname: config.hostname })
     this.routes = routes({
       emails: this.emails,
-      search: new Search(deps),
+      search: (caller, id, input) => searchEmails(deps, caller, id, input),
       threads: new Threads({ ...deps, emails: this.emails }),
-      htmlView: new HtmlView({ emails: this.emails, reader }),
+      html: (caller, id, emailId, how) => htmlView({ emails: this.emails, reader }, caller, id, emailId, how),
       attachments: new Attachments({ emails: this.emails, reader, urls: deps.urls, cursors: deps.cursors }),
     })
     deps.certificates.follow(() => this.#renew())

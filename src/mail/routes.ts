@@ -1,13 +1,11 @@
 import * as z from 'zod'
-import type { Scope } from '../core/scopes.ts'
+import type { Caller, Scope } from '../core/scopes.ts'
 import { Deleted, Deletion, Flag, Page, Paging, SignedQuery } from '../core/shapes.ts'
-import { type AnyRoute, routeOf } from '../http/route.ts'
+import { type AnyRoute, type Download, routeOf } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
 import type { Emails } from './emails.ts'
 import { Attachment, AttachmentWithUrl, Email, EmailChange, EmailRow, Thread, ThreadWithMessages } from './model.ts'
 import { EmailFilter, EmailSearch, ThreadPaging } from './queries.ts'
-import type { Search } from './search.ts'
-import type { HtmlView } from './html-view.ts'
 import type { Threads } from './threads.ts'
 
 const route = routeOf('E-mail')
@@ -16,17 +14,17 @@ const write: Scope[] = ['messages:write', 'emails:write']
 
 interface Nouns {
   emails: Emails
-  search: Search
+  search: (caller: Caller, identityId: string, input: EmailSearch) => Promise<Page<EmailRow>>
   threads: Threads
   attachments: Attachments
-  htmlView: HtmlView
+  html: (caller: Caller, identityId: string, id: string, how: { remote: boolean; signal: AbortSignal }) => Promise<Download>
 }
 
 export function routes(nouns: Nouns): AnyRoute[] {
   return [...emailRoutes(nouns), ...attachmentRoutes(nouns.attachments), ...threadRoutes(nouns.threads)]
 }
 
-function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
+function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
   return [
     route('GET', '/identities/:id/emails', {
       scope: read,
@@ -44,7 +42,7 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
       query: EmailSearch,
       reply: Page(EmailRow),
       example: { query: { query: 'invoice -draft' } },
-      handle: ({ caller, params, query }) => search.find(caller, params.id, query),
+      handle: ({ caller, params, query }) => search(caller, params.id, query),
     }),
     route('GET', '/identities/:id/emails/:email_id', {
       scope: read,
@@ -104,8 +102,7 @@ function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
         remote: Flag.default(false).meta({ description: 'load external images, which tells their servers that it was viewed' }),
       }),
       download: 'text/html',
-      handle: ({ caller, params, query, signal }) =>
-        htmlView.of(caller, params.id, params.email_id, { remote: query.remote, signal }),
+      handle: ({ caller, params, query, signal }) => html(caller, params.id, params.email_id, { remote: query.remote, signal }),
     }),
   ]
 }

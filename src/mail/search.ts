@@ -2,6 +2,7 @@ import { type Cursors, fitting, rowsAt } from '../store/page.ts'
 import { trimEnd } from '../core/text.ts'
 import { invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, join, sql, type Sql } from '../store/database.ts'
 import { common, type EmailSearch } from './queries.ts'
@@ -14,71 +15,60 @@ const deadline = 2000
 const maxTerms = 16
 
 /** Full-text search in one mailbox, newest first. */
-export class Search {
-  readonly #database: Database
-  readonly #cursors: Cursors
-  readonly #identities: Identities
-
-  constructor(deps: { database: Database; cursors: Cursors; identities: Identities }) {
-    this.#database = deps.database
-    this.#cursors = deps.cursors
-    this.#identities = deps.identities
+export async function searchEmails(
+  { database, cursors, identities }: { database: Database; cursors: Cursors; identities: Identities },
+  caller: Caller,
+  identityId: string,
+  input: EmailSearch,
+): Promise<Page<EmailRow>> {
+  await identities.row(caller, identityId)
+  const { limit, cursor, offset, ...named } = input
+  if (Object.values(named).every((value) => value === undefined)) {
+    throw invalid('query', 'Send at least one of query, from, to, after, before and unread.')
   }
+  const name = `search ${identityId} ${JSON.stringify(named)}`
+  const position = cursors.start(name, { cursor, offset })
+  const terms = input.query === undefined ? undefined : parseQuery(input.query)
+  const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(input)]
+  if (terms?.attachment) where.push(sql`has_attachments = 1`)
+  const text = terms && matchText(identityId, terms)
+  const heads = await headsOf(database, caller, text, where, position, limit + 1, offset)
+  const count = fitting(
+    heads.map(({ octets }) => octets),
+    limit,
+  )
+  const seqs = heads.slice(0, count).map(({ seq }) => seq)
+  const rows = await rowsAt<StoredEmail>(database, { columns: rowColumns, from: sql`emails` }, seqs)
+  const has_more = heads.length > count
+  return { data: rows.map(emailRow), has_more, next_cursor: has_more ? cursors.write(name, seqs.at(-1)!) : null }
+}
 
-  async find(
-    caller: Caller,
-    identityId: string,
-    input: EmailSearch,
-  ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
-    await this.#identities.row(caller, identityId)
-    const { limit, cursor, offset, ...named } = input
-    if (Object.values(named).every((value) => value === undefined)) {
-      throw invalid('query', 'Send at least one of query, from, to, after, before and unread.')
-    }
-    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Send either cursor or offset, not both.')
-    const name = `search ${identityId} ${JSON.stringify(named)}`
-    const position = cursor === undefined ? undefined : this.#cursors.read(name, cursor)
-    const terms = input.query === undefined ? undefined : parseQuery(input.query)
-    const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(input)]
-    if (terms?.attachment) where.push(sql`has_attachments = 1`)
-    const text = terms && matchText(identityId, terms)
-    const heads = await this.#heads(caller, text, where, position, limit + 1, offset)
-    const count = fitting(
-      heads.map(({ octets }) => octets),
-      limit,
-    )
-    const seqs = heads.slice(0, count).map(({ seq }) => seq)
-    const rows = await rowsAt<StoredEmail>(this.#database, { columns: rowColumns, from: sql`emails` }, seqs)
-    const has_more = heads.length > count
-    return { data: rows.map(emailRow), has_more, next_cursor: has_more ? this.#cursors.write(name, seqs.at(-1)!) : null }
-  }
-
-  /** Positions and sizes: the rows may be too large to be read together. */
-  #heads(
-    { account_id }: Caller,
-    text: string | undefined,
-    where: Sql[],
-    position: number | undefined,
-    limit: number,
-    offset: number,
-  ): Promise<Head[]> {
-    const rest = join(where, ' AND ')
-    if (text === undefined) {
-      const after = position === undefined ? sql`` : sql` AND seq < ${position}`
-      return this.#database.slow<Head>(
-        sql`SELECT emails.seq, ${listedEmailSize} AS octets FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
-        deadline,
-        account_id,
-      )
-    }
-    const after = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
-    return this.#database.slow<Head>(
-      sql`SELECT emails.seq, ${listedEmailSize} AS octets FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
-        AND ${rest} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`,
+/** Positions and sizes: the rows may be too large to be read together. */
+function headsOf(
+  database: Database,
+  { account_id }: Caller,
+  text: string | undefined,
+  where: Sql[],
+  position: number | undefined,
+  limit: number,
+  offset: number,
+): Promise<Head[]> {
+  const rest = join(where, ' AND ')
+  if (text === undefined) {
+    const after = position === undefined ? sql`` : sql` AND seq < ${position}`
+    return database.slow<Head>(
+      sql`SELECT emails.seq, ${listedEmailSize} AS octets FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
       deadline,
       account_id,
     )
   }
+  const after = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
+  return database.slow<Head>(
+    sql`SELECT emails.seq, ${listedEmailSize} AS octets FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
+      AND ${rest} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`,
+    deadline,
+    account_id,
+  )
 }
 
 interface Head {
