@@ -9,14 +9,12 @@ import type { Identities } from '../identities/identities.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { ReputationSource } from '../trust/model.ts'
 import { Bearers } from './bearers.ts'
-import { Issuers } from './issuers.ts'
+import { Issuers, resolveDid } from './issuers.ts'
 import { Issuing } from './issuing.ts'
-import { judgeToken } from './judging.ts'
 import { type DidResolver, tokenIssued, type TokenJudge, tokenRevoked } from './model.ts'
-import { resolveDid } from './resolving.ts'
 import { routes } from './routes.ts'
 import { sealedKeys, SigningKeys } from './signing-keys.ts'
-import { verifyToken } from './verifying.ts'
+import { judgeToken, verifyToken } from './verifying.ts'
 
 interface Deps extends ModuleBasis {
   identities: Identities
@@ -53,7 +51,7 @@ export class TokensModule implements Module {
     this.routes = routes({
       keys: this.keys,
       issuing: new Issuing(shared),
-      verify: (caller, question) => verifyToken({ ...shared, judge: this.judge }, caller, question),
+      verify: (caller, question) => verifyToken(shared, caller, question),
     })
     this.jobs = [{ name: 'tend-signing-keys', schedule: '29 * * * *', run: () => this.keys.tend() }]
     identities.onRemove((tx, id) => bearers.forget(tx, id))
