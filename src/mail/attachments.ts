@@ -35,7 +35,7 @@ export class Attachments {
 
   async get(caller: Caller, identityId: string, emailId: string, index: string): Promise<AttachmentWithUrl> {
     const row = await this.#emails.row(caller, identityId, emailId)
-    const record = (await this.#emails.attachmentsOf(row))[parseIndex(index)]
+    const record = (await this.#emails.attachmentsOf(row))[readIndex(index, 'an attachment')]
     if (!record) throw notFound('attachment')
     requireRaw(row)
     return { ...record, ...this.#urls.sign(caller, emailId, record.index) }
@@ -43,9 +43,9 @@ export class Attachments {
 
   /** Downloads an attachment by its signed URL. Throws Fault 429 `too_much_at_once` when too many large messages of the account are being read. */
   async open(emailId: string, index: string, query: SignedQuery, signal: AbortSignal): Promise<Download> {
-    await this.#urls.verify(emailId, parseIndex(index), query)
+    await this.#urls.verify(emailId, readIndex(index, 'an attachment'), query)
     const row = await this.#emails.signedRow(emailId)
-    const record = (await this.#emails.attachmentsOf(row))[parseIndex(index)]
+    const record = (await this.#emails.attachmentsOf(row))[readIndex(index, 'an attachment')]
     if (!record) throw notFound('attachment')
     const found = await this.#reader.read({ row, account: row.account_id, signal }, (decode) => decode([record.index]))
     const bytes = found.get(record.index)
@@ -58,8 +58,9 @@ export class Attachments {
   }
 }
 
-function parseIndex(index: string): number {
-  if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of an attachment, from 0.', 'bad_id')
+/** The number of an attachment or file in a path. */
+export function readIndex(index: string, what: string): number {
+  if (!/^\d{1,4}$/.test(index)) throw invalid('index', `index must be the number of ${what}, from 0.`, 'bad_id')
   return Number(index)
 }
 

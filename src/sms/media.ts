@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { hour, minute } from '../core/clock.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
+import { conflict, Fault, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SignedQuery } from '../core/shapes.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
 import type { WorkLimiter, WorkShare } from '../net/work-limiter.ts'
 import type { Download } from '../http/route.ts'
-import type { SignedUrls } from '../mail/attachments.ts'
+import { readIndex, type SignedUrls } from '../mail/attachments.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { insertBlob, readBlob } from '../store/blobs.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
@@ -50,14 +50,14 @@ export class MediaStore {
 
   async get(caller: Caller, identityId: string, smsId: string, index: string): Promise<SmsMediaWithUrl> {
     const { id } = await this.#messages.row(caller, identityId, smsId)
-    const position = positionOf(index)
+    const position = readIndex(index, 'a file')
     const { content_type, status, size, sha256 } = await this.#row(id, position)
     return { index: position, content_type, status, size, sha256, ...this.#urls.sign(caller, id, position, { place: 'media' }) }
   }
 
   /** Opens the file of a signed URL. */
   async open(smsId: string, index: string, query: SignedQuery): Promise<Download> {
-    const position = positionOf(index)
+    const position = readIndex(index, 'a file')
     await this.#urls.verify(smsId, position, query)
     const { id } = await this.#messages.signedRow(smsId)
     const row = await this.#row(id, position)
@@ -163,9 +163,4 @@ export class MediaCourier implements Courier<MediaLoad> {
       sql`UPDATE sms_media SET status = 'kept', size = ${bytes.length}, sha256 = ${hash.toString('hex')}, blob_id = ${blob} WHERE ${where}`,
     )
   }
-}
-
-function positionOf(index: string): number {
-  if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of a file, from 0.', 'bad_id')
-  return Number(index)
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Clock, day } from '../../core/clock.ts'
-import { conflict, invalid, notFound, storageFull } from '../../core/fault.ts'
+import { conflict, notFound, storageFull } from '../../core/fault.ts'
 import { type Caller, may, type Scope } from '../../core/scopes.ts'
 import type { SignedQuery } from '../../core/shapes.ts'
 import { zip } from '../../core/zip/zip.ts'
@@ -14,7 +14,7 @@ import type { Identities } from '../../identities/identities.ts'
 import type { Jobs, ReportProgress } from '../../jobs/jobs.ts'
 import type { Job, Result } from '../../jobs/model.ts'
 import type { MailArchive } from '../../mail/archive.ts'
-import type { SignedUrls } from '../../mail/attachments.ts'
+import { readIndex, type SignedUrls } from '../../mail/attachments.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
 import type { Space } from '../../store/space.ts'
 import { Contents } from './contents.ts'
@@ -69,8 +69,7 @@ export class Exports {
   }
 
   async open(id: string, index: string, query: SignedQuery): Promise<Download> {
-    if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of a file, from 0.', 'bad_id')
-    await this.#deps.urls.verify(id, Number(index), query)
+    await this.#deps.urls.verify(id, readIndex(index, 'a file'), query)
     const path = this.#path(id)
     const found = await stat(path).catch(() => undefined)
     // its identity may have been deleted, and with it the job
