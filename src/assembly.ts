@@ -19,7 +19,7 @@ import { fetchLimits } from './net/outside.ts'
 import { Queue } from './queue/queue.ts'
 import type { DoctorTest } from './ops/doctor/context.ts'
 import { presentListeners } from './ops/doctor/checks/ports.ts'
-import { DoctorModule } from './ops/doctor/module.ts'
+import { doctorModule } from './ops/doctor/module.ts'
 import type { RsaPair } from './domains/keys.ts'
 import { DomainsModule } from './domains/module.ts'
 import { ReportHandler } from './domains/report-handler.ts'
@@ -43,7 +43,7 @@ import { statusModule } from './ops/status/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
 import { BuiltSite } from './web/site.ts'
 import type { Module, ModuleBasis } from './module.ts'
-import { RealtimeModule } from './realtime/module.ts'
+import { realtimeModule } from './realtime/module.ts'
 import { ReportingModule } from './reporting/module.ts'
 import { RetentionModule } from './ops/retention/module.ts'
 import type { TransportTest } from './outbound/transport/outbound-transport.ts'
@@ -178,8 +178,8 @@ export function assemble(basis: Deps): {
   cascade.add((tx, id) => trash.forgetSome(tx, id))
   cascade.add((tx, id) => jobs.leaveSome(tx, id))
   cascade.add((tx, id) => aliases.leaveSome(tx, id))
-  const realtime = new RealtimeModule({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
-  const doctor = new DoctorModule({
+  const realtime = realtimeModule({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
+  const doctor = doctorModule({
     ...common,
     keyOf: (key) => idOfKey(database, key),
     listening: () => presentListeners(basis.httpAddresses(), mail),

@@ -1,9 +1,8 @@
 import type { Holders } from '../accounts/holders.ts'
-import type { Config } from '../config.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { PacedWork } from '../core/paced-work.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
-import type { Upgrade, UpgradeRequest } from '../http/server/upgrades.ts'
+import type { UpgradeRequest } from '../http/server/upgrades.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
 import { Access } from './access.ts'
@@ -25,71 +24,58 @@ interface Deps extends ModuleBasis {
 }
 
 /** Live events over WebSocket: tokens, and the two protocols that accept them. */
-export class RealtimeModule implements Module {
-  readonly name = 'realtime'
-  readonly routes: AnyRoute[]
-  readonly upgrades: Upgrade[]
-  readonly #access: Access
-  readonly #sockets: Sockets
+export function realtimeModule(deps: Deps): Module {
+  const { events, clock, holders, log, metrics, config } = deps
+  const access = new Access(deps)
+  const sockets = new Sockets({ access, clock, log, metrics, limits: config.realtime })
+  const hub = new Hub(events, {
+    // watchers of the identity get its deletion before the socket is closed
+    passed: ({ type, identity_id }) => {
+      if (type === 'identity.deleted' && identity_id !== null) sockets.identityDeleted(identity_id)
+    },
+    failed: (error) => log.error({ err: error }, 'WebSocket could not be notified'),
+  })
+  holders.onChange((id) => {
+    sockets.holderChanged(id).catch((error: unknown) => log.error({ err: error }, 'changed key or session could not be read'))
+  })
+  const hold: Sockets['hold'] = (socket, grant) => sockets.hold(socket, grant)
+  const paced = new PacedWork()
+  const failed = (error: unknown): void => log.error({ err: error }, 'event could not be sent to a WebSocket')
+  const patterns = new PatternQueue({ paced, events, failed })
+  const [stored, filters] = [new StoredFrames(events), new Filters(paced)]
+  const sessionDeps = { access, events, hub, clock, hold, patterns, stored, filters }
+  const close = (): void => sockets.close()
+  return {
+    name: 'realtime',
+    routes: routes(access),
+    upgrades: [
+      { path: '/v1/realtime', close, handle: (arrival) => acceptPlain(arrival, sockets, sessionDeps) },
+      { path: '/realtime/v1/websocket', close, handle: (arrival) => acceptSupabase(arrival, sockets, sessionDeps) },
+    ],
+    start: async () => sockets.start(),
+    reload: (next) => sockets.reload(next.realtime),
+  }
+}
 
-  constructor(deps: Deps) {
-    const { events, clock, holders, log, metrics, config } = deps
-    this.#access = new Access(deps)
-    this.#sockets = new Sockets({ access: this.#access, clock, log, metrics, limits: config.realtime })
-    this.routes = routes(this.#access)
-    const hub = new Hub(events, {
-      // watchers of the identity get its deletion before the socket is closed
-      passed: ({ type, identity_id }) => {
-        if (type === 'identity.deleted' && identity_id !== null) this.#sockets.identityDeleted(identity_id)
-      },
-      failed: (error) => log.error({ err: error }, 'WebSocket could not be notified'),
+async function acceptPlain(arrival: UpgradeRequest, sockets: Sockets, deps: PlainDeps): Promise<void> {
+  const offered = (arrival.request.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
+  const token = arrival.query['token'] ?? offered.find(isToken)
+  if (token === undefined) {
+    throw new Fault('unauthorized', 'A token is required: ?token=, or as a subprotocol after pillarbox.v1.', {
+      code: 'missing_token',
     })
-    holders.onChange((id) => {
-      this.#sockets
-        .holderChanged(id)
-        .catch((error: unknown) => log.error({ err: error }, 'changed key or session could not be read'))
-    })
-    const hold: Sockets['hold'] = (socket, grant) => this.#sockets.hold(socket, grant)
-    const paced = new PacedWork()
-    const failed = (error: unknown): void => log.error({ err: error }, 'event could not be sent to a WebSocket')
-    const patterns = new PatternQueue({ paced, events, failed })
-    const [stored, filters] = [new StoredFrames(events), new Filters(paced)]
-    const sessionDeps = { access: this.#access, events, hub, clock, hold, patterns, stored, filters }
-    const close = (): void => this.#sockets.close()
-    this.upgrades = [
-      { path: '/v1/realtime', close, handle: (arrival) => this.#plain(arrival, sessionDeps) },
-      { path: '/realtime/v1/websocket', close, handle: (arrival) => this.#supabase(arrival, sessionDeps) },
-    ]
   }
+  const grant = await deps.access.open(token)
+  sockets.accept(arrival, grant, (socket) => new PlainSession(socket, grant, deps))
+}
 
-  async start(): Promise<void> {
-    this.#sockets.start()
-  }
-
-  reload(config: Config): void {
-    this.#sockets.reload(config.realtime)
-  }
-
-  async #plain(arrival: UpgradeRequest, deps: PlainDeps): Promise<void> {
-    const offered = (arrival.request.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
-    const token = arrival.query['token'] ?? offered.find(isToken)
-    if (token === undefined) {
-      throw new Fault('unauthorized', 'A token is required: ?token=, or as a subprotocol after pillarbox.v1.', {
-        code: 'missing_token',
-      })
-    }
-    const grant = await this.#access.open(token)
-    this.#sockets.accept(arrival, grant, (socket) => new PlainSession(socket, grant, deps))
-  }
-
-  /** Any `apikey` may connect, as the token may come with the join; a client without a token is disconnected after a timeout. */
-  async #supabase(arrival: UpgradeRequest, deps: SupabaseDeps): Promise<void> {
-    const { apikey, vsn = '1.0.0' } = arrival.query
-    if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
-    if (!isVersion(vsn)) throw invalid('vsn', 'vsn must be 1.0.0 or 2.0.0.')
-    const grant = isToken(apikey) ? await this.#access.open(apikey).catch(absent) : undefined
-    this.#sockets.accept(arrival, grant, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, deps))
-  }
+/** Any `apikey` may connect, as the token may come with the join; a client without a token is disconnected after a timeout. */
+async function acceptSupabase(arrival: UpgradeRequest, sockets: Sockets, deps: SupabaseDeps): Promise<void> {
+  const { apikey, vsn = '1.0.0' } = arrival.query
+  if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
+  if (!isVersion(vsn)) throw invalid('vsn', 'vsn must be 1.0.0 or 2.0.0.')
+  const grant = isToken(apikey) ? await deps.access.open(apikey).catch(absent) : undefined
+  sockets.accept(arrival, grant, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, deps))
 }
 
 function isVersion(text: string): text is Version {

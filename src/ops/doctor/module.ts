@@ -2,10 +2,7 @@ import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
 import { day, hour, iso } from '../../core/clock.ts'
-import type { CronJob } from '../../core/cron.ts'
 import { callConfigured } from '../../net/outside.ts'
-import type { EventType } from '../../events/model.ts'
-import type { AnyRoute } from '../../http/route.ts'
 import type { FreshInquiry } from '../../mailauth/inquire.ts'
 import type { ModuleBasis, Module } from '../../module.ts'
 import { type Database, sql } from '../../store/database.ts'
@@ -51,58 +48,48 @@ interface Deps extends ModuleBasis, BoxSources {
 /** The milliseconds after the start without automatic checks. */
 const grace = 60_000
 
-export class DoctorModule implements Module {
-  readonly name = 'doctor'
-  readonly events: EventType[] = [doctorChanged]
-  readonly routes: AnyRoute[]
-  readonly jobs: CronJob[]
-  readonly #deps: Deps
-  #checks: Check[]
-  #since: number | undefined
-
-  constructor(deps: Deps) {
-    this.#deps = deps
-    this.#checks = this.#made(deps.config)
-    const doctor = new Doctor({ ...deps, dataDirectory: doctorSettings(deps.config).data_dir, checks: () => this.#checks })
-    this.routes = routes(doctor)
-    const due = async (): Promise<void> => {
-      if (this.#since !== undefined && performance.now() - this.#since > grace) await doctor.runDue()
-    }
+export function doctorModule(deps: Deps): Module {
+  let since: number | undefined
+  const running = (): boolean => since !== undefined
+  let checks = checksOf(deps, deps.config, running)
+  const doctor = new Doctor({ ...deps, dataDirectory: doctorSettings(deps.config).data_dir, checks: () => checks })
+  const due = async (): Promise<void> => {
+    if (since !== undefined && performance.now() - since > grace) await doctor.runDue()
+  }
+  return {
+    name: 'doctor',
+    events: [doctorChanged],
+    routes: routes(doctor),
     // jitter, so that not all boxes query the same lists in the same second
-    this.jobs = [{ name: 'doctor', schedule: `${randomInt(60)} */5 * * * *`, run: due }]
+    jobs: [{ name: 'doctor', schedule: `${randomInt(60)} */5 * * * *`, run: due }],
+    start: async () => {
+      since = performance.now()
+    },
+    stop: async () => {
+      since = undefined
+    },
+    reload: (config) => {
+      checks = checksOf(deps, config, running)
+    },
   }
+}
 
-  async start(): Promise<void> {
-    this.#since = performance.now()
+function checksOf(deps: Deps, config: Config, running: () => boolean): Check[] {
+  const { clock: time, database } = deps
+  const settings = doctorSettings(config)
+  const context: BoxContext = {
+    ...deps,
+    settings,
+    externalView: new ExternalView(settings, () => deps.inquire({ hostname: config.hostname, dns: config.dns })),
+    now: () => time.now(),
+    running,
+    present: () => (running() ? deps.listening() : undefined),
+    elsewhere: settings.time_url === undefined ? undefined : timeAt(settings.time_url),
+    newest: () => newest(database),
+    history: (free) => recordFreeSpace(database, time.now(), free),
   }
-
-  async stop(): Promise<void> {
-    this.#since = undefined
-  }
-
-  reload(config: Config): void {
-    this.#checks = this.#made(config)
-  }
-
-  #made(config: Config): Check[] {
-    const deps = this.#deps
-    const { clock: time, database } = deps
-    const settings = doctorSettings(config)
-    const running = (): boolean => this.#since !== undefined
-    const context: BoxContext = {
-      ...deps,
-      settings,
-      externalView: new ExternalView(settings, () => deps.inquire({ hostname: config.hostname, dns: config.dns })),
-      now: () => time.now(),
-      running,
-      present: () => (running() ? deps.listening() : undefined),
-      elsewhere: settings.time_url === undefined ? undefined : timeAt(settings.time_url),
-      newest: () => newest(database),
-      history: (free) => recordFreeSpace(database, time.now(), free),
-    }
-    const inner = [port25, domains, storeWrites, storeWhole, backups, queue, reports, webhooks, sms, operatorNames, secondFactors]
-    return [...outerChecks(context), ...[...inner, bootstrapKey].map((check) => check(context))]
-  }
+  const inner = [port25, domains, storeWrites, storeWhole, backups, queue, reports, webhooks, sms, operatorNames, secondFactors]
+  return [...outerChecks(context), ...[...inner, bootstrapKey].map((check) => check(context))]
 }
 
 /** The checks of settings, files, ports and the DNS. */
