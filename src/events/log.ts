@@ -37,6 +37,7 @@ export interface EventQuery {
 
 /** Storage quotas of accounts, in bytes. */
 export interface StorageBudget {
+  available(reader: Reader, accountId: string): Promise<number>
   require(reader: Reader, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
   add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
 }
@@ -64,7 +65,7 @@ type PendingEventIds = () => Promise<Iterable<string>>
 export class EventLog {
   readonly #database: Database
   readonly #clock: Clock
-  readonly #storage: StorageBudget | undefined
+  readonly #storage: Pick<StorageBudget, 'require' | 'add'> | undefined
   readonly #subscribers = new Set<Listener>()
   readonly #redactions = new Set<() => void>()
   readonly #followers = new Set<Follower>()
@@ -73,7 +74,7 @@ export class EventLog {
   readonly #cleared = new Map<string, number>()
 
   /** Without `storage` no quota is counted. */
-  constructor(database: Database, clock: Clock, storage?: StorageBudget) {
+  constructor(database: Database, clock: Clock, storage?: Pick<StorageBudget, 'require' | 'add'>) {
     this.#database = database
     this.#clock = clock
     this.#storage = storage

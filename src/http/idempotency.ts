@@ -2,21 +2,17 @@ import { createHash, randomUUID } from 'node:crypto'
 import { type Clock, day, iso } from '../core/clock.ts'
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { SealedColumn } from '../core/seal/seal.ts'
+import type { Seal, SealedColumn } from '../core/seal/seal.ts'
 import { sweep } from '../core/cron.ts'
 import { Turns } from '../core/paced-work.ts'
-import { type Database, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import type { StorageBudget } from '../events/log.ts'
+import { type Database, join, sql, type Sql, type Transaction } from '../store/database.ts'
 
-/** Encrypts data on disk; `context` binds the sealed bytes to their row. */
-export interface Seal {
-  seal(bytes: Buffer, context: string): Buffer
-  open(bytes: Buffer, context: string): Buffer
-}
-
-/** Storage quotas of accounts, in bytes. */
-export interface StorageBudget {
-  available(reader: Reader, accountId: string): Promise<number>
-  add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
+interface Deps {
+  database: Database
+  seal: Pick<Seal, 'seal' | 'open'>
+  clock: Clock
+  storage: Pick<StorageBudget, 'available' | 'add'>
 }
 
 /** A call that carries an `Idempotency-Key`. */
@@ -96,12 +92,12 @@ const batchSize = 500
  */
 export class Idempotency {
   readonly #database: Database
-  readonly #seal: Seal
+  readonly #seal: Deps['seal']
   readonly #clock: Clock
-  readonly #storage: StorageBudget
+  readonly #storage: Deps['storage']
   readonly #run = randomUUID()
 
-  constructor(deps: { database: Database; seal: Seal; clock: Clock; storage: StorageBudget }) {
+  constructor(deps: Deps) {
     this.#database = deps.database
     this.#seal = deps.seal
     this.#clock = deps.clock

@@ -3,6 +3,7 @@ import type { Plan } from '../accounts/plan.ts'
 import { fittingRows, page } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
 import { Turns } from '../core/paced-work.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
@@ -63,11 +64,7 @@ export class Emails {
     this.#dispatcher = dispatcher
   }
 
-  async list(
-    caller: Caller,
-    identityId: string,
-    filter: EmailFilter,
-  ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, identityId: string, filter: EmailFilter): Promise<Page<EmailRow>> {
     await this.#deps.identities.row(caller, identityId)
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
     return page<StoredEmail, EmailRow>(this.#deps.database, this.#deps.cursors, filter, {

@@ -5,7 +5,7 @@ import { type Cursors, page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { firstOrLastById, mailbox } from './address.ts'
@@ -23,7 +23,6 @@ interface ThreadRow {
   message_count: number
   unread_count: number
   last_message_at: string
-  last_seq: number
   snippet: string
 }
 
@@ -173,11 +172,7 @@ export class Threads {
     this.#emails = deps.emails
   }
 
-  async list(
-    caller: Caller,
-    identityId: string,
-    paging: Paging,
-  ): Promise<{ data: Thread[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, identityId: string, paging: Paging): Promise<Page<Thread>> {
     await this.#identities.row(caller, identityId)
     return page<ThreadRow, Thread>(this.#database, this.#cursors, paging, {
       name: `threads ${identityId}`,

@@ -4,7 +4,7 @@ import { type Cursors, page } from '../store/page.ts'
 import { conflict, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import { type Database, join, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { Suppression } from './model.ts'
 
@@ -30,7 +30,7 @@ export class Suppressions {
     this.#plan = deps.plan
   }
 
-  async list(caller: Caller, paging: Paging): Promise<{ data: Suppression[]; has_more: boolean; next_cursor: string | null }> {
+  async list(caller: Caller, paging: Paging): Promise<Page<Suppression>> {
     requireAccountWide(caller)
     return page<SuppressionRow, Suppression>(this.#database, this.#cursors, paging, {
       name: `suppressions ${caller.account_id}`,

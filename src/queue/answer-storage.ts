@@ -1,10 +1,9 @@
+import type { StorageBudget } from '../events/log.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import type { ClaimedDelivery } from './in-flight.ts'
 
-/** What counts the storage of an account; declared here, because the queue knows no accounts. */
-export interface StorageCounter {
-  add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
-}
+/** What counts the storage of an account. */
+export type StorageCounter = Pick<StorageBudget, 'add'>
 
 /** Bytes of each answer that do not count: what servers usually say. */
 const uncounted = 256

@@ -1,6 +1,6 @@
 import { type Cursors, page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Sql } from '../store/database.ts'
 import type { Attempt, QueuedDelivery } from './history.ts'
 
@@ -49,7 +49,7 @@ export async function listBacklog(
   cursors: Cursors,
   filter: BacklogFilter,
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
-): Promise<{ data: BacklogDelivery[]; has_more: boolean; next_cursor: string | null }> {
+): Promise<Page<BacklogDelivery>> {
   const { state, kind, lane } = filter
   // `+`: no index but that of the order, by which as many rows are read as the list allows
   const filters: Sql[] = []

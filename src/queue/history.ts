@@ -1,6 +1,6 @@
 import { type Cursors, page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
 import { type Database, join, type Reader, sql } from '../store/database.ts'
 
 /** An attempt; it is running while it has no outcome. */
@@ -36,7 +36,7 @@ export async function listDeliveries(
   cursors: Cursors,
   { kind, lane, account }: { kind: string; lane: string; account: string },
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
-): Promise<{ data: QueuedDelivery[]; has_more: boolean; next_cursor: string | null }> {
+): Promise<Page<QueuedDelivery>> {
   const list = await page<Row, Row>(database, cursors, paging, {
     name: `deliveries ${kind} ${lane}`,
     columns: sql`seq, id, load, state, due_at, created_at`,

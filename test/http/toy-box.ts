@@ -7,11 +7,12 @@ import { systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { Metrics } from '../../src/core/metrics.ts'
 import { type Scope, scopes } from '../../src/core/scopes.ts'
+import type { Seal } from '../../src/core/seal/seal.ts'
 import { Deleted, Flag, Page, Paging, Timestamp } from '../../src/core/shapes.ts'
 import { conflict, Fault, notFound } from '../../src/core/fault.ts'
 import { type HttpDeps, HttpServer, type HttpSettings } from '../../src/http/server/server.ts'
 import { type AnyRoute, routeOf } from '../../src/http/route.ts'
-import { Idempotency, type Seal } from '../../src/http/idempotency.ts'
+import { Idempotency } from '../../src/http/idempotency.ts'
 import { openDatabase } from './memory-database.ts'
 
 const route = routeOf('Toys')
@@ -296,7 +297,7 @@ export function exchange(port: number, text: string): Promise<string> {
   })
 }
 
-export function toySeal(): Seal {
+export function toySeal(): Pick<Seal, 'seal' | 'open'> {
   const key = randomBytes(32)
   return {
     seal: (bytes, context) => {

@@ -1,4 +1,5 @@
 import type { Basis } from '../../basis.ts'
+import type { DomainStatusReport } from '../../domains/status.ts'
 import type { BackupDirectorySettings } from '../backup/backup-directory.ts'
 import type { Endpoint } from './conversation.ts'
 import type { ExternalView } from './external-view.ts'
@@ -77,34 +78,11 @@ export interface OuterContext {
   history?: (free: number) => Promise<{ at: number; free: number }[]>
 }
 
-/** A required DNS record at its last check. */
-interface SeenRecord {
-  purpose: 'mx' | 'spf' | 'dkim' | 'dmarc' | 'mta_sts' | 'tls_rpt'
-  required: boolean
-  /** True if it is a DKIM key that signs nothing now. */
-  idle: boolean
-  status: 'missing' | 'invalid' | 'valid'
-  /** True if the DNS lookup failed, so that this result is older or unknown. */
-  unanswered: boolean
-  /** When the DNS last answered; null when unknown. */
-  seen_at: string | null
-  found: string[]
-  reason: string | null
-  /** The expected line of a zone file. */
-  zone: string
-}
-
-export interface SeenDomain {
-  name: string
-  receives: boolean
-  records: SeenRecord[]
-}
-
 /** What other modules tell about an open box. */
 export interface BoxSources {
   state: { readonly data: { created_at: string; accounts: readonly { id: string }[] } }
   /** The DNS status of hosted domains; `fresh` checks now. */
-  lookUpDomains: (fresh: boolean) => Promise<SeenDomain[]>
+  lookUpDomains: (fresh: boolean) => Promise<DomainStatusReport[]>
   /** Connects to the mail server of a domain; returns its host, and throws why none answered. */
   probe: (domain: string, signal: AbortSignal) => Promise<string>
   /** True if the domain is hosted here. */

@@ -1,5 +1,6 @@
+import type { DomainStatusReport } from '../../../domains/status.ts'
 import { about, newCheck, type Check } from '../check.ts'
-import type { BoxContext, SeenDomain } from '../context.ts'
+import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
 
 /** One line for each kind of record of each domain. */
@@ -7,7 +8,7 @@ export function domains({ lookUpDomains: lookUp }: BoxContext): Check {
   return newCheck('domains', 'often', async (asked) => (await lookUp(asked)).flatMap((domain) => linesOf(domain)))
 }
 
-function linesOf({ name, receives, records }: SeenDomain): Line[] {
+function linesOf({ name, receives, records }: DomainStatusReport): Line[] {
   const purposes = [...new Set(records.map(({ purpose }) => purpose))]
   return purposes.map((purpose) => {
     const line = about(purpose, name)
@@ -26,6 +27,6 @@ function linesOf({ name, receives, records }: SeenDomain): Line[] {
 }
 
 /** A record that was correct at the last answer is not reported as wrong for a missing one. */
-function formerly({ seen_at }: SeenDomain['records'][number]): string {
+function formerly({ seen_at }: DomainStatusReport['records'][number]): string {
   return `The DNS lookup failed now; ${seen_at === null ? 'before' : `on ${seen_at}`} it was correct.`
 }
