@@ -33,7 +33,7 @@ export function ComposeDialog({ id, ...props }: Props & { id: string }): JSX.Ele
   return (
     <MessageDialog title="New message" path={`/v1/identities/${id}/emails`} {...props}>
       <>
-        <Recipients first />
+        <Recipients />
         <Field name="subject" label="Subject" autoComplete="off" />
         <Text />
         <Further />
@@ -69,7 +69,7 @@ export function ForwardDialog({ email, ...props }: Props & { email: Email }): JS
   return (
     <MessageDialog title="Forward" path={`/v1/identities/${identity_id}/emails/${id}/forward`} {...props}>
       <>
-        <Recipients first />
+        <Recipients />
         <Text />
         <Tick name="as_attachment" label="As one attachment, unchanged" />
       </>
@@ -77,10 +77,10 @@ export function ForwardDialog({ email, ...props }: Props & { email: Email }): JS
   )
 }
 
-function Recipients({ first = false }: { first?: boolean }): JSX.Element {
+function Recipients(): JSX.Element {
   return (
     <>
-      <Field name="to" label="To" hint="Separate several with commas." autoComplete="off" autoCapitalize="none" first={first} />
+      <Field name="to" label="To" hint="Separate several with commas." autoComplete="off" autoCapitalize="none" first />
       <Field name="cc" label="Copy" autoComplete="off" autoCapitalize="none" />
       <Field name="bcc" label="Blind copy" autoComplete="off" autoCapitalize="none" />
     </>

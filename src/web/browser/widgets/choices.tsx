@@ -6,19 +6,17 @@ interface Props {
   /** The field name; FormData.getAll() returns the checked values. */
   name: string
   legend: string
-  hint?: string
   choices: readonly { value: string; label: ComponentChildren; hint?: string }[]
-  chosen?: readonly string[]
+  chosen: readonly string[]
 }
 
 /** A group of checkboxes, with the API's error. */
-export function Choices({ name, legend, hint, choices, chosen = [] }: Props): JSX.Element {
+export function Choices({ name, legend, choices, chosen }: Props): JSX.Element {
   const id = useId()
   const refusal = useRefusal(name)
   return (
     <fieldset class="choices" aria-describedby={refusal ? `${id}-refusal` : undefined}>
       <legend>{legend}</legend>
-      {hint !== undefined && <p class="hint">{hint}</p>}
       <div class="choices-all">
         {choices.map((choice, index) => (
           <div key={choice.value} class="choice">

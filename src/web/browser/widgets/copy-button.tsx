@@ -6,7 +6,7 @@ const refusal = 'This browser does not allow the page to copy. Select and copy t
 /**
  * Copies a text; `what` names it in the label and the announcement, which is shown beside it, as an open dialog would hide the announcer.
  */
-export function CopyButton({ text, what, label = 'Copy' }: { text: string; what: string; label?: string }): JSX.Element {
+export function CopyButton({ text, what }: { text: string; what: string }): JSX.Element {
   const [said, say] = useState('')
   const copy = async (): Promise<void> => {
     say('')
@@ -21,7 +21,7 @@ export function CopyButton({ text, what, label = 'Copy' }: { text: string; what:
   return (
     <span>
       <button type="button" class="copy" aria-label={`Copy ${what}`} onClick={() => void copy()}>
-        {label}
+        Copy
       </button>
       <span role="status" class={said === refusal ? 'refusal' : 'hint'}>
         {said && ` ${said}`}
