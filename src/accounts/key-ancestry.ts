@@ -12,7 +12,6 @@ export interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnd
   /** Null means the rate of the settings. */
   rate_limit: number | null
   hash: string
-  previous_hash: string | null
 }
 
 type Who = Pick<Caller, 'key_id' | 'session_id' | 'secret'>

@@ -48,7 +48,7 @@ export class DkimKeys {
     const found = new Map<string, PublicKey[]>(domainIds.map((id) => [id, []]))
     if (domainIds.length === 0) return found
     const rows = await reader.all<PublicKey & { domain_id: string }>(
-      sql`SELECT domain_id, selector, algorithm, public_text, state, retired_at FROM dkim_keys
+      sql`SELECT domain_id, selector, algorithm, public_text, state FROM dkim_keys
         WHERE domain_id IN (${join(domainIds)}) AND (retired_at IS NULL OR retired_at > ${this.#parting()}) ORDER BY CASE state
         WHEN 'active' THEN 0 WHEN 'spare' THEN 1 ELSE 2 END, seq`,
     )

@@ -28,5 +28,4 @@ export interface PublicKey {
   algorithm: DkimKey['algorithm']
   public_text: string
   state: 'active' | 'spare' | 'retired'
-  retired_at: string | null
 }

@@ -12,7 +12,6 @@ interface Row {
   public_key: string
   private_key: Uint8Array | null
   created_at: string
-  activated_at: string | null
 }
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'seal' | 'log'> {
