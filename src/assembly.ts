@@ -28,15 +28,11 @@ import { EventLog } from './events/log.ts'
 import { metricsModule } from './ops/metrics/module.ts'
 import { Aliases } from './identities/aliases.ts'
 import { Identities } from './identities/identities.ts'
-import { localPartOf } from './identities/names.ts'
 import { Cascade } from './identities/cascade.ts'
 import { identitiesModule } from './identities/module.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { jobsModule } from './jobs/module.ts'
-import { codesIn } from './message/codes.ts'
 import type { ExaminerOptions } from './mail/workers/examiner.ts'
-import { inquire } from './mailauth/inquire.ts'
-import { linksIn } from './message/links.ts'
 import { MailModule } from './mail/module.ts'
 import { SignedUrls } from './mail/attachments.ts'
 import { statusModule } from './ops/status/module.ts'
@@ -95,7 +91,7 @@ export function assemble(basis: Deps): {
   plan: Plan
   identities: Identities
 } {
-  const { config, log, clock, seal, database, metrics, types, account, state } = basis
+  const { config, log, clock, seal, database, metrics, types, state } = basis
   const logOf = (part: LogModule): Log => log.child({ part })
   const cursors = new Cursors(seal.key('cursors'))
   const limitsOf = (id: string): PlanLimits | undefined => state.data.accounts.find((one) => one.id === id)?.limits
@@ -108,7 +104,7 @@ export function assemble(basis: Deps): {
   const queue = new Queue({ ...common, log: logOf('delivery'), kept: keeping.deliveries })
   const people = new AccountsModule({ ...common, codeAt, log: logOf('account') })
   const { keys, holders } = people
-  const ours = new DomainsModule({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
+  const ours = new DomainsModule({ ...common, log: logOf('domains') })
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: quota.storageOf })
   const cascade = new Cascade({ ...common, log: logOf('retention') })
@@ -155,18 +151,17 @@ export function assemble(basis: Deps): {
     queue,
     sending,
     domains,
-    inquire,
     outsideDial: basis.testing?.outsideDial,
     log: logOf('reporting'),
   })
   mail.onVerdict(reporting.received)
   sending.onTls(reporting.connected)
-  const sms = new SmsModule({ ...common, trash, identities, cascade, queue, urls, fetches, codesIn, log: logOf('sms') })
+  const sms = new SmsModule({ ...common, trash, identities, cascade, queue, urls, fetches, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, database, cursors, types })
-  const waiting = new Waiting({ ...readers, admitted, linksIn })
-  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
+  const waiting = new Waiting({ ...readers, admitted })
+  const agents = new Agents({ ...common, identities })
   const tokens = new TokensModule({ ...common, identities, agents, log: logOf('tokens') })
   const reputations = new Reputations({ ...common, identities, agents })
   tokens.equip(reputations)
@@ -183,7 +178,6 @@ export function assemble(basis: Deps): {
     ...common,
     keyOf: (key) => idOfKey(database, key),
     listening: () => presentListeners(basis.httpAddresses(), mail),
-    inquire: ({ hostname, dns }) => inquire({ hostname, dns }),
     lookUpDomains: ours.domainStatus,
     probe: (domain, signal) => sending.probe(domain, signal),
     isOurs: (domain) => domains.receives(domain),

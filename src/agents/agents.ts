@@ -7,6 +7,7 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
+import { localPartOf } from '../identities/names.ts'
 import { merged } from '../identities/row.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { changeHandle, type Claimant, claimHandle, claimHandleLike } from './handles.ts'
@@ -26,8 +27,6 @@ import { agentColumns, agentOctets, type AgentRow, gone, toAgent } from './row.t
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors' | 'publicUrl' | 'account'> {
   identities: Identities
   plan: Plan
-  /** Transliterates a name to lower-case ASCII; empty when nothing is left. */
-  transliterate: (name: string) => string
 }
 
 /** The public profiles of identities, and their handles, which are reserved for ever. */
@@ -44,7 +43,7 @@ export class Agents implements AgentDirectory {
   }
 
   async create(caller: Caller, input: NewAgent): Promise<Agent> {
-    const { database, events, clock, identities, plan, transliterate } = this.#deps
+    const { database, events, clock, identities, plan } = this.#deps
     return database.transaction(async (tx) => {
       const identity = await identities.row(caller, input.identity_id, tx)
       const before = await first(tx, sql`identity_id = ${identity.id}`)
@@ -52,7 +51,7 @@ export class Agents implements AgentDirectory {
       await plan.require(tx, identity.account_id, 'agents')
       const id = newId('agent')
       const claimant = this.#claimant({ id, account_id: identity.account_id })
-      const handle = input.handle ?? (await claimHandleLike(tx, claimant, transliterate(identity.name)))
+      const handle = input.handle ?? (await claimHandleLike(tx, claimant, localPartOf(identity.name)))
       if (input.handle !== undefined) await claimHandle(tx, claimant, input.handle)
       const now = iso(clock.now())
       await tx.run(

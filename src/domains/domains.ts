@@ -20,14 +20,13 @@ export type { DkimKey } from './types.ts'
 /** The cached fields of the domains that receive mail. */
 type Known = Pick<DomainRow, 'id' | 'name' | 'account_id' | 'is_default' | 'status'>
 
-interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors'> {
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'account'> {
   keys: DkimKeys
   nextCheck: NextCheck
   plan: Plan
   settings: () => DomainSettings
-  /** The box's own domain, and its account. */
+  /** The box's own domain. */
   domain: string
-  operatorAccount: string
 }
 
 /** The domains for which the box receives and sends mail. */
@@ -46,15 +45,15 @@ export class Domains {
 
   /** Loads the domains; creates the box's own domain if there is none. Its keys are created on first use. */
   async start(): Promise<void> {
-    const { database, clock, domain, operatorAccount } = this.#deps
+    const { database, clock, domain, account } = this.#deps
     await database.transaction(async (tx) => {
       await tx.run(sql`UPDATE domains SET is_default = 0 WHERE name <> ${domain} AND is_default = 1`)
       // the operator's box domain cannot be another account's
       await tx.run(
-        sql`UPDATE domains SET receives = 0, status = 'pending' WHERE name = ${domain} AND account_id <> ${operatorAccount} AND receives = 1`,
+        sql`UPDATE domains SET receives = 0, status = 'pending' WHERE name = ${domain} AND account_id <> ${account} AND receives = 1`,
       )
       await tx.run(
-        sql`INSERT INTO domains (id, account_id, name, is_default, receives, created_at) VALUES (${newId('dom')}, ${operatorAccount},
+        sql`INSERT INTO domains (id, account_id, name, is_default, receives, created_at) VALUES (${newId('dom')}, ${account},
           ${domain}, 1, 1, ${iso(clock.now())}) ON CONFLICT (account_id, name) DO UPDATE SET is_default = 1, receives = 1`,
       )
     })

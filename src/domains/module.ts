@@ -3,7 +3,6 @@ import type { Config } from '../config.ts'
 import type { CronJob } from '../core/cron.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
-import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import { sql } from '../store/database.ts'
 import { NextCheck } from './next-check.ts'
@@ -19,9 +18,6 @@ import { Verification } from './verification.ts'
 
 interface Deps extends ModuleBasis {
   plan: Plan
-  operatorAccount: string
-  /** Creates DNS lookups without cache. */
-  inquire: (settings: DomainSettings) => FreshInquiry
   testing?: { rsaPair?: RsaPair | undefined } | undefined
 }
 
@@ -39,7 +35,7 @@ export class DomainsModule implements Module {
   #settings: DomainSettings
 
   constructor(deps: Deps) {
-    const { config, database, metrics, inquire } = deps
+    const { config, database, metrics } = deps
     this.#settings = settingsOf(config)
     const settings = (): DomainSettings => this.#settings
     const nextCheck = new NextCheck()
@@ -56,7 +52,6 @@ export class DomainsModule implements Module {
       nextCheck,
       settings,
       domains: this.domains,
-      inquire: () => inquire(this.#settings),
       checked,
     })
     this.domainStatus = async (fresh) => {

@@ -5,7 +5,7 @@ import { conflict, Fault } from '../core/fault.ts'
 import type { Counter } from '../core/metrics.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventType } from '../events/model.ts'
-import type { FreshInquiry } from '../mailauth/inquire.ts'
+import { inquire } from '../mailauth/inquire.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { type NextCheck, recheckDelay } from './next-check.ts'
 import { checkRecords, type CheckResult, type RecordFindings, weigh } from './check.ts'
@@ -21,7 +21,6 @@ interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log'> {
   keys: DkimKeys
   nextCheck: NextCheck
   settings: () => DomainSettings
-  inquire: () => FreshInquiry
   checked: Counter<'outcome'>
 }
 
@@ -149,11 +148,11 @@ export class Verification {
   }
 
   async #check(row: Due, asked: boolean): Promise<{ domain: Domain; held: boolean }> {
-    const { database, clock, keys, settings, inquire, checked } = this.#deps
+    const { database, clock, keys, settings, checked } = this.#deps
     await keys.ensure(row)
     const began = iso(clock.now())
     const wanted = recordsOf(row.name, (await keys.of(database, [row.id])).get(row.id)!, settings())
-    const inquiry = inquire()
+    const inquiry = inquire(settings())
     const seen = await checkRecords(wanted, row.name, { lookup: inquiry.lookup, spf: inquiry.spf, settings: settings() }).finally(
       () => inquiry.close(),
     )

@@ -14,7 +14,6 @@ import type { Trash } from '../ops/retention/trash.ts'
 import { MailArchive } from './archive.ts'
 import { AttachmentReader } from './workers/attachment-reader.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
-import { strictAuthorOf } from '../mailauth/author.ts'
 import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
 import { EmailStore } from './email-store.ts'
 import { Emails } from './emails.ts'
@@ -127,9 +126,6 @@ export class MailModule implements Module {
   get submissionAddresses(): SubmissionListeners['addresses'] {
     return this.#submission?.addresses ?? { starttls: [], tls: [] }
   }
-
-  /** The single author of a message, or none if it is ambiguous (RFC 5322 3.6.2). */
-  readonly authorOf = strictAuthorOf
 
   get jobs(): CronJob[] {
     return [{ name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#sweepRaw(signal) }]

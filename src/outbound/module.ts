@@ -118,10 +118,7 @@ export class OutboundModule implements Module {
     this.#operatorMail = new OperatorMail({ ...deps, sendService, outbox: this.outbox, ...operatorSettings(config) })
     emails.setDispatcher(this.#pending)
     this.#submission = submissionSettings(config)
-    const { authorOf } = mail
-    mail.setSubmissionAuth(
-      new Submission({ ...deps, suppressions, outbox: this.outbox, authorOf, settings: () => this.#submission }),
-    )
+    mail.setSubmissionAuth(new Submission({ ...deps, suppressions, outbox: this.outbox, settings: () => this.#submission }))
     this.#outboundTransport = new OutboundTransport({
       ...deps,
       ...deps.testing,

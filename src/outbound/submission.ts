@@ -6,7 +6,7 @@ import type { Domains } from '../domains/domains.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { DeliveryTarget, LoginResult, MessageFindings, SubmissionAuth } from '../smtp/delivery-target.ts'
 import type { Envelope } from '../mail/model.ts'
-import type { MailModule } from '../mail/module.ts'
+import { strictAuthorOf } from '../mailauth/author.ts'
 import type { Outbox } from './compose/outbox.ts'
 import { domainOf, recipientAddress } from './compose/recipients.ts'
 import { canonical, mailboxOf, maySendFrom } from './compose/sender.ts'
@@ -19,7 +19,6 @@ interface Deps extends Pick<Basis, 'database' | 'space' | 'clock'> {
   suppressions: Suppressions
   domains: Domains
   outbox: Outbox
-  authorOf: MailModule['authorOf']
   settings: () => SubmissionSettings
 }
 
@@ -105,9 +104,9 @@ class SubmissionLogin implements DeliveryTarget {
 
   /** Accepts the message as the API would; returns its id. */
   async deliver(envelope: Envelope, raw: Buffer, note: (found: Partial<MessageFindings>) => void): Promise<string> {
-    const { outbox, authorOf } = this.#deps
+    const { outbox } = this.#deps
     const owner = await this.#requireValidLogin()
-    const { address, reason } = authorOf(raw)
+    const { address, reason } = strictAuthorOf(raw)
     if (address === null) throw unreadable(reason)
     if (!(await maySendFrom(this.#deps.identities, owner, address))) throw this.#notAllowed(`From: ${address}`)
     const email = await outbox.acceptRaw({

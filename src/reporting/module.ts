@@ -5,7 +5,8 @@ import type { Courier } from '../queue/courier.ts'
 import { Outside, type OutsideDial, type OutsideSettings } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
 import { resolver } from '../net/resolve.ts'
-import type { FreshInquiry } from '../mailauth/inquire.ts'
+import type { Domains } from '../domains/domains.ts'
+import { inquire } from '../mailauth/inquire.ts'
 import type { Envelope, Verdict } from '../mail/model.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { OutboundModule } from '../outbound/module.ts'
@@ -18,12 +19,7 @@ import { ReportSender, type ReportSettings } from './reports.ts'
 interface Deps extends ModuleBasis {
   queue: Queue
   sending: OutboundModule
-  domains: {
-    receives: (domain: string) => boolean
-    /** Throws a sentence. */
-    requireSending: (domain: string) => void
-  }
-  inquire: (settings: Pick<Config, 'hostname' | 'dns'>) => FreshInquiry
+  domains: Pick<Domains, 'receives' | 'requireSending'>
   outsideDial?: OutsideDial | undefined
 }
 
@@ -46,7 +42,7 @@ export class ReportingModule implements Module {
   #config: Config
 
   constructor(deps: Deps) {
-    const { config, metrics, sending, domains, inquire } = deps
+    const { config, metrics, sending, domains } = deps
     this.#deps = deps
     this.#config = config
     this.#settings = reportSettings(config)

@@ -6,6 +6,7 @@ import { newId } from '../core/ids.ts'
 import type { Counter } from '../core/metrics.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Trash } from '../ops/retention/trash.ts'
+import { codesIn } from '../message/codes.ts'
 import { insertBlob } from '../store/blobs.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { mediaKind, type MediaLoad } from './media.ts'
@@ -24,8 +25,6 @@ interface Deps extends Pick<Basis, 'metrics' | 'database' | 'events' | 'clock' |
   numbers: Numbers
   /** The largest media file in bytes. */
   mediaLimit: () => number
-  /** The one-time codes in a text, best first. */
-  codesIn: (subject: string, text: string) => string[]
 }
 
 /** The allowed status transitions; delivered and failed are final. */
@@ -141,7 +140,7 @@ export class Inbound {
   }
 
   async #store(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {
-    const { events, clock, codesIn } = this.#deps
+    const { events, clock } = this.#deps
     const now = iso(clock.now())
     const { provider_id, from, to, body } = sms
     const [error, codes] = [sms.error ? JSON.stringify(sms.error) : null, JSON.stringify(codesIn('', body))]

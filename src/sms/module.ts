@@ -35,7 +35,6 @@ interface Deps extends ModuleBasis {
   cascade: Cascade
   urls: SignedUrls
   fetches: WorkLimiter
-  codesIn: (subject: string, text: string) => string[]
 }
 
 /** Text messages: numbers, sending and receiving, and the provider. */

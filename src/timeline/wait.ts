@@ -11,7 +11,8 @@ import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
 import type { Sms } from '../sms/model.ts'
-import type { Email, Link } from '../mail/model.ts'
+import type { Email } from '../mail/model.ts'
+import { linksIn } from '../message/links.ts'
 import { sql } from '../store/database.ts'
 import { Listeners } from './listeners.ts'
 import { briefFrom, briefOf, examined, type MessageBrief, type MessageFields, MessageFilter } from './message-filter.ts'
@@ -41,7 +42,6 @@ interface Deps {
   identities: Identities
   emails: Emails
   sms: Pick<Messages, 'briefs'>
-  linksIn: (text: string) => Link[]
   /** True if the caller's key or session is still valid: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
@@ -183,7 +183,7 @@ export class Waiting {
     const answered = { timed_out: false, since: event.id }
     if (event.type === 'sms.received') {
       const item = { ...(event.data as Sms), type: 'sms' as const }
-      return { ...answered, item, codes: item.codes, links: this.#deps.linksIn(item.body) }
+      return { ...answered, item, codes: item.codes, links: linksIn(item.body) }
     }
     const item = { ...(event.data as Email), type: 'email' as const }
     return { ...answered, item, codes: item.codes, links: item.links }

@@ -13,7 +13,6 @@ import { DkimKeys } from '../../src/domains/keys.ts'
 import type { Domain } from '../../src/domains/model.ts'
 import { DomainsModule } from '../../src/domains/module.ts'
 import { EventLog } from '../../src/events/log.ts'
-import { inquire } from '../../src/mailauth/inquire.ts'
 import type { ModuleBasis } from '../../src/module.ts'
 import { opened } from '../store/opened.ts'
 import { limitless } from '../support/limitless.ts'
@@ -171,16 +170,15 @@ async function scene({ master = Buffer.alloc(32, 1), directory = folder() } = {}
     database,
     clock,
     config,
-    inquire,
     plan: limitless(database, clock),
     seal: new Seal(master),
     events: new EventLog(database, clock),
     cursors: new Cursors(Buffer.alloc(32)),
     log: createLog('silent'),
     metrics: new Metrics(),
-    operatorAccount: operator.account_id,
+    account: operator.account_id,
     // it uses nothing of the rest
-    ...({} as Omit<ModuleBasis, 'database' | 'clock' | 'config' | 'seal' | 'events' | 'cursors' | 'log' | 'metrics'>),
+    ...({} as Omit<ModuleBasis, 'database' | 'clock' | 'config' | 'seal' | 'events' | 'cursors' | 'log' | 'metrics' | 'account'>),
   })
   await part.start()
   onTestFinished(async () => {

@@ -163,7 +163,6 @@ async function log(disk: { slow: Promise<void> }) {
     identities,
     emails,
     sms: none,
-    linksIn: () => [],
     admitted: async () => true,
   })
   const caller = {

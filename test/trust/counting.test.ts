@@ -223,7 +223,6 @@ class Desk {
       account: '',
       identities,
       publicUrl: () => 'https://box.test',
-      transliterate: (name) => name,
     })
     const reputations = new Reputations({ ...common, identities, agents })
     this.counting = new Counting({ ...common, reputations, log: quiet })

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
 import { day, hour, iso } from '../../core/clock.ts'
 import { callConfigured } from '../../net/outside.ts'
-import type { FreshInquiry } from '../../mailauth/inquire.ts'
+import { inquire } from '../../mailauth/inquire.ts'
 import type { ModuleBasis, Module } from '../../module.ts'
 import { type Database, sql } from '../../store/database.ts'
 import type { Check } from './check.ts'
@@ -41,7 +41,6 @@ import { routes } from './routes.ts'
 
 interface Deps extends ModuleBasis, BoxSources {
   listening: () => ListenerEndpoint[]
-  inquire: (settings: { hostname: string; dns: Config['dns'] }) => FreshInquiry
   testing?: DoctorTest | undefined
 }
 
@@ -80,7 +79,7 @@ function checksOf(deps: Deps, config: Config, running: () => boolean): Check[] {
   const context: BoxContext = {
     ...deps,
     settings,
-    externalView: new ExternalView(settings, () => deps.inquire({ hostname: config.hostname, dns: config.dns })),
+    externalView: new ExternalView(settings, () => inquire({ hostname: config.hostname, dns: config.dns })),
     now: () => time.now(),
     running,
     present: () => (running() ? deps.listening() : undefined),
