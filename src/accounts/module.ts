@@ -16,10 +16,9 @@ import { People } from './people.ts'
 import type { Plan } from './plan.ts'
 import { planRoutes, routes } from './routes.ts'
 import { type CodeAt, SecondFactor } from './sign-in/second-factor.ts'
-import { sessionRoutes } from './sign-in/session-routes.ts'
+import { sessionRoutes, setupRoutes } from './sign-in/routes.ts'
 import { Sessions } from './sign-in/sessions.ts'
 import { AccountSetup } from './sign-in/setup.ts'
-import { setupRoutes } from './sign-in/setup-routes.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 
 interface Deps extends ModuleBasis {
