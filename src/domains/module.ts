@@ -96,6 +96,6 @@ function settingsOf({ hostname, public_url, mail, outbound, dns }: Config): Doma
     mta_sts: mail.mta_sts,
     direct: outbound.mode === 'direct',
     ipv6: outbound.ipv6,
-    dns: { servers: dns.servers, timeout: dns.timeout },
+    dns,
   }
 }

@@ -202,13 +202,13 @@ function examinerSettings({ hostname, mail, dns }: Config): ExamineSettings {
     dmarc: mail.dmarc,
     deadline: mail.verdict_timeout,
     trusted_sealers: mail.trusted_sealers,
-    dns: { servers: dns.servers, timeout: dns.timeout },
+    dns,
     verify: true,
   }
 }
 
 function screeningSettings({ mail, dns }: Config): ScreeningSettings {
-  return { dnsbl: mail.dnsbl, rspamd: mail.rspamd, dns: { servers: dns.servers, timeout: dns.timeout } }
+  return { dnsbl: mail.dnsbl, rspamd: mail.rspamd, dns }
 }
 
 function inboxSettings({ hostname, mail }: Config): InboxSettings {

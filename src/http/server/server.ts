@@ -8,7 +8,6 @@ import type { Endpoint } from '../../net/listen.ts'
 import { canonicalAddress, Networks } from '../../net/networks.ts'
 import { Api } from '../api.ts'
 import type { ApiDeps, ApiSettings } from '../types.ts'
-import type { RateLimits } from '../admission.ts'
 import { PortMetrics } from './metrics.ts'
 import { metricsHandler, type MetricsSettings } from './health.ts'
 import { type RejectRequest, Listener, type ServedCertificate, type Upgrader } from './listener.ts'
@@ -16,16 +15,11 @@ import { errorBody, problemOf } from '../problem.ts'
 import { rateLimitHeaders } from '../rate.ts'
 import { securityHeaders } from './security-headers.ts'
 
-export interface HttpSettings extends RateLimits {
+export interface HttpSettings extends Omit<ApiSettings, 'metrics_token' | 'headers'> {
   /** The listener of plain HTTP; none by default. */
   listen?: Endpoint | undefined
   tls?: (ServedCertificate & { listen: Endpoint }) | undefined
   public_url: string
-  /** Addresses and networks whose `X-Forwarded-For` is believed. */
-  trusted_proxies: readonly string[]
-  /** Exact origins whose pages may read answers. */
-  cors_origins: readonly string[]
-  session_same_site: ApiSettings['session_same_site']
   max_connections: number
   /** Networks whose connections are not counted by address: proxies, and the machine itself. */
   uncounted: readonly string[]
@@ -177,25 +171,6 @@ export class HttpServer {
 }
 
 function apiSettings(settings: HttpSettings): ApiSettings {
-  const {
-    account_rate_limit,
-    public_rate_limit,
-    document_rate_limit,
-    sign_in_rate_limit,
-    trusted_proxies,
-    cors_origins,
-    metrics,
-    public_url,
-  } = settings
-  return {
-    public_rate_limit,
-    document_rate_limit,
-    account_rate_limit,
-    sign_in_rate_limit,
-    trusted_proxies,
-    cors_origins,
-    session_same_site: settings.session_same_site,
-    metrics_token: metrics?.token,
-    headers: securityHeaders(public_url.startsWith('https:')),
-  }
+  const { metrics, public_url } = settings
+  return { ...settings, metrics_token: metrics?.token, headers: securityHeaders(public_url.startsWith('https:')) }
 }
