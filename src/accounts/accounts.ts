@@ -1,8 +1,9 @@
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import { type Database, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import type { State, StateFile } from '../store/state.ts'
 import { folded, type Logins } from './sign-in/logins.ts'
 import { type Account, Email, Name } from './model.ts'
@@ -11,9 +12,7 @@ import { requirePassword } from './sign-in/password-rules.ts'
 import type { SecondFactor } from './sign-in/second-factor.ts'
 import type { Sessions } from './sign-in/sessions.ts'
 
-interface Deps {
-  database: Database
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'clock'> {
   state: Pick<StateFile, 'data' | 'update'>
   logins: Logins
   hashes: PasswordHashes

@@ -1,8 +1,9 @@
-import { type Clock, iso } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
 import { type PlanLimits, planned, type Planned } from '../core/planned.ts'
 import type { Caller } from '../core/scopes.ts'
-import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Subscription } from './model.ts'
 
 /** Amounts that are too expensive to count each time: a row holds the sum. */
@@ -17,9 +18,7 @@ type Counted = Exclude<Planned, Summed>
 /** Selects `n`, the current count of an account. */
 type Count = (accountId: string) => Sql
 
-interface Deps {
-  database: Database
-  clock: Clock
+interface Deps extends Pick<Basis, 'database' | 'clock'> {
   /** The limits of every account. */
   limits: PlanLimits
   /** The limits of one account, which take precedence; undefined when there are none. */

@@ -1,14 +1,11 @@
+import type { Basis } from '../basis.ts'
 import { readFile } from 'node:fs/promises'
-import type { Clock } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
 import { Authority, newKey, type Post } from './authority.ts'
 import { AcmeStore } from './acme-store.ts'
 import { type AcmeSettings, main } from './certificates.ts'
 import { Renewer, type WantedCertificate } from './renewal.ts'
 
-interface Deps {
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'clock' | 'log'> {
   agent: string
   post: Post
   policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>

@@ -1,6 +1,6 @@
-import { type Clock, day, hour, iso, minute } from '../core/clock.ts'
+import type { Basis } from '../basis.ts'
+import { day, hour, iso, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import type { Log } from '../core/log.ts'
 import type { AcmeStore, AcmeState } from './acme-store.ts'
 import { flaw, covers, type Pair, readingOf } from './pair.ts'
 import { AuthorityError } from './transport.ts'
@@ -21,9 +21,7 @@ export interface Obtained extends WantedCertificate {
   state: Readonly<AcmeState> | undefined
 }
 
-interface Deps {
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'clock' | 'log'> {
   acmeStore: AcmeStore
   /** How long before its expiry a certificate is renewed, in milliseconds. */
   renew_before: number

@@ -1,5 +1,6 @@
 import type { Metrics } from '../core/metrics.ts'
 import type { EventLog } from './log.ts'
+import { endOf } from './positions.ts'
 
 /** Metrics of the event log. */
 export function eventMetrics(metrics: Metrics, events: EventLog): void {
@@ -9,10 +10,10 @@ export function eventMetrics(metrics: Metrics, events: EventLog): void {
     'pillarbox_follower_behind_events',
     'Number of events that a follower of the log (webhooks, …) is behind; omitted while unknown',
     async (gauge) => {
-      const end = await events.newestUpTo(Number.MAX_SAFE_INTEGER)
+      const end = await endOf(events)
       gauge.reset()
       for (const { name, position } of events.followers) {
-        if (position > 0) gauge.labels(name).set(Math.max(0, (end?.seq ?? 0) - position))
+        if (position > 0) gauge.labels(name).set(Math.max(0, end - position))
       }
     },
     ['follower'],

@@ -1,6 +1,4 @@
-import type { Clock } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
-import type { Database } from '../store/database.ts'
+import type { Basis } from '../basis.ts'
 import type { Authenticate, RateLimits } from './admission.ts'
 import type { SameSite } from './cookie.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -23,7 +21,7 @@ export interface ApiSettings extends RateLimits {
   headers: Readonly<Record<string, string>>
 }
 
-export interface ApiDeps extends MonitoringDeps {
+export interface ApiDeps extends MonitoringDeps, Pick<Basis, 'database' | 'log' | 'version' | 'clock'> {
   routes: readonly AnyRoute[]
   upgrades?: readonly Upgrade[]
   /** The web interface; none by default. */
@@ -31,20 +29,16 @@ export interface ApiDeps extends MonitoringDeps {
   authenticate: Authenticate
   /** By the session cookie of a browser. */
   session: Authenticate
-  database: Database
   idempotency: Idempotency
-  log: Log
   /** True if the disk has space; while it has none, POST and PATCH are refused before their body is read. */
   hasSpace: () => boolean
   /** The account of the box's operator. */
   operator: string
   /** True if there is such an account. */
   exists: (accountId: string) => boolean
-  version: string
   public_url: string
   /** The origin of the box; its pages may open sockets and use a session. */
   origin: () => string
-  clock: Clock
 }
 
 /** The web interface, which serves paths that no route has. */

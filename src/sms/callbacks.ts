@@ -1,9 +1,9 @@
+import type { Basis } from '../basis.ts'
 import * as z from 'zod'
 import { Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
-import { type Database, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import { type AnyRoute, type RawRequest, routeOf } from '../http/route.ts'
 import type { Inbound } from './inbound.ts'
 import { InjectedSms, Sms } from './model.ts'
@@ -11,12 +11,10 @@ import type { Numbers } from './numbers.ts'
 import type { CallbackContent, ProviderName, SmsProvider } from './provider.ts'
 import { type SmsRow, whole } from './rows.ts'
 
-interface Deps {
-  database: Database
+interface Deps extends Pick<Basis, 'database' | 'log'> {
   provider: SmsProvider | undefined
   inbound: Inbound
   numbers: Numbers
-  log: Log
 }
 
 const route = routeOf('SMS')

@@ -1,12 +1,10 @@
-import { type Clock, hour, second } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
+import type { Basis } from '../basis.ts'
+import { hour, second } from '../core/clock.ts'
 import type { Inbound } from './inbound.ts'
 import type { Numbers } from './numbers.ts'
 import type { SmsProvider } from './provider.ts'
 
-interface Deps {
-  clock: Clock
-  log: Log
+interface Deps extends Pick<Basis, 'clock' | 'log'> {
   inbound: Inbound
   numbers: Numbers
   provider: SmsProvider | undefined

@@ -1,10 +1,10 @@
+import type { Basis } from '../basis.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Clock, iso } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
 import { ConcurrentWaits, holderOf, type WaitingCall } from '../core/concurrent-waits.ts'
 import { estimatedBytes, lruMapOfBytes } from '../core/memory.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
-import type { EventLog } from '../events/log.ts'
 import type { Event, EventReference } from '../events/model.ts'
 import { endOf, positionOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -36,9 +36,7 @@ const remembered = 32 * 1024 * 1024
 /** The most bytes of answers of which further calls may get the same. */
 const answersInMemory = 16 * 1024 * 1024
 
-interface Deps {
-  clock: Clock
-  events: EventLog
+interface Deps extends Pick<Basis, 'clock' | 'events'> {
   identities: Identities
   emails: Emails
   sms: Pick<Messages, 'briefs'>

@@ -1,5 +1,5 @@
+import type { Basis } from '../basis.ts'
 import { type AgentDirectory, agentOfDid } from '../agents/model.ts'
-import type { Clock } from '../core/clock.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { ReputationSource } from '../trust/model.ts'
 import type { Bearers } from './bearers.ts'
@@ -10,13 +10,11 @@ import { oneAudience, type TokenQuestion, type TokenVerdict, type Verified } fro
 import { checkClaims, InvalidToken, readToken, type TokenClaims } from './reading.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-interface Deps {
-  clock: Clock
+interface Deps extends Pick<Basis, 'clock' | 'publicUrl'> {
   keys: Pick<SigningKeys, 'find'>
   bearers: Bearers
   issuers: Issuers
   agents: AgentDirectory
-  publicUrl: () => string
 }
 
 /** Verifies identity tokens: ours by our keys and the existing identities, those of other boxes by their DID documents. */

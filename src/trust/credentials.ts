@@ -1,18 +1,17 @@
+import type { Basis } from '../basis.ts'
 import { type AgentDirectory, boxDid } from '../agents/model.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { TokenSigner } from '../tokens/model.ts'
 import type { Reputations } from './reputations.ts'
 
-interface Deps {
-  clock: Clock
+interface Deps extends Pick<Basis, 'clock' | 'publicUrl'> {
   identities: Identities
   agents: AgentDirectory
   reputations: Reputations
   signer: TokenSigner
-  publicUrl: () => string
 }
 
 /** The validity of a credential in seconds. */

@@ -1,9 +1,10 @@
+import type { Basis } from '../basis.ts'
 import { domainNameOf } from '../core/domain-names.ts'
 import { type Agent, type AgentDirectory, agentOfDid, canonicalDid, isOfBox, type KnownAgent } from '../agents/model.ts'
 import { isId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
-import { type Database, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import type { Question } from './model.ts'
 
 /** An identity of the box that a caller may query: its own, or one with a public agent. */
@@ -25,11 +26,9 @@ export type Subject =
   | { kind: 'email'; name: string; account_id: string | null }
   | { kind: 'unknown' }
 
-interface Deps {
-  database: Database
+interface Deps extends Pick<Basis, 'database' | 'publicUrl'> {
   identities: Identities
   agents: AgentDirectory
-  publicUrl: () => string
 }
 
 const unknown: Subject = { kind: 'unknown' }

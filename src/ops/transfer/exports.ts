@@ -1,10 +1,11 @@
+import type { Basis } from '../../basis.ts'
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Clock, day } from '../../core/clock.ts'
+import { day } from '../../core/clock.ts'
 import { conflict, notFound, storageFull } from '../../core/fault.ts'
 import { type Caller, may, type Scope } from '../../core/scopes.ts'
 import type { SignedQuery } from '../../core/shapes.ts'
@@ -16,19 +17,16 @@ import type { Job, Result } from '../../jobs/model.ts'
 import type { MailArchive } from '../../mail/archive.ts'
 import { readIndex, type SignedUrls } from '../../mail/attachments.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
-import type { Space } from '../../store/space.ts'
 import { Contents } from './contents.ts'
 import { type Exported, type ExportInput, exportKind } from './model.ts'
 
-interface Deps {
+interface Deps extends Pick<Basis, 'space' | 'clock'> {
   jobs: Jobs
   identities: Identities
   mail: MailArchive
   sms: SmsArchive
   routes: () => readonly AnyRoute[]
   urls: SignedUrls
-  space: Space
-  clock: Clock
   /** The directory of the files, with mode 0700. */
   directory: string
 }

@@ -1,3 +1,4 @@
+import type { Basis } from '../../basis.ts'
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { conflict, Fault, invalid, storageFull } from '../../core/fault.ts'
@@ -13,19 +14,15 @@ import type { MailArchive, Restorable, RestoreResult } from '../../mail/archive.
 import { headEnd } from '../../message/headers.ts'
 import { WorkLimiter } from '../../net/work-limiter.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
-import type { Database } from '../../store/database.ts'
-import type { Space } from '../../store/space.ts'
 import type { Incoming } from './budget.ts'
 import { incomingFrom } from './incoming.ts'
 import { importKind, type Tally, tallied } from './model.ts'
 
-interface Deps {
-  database: Database
+interface Deps extends Pick<Basis, 'database' | 'space'> {
   jobs: Jobs
   identities: Identities
   mail: MailArchive
   sms: SmsArchive
-  space: Space
   /** The largest upload in bytes. */
   limit: () => number
   directory: string

@@ -49,7 +49,9 @@ export interface Origin {
 /** `whole` begins with `head`, its Date field, which changes with the time of sending; `raw` is the rest. */
 export interface Composed {
   raw: Buffer
+  /** Header fields before `raw` that may still change: the Date of a message composed here. */
   head: string
+  /** Both together. */
   whole: Buffer
 }
 

@@ -15,7 +15,7 @@ import type { Email, Envelope } from '../../mail/model.ts'
 import type { StoredMessage, OutgoingEmails } from '../../mail/outgoing.ts'
 import type { Quota } from '../../mail/quota.ts'
 import { sql, type Transaction } from '../../store/database.ts'
-import type { Draft, MessageContent } from './compose.ts'
+import type { Composed, Draft, MessageContent } from './compose.ts'
 import type { Composer } from './composer.ts'
 import type { SendLimits, SendCount } from './limits.ts'
 import {
@@ -84,12 +84,7 @@ interface AdmittedEnvelope extends SendEnvelope {
 }
 
 /** A composed message. */
-interface ComposedEmail extends SendEnvelope {
-  raw: Buffer
-  /** Header fields before `raw` that may still change: the Date of a message composed here. */
-  head: string
-  /** Both together. */
-  whole: Buffer
+interface ComposedEmail extends SendEnvelope, Composed {
   labels: string[]
   require_tls: boolean
   /** The thread, when it is known other than by the header. */

@@ -1,3 +1,4 @@
+import type { Basis } from '../../basis.ts'
 import type { Twilio } from 'twilio'
 import type { MessageInstance } from 'twilio/lib/rest/api/v2010/account/message.js'
 import type { Clock } from '../../core/clock.ts'
@@ -13,14 +14,12 @@ export interface TwilioSettings {
   base_url: string
 }
 
-interface Deps {
+interface Deps extends Pick<Basis, 'clock' | 'publicUrl'> {
   settings: TwilioSettings
-  clock: Clock
   /** The HTTP client that fetches media. */
   outside: Outside
   /** The largest media file in bytes. */
   mediaLimit: () => number
-  publicUrl: () => string
 }
 
 type Library = typeof import('twilio')
