@@ -2,10 +2,10 @@ import { type Cursors, page } from '../store/page.ts'
 import { type Clock, day, iso } from '../core/clock.ts'
 import { sweep } from '../core/cron.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Page } from '../core/shapes.ts'
+import { type Page, picked } from '../core/shapes.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import type { Domains } from './domains.ts'
-import type { DomainReport, ReportFilter } from './model.ts'
+import { DomainReport, type ReportFilter } from './model.ts'
 
 type ReportRow = Omit<DomainReport, 'data'> & { seq: number; data: string }
 
@@ -50,15 +50,7 @@ export class DomainReports {
       where: sql`domain_id = ${id}`,
       filters: kind === undefined ? [] : [sql`kind = ${kind}`],
       octets: sql`octet_length(data)`,
-      present: ({ reporter, report_id, begins_at, ends_at, received_at, data, kind: of }) => ({
-        kind: of,
-        reporter,
-        report_id,
-        begins_at,
-        ends_at,
-        received_at,
-        data: JSON.parse(data) as DomainReport['data'],
-      }),
+      present: (row) => picked(DomainReport, { ...row, data: JSON.parse(row.data) as DomainReport['data'] }),
     })
   }
 

@@ -313,7 +313,7 @@ export class EventLog {
 function rowsOf({ account_id, identity_id, types, condition, ascending = false, after }: EventQuery): Omit<Rows, 'columns'> {
   const where = sql`identity_id = ${identity_id}`
   const filters = [ofTypes(types), condition]
-  return { from: sql`events`, where, filters, order: 'seq', ascending, after, account: account_id }
+  return { from: sql`events`, where, filters, ascending, after, account: account_id }
 }
 
 interface Row {

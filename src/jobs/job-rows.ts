@@ -1,6 +1,7 @@
 import { type Caller, scopes } from '../core/scopes.ts'
+import { picked } from '../core/shapes.ts'
 import { join, sql, type Sql } from '../store/database.ts'
-import type { Job, Progress } from './model.ts'
+import { Job, Progress } from './model.ts'
 
 /** A row of `jobs`. */
 export type JobRow = Omit<Job, 'progress' | 'result' | 'error'> &
@@ -27,18 +28,11 @@ export function visible(caller: Caller): Sql {
 
 /** A job in the API; `progress` is newer than the row's. */
 export function toJob(row: JobRow, progress: Progress = row): Job {
-  const { id, kind, identity_id, status, result, error, error_code, created_at, created_by, finished_at } = row
-  const { done, total, unit } = progress
-  return {
-    id,
-    kind,
-    identity_id,
-    status,
-    progress: { done, total, unit },
+  const { result, error, error_code } = row
+  return picked(Job, {
+    ...row,
+    progress: picked(Progress, progress),
     result: result === null ? null : (JSON.parse(result) as Job['result']),
     error: error === null ? null : { message: error, code: error_code },
-    created_at,
-    created_by,
-    finished_at,
-  }
+  })
 }

@@ -72,7 +72,6 @@ export class Emails {
       columns: filter.trash ? sql`${rowColumns}, deleted_at` : rowColumns,
       account: caller.account_id,
       ...selection(identityId, filter),
-      order: 'seq',
       ...(filter.limit > fewRows ? { octets: listedEmailSize } : {}),
       present: emailRow,
     })
@@ -115,7 +114,7 @@ export class Emails {
   timelineEntries({ account_id }: Caller, identityId: string, after: number, limit: number): Promise<TimelineEntry[]> {
     const columns = sql`seq, created_at, ${wholeEmailSize} AS octets`
     const where = sql`identity_id = ${identityId}`
-    const list = { columns, from: sql`emails`, where, filters: [inTimeline], order: 'seq', ascending: true, after } as const
+    const list = { columns, from: sql`emails`, where, filters: [inTimeline], ascending: true, after } as const
     return readRows<TimelineEntry>(this.#deps.database, { ...list, account: account_id }, limit)
   }
 

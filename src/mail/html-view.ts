@@ -33,8 +33,8 @@ function policy(remote: boolean): string {
 }
 
 /**
- * Renders the HTML of a message as a page. `remote` allows external images and fonts. Throws Fault 404 for a message without HTML, 429 `too_much_at_once` when too many large messages
- * are being read.
+ * Renders the HTML of a message as a page. `remote` allows external images and fonts. Throws Fault 404 for a message without HTML, 429
+ * `too_much_at_once` when too many large messages are being read.
  */
 export async function htmlView(
   { emails, reader }: { emails: Emails; reader: AttachmentReader },

@@ -5,11 +5,11 @@ import { type Cursors, page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Page, Paging } from '../core/shapes.ts'
+import { type Page, type Paging, picked } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { firstOrLastById, mailbox } from './address.ts'
-import type { Email, Thread, ThreadWithMessages } from './model.ts'
+import { type Email, Thread, type ThreadWithMessages } from './model.ts'
 import type { ThreadPaging } from './queries.ts'
 
 const month = 30 * day
@@ -176,7 +176,6 @@ export class Threads {
     await this.#identities.row(caller, identityId)
     return page<ThreadRow, Thread>(this.#database, this.#cursors, paging, {
       name: `threads ${identityId}`,
-      columns: sql`*`,
       from: sql`threads`,
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
@@ -251,15 +250,5 @@ function participantsKey(message: Pick<ThreadInput, 'own' | 'others'>): string {
 }
 
 function toThread(row: ThreadRow): Thread {
-  const { id, identity_id, subject, message_count, unread_count, last_message_at, snippet } = row
-  return {
-    id,
-    identity_id,
-    subject,
-    participants: JSON.parse(row.participants) as string[],
-    message_count,
-    unread_count,
-    last_message_at,
-    snippet,
-  }
+  return picked(Thread, { ...row, participants: JSON.parse(row.participants) as string[] })
 }

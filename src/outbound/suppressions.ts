@@ -34,11 +34,9 @@ export class Suppressions {
     requireAccountWide(caller)
     return page<SuppressionRow, Suppression>(this.#database, this.#cursors, paging, {
       name: `suppressions ${caller.account_id}`,
-      columns: sql`*`,
       from: sql`suppressions`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
-      order: 'seq',
       present: toSuppression,
     })
   }

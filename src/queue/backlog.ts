@@ -64,7 +64,6 @@ export async function listBacklog(
     account: undefined,
     where: sql`1 = 1`,
     filters,
-    order: 'seq',
     octets,
     present: read,
   })

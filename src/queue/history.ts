@@ -43,7 +43,6 @@ export async function listDeliveries(
     from: sql`deliveries_queue`,
     account,
     where: sql`kind = ${kind} AND lane = ${lane}`,
-    order: 'seq',
     octets: sql`octet_length(load) + coalesce((SELECT sum(${attemptOctets} + coalesce(octet_length(answer), 0)) FROM delivery_attempts
       WHERE delivery_seq = deliveries_queue.seq), 0)`,
     present: (row) => row,

@@ -1,8 +1,9 @@
 import { notFound } from '../core/fault.ts'
+import { picked } from '../core/shapes.ts'
 import { type EventType, uncountedMessageBytes } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import { join, type Reader, sql, type Transaction } from '../store/database.ts'
-import type { PhoneNumber, Sms, SmsError, SmsMedia } from './model.ts'
+import { type PhoneNumber, Sms, type SmsError, type SmsMedia } from './model.ts'
 
 export interface SmsRow extends Omit<Sms, 'from' | 'to' | 'read' | 'error' | 'media' | 'codes' | 'deleted_at'> {
   seq: number
@@ -66,28 +67,15 @@ export async function emitSms(tx: Transaction, events: EventLog, type: EventType
 }
 
 function toSms(row: SmsRow, media: SmsMedia[]): Sms {
-  const { id, identity_id, direction, status, body, provider, provider_id, segments, received_at, sent_at, delivered_at } = row
-  return {
-    id,
-    identity_id,
-    direction,
-    status,
+  return picked(Sms, {
+    ...row,
     from: row.sender,
     to: row.recipient,
-    body,
     read: row.read === 1,
-    provider,
-    provider_id,
-    segments,
     error: row.error === null ? null : (JSON.parse(row.error) as SmsError),
     media,
     codes: JSON.parse(row.codes) as string[],
-    received_at,
-    sent_at,
-    delivered_at,
-    created_at: row.created_at,
-    ...(row.deleted_at === undefined ? {} : { deleted_at: row.deleted_at }),
-  }
+  })
 }
 
 function record({ position, content_type, status, size, sha256 }: MediaRow): SmsMedia {
