@@ -119,7 +119,7 @@ function freeAt(directory: string): number {
 }
 
 /** The state of a new box. Throws an Error with a readable message when there is a database without state.json, which names the accounts. */
-export function freshState(config: Config, clock: Clock, database: string): State {
+function freshState(config: Config, clock: Clock, database: string): State {
   if (existsSync(database)) {
     throw new Error(`state.json is missing, although ${database} exists. Restore it from a backup: it names the accounts.`)
   }

@@ -17,7 +17,7 @@ export interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnd
 type Who = Pick<Caller, 'key_id' | 'session_id' | 'secret'>
 
 /** The fields of a key that determine when its secrets end. */
-export interface SecretEnds {
+interface SecretEnds {
   expires_at: string | null
   /** The number of its current secret. */
   rotations: number

@@ -167,7 +167,7 @@ const words: Record<Exclude<Planned, 'storage_bytes'>, [one: string, many: strin
 }
 
 /** Fault forbidden, code `plan_limit_reached`: names the limit, the usage and a remedy. */
-export function reached(met: Reached): Fault {
+function reached(met: Reached): Fault {
   return new Fault('forbidden', `${sentence(met)}, or ask the operator to raise limits.${met.what}.`, {
     code: 'plan_limit_reached',
   })

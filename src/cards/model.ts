@@ -28,7 +28,7 @@ const Currency = z
 
 const Budget = z.object({ amount: z.int(), currency: z.string(), period: Period }).meta({ id: 'Budget' })
 
-export const CardStatus = z.enum(['active', 'frozen', 'cancelled'])
+const CardStatus = z.enum(['active', 'frozen', 'cancelled'])
 
 /** A card without its encrypted data. */
 export const Card = z
@@ -193,7 +193,7 @@ export const Revealed = z
   .meta({ id: 'Revealed' })
 export type Revealed = z.output<typeof Revealed>
 
-export const CardRevealed = z.object({ ...Card.shape, transaction: CardTransaction }).meta({ id: 'CardRevealed' })
+const CardRevealed = z.object({ ...Card.shape, transaction: CardTransaction }).meta({ id: 'CardRevealed' })
 
 export const cardCreated = eventType('card.created', ['cards:read'], 'A card was stored.', Card)
 export const cardRevealed = eventType('card.revealed', ['cards:read'], "A card's encrypted data was revealed.", CardRevealed)

@@ -36,7 +36,7 @@ export interface AcmeSettings extends Omit<AuthoritySettings, 'agent' | 'ca'> {
 }
 
 /** A listener that uses a certificate. */
-export type Use = 'mail' | 'api'
+type Use = 'mail' | 'api'
 
 /** The store's name of the box's own ACME certificate. */
 export const main = 'main'

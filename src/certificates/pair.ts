@@ -10,7 +10,7 @@ export interface Pair {
 }
 
 /** The fields of a certificate; times in milliseconds. */
-export interface CertificateDetails {
+interface CertificateDetails {
   /** The host names it is valid for, in lower case. */
   names: string[]
   issuer: string

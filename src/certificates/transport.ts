@@ -21,7 +21,7 @@ export class AuthorityError extends Error {
   }
 }
 
-export interface Line {
+interface Line {
   /** PEM; the only trusted roots, if given. */
   ca: string | undefined
   /** Required by RFC 8555 6.1. */

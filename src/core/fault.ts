@@ -8,7 +8,7 @@ export type FaultType =
   | 'rate_limited'
   | 'internal_error'
 
-export interface FaultDetail {
+interface FaultDetail {
   /** A stable code, e.g. `body_too_large`. */
   code?: string
   /** The path of the wrong parameter: `metadata.colour`. */

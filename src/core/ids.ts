@@ -1,7 +1,7 @@
 import { typeidUnboxed } from 'typeid-js'
 
 /** The type prefixes of all ids of the API. */
-export const idPrefixes = [
+const idPrefixes = [
   'ident',
   'email',
   'sms',

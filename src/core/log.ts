@@ -33,7 +33,7 @@ export type LogModule = (typeof modules)[number]
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 /** The minimum level of lines that are written: the default, and by module. */
-export interface Levels {
+interface Levels {
   level: string
   levels?: { [module in LogModule]?: string | undefined } | undefined
 }

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { trimEnd } from './text.ts'
 
 /** Settings of the systemd unit that runs the box (systemd.exec(5)). */
-export interface ServiceUnit {
+interface ServiceUnit {
   /** The unit file and its drop-ins, in the order in which they are read. */
   files: string[]
   /** A name, or an id in digits; undefined for root. */

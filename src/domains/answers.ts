@@ -3,7 +3,7 @@ import type { Lookup } from '../net/dns.ts'
 import { Unanswered } from './verdict.ts'
 
 /** The answer of a DNS query, and the names of the CNAMEs that were followed. */
-export interface Answered<Value> {
+interface Answered<Value> {
   values: Value[]
   aliases: string[]
 }

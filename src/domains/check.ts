@@ -4,7 +4,7 @@ import { keyOf, type WantedRecord } from './records.ts'
 import { type CheckContext, type Judged, Unanswered } from './verdict.ts'
 
 /** The last result for a record, with the value that was checked: it does not apply to another value. */
-export interface Finding extends Judged {
+interface Finding extends Judged {
   value: string
   /** True if the last check got no answer, so that this result is older. */
   unanswered?: true

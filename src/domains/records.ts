@@ -74,6 +74,6 @@ export function policyText({ hostname, mta_sts }: DomainSettings): string {
 }
 
 /** The `id` of the TXT record: it changes with the policy (RFC 8461 3.1). */
-export function policyId(settings: DomainSettings): string {
+function policyId(settings: DomainSettings): string {
   return createHash('sha256').update(policyText(settings)).digest('hex').slice(0, 20)
 }

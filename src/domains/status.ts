@@ -8,7 +8,7 @@ import { type DomainSettings, recordsOf } from './records.ts'
 import { zoneLine } from './zone.ts'
 
 /** A record at its last check, with internal fields. */
-export interface RecordStatus extends DnsRecord {
+interface RecordStatus extends DnsRecord {
   /** A DKIM key that signs nothing now. */
   idle: boolean
   /** The expected line of a zone file. */

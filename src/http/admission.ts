@@ -9,7 +9,7 @@ import { Buckets, type RateLimitState, tooMany } from './rate.ts'
 import type { AnyRoute } from './route.ts'
 
 /** The caller of a key or a session, without the address and user agent of the call. */
-export type Identified = Omit<Caller, 'ip' | 'user_agent'>
+type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
 /** Looks up a key or session on every call, from memory. Undefined when it is unknown, revoked or expired. */
 export type Authenticate = (token: string) => Identified | undefined | Promise<Identified | undefined>

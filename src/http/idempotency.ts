@@ -16,7 +16,7 @@ interface Deps {
 }
 
 /** A call that carries an `Idempotency-Key`. */
-export interface IdempotencyClaim {
+interface IdempotencyClaim {
   key: string
   caller: Caller
   method: string
@@ -30,14 +30,14 @@ export interface IdempotencyClaim {
 }
 
 /** A stored response; for a fault, `body` holds the problem without its request id. */
-export interface KeptAnswer {
+interface KeptAnswer {
   status: number
   location: string | null
   body: string
 }
 
 /** Data stored by a handler to answer repetitions from, instead of the response. */
-export interface Memo {
+interface Memo {
   memo: string
 }
 
@@ -51,7 +51,7 @@ export interface Attempt {
 }
 
 /** The identity and resource of a response; it is deleted with either. */
-export interface AnswerSubject {
+interface AnswerSubject {
   identity_id: string | null
   resource_id: string | null
   /** The memo that a repetition is answered from when the handler stored none. */

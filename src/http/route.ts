@@ -5,7 +5,7 @@ import type { Caller, Scope } from '../core/scopes.ts'
 import type { Transaction } from '../store/database.ts'
 
 /** `/identities/:id/emails/:email_id` → `{ id: string; email_id: string }` */
-export type Params<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+type Params<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? { [K in Name]: string } & Params<Rest>
   : Path extends `${string}:${infer Name}`
     ? { [K in Name]: string }
@@ -50,7 +50,7 @@ export interface Upload {
   length: number | undefined
 }
 
-export interface Input<P, Q, B> {
+interface Input<P, Q, B> {
   params: P
   query: Q
   body: B
@@ -143,7 +143,7 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
 }
 
 /** An endpoint: a method, a path and what is declared of them. */
-export interface Route extends Declaration<string, z.ZodType, z.ZodType, z.ZodType> {
+interface Route extends Declaration<string, z.ZodType, z.ZodType, z.ZodType> {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Below `/v1`, e.g. `/identities/:id`. */
   path: string

@@ -7,7 +7,7 @@ import { identityDeleted } from './model.ts'
  * Ends a batch of what a deleted identity had: rows after a position, in their order, 0 for the first. Returns the position to continue at;
  * undefined when none is left. A stop of the box can make it begin again.
  */
-export type CascadeStep = (tx: Transaction, identityId: string, after: number) => Promise<number | undefined>
+type CascadeStep = (tx: Transaction, identityId: string, after: number) => Promise<number | undefined>
 
 /** The most rows that a batch reads. */
 export const window = 500

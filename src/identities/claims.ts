@@ -4,7 +4,7 @@ import { join, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { IdentityRow } from './row.ts'
 
 /** The owner an address is claimed for: an identity of the account, for its own address or an alias. */
-export interface AddressClaim {
+interface AddressClaim {
   address: string
   account_id: string
   identity_id: string

@@ -329,6 +329,6 @@ export class Identities {
 }
 
 /** True if a key may access this identity; one bound to another identity answers 404. */
-export function mayName(caller: Visibility, id: string): boolean {
+function mayName(caller: Visibility, id: string): boolean {
   return caller.identity_id === null || caller.identity_id === id
 }

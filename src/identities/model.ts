@@ -28,7 +28,7 @@ const DateOfBirth = z.iso
     error: 'must not be in the future',
   })
 
-export const IdentityStatus = z.enum(['active', 'suspended'])
+const IdentityStatus = z.enum(['active', 'suspended'])
 
 /** An identity in lists. */
 export const ReducedIdentity = z
@@ -115,7 +115,7 @@ export const IdentityChange = z
   .meta({ id: 'IdentityChange' })
 export type IdentityChange = z.output<typeof IdentityChange>
 
-export const IdentityGone = z.object({ id: Id('ident'), name: z.string(), email: z.string(), status: z.literal('deleted') })
+const IdentityGone = z.object({ id: Id('ident'), name: z.string(), email: z.string(), status: z.literal('deleted') })
 
 export const identityCreated = eventType('identity.created', ['identities:read'], 'An identity was created.', Identity)
 export const identityUpdated = eventType('identity.updated', ['identities:read'], 'An identity was changed.', Identity)

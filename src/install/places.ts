@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 
-export interface PlaceOptions {
+interface PlaceOptions {
   data?: string | undefined
   keys?: string | undefined
   config?: string | undefined

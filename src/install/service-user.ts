@@ -22,7 +22,7 @@ export function findUser(name: string = serviceUser): Owner | undefined {
 }
 
 /** Creates the user of a sysusers.d(5) file, without password and shell. Throws a sentence when the machine has no tool for it. */
-export function makeUser(sysusers: string): Owner {
+function makeUser(sysusers: string): Owner {
   const home = '/var/lib/pillarbox'
   const nologin = '/usr/sbin/nologin'
   if (program('systemd-sysusers')) execFileSync('systemd-sysusers', [sysusers], { stdio: 'pipe' })

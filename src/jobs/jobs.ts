@@ -16,9 +16,9 @@ import type { Job, JobFilter, Progress, Result } from './model.ts'
 export type ReportProgress = (progress: Partial<Progress>) => void
 
 /** The work of a job. Its result is stored as JSON, or the message of a Fault it throws. It must observe the signal. */
-export type Work = (report: ReportProgress, signal: AbortSignal, id: string) => Promise<Record<string, unknown>>
+type Work = (report: ReportProgress, signal: AbortSignal, id: string) => Promise<Record<string, unknown>>
 
-export interface JobRequest {
+interface JobRequest {
   /** The identity it belongs to: deleted with it. */
   identity_id?: string
   /** The scopes needed to see it, besides belonging to the account. */

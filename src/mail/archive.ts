@@ -259,7 +259,7 @@ const Delivered = z.object({
 })
 
 /** The state of a message in an archive, as far as it is imported; results of checks are never imported. */
-export const EmailState = z.object({
+const EmailState = z.object({
   direction: z.enum(['inbound', 'outbound']).optional(),
   status: EmailStatus.optional(),
   read: z.boolean().optional(),
@@ -277,10 +277,10 @@ export const EmailState = z.object({
   /** From a file name or a `From ` line, for messages without a time of arrival in the header. */
   arrived_at: TimestampInput.optional(),
 })
-export type EmailState = z.output<typeof EmailState>
+type EmailState = z.output<typeof EmailState>
 
 /** Import hints in the header of an archived message. */
-export interface ImportHints {
+interface ImportHints {
   /** Time of arrival, from the newest Received field, in milliseconds since the epoch. */
   received: number | undefined
   /** From the Date field. */

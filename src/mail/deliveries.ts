@@ -72,7 +72,7 @@ const order: Delivery['status'][] = [
 ]
 
 /** Parses the stored result of an attempt. A sentence of the queue itself becomes the response. */
-export function readAttempt(answer: string | null): Partial<AttemptAnswer> {
+function readAttempt(answer: string | null): Partial<AttemptAnswer> {
   if (answer === null) return {}
   try {
     return JSON.parse(answer) as AttemptAnswer

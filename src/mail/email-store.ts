@@ -47,7 +47,7 @@ const bodyFields = ['body_text', 'body_html', 'text'] as const
 const listFields = ['references', 'cc', 'recipients', 'links', 'attachments'] as const
 
 /** An e-mail to be stored. */
-export interface NewStoredEmail {
+interface NewStoredEmail {
   owner: IdentityRow
   /** The e-mail as it will be, but for `thread_id` and `duplicate_of`. */
   email: Email

@@ -13,7 +13,7 @@ import type { Address, Delivery, Email } from './model.ts'
 import { isExternal } from './address.ts'
 
 /** A composed message of an identity, examined. */
-export interface OutgoingMessage {
+interface OutgoingMessage {
   owner: IdentityRow
   /** The sender address: the primary one of the owner, or an alias. */
   from: string

@@ -38,7 +38,7 @@ export interface ThreadInput {
 }
 
 /** The thread of a message; `fresh` when this is its first message. */
-export interface ThreadMatch {
+interface ThreadMatch {
   id: string
   participants: string[]
   fresh: boolean

@@ -255,37 +255,37 @@ export const announcers = new RegExp(
 )
 
 /** Text directly before a number that is something else: an order, a phone, a price, an account's last digits. */
-export const notBefore =
+const notBefore =
   /(?:(?:(?<!\p{L})(?:order|invoice|receipt|ticket|case|ref(?:erence)?|tracking|shipment|parcel|flight|booking|confirmation|customer|account|acct|member|policy|contract|article|item|sku|serial|suite|room|floor|apt|box|zip|plz|phone|tel|telephone|telefon|tél|fax|mobile|call|hotline|dial|sms to|text|ending|ends|endend|terminad[ao]|finissant|card|karte|konto|iban|bic|kunden|bestell|rechnungs?|auftrags?|vorgangs?|sendungs?|pedido|factura|fatura|commande|facture|ordine|fattura|sipariş|заказ[а-я]*|сч[её]т[а-я]*|телефон|тел|号码|单号|订单|訂單|注文|電話|전화|주문|رقم الطلب|هاتف|usd|eur|gbp|try|rub|inr|cny|jpy|rs|kr)(?:nummer|nr)?)[\s.:#-]{0,3}(?:(?:no|nr|num|number|nummer|numéro|número|numero|n°|nº|№|id|in|with|on|auf|mit|en|par|with the digits|code|号|番号|번호)[\s.:#°-]{0,3}){0,2}|[#№©]\s?|copyright\s?|\(c\)\s?|[$€£¥₹₽₩]\s?|\+\s?\d{0,4}\s?|\(\d{1,5}\)\s?)$/iu
 
 /** Words between an announcement and a number that make the number something else. */
-export const otherMeaning =
+const otherMeaning =
   /(?<!\p{L})(?:expires?|expiring|valid (?:for|until)|within|sent (?:to|at|on)|ending|ends in|order|invoice|phone|call|number ending|account|gültig (?:bis|für)|läuft|innerhalb|válido|expira|caduca|valable|expire|scade|действител|истекает|有效|on (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))(?!\p{L})/iu
 
 /** Words after an announcement without "is" or a colon that turn to something else: "pushed code to branch 48213". */
-export const otherObject =
+const otherObject =
   /(?<!\p{L})(?:to|in|on|at|of|with|by|from|line|branch|case|version|has|have|been|was|were|page|section|for order)(?!\p{L})/iu
 
 /** Text after a number that is a price, a time, a count or a discount. */
-export const notAfter =
+const notAfter =
   /^(?:\.\d| ?(?:%|€|\$|£|usd|eur|gbp|円|元|₽|руб|원|tl\b|kr\b|uhr\b|км|km\b|:\d\d)|,\d\d\b| (?:times|users|people|characters|customers|points|words|lines|steps|orders|items|downloads|views|seconds|minutes|hours|days|weeks|months|years|mal|fois|veces|volte|раз|次|回|main st|market st|at checkout|for \d{1,3} ?%|to (?:get|save|receive|claim|redeem)|and (?:get|save))(?!\p{L}))/iu
 
 /** Text that joins an announcement to its code: "… code for your transfer is", "… code: ". */
-export const connector =
+const connector =
   /(?:[:：=(（[【「—-]|(?<!\p{L})(?:is|are|ist|sind|lautet|es|est|è|é|e['’]|to|jest|är|er|on|olan|είναι|это|היא|הוא|هو|هي|it)|[是为為は이은])[\s"'“«([（「【]*$/iu
 
 /** A subject about signing in: "482913 – Acme login". */
-export const signIn =
+const signIn =
   /log[ -]?in|sign[ -]?in|verif|authenticat|anmeld|connexion|acceso|accesso|вход|登录|登錄|登入|ログイン|로그인|giriş/iu
 
 /** A line that is the label of another number: "Order number:". */
-export const otherLabelAlone =
+const otherLabelAlone =
   /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[:：]?$/iu
 
 /** The reader is asked to enter what follows: "Enter", "Use the". */
-export const isAsked =
+const isAsked =
   /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)(?: (?:the|this|den|el|le|il))?(?:\s*[:：])?\s*$/iu
 
 /** … and what for: "to sign in". */
-export const signInPurpose =
+const signInPurpose =
   /^\s?(?:(?:in|on|into|at|auf|en|dans)\s.{0,40}?\s)?(?:to|um|para|pour|per|чтобы|для|进行|完成)\s.{0,30}(?:verif|confirm|continue|proceed|finish|activat|sign|log ?in|log ?on|authenticat|anmeld|bestätig|ident|iniciar|acceder|connect|acced|войти|вход|подтверд|验证|登录)/iu

@@ -2,7 +2,7 @@ import { compile, type DomNode, type FormatCallback, type FormatOptions, type Ht
 import { hiddenElements, isHiddenStyle } from './markup.ts'
 
 /** Characters of HTML that are converted to Markdown; the rest is left out. */
-export const htmlLimit = 1024 * 1024
+const htmlLimit = 1024 * 1024
 
 /**
  * HTML as Markdown: headings, lists, `[text](url)`, a row of a data table as one line with ` | ` between its cells. Images, styles and hidden

@@ -4,7 +4,7 @@ import { Parser, Tokenizer } from 'htmlparser2'
 export { Tokenizer }
 
 /** Callbacks of `readXml`. Names are in lower case without a namespace prefix. */
-export interface XmlHandler {
+interface XmlHandler {
   open(name: string): void
   text(text: string): void
   close(name: string): void

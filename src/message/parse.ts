@@ -13,7 +13,7 @@ import { reportOf } from './reports/report.ts'
 import { displayLine, withoutControls } from '../core/text.ts'
 
 /** Characters that are kept of each body. */
-export const textLimit = 5 * 1024 * 1024
+const textLimit = 5 * 1024 * 1024
 
 /**
  * Parses a message. Never throws: if only the header can be read, the result has that, and `parse_error` starts with a stable

@@ -1,7 +1,7 @@
 import { Tokenizer } from './markup.ts'
 
 /** The URL from which an image is loaded; undefined removes it, and the alternative text is displayed. */
-export type ImageSource = (source: string) => string | undefined
+type ImageSource = (source: string) => string | undefined
 
 /** Allowed elements with their attributes. Elements that are not allowed lose their tags and keep their text. */
 const attributes: Record<string, string> = {

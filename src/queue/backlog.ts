@@ -18,7 +18,7 @@ export interface BacklogDelivery extends Omit<QueuedDelivery, 'attempts'> {
 }
 
 /** A filter by state (`open`: waiting or running), kind and lane. */
-export interface BacklogFilter {
+interface BacklogFilter {
   state: QueuedDelivery['state'] | 'open' | 'all'
   kind?: string | undefined
   lane?: string | undefined

@@ -25,7 +25,7 @@ export interface ClaimedDelivery {
 }
 
 /** A running attempt. */
-export interface RunningAttempt {
+interface RunningAttempt {
   claim: ClaimedDelivery
   controller: AbortController
   /** Resolves when its result is recorded. */

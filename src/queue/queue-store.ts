@@ -4,13 +4,13 @@ import { answerText, type AttemptReport, type Outcome } from './courier.ts'
 import { type ClaimedDelivery, healthLevels, type Health, type InFlight } from './in-flight.ts'
 
 /** Maximum rows of one transaction or statement, so that neither blocks the event loop. */
-export const maxBatch = 64
+const maxBatch = 64
 
 /** The most attempts of a delivery that are kept when it is restarted: callers restart one as often as they like. */
 const maxAttempts = 50
 
 /** Splits a list into batches. Their sizes are powers of two, so that there are few different statements. */
-export function* batches<One>(all: readonly One[]): Generator<readonly One[]> {
+function* batches<One>(all: readonly One[]): Generator<readonly One[]> {
   for (let first = 0; first < all.length;) {
     const size = 2 ** Math.floor(Math.log2(Math.min(all.length - first, maxBatch)))
     yield all.slice(first, first + size)

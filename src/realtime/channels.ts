@@ -8,7 +8,7 @@ import type { ChannelName } from './model.ts'
 export const frameBounds: JsonBounds = { depth: 32, tokens: 2000 }
 
 /** A channel: the scopes it requires, and its events. */
-export interface Channel {
+interface Channel {
   /** Any one of these scopes opens it; it delivers only events whose own scopes the key has. */
   scopes: Scope[]
   covers: (type: string) => boolean

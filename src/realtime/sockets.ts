@@ -19,7 +19,7 @@ export interface ManagedSession extends SocketSession {
   identityDeleted(id: string): void
 }
 
-export interface SocketLimits {
+interface SocketLimits {
   max_sockets: number
   max_sockets_per_key: number
   max_sockets_per_account: number

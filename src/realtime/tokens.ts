@@ -2,7 +2,7 @@ import { mac, sameBytes } from '../core/seal/seal.ts'
 import { type ChannelName, channelNames } from './model.ts'
 
 /** The claims of a token; times in milliseconds since the epoch. */
-export interface Claims {
+interface Claims {
   /** The key or session that created it, with which it ends. */
   holder_id: string
   /** The secret's number of the key; 0 for a session. */

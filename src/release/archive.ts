@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
 /** A regular file, a symbolic link or a directory of a tree. */
-export interface Entry {
+interface Entry {
   /** Relative to the tree. */
   path: string
   kind: 'file' | 'link' | 'directory'

@@ -14,7 +14,7 @@ import { checksums, entriesOf, execute, normalize } from './archive.ts'
 import { installPackages, type Processor } from './packages.ts'
 import { bill, closure, type LockFile } from './sbom.ts'
 
-export interface Source {
+interface Source {
   /** The checkout, with its packages installed. */
   checkout: string
   /** Files under version control, relative to it. */

@@ -15,7 +15,7 @@ export interface Result {
 }
 
 /** The limits of stored results for one day and kind, as outside senders choose domains and addresses. */
-export interface Bounds {
+interface Bounds {
   domains: number
   rows: number
   rows_of_domain: number
@@ -24,7 +24,7 @@ export interface Bounds {
   pending_text: number
 }
 
-export const usualBounds: Bounds = {
+const usualBounds: Bounds = {
   domains: 2000,
   rows: 20_000,
   rows_of_domain: 1000,

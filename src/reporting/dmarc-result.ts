@@ -2,7 +2,7 @@ import type { Authentication, Envelope, PublishedPolicy, Verdict } from '../mail
 import type { Result } from './counts.ts'
 
 /** Why the disposition differs from the policy (RFC 9990 3.1.6). */
-export type OverrideType = 'local_policy' | 'policy_test_mode' | 'trusted_forwarder'
+type OverrideType = 'local_policy' | 'policy_test_mode' | 'trusted_forwarder'
 
 /** One row of an aggregate report without its count (RFC 9990 3.1.1.8). */
 export interface DmarcRecord {

@@ -1,6 +1,6 @@
 import type { Kind } from './days.ts'
 
-export interface ReportMail {
+interface ReportMail {
   kind: Kind
   /** The domain that is reported on. */
   domain: string

@@ -23,7 +23,7 @@ import { bytesOfTexts, countTexts } from './media-quota.ts'
 import { segmentsOf } from './segments.ts'
 import { SmsTrash } from './trash.ts'
 
-export interface SendingRules {
+interface SendingRules {
   /** Messages an hour; 0 is no limit. */
   rate_per_identity: number
   /** Countries that messages may be sent to; empty for all. */

@@ -85,7 +85,7 @@ export const SmsFilter = z.strictObject({
 })
 export type SmsFilter = z.output<typeof SmsFilter>
 
-export const Country = z.string().regex(/^[A-Z]{2}$/, { error: 'must be a country code of two capital letters, such as US' })
+const Country = z.string().regex(/^[A-Z]{2}$/, { error: 'must be a country code of two capital letters, such as US' })
 export const PhoneInput = z.strictObject({ country: Country.optional() }).meta({ id: 'PhoneWish' })
 
 /** A message injected into the loopback provider. */

@@ -2,11 +2,11 @@ import type { RawRequest } from '../http/route.ts'
 import { Deferred } from '../queue/courier.ts'
 import type { SmsError } from './model.ts'
 
-export const providerNames = ['loopback', 'twilio', 'android', 'http'] as const
+const providerNames = ['loopback', 'twilio', 'android', 'http'] as const
 export type ProviderName = (typeof providerNames)[number]
 
 /** The capabilities of a provider. */
-export interface Capabilities {
+interface Capabilities {
   send: boolean
   receive: boolean
   /** True if numbers are bought and released; otherwise the configured numbers are used. */
@@ -16,7 +16,7 @@ export interface Capabilities {
 }
 
 /** A message to send. */
-export interface OutgoingSms {
+interface OutgoingSms {
   id: string
   from: string
   to: string

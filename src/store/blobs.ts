@@ -3,7 +3,7 @@ import { Turns } from '../core/paced-work.ts'
 import { type Database, type Reader, sql, type Transaction } from './database.ts'
 
 /** Bytes as they are stored: deflated where that makes them smaller. */
-export interface PackedBlob {
+interface PackedBlob {
   /** Bytes before deflating. */
   size: number
   sha256: Uint8Array | null

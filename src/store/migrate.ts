@@ -12,7 +12,7 @@ import { asFault } from './sqlite/failures.ts'
 export const applicationId = 0x50424f58
 
 /** Bytes above which the page-by-page check runs in the background, so that the start does not wait for it. */
-export const quickCheckLimit = 64 * 1024 * 1024
+const quickCheckLimit = 64 * 1024 * 1024
 
 const ownMigrations = fileURLToPath(new URL('./migrations/', import.meta.url))
 
@@ -60,7 +60,7 @@ function bringUpToDate(file: string, expected: boolean, folder: string, copied: 
 }
 
 /** Runs `PRAGMA quick_check` over the whole file; returns the first error, or null. */
-export function quickCheck(database: DatabaseSync): string | null {
+function quickCheck(database: DatabaseSync): string | null {
   return damageIn(database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string })
 }
 

@@ -49,7 +49,7 @@ export function pageOf<Item>(cursors: Cursors, list: string, paging: Paging, all
 }
 
 /** A paged list. The columns must include the order column under its own name. */
-export interface List<Row, Item> extends Omit<Rows, 'after'> {
+interface List<Row, Item> extends Omit<Rows, 'after'> {
   /** The name of the list with its filters; a cursor of another list is refused. */
   name: string
   /** The bytes of a row whose texts can be long, as SQL that does not read them (`octet_length`): such rows are then read only as far as they fit. */
@@ -72,14 +72,14 @@ export function fitting(sizes: readonly number[], limit: number): number {
 }
 
 /** The total length of the texts in a row. */
-export function lengthOf(row: unknown): number {
+function lengthOf(row: unknown): number {
   let length = 0
   for (const value of Object.values(row as object)) if (typeof value === 'string') length += value.length
   return length
 }
 
 /** The rows of a list that fit into one response, which are not read yet: their `seq`, and their positions in its order. */
-export interface FittingRows {
+interface FittingRows {
   seqs: number[]
   places: number[]
   has_more: boolean

@@ -7,7 +7,7 @@ import { syncPath } from './files.ts'
  * Rewrites the database file of a stopped box, so that it holds only the content of its tables and no remains of moved or deleted rows. Needs
  * as much space as the file has. When it is killed, the file is either the old or the new one.
  */
-export function rewrite(file: string): void {
+function rewrite(file: string): void {
   const draft = draftOf(file)
   dropDraft(file)
   try {

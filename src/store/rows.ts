@@ -21,7 +21,7 @@ export interface Rows {
 }
 
 /** Maximum rows that a list reads or skips on the event loop. */
-export const maxRowsInline = 300
+const maxRowsInline = 300
 
 /** The timeout of a list, in milliseconds. */
 export const timeout = 5000

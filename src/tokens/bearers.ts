@@ -1,7 +1,7 @@
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 
 /** The fields of an identity that tokens contain. */
-export interface Bearer {
+interface Bearer {
   id: string
   account_id: string
   email: string
@@ -11,7 +11,7 @@ export interface Bearer {
 }
 
 /** Verified facts about a bearer. */
-export interface Proofs {
+interface Proofs {
   /** The DNS of the address's domain points to this box. */
   email_domain_verified: boolean
   /** It has a number of a real provider, not of the loopback. */

@@ -17,7 +17,7 @@ export async function freshKey(): Promise<FreshKey> {
 }
 
 /** The RFC 7638 thumbprint of an Ed25519 key, from the `x` of its JWK. */
-export function thumbprint(x: string): Promise<string> {
+function thumbprint(x: string): Promise<string> {
   return calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
 }
 

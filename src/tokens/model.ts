@@ -12,7 +12,7 @@ export const longestSignature = day
 export const leeway = 30_000
 
 /** Seconds for which others may cache our keys and public documents. */
-export const documentAge = 300
+const documentAge = 300
 
 /** Milliseconds that a key is published before it signs: twice the time for which others may cache. */
 export const publicationAge = 2 * documentAge * 1000
@@ -32,7 +32,7 @@ export const JwkSet = z
     ),
   })
   .meta({ id: 'JwkSet' })
-export type Jwk = z.output<typeof JwkSet>['keys'][number]
+type Jwk = z.output<typeof JwkSet>['keys'][number]
 
 /** A public Ed25519 key of the box as it is published (RFC 8037): `kid` is its RFC 7638 thumbprint. */
 export interface PublishedKey {

@@ -86,7 +86,7 @@ export const TotpCode = z
 export type TotpCode = z.output<typeof TotpCode>
 
 /** The event of a code that was read: by whom, of which entry, and from where; without the code. */
-export const TotpRead = z.object({
+const TotpRead = z.object({
   id: Id('totp'),
   identity_id: Id('ident'),
   service_name: z.string(),

@@ -5,7 +5,7 @@ import { longestSecret, readBase32, type Recipe } from './codes.ts'
 import { AccountName, Algorithm, Digits, type NewTotpEntry, Period, ServiceName } from './model.ts'
 
 /** The parsed data of a new entry. */
-export interface NewEntry extends Recipe {
+interface NewEntry extends Recipe {
   secret: Buffer
   service_name: string
   account_name: string | null

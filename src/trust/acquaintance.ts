@@ -2,7 +2,7 @@ import { Fault } from '../core/fault.ts'
 import { type Caller, may } from '../core/scopes.ts'
 import { type Database, sql, type Sql } from '../store/database.ts'
 
-export interface Acquaintance {
+interface Acquaintance {
   /** Messages from it with a DMARC pass that were not spam, counted up to 20; otherwise why they were not counted. */
   proven: number | 'not_allowed' | 'too_slow'
   /** Why the address is suppressed, if so and the key may know. */

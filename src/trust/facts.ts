@@ -6,7 +6,7 @@ import { reputationReported } from './model.ts'
 import type { Counters } from './score.ts'
 
 /** The change that one event makes to the counters of an identity. */
-export interface Fact {
+interface Fact {
   identity_id: string
   counter: keyof Counters
   amount: number
@@ -27,7 +27,7 @@ const always: Record<string, keyof Counters> = { [tokenIssued.name]: 'tokens' }
 
 const reported = { positive: 'positive', negative: 'negative', dispute: 'disputed' } as const
 
-export type Counted = keyof typeof reported
+type Counted = keyof typeof reported
 
 export const countedTypes = [...Object.keys(plain), ...Object.keys(always), reputationReported.name]
 

@@ -18,7 +18,7 @@ export type Counters = Record<(typeof counterNames)[number], number>
 export const nothing = Object.fromEntries(counterNames.map((name) => [name, 0])) as Counters
 
 /** Facts read at the time of the request. */
-export interface Circumstances {
+interface Circumstances {
   /** Whole days since the identity was created. */
   age_days: number
   /** True if the domain of its address is verified. */

@@ -24,7 +24,7 @@ interface Deps extends Pick<Basis, 'log' | 'metrics' | 'database' | 'events' | '
 }
 
 /** The stored result of an attempt: the queue's answer. */
-export interface AttemptAnswer {
+interface AttemptAnswer {
   status: number | null
   body: string | null
   error: string | null

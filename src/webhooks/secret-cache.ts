@@ -5,7 +5,7 @@ import { type Sealed, signingKey, type WebhookKey } from './signature.ts'
 type Closed = Pick<WebhookRow, 'id' | 'headers' | 'secret' | 'previous_secret'>
 
 /** The decrypted columns of a webhook. */
-export interface Contents {
+interface Contents {
   headers: Record<string, string>
   key: WebhookKey
   previous: WebhookKey | null

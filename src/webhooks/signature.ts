@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { mac, type Seal } from '../core/seal/seal.ts'
 
 /** The signed data: the bytes of the body as they are sent. */
-export interface Signed {
+interface Signed {
   id: string
   /** Seconds since the Unix epoch. */
   timestamp: number

@@ -29,7 +29,7 @@ export function requirePassword(password: string, email: string): void {
 }
 
 /** The most common passwords, in lower case, of those that pass the length rule. */
-export const commonPasswords: ReadonlySet<string> = new Set(
+const commonPasswords: ReadonlySet<string> = new Set(
   `password password1 password12 password123 password1234 password12345 password! password1! password01 password2 password3
     passw0rd p@ssw0rd p@ssword p@ssw0rd1 pa$$word pa$$w0rd passw0rd1 passw0rd! passpass passport passwords mypassword
     mypassword1 thepassword newpassword letmein1 letmein123 letmeinnow 12345678 123456789 1234567890 12345678910 123456789a

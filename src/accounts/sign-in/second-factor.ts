@@ -4,7 +4,7 @@ import { type Reader, sql, type Transaction } from '../../store/database.ts'
 import { factorOf, type LoginRow } from './logins.ts'
 
 /** The defaults of authenticator apps (RFC 6238, 30 s steps). */
-export const recipe = { algorithm: 'SHA1', digits: 6, period: 30 } as const
+const recipe = { algorithm: 'SHA1', digits: 6, period: 30 } as const
 
 /** The code at a time in milliseconds (RFC 6238). */
 export type CodeAt = (secret: Uint8Array, how: typeof recipe, now: number) => string

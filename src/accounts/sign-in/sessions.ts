@@ -17,7 +17,7 @@ export interface SessionRow extends Omit<SessionEntry, 'current' | 'expires_at'>
 }
 
 /** Session settings; durations in milliseconds. */
-export interface SessionSettings {
+interface SessionSettings {
   /** Calls a minute; 0 is no limit. */
   rate_limit: number
   session_idle: number

@@ -10,8 +10,8 @@ export function addCompletionCommand(program: Command): void {
     })
 }
 
-export const shells = ['bash', 'zsh', 'fish'] as const
-export type Shell = (typeof shells)[number]
+const shells = ['bash', 'zsh', 'fish'] as const
+type Shell = (typeof shells)[number]
 
 /** The completions after a command, or after the program itself. */
 interface Level {
@@ -26,7 +26,7 @@ interface Level {
 /** The value of an option: none, one of these words, a path, or unknown. */
 type Value = 'nothing' | 'unknown' | 'file' | 'directory' | readonly string[]
 
-export function completionScript(program: Command, shell: Shell): string {
+function completionScript(program: Command, shell: Shell): string {
   const levels = levelsOf(program, '')
   return { bash, zsh, fish }[shell](levels)
 }

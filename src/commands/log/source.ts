@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { Failure } from '../support/refuse.ts'
 import type { LogLine } from './trail.ts'
 
-export interface LogSource {
+interface LogSource {
   /** A file, or `-` for standard input; without one the journal. */
   file?: string | undefined
   unit: string

@@ -1,7 +1,7 @@
 export type LogLine = Record<string, unknown>
 
 /** The searched message; with several criteria a line must match all. */
-export interface TrailQuery {
+interface TrailQuery {
   /** With or without angle brackets. */
   message_id?: string | undefined
   /** An address, or `@` and a domain. */

@@ -4,7 +4,7 @@ import { type AnyRoute, type RoutePath, routePaths } from '../route.ts'
 import { inOrder, tagOrder } from './order.ts'
 
 /** An event type in the reference. */
-export interface DescribedEvent {
+interface DescribedEvent {
   name: string
   summary: string
   scopes: readonly string[]

@@ -4,7 +4,7 @@ import type { Counter, Histogram, Metrics } from '../../core/metrics.ts'
 import type { Cut } from './call-abort.ts'
 
 /** The log line of a request: never its query, body or key. */
-export interface Entry {
+interface Entry {
   request_id: string
   method: string
   /** The path template of the route, so that metrics stay bounded and no signed URL is logged. */

@@ -14,7 +14,7 @@ export interface MetricsSettings {
 const challenges = '/.well-known/acme-challenge/'
 
 /** The names of components that are not ready; empty when the box is ready. */
-export type Ready = () => Promise<string[]>
+type Ready = () => Promise<string[]>
 
 /** The sources of health checks and metrics. */
 export interface MonitoringDeps {

@@ -15,7 +15,7 @@ import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
 import type { Endpoint } from '../../net/listen.ts'
 
 /** PEM texts. */
-export interface TlsPair {
+interface TlsPair {
   cert: string
   key: string
 }
@@ -28,7 +28,7 @@ export interface ServedCertificate {
 }
 
 /** Timeouts in milliseconds. The idle timeout is above the longest wait of a handler, 120 s. */
-export interface Timeouts {
+interface Timeouts {
   headers: number
   request: number
   keepAlive: number

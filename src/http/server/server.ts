@@ -39,7 +39,7 @@ export interface HttpDeps extends Omit<ApiDeps, 'public_url' | 'clock' | 'hasSpa
 }
 
 /** The bound addresses. */
-export interface Addresses {
+interface Addresses {
   plain?: AddressInfo
   tls?: AddressInfo
   metrics?: AddressInfo

@@ -50,7 +50,7 @@ function isReportFile(contentType: string, filename: string): boolean {
 }
 
 /** The feedback report (RFC 5965) in a message; null when there is none. */
-export function feedbackReport(mail: Mime): FeedbackReport | null {
+function feedbackReport(mail: Mime): FeedbackReport | null {
   const part = mail.files.find(({ contentType }) => /^message\/feedback-report$/i.test(contentType))
   const fields = part ? fieldGroups(part.content).flat() : []
   const type = textOf(fields, 'feedback-type')

@@ -6,7 +6,7 @@ import { State } from '../../store/state.ts'
 import { tombstones } from '../retention/search-index.ts'
 import { diskFault, refused } from './faults.ts'
 
-export interface Snapshot {
+interface Snapshot {
   state: Buffer
   box_id: string
   database_version: number

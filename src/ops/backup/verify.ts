@@ -17,7 +17,7 @@ import { unpack } from './unpack.ts'
 const unpackedName = 'pillarbox-verify-'
 const abandoned = day
 
-export interface VerifyInput {
+interface VerifyInput {
   file: string
   passphrase?: string | undefined
   master_key?: string | undefined

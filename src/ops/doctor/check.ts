@@ -16,7 +16,7 @@ export function newCheck(name: string, pace: Pace, run: Check['run']): Check {
   return { name, pace, run }
 }
 
-export interface Say {
+interface Say {
   pass(message: string): Line
   /** A line that is not well contains a fix. */
   warn(message: string, fix: string): Line

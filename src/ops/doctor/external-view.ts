@@ -2,7 +2,7 @@ import { reverseName } from '../../net/networks.ts'
 import { isPublic } from '../../net/public-addresses.ts'
 import type { FreshInquiry } from '../../mailauth/inquire.ts'
 
-export interface ExternalViewSettings {
+interface ExternalViewSettings {
   hostname: string
   ipv6: boolean
   /** The configured public addresses; by default those of the host name. */

@@ -66,7 +66,7 @@ export const doctorChanged = eventType(
 const weight: Record<Status, number> = { pass: 0, warn: 1, fail: 2 }
 
 /** The worst of them; `pass` without any. */
-export function worst(statuses: readonly Status[]): Status {
+function worst(statuses: readonly Status[]): Status {
   return statuses.reduce<Status>((one, other) => (weight[other] > weight[one] ? other : one), 'pass')
 }
 

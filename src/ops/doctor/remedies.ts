@@ -5,7 +5,7 @@ import { obstacleOf } from '../../store/files.ts'
 import { existingPart } from '../../store/space.ts'
 import { quoted } from './check.ts'
 
-export interface Places {
+interface Places {
   data_dir: string
   keys_dir: string
   /** The master key file outside of the key directory. */
@@ -68,7 +68,7 @@ export function freeingSpace(dataDirectory: string): string {
 }
 
 /** A command for root that makes directories and their contents accessible to this user; undefined when they are. */
-export function using(folders: readonly string[]): string | undefined {
+function using(folders: readonly string[]): string | undefined {
   const closed = folders.map((folder) => closedAbove(folder)).find((folder) => folder !== undefined)
   if (closed !== undefined) return `chmod o+x ${quoted(closed)}`
   const fixed = folders.find((folder) => refusal(folder) === 'EROFS')

@@ -3,7 +3,7 @@ import { sweep } from '../../core/cron.ts'
 import { type Database, sql, type Sql, type Transaction } from '../../store/database.ts'
 
 /** Stores one kind of deleted items. */
-export interface Keeper {
+interface Keeper {
   kind: string
   /** Deletes an item permanently, in the transaction that removes it from the trash. */
   purge(tx: Transaction, id: string): Promise<void>
@@ -11,7 +11,7 @@ export interface Keeper {
   clear(tx: Transaction, identityId: string): Promise<boolean>
 }
 
-export interface TrashItem {
+interface TrashItem {
   id: string
   kind: string
   account_id: string

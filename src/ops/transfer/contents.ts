@@ -186,7 +186,7 @@ function text(words: string): Buffer {
   return Buffer.from(words)
 }
 
-export function readme(address: string, made: string, files: readonly string[]): string {
+function readme(address: string, made: string, files: readonly string[]): string {
   return `An export of ${address}, created ${made} by Pillarbox.
 
 identity.json    the identity

@@ -86,7 +86,7 @@ export async function compose(draft: Draft, { name, at }: Origin): Promise<Compo
 }
 
 /** True if an enclosed message may travel as it is: it cannot be encoded (RFC 2046 5.2.1), so its lines must fit. */
-export function fitsUnencoded(octets: Buffer): boolean {
+function fitsUnencoded(octets: Buffer): boolean {
   return !octets.includes(0) && !hasLongLine(octets)
 }
 

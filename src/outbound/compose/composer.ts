@@ -9,7 +9,7 @@ import type { ComposeResult, ComposeJob } from './compose-worker.ts'
 const large = 64 * 1024
 
 /** The worker thread of a composer. */
-export interface ComposeThread {
+interface ComposeThread {
   on(event: 'message', listener: (answer: ComposeResult) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'exit', listener: () => void): unknown

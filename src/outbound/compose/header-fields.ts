@@ -5,7 +5,7 @@ const own =
   /^(?:from|sender|to|cc|bcc|resent-bcc|date|message-id|return-path|received|authentication-results|dkim-.*|arc-.*|mime-.*|content-.*)$/i
 
 /** Fields that have a parameter of their own. */
-export type Known = Partial<Record<'subject' | 'reply-to' | 'in-reply-to' | 'references' | 'auto-submitted', string>>
+type Known = Partial<Record<'subject' | 'reply-to' | 'in-reply-to' | 'references' | 'auto-submitted', string>>
 const known = ['subject', 'reply-to', 'in-reply-to', 'references', 'auto-submitted'] as const
 
 /** Limits of further fields: their number, and their bytes together. */

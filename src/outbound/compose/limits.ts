@@ -3,7 +3,7 @@ import { Fault, invalid } from '../../core/fault.ts'
 import { type Reader, sql, type Transaction } from '../../store/database.ts'
 import { mailboxKey } from './recipients.ts'
 
-export interface LimitSettings {
+interface LimitSettings {
   /** Recipients an hour; 0 is no limit. */
   rate_per_identity: number
   rate_per_domain: number

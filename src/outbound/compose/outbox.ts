@@ -33,7 +33,7 @@ import { type Addressee, domainOf, recipientAddress } from './recipients.ts'
 import type { DkimSigner } from './signing.ts'
 import type { Suppressions } from '../suppressions.ts'
 
-export interface OutboxSettings {
+interface OutboxSettings {
   mode: 'direct' | 'relay' | 'none'
   relays: readonly { domains: readonly string[] }[]
 }
@@ -54,7 +54,7 @@ interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
 }
 
 /** A complete message, as SMTP clients submit it. */
-export interface RawMail {
+interface RawMail {
   caller: Caller
   owner: IdentityRow
   /** The address in its From, one of the owner's, without a tag. */
@@ -68,7 +68,7 @@ export interface RawMail {
 }
 
 /** Who sends a message to whom, and when. */
-export interface SendEnvelope {
+interface SendEnvelope {
   /** Null for the box itself. */
   caller: Caller | null
   owner: IdentityRow

@@ -1,7 +1,7 @@
 import type { Address, Email } from '../../mail/model.ts'
 
 /** The texts of a message; null is none. */
-export interface QuotableBodies {
+interface QuotableBodies {
   text: string | null
   html: string | null
 }

@@ -30,7 +30,7 @@ export function readFrame(version: Version, text: string): PhoenixFrame | undefi
   }
 }
 
-export interface OutgoingFrame {
+interface OutgoingFrame {
   join_ref?: Reference
   ref?: Reference
   topic: string

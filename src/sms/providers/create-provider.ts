@@ -7,7 +7,7 @@ import { httpBridge, type HttpBridgeSettings } from './http.ts'
 import { loopback } from './loopback.ts'
 import { twilio, type TwilioSettings } from './twilio.ts'
 
-export interface ProviderSettings {
+interface ProviderSettings {
   provider: 'none' | SmsProvider['name']
   country: string
   media_limit: number

@@ -3,7 +3,7 @@ import type { Log } from '../../core/log.ts'
 import { isSyncFailure } from './failures.ts'
 import { SqliteThread } from './thread.ts'
 
-export interface CheckpointDeps {
+interface CheckpointDeps {
   file: string
   dataFile: FileHandle
   walFile: FileHandle

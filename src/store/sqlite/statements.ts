@@ -3,7 +3,7 @@ import type { Sql } from 'sql-template-tag'
 import { lruMap } from '../../core/memory.ts'
 
 /** A prepared statement; `writes` is false only for a plain SELECT. */
-export interface Prepared {
+interface Prepared {
   statement: StatementSync
   writes: boolean
 }

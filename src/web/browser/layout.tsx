@@ -77,13 +77,13 @@ function ThemeSwitch(): JSX.Element {
   )
 }
 
-export const themes = ['auto', 'light', 'dark'] as const
-export type Theme = (typeof themes)[number]
+const themes = ['auto', 'light', 'dark'] as const
+type Theme = (typeof themes)[number]
 
 const name = 'pillarbox theme'
 
 /** The theme; `auto` follows the system. Stored by this browser. */
-export const theme = signal<Theme>(kept())
+const theme = signal<Theme>(kept())
 
 effect(() => {
   document.documentElement.dataset['theme'] = theme.value

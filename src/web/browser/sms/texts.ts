@@ -1,10 +1,10 @@
 import type { Sms } from '../../../sms/model.ts'
 
-export function peerOf({ direction, from, to }: Sms): string {
+function peerOf({ direction, from, to }: Sms): string {
   return direction === 'inbound' ? from : to
 }
 
-export interface Exchange {
+interface Exchange {
   peer: string
   last: Sms
   unread: number
@@ -23,7 +23,7 @@ export function exchangesOf(messages: readonly Sms[]): Exchange[] {
 }
 
 /** One list that may have more pages, newest first. */
-export interface Half {
+interface Half {
   rows: readonly Sms[]
   hasMore: boolean
 }
