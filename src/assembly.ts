@@ -35,6 +35,7 @@ import { Jobs } from './jobs/jobs.ts'
 import { jobsModule } from './jobs/module.ts'
 import { codesIn } from './message/codes.ts'
 import type { ExaminerOptions } from './mail/workers/examiner.ts'
+import type { DirectoryTest } from './data-directory.ts'
 import { inquire } from './mailauth/inquire.ts'
 import { linksIn } from './message/links.ts'
 import { MailModule } from './mail/module.ts'
@@ -49,7 +50,6 @@ import { RetentionModule } from './ops/retention/module.ts'
 import type { TransportTest } from './outbound/transport/outbound-transport.ts'
 import { OutboundModule } from './outbound/module.ts'
 import { SmsModule } from './sms/module.ts'
-import type { MigrationTest } from './store/migrate.ts'
 import type { StateFile } from './store/state.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { routes as timelineRoutes } from './timeline/routes.ts'
@@ -63,7 +63,7 @@ import { Reputations } from './trust/reputations.ts'
 import { WebhooksModule } from './webhooks/module.ts'
 
 /** Lets tests replace other servers and the machine. */
-export interface Testing extends TransportTest, MigrationTest {
+export interface Testing extends TransportTest, DirectoryTest {
   doctor?: DoctorTest
   examiner?: ExaminerOptions
   rsaPair?: RsaPair

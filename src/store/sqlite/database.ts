@@ -25,6 +25,8 @@ export interface SqliteOptions {
   timeout?: number
   /** Frames of 4 KiB in the write-ahead log above which writers wait for a full checkpoint. */
   longLog?: number
+  /** Milliseconds from a write to the checkpoint that it starts. */
+  checkpointDelay?: number | undefined
   watch?: CommitWatch
 }
 
@@ -105,6 +107,7 @@ export class SqliteDatabase implements Database {
       ...files,
       log,
       longLog: options.longLog ?? 16_384,
+      delay: options.checkpointDelay ?? 250,
       idle: async () => this.#group,
       broken: (error) => void this.#break(error),
     })
