@@ -9,8 +9,9 @@ import { DEFAULT_CIPHERS } from 'node:tls'
 export const clientCiphers = `${DEFAULT_CIPHERS}:!kDHE`
 
 /**
- * Maximum bytes that a server sends until the TLS handshake is complete. Each KiB of certificates may take 6 ms of the event loop to verify, and OpenSSL
- * accepts 100 KiB. A scan of web servers found 14.5 KB at most, and 3.9 KB in three of four with three certificates (CA/Browser Forum, performance list, May 2014).
+ * Maximum bytes that a server sends until the TLS handshake is complete. Each KiB of certificates may take 6 ms of the event loop to verify, and
+ * OpenSSL accepts 100 KiB. A scan of web servers found 14.5 KB at most, and 3.9 KB in three of four with three certificates (CA/Browser Forum,
+ * performance list, May 2014).
  */
 const maxHandshake = 16 * 1024
 
