@@ -26,7 +26,7 @@ const longestLine = 64 * 1024
 
 /**
  * The messages of an mbox (RFC 4155), streamed; in `mboxrd` a `>From ` loses one `>`. A message starts at a line `From …` with a time and a
- * year, at the start of the file or after an empty line. A message above `most` bytes is skipped, and nothing is allocated for its lines.
+ * year, at the start of the file or after an empty line. A message above `max` bytes is skipped, and nothing is allocated for its lines.
  */
 export async function* messagesOf(file: AsyncIterable<Uint8Array>, max: number): AsyncGenerator<Found> {
   const gathered = new Gathered(max)
