@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream'
 import { DEFAULT_CIPHERS } from 'node:tls'
 
 /**
- * The ciphers offered to servers of strangers: those of Node.js without finite-field key exchange, whose group the server chooses. One of
+ * The ciphers offered to foreign servers: those of Node.js without finite-field key exchange, whose group the server chooses. One of
  * 10,000 bits takes a second of the event loop.
  */
 export const clientCiphers = `${DEFAULT_CIPHERS}:!kDHE`
