@@ -23,7 +23,7 @@ export interface JobRequest {
   identity_id?: string
   /** The scopes needed to see it, besides belonging to the account. */
   scopes?: readonly Scope[]
-  /** True if only one of a kind runs in the whole box (the default) or in each account. */
+  /** One job of a kind runs at a time, in the whole box (the default) or in each account. */
   each?: 'box' | 'account'
 }
 

@@ -74,7 +74,10 @@ export class Pending implements Dispatcher {
     return emails.get(caller, identityId, emailId)
   }
 
-  /** Cancels the waiting deliveries, attempted or not, of a message that is being deleted or whose identity was. Returns how many recipients it has. */
+  /**
+   * Cancels the waiting deliveries, attempted or not, of a message that is being deleted or whose identity was. Returns how many recipients it
+   * has.
+   */
   async withdraw(tx: Transaction, emailId: string): Promise<number> {
     const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId}`)
     if (!email) return 0

@@ -267,7 +267,10 @@ export class SqliteDatabase implements Database {
     this.#checkpoints.schedule()
   }
 
-  /** Stops all writing after a failed sync: the kernel may have dropped pages, and the content of the disk is unknown until the next start reads it. */
+  /**
+   * Stops all writing after a failed sync: the kernel may have dropped pages, and the content of the disk is unknown until
+   * the next start reads it.
+   */
   #break(error: unknown): Fault {
     if (this.#broken) return this.#broken
     this.#log.fatal({ err: error }, 'disk failed to store data: nothing more is stored until a restart')
