@@ -81,7 +81,11 @@ export class Jobs {
     this.#log = deps.log
     this.#files = new JobFiles(deps.log)
     this.#origins = deps.keys?.origins
-    deps.keys?.ends('jobs', (tx, keys) => this.#endOf(tx, keys))
+    deps.keys?.ends(
+      'jobs',
+      (tx, keys) => this.#endOf(tx, keys),
+      sql`EXISTS (SELECT 1 FROM jobs WHERE jobs.created_by = api_keys.id)`,
+    )
   }
 
   /**

@@ -52,7 +52,11 @@ export class Pending implements Dispatcher {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    deps.keys.ends('scheduled_emails', (tx, keys) => this.#end(tx, keys))
+    deps.keys.ends(
+      'scheduled_emails',
+      (tx, keys) => this.#end(tx, keys),
+      sql`EXISTS (SELECT 1 FROM emails WHERE status = 'scheduled' AND ${createdBy} = api_keys.id)`,
+    )
     deps.cascade.add((tx, identityId, after) => this.withdrawSome(tx, identityId, after))
     deps.identities.onResume(async (tx) => tx.afterCommit(() => this.#resume()))
   }
