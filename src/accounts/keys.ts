@@ -223,8 +223,8 @@ export class Keys {
       await this.#limits.requireCurrent(tx, caller)
       await this.#limits.requireOwn(tx, caller, id)
       // before all that it created is looked for
-      const makes = await tx.get(sql`SELECT 1 FROM api_keys WHERE id = ${id} AND ${makesOthers}`)
-      if (makes) await this.#limits.requireAnother(tx, row, keep)
+      const maker = await tx.get(sql`SELECT 1 FROM api_keys WHERE id = ${id} AND ${makesOthers}`)
+      if (maker) await this.#limits.requireAnother(tx, row, keep)
       const all = keep ? [id] : await this.origins.madeWith(tx, id, caller.key_id)
       const which = sql`SELECT value FROM json_each(${JSON.stringify(all)})`
       const revoked = await tx.all<{ id: string; makes: number }>(
