@@ -263,7 +263,7 @@ export class App {
     return { reloaded: reloadable, restart }
   }
 
-  /** Resolves when what the box does now by itself is done, which may have begun something else; undefined when it does nothing. */
+  /** Resolves when the background work that runs now has ended, which may have begun more; undefined when there is none. */
   get work(): Promise<unknown> | undefined {
     const work = [this.#events, this.#queue, ...this.#modules].flatMap((part) => part.work ?? [])
     return work.length === 0 ? undefined : Promise.all(work)

@@ -33,6 +33,7 @@ import { identitiesModule } from './identities/module.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { jobsModule } from './jobs/module.ts'
 import type { ExaminerOptions } from './mail/workers/examiner.ts'
+import type { DirectoryTest } from './data-directory.ts'
 import { MailModule } from './mail/module.ts'
 import { SignedUrls } from './mail/attachments.ts'
 import { statusModule } from './ops/status/module.ts'
@@ -45,7 +46,6 @@ import { RetentionModule } from './ops/retention/module.ts'
 import type { TransportTest } from './outbound/transport/outbound-transport.ts'
 import { OutboundModule } from './outbound/module.ts'
 import { SmsModule } from './sms/module.ts'
-import type { MigrationTest } from './store/migrate.ts'
 import type { StateFile } from './store/state.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { routes as timelineRoutes } from './timeline/routes.ts'
@@ -60,7 +60,7 @@ import { Reputations } from './trust/reputations.ts'
 import { webhooksModule } from './webhooks/module.ts'
 
 /** Lets tests replace other servers and the machine. */
-export interface Testing extends TransportTest, MigrationTest {
+export interface Testing extends TransportTest, DirectoryTest {
   doctor?: DoctorTest
   examiner?: ExaminerOptions
   rsaPair?: RsaPair

@@ -8,7 +8,7 @@ import type { Database } from './store/database.ts'
 import type { Cursors } from './store/page.ts'
 import type { Space } from './store/space.ts'
 
-/** What every capability can be given: the parts of the box that know none. */
+/** What every module can be given: the parts of the box that depend on no module. */
 export interface Basis {
   log: Log
   clock: Clock

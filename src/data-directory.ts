@@ -27,7 +27,13 @@ export interface DataDirectory {
 
 interface DirectoryDeps extends Pick<Basis, 'log' | 'clock' | 'metrics'> {
   config: Config
-  testing?: MigrationTest | undefined
+  testing?: DirectoryTest | undefined
+}
+
+/** Lets tests migrate by copy, and spare short-lived boxes the thread of the first checkpoint. */
+export interface DirectoryTest extends MigrationTest {
+  /** Milliseconds from a write to the checkpoint that it starts. */
+  checkpointDelay?: number
 }
 
 /**
@@ -62,7 +68,10 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     const migrate = testing?.prepare ?? prepare
     migrate(file, state.data.database_created)
     if (!state.data.database_created) await state.update((document) => void (document.database_created = true))
-    database = await SqliteDatabase.open(file, storeLog, { watch: commitMetrics(metrics) })
+    database = await SqliteDatabase.open(file, storeLog, {
+      watch: commitMetrics(metrics),
+      checkpointDelay: testing?.checkpointDelay,
+    })
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
     const opened = database

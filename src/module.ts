@@ -28,7 +28,7 @@ export interface Module {
   /** The columns that are sealed under the master key. */
   sealed?: SealedColumn[]
   start?(): Promise<void>
-  /** Resolves when what it does now besides calls is done; undefined when it does nothing. */
+  /** Resolves when the background work that runs now has ended; undefined when there is none. */
   readonly work?: Promise<unknown> | undefined
   /** Finishes running work and takes no more. */
   stop?(): Promise<void>

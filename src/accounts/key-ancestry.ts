@@ -26,8 +26,8 @@ interface SecretEnds {
   former_until: string | null
 }
 
-/** The most keys and sessions that one key may end with, besides its creator. */
-const maxHolders = 16
+/** The most keys and sessions that one key may end with, besides its creator: each key that it creates ends with them too. */
+const maxHolders = 4
 
 /**
  * Records what ends with a key or session besides what it created: keys it rotated, webhooks it changed, and what the holders of those
@@ -146,12 +146,13 @@ export class Origins {
   }
 
   /** The ids of a key and, through all generations, of the keys it created or rotated; without `but` and what only that one created. */
-  madeWith(id: string, but: string | null): Sql {
+  async madeWith(reader: Reader, id: string, but: string | null): Promise<string[]> {
     const others = but === null || but === id ? sql`` : sql` AND api_keys.id <> ${but}`
-    return sql`WITH RECURSIVE made (id) AS (SELECT ${id}
+    const rows = await reader.all<{ id: string }>(sql`WITH RECURSIVE made (id) AS (SELECT ${id}
       UNION SELECT api_keys.id FROM made JOIN api_keys ON api_keys.created_by = made.id${others}
       UNION SELECT api_keys.id FROM made JOIN credential_origins ON origin_id = made.id AND ${this.#live()}
-        JOIN api_keys ON api_keys.id = credential_origins.id${others}) SELECT id FROM made`
+        JOIN api_keys ON api_keys.id = credential_origins.id${others}) SELECT id FROM made`)
+    return rows.map((row) => row.id)
   }
 
   #live(): Sql {

@@ -8,7 +8,7 @@ import type { KeyRow, Origins } from './key-ancestry.ts'
 /** The longest chain of keys in which each was created by the one before: a call counts against all of them. */
 const maxGenerations = 16
 
-/** The most keys of one account that are not revoked. */
+/** The most keys of one account, with those that were revoked and on which something depends. */
 const maxOfAccount = 10_000
 
 /** Rules for changes to keys that depend on the existing keys and their creators. */
@@ -46,7 +46,7 @@ export class KeyLimits {
   /** A key that was created with a former secret may revoke only itself and what it created. */
   async requireOwn(tx: Transaction, caller: Caller, id: string): Promise<void> {
     if ((await this.#origins.formerUntil(tx, caller)) === Infinity) return
-    if (await tx.get(sql`SELECT 1 WHERE ${id} IN (${this.#origins.madeWith(caller.key_id!, null)})`)) return
+    if ((await this.#origins.madeWith(tx, caller.key_id!, null)).includes(id)) return
     throw new Fault(
       'forbidden',
       'This key, or a key above it, was created with a secret that has since been replaced: it can revoke only itself and the keys it created. Use the new secret.',
@@ -55,9 +55,9 @@ export class KeyLimits {
   }
 
   /** Throws Fault 409, code `last_key`, when the account would have no permanent key left that can create others. */
-  async requireAnother(tx: Transaction, { account_id }: Pick<KeyRow, 'account_id'>, keep: boolean): Promise<void> {
+  async requireAnother(tx: Transaction, { id, account_id }: Pick<KeyRow, 'id' | 'account_id'>, keep: boolean): Promise<void> {
     const other = await tx.get(
-      sql`SELECT 1 FROM api_keys WHERE account_id = ${account_id} AND revoked_at IS NULL AND ${makesOthers} LIMIT 1`,
+      sql`SELECT 1 FROM api_keys WHERE account_id = ${account_id} AND id <> ${id} AND revoked_at IS NULL AND ${makesOthers} LIMIT 1`,
     )
     if (other) return
     const otherwise = keep ? '' : ' If this key created one, keep it with ?keep=true.'
@@ -68,12 +68,10 @@ export class KeyLimits {
 
   /** Throws Fault 409, code `too_many_keys`, at the limit of an account: one revocation can end all of its keys. */
   async requireFew(tx: Transaction, accountId: string): Promise<void> {
-    const last = await tx.get(
-      sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL LIMIT 1 OFFSET ${maxOfAccount - 1}`,
-    )
+    const last = await tx.get(sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId} LIMIT 1 OFFSET ${maxOfAccount - 1}`)
     if (!last) return
     throw conflict(
-      `An account has at most ${maxOfAccount} API keys. Revoke those that are not needed; expired ones count until they are revoked.`,
+      `An account has at most ${maxOfAccount} API keys. Revoke those that are not needed; expired ones count until they are revoked, and revoked ones while a key or webhook that was created with them is kept.`,
       { code: 'too_many_keys' },
     )
   }

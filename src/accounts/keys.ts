@@ -7,7 +7,8 @@ import { type Caller, makerOf, type Scope, scopes as allScopes } from '../core/s
 import type { Page } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import { requireIdentity } from '../identities/row.ts'
-import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { sweep } from '../core/cron.ts'
+import { type Database, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import { KeyLimits, makesOthers } from './key-limits.ts'
 import { endOfSecret, type KeyRow, Origins } from './key-ancestry.ts'
@@ -31,6 +32,9 @@ export type Holder = Identified
 
 type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
+/** Revoked keys that are looked at in one transaction. */
+const batch = 500
+
 /** Kinds of objects that are created with keys and end with them. */
 type Made = Exclude<keyof KeyRevoked['ended'], 'api_keys'>
 
@@ -50,6 +54,7 @@ export class Keys {
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
   readonly #ends = new Map<Made, End>()
+  readonly #needs: Sql[] = []
 
   constructor(deps: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
     this.#database = deps.database
@@ -95,9 +100,13 @@ export class Keys {
     this.#changed.add(listener)
   }
 
-  /** Registers, before the first call, how one kind of object ends when the key that created it is revoked. */
-  ends(what: Made, end: End): void {
+  /**
+   * Registers, before the first call, how one kind of object ends when the key that created it is revoked, and the condition under which it needs
+   * the row of a revoked key (`api_keys.id`).
+   */
+  ends(what: Made, end: End, needs: Sql): void {
     this.#ends.set(what, end)
+    this.#needs.push(needs)
   }
 
   /** True if the secret that admitted a caller is still valid. */
@@ -137,14 +146,18 @@ export class Keys {
   async first(accountId: string, given: string | undefined): Promise<string | null> {
     const key = given ?? newKey()
     return this.#database.transaction(async (tx) => {
-      const others = await tx.all<Pick<KeyRow, 'last_used_at'>>(sql`SELECT last_used_at FROM api_keys LIMIT 2`)
-      if (others.length > 1 || others.some(({ last_used_at }) => last_used_at !== null)) return null
+      const others = await tx.all<Pick<KeyRow, 'last_used_at' | 'label' | 'created_by'>>(
+        sql`SELECT last_used_at, label, created_by FROM api_keys LIMIT 2`,
+      )
+      const isUnused = ({ last_used_at, label, created_by }: (typeof others)[number]): boolean =>
+        last_used_at === null && created_by === null && label === firstLabel
+      if (others.length > 1 || !others.every(isUnused)) return null
       await tx.run(sql`DELETE FROM api_keys`)
       await this.#insert(
         tx,
         accountId,
         {
-          label: 'first key',
+          label: firstLabel,
           scopes: everyScope,
           identity_id: null,
           rate_limit: null,
@@ -209,7 +222,11 @@ export class Keys {
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
       await this.#limits.requireCurrent(tx, caller)
       await this.#limits.requireOwn(tx, caller, id)
-      const which = keep ? sql`SELECT ${id}` : this.origins.madeWith(id, caller.key_id)
+      // before all that it created is looked for
+      const maker = await tx.get(sql`SELECT 1 FROM api_keys WHERE id = ${id} AND ${makesOthers}`)
+      if (maker) await this.#limits.requireAnother(tx, row, keep)
+      const all = keep ? [id] : await this.origins.madeWith(tx, id, caller.key_id)
+      const which = sql`SELECT value FROM json_each(${JSON.stringify(all)})`
       const revoked = await tx.all<{ id: string; makes: number }>(
         sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL
           RETURNING id, ${makesOthers} AS makes`,
@@ -220,7 +237,51 @@ export class Keys {
       return [revoked.map((one) => one.id), counts] as const
     })
     this.#forget(ids)
+    await this.#deleteUnneeded(ids.slice(0, batch))
     return { id, deleted: true, ended }
+  }
+
+  /** Deletes revoked keys on which nothing depends any more, in batches: of keys that created one another the youngest first. */
+  async sweep(signal?: AbortSignal): Promise<void> {
+    let before = Number.MAX_SAFE_INTEGER
+    const step = async (): Promise<boolean> => {
+      const rows = await this.#database.all<{ id: string; seq: number }>(
+        sql`SELECT id, seq FROM api_keys WHERE revoked_at IS NOT NULL AND seq < ${before} ORDER BY seq DESC LIMIT ${batch}`,
+      )
+      if (rows.length === 0) return false
+      before = rows.at(-1)!.seq
+      await this.#deleteUnneeded(rows.map(({ id }) => id))
+      return rows.length === batch
+    }
+    await sweep(step, signal)
+  }
+
+  /** Deletes those of these keys on which nothing depends, generation by generation. */
+  async #deleteUnneeded(ids: readonly string[]): Promise<void> {
+    let deleted = ids.length
+    while (deleted > 0) deleted = await this.#database.transaction((tx) => this.#deleteYoungest(tx, ids))
+  }
+
+  /**
+   * Deletes those of these keys that were revoked, unless a key that they created or rotated exists, or something that was created with them needs them
+   * (`ends`). What a key rotated or changed before it was revoked ended with it, unless that was kept. Returns how many.
+   */
+  async #deleteYoungest(tx: Transaction, ids: readonly string[]): Promise<number> {
+    const given = sql`SELECT value FROM json_each(${JSON.stringify(ids)})`
+    const rotated = sql`SELECT 1 FROM credential_origins WHERE origin_id = api_keys.id
+      AND (api_keys.kept = 1 OR EXISTS (SELECT 1 FROM api_keys AS other WHERE other.id = credential_origins.id))`
+    const needed = [
+      sql`EXISTS (SELECT 1 FROM api_keys AS made WHERE made.created_by = api_keys.id)`,
+      sql`EXISTS (${rotated})`,
+      ...this.#needs,
+    ]
+    const deleted = await tx.all<{ id: string }>(
+      sql`DELETE FROM api_keys WHERE id IN (${given}) AND revoked_at IS NOT NULL AND NOT (${join(needed, ' OR ')}) RETURNING id`,
+    )
+    const gone = sql`SELECT value FROM json_each(${JSON.stringify(deleted.map((row) => row.id))})`
+    await tx.run(sql`DELETE FROM credential_origins WHERE id IN (${gone})`)
+    await tx.run(sql`DELETE FROM credential_origins WHERE origin_id IN (${gone})`)
+    return deleted.length
   }
 
   /** Stores when each key was last used. Runs on a schedule, so that calls do not write. */
@@ -294,5 +355,6 @@ function prefixOf(key: string): string {
   return key.slice(0, key.startsWith('pbx_') ? 12 : 6)
 }
 
-/** The scopes of the box's first key. */
+/** The label of the box's first key, and its scopes. */
+const firstLabel = 'first key'
 const everyScope: Scope[] = [...allScopes]

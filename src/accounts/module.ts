@@ -32,7 +32,10 @@ export class AccountsModule implements Module {
   readonly name = 'account'
   readonly routes: AnyRoute[]
   readonly sealed = [sealedFactors]
-  readonly jobs = [{ name: 'note-key-use', schedule: '*/20 * * * * *', run: () => this.#tidy() }]
+  readonly jobs = [
+    { name: 'note-key-use', schedule: '*/20 * * * * *', run: () => this.#tidy() },
+    { name: 'sweep-keys', schedule: '52 * * * *', run: (signal?: AbortSignal) => this.keys.sweep(signal) },
+  ]
   readonly keys: Keys
   readonly sessions: Sessions
   readonly accounts: Accounts

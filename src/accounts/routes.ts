@@ -14,7 +14,7 @@ export function routes(keys: Keys): AnyRoute[] {
       description:
         'The key is returned only in this response. A key can grant only its own scopes, rate limit and lifetime or less, and a bound ' +
         'key can create only keys bound to the same identity. Calls of keys created by a key with a rate_limit count against that limit too. ' +
-        'An account has at most 10,000 keys that are not revoked (conflict, code too_many_keys).',
+        'An account has at most 10,000 keys (conflict, code too_many_keys).',
       body: NewApiKey,
       reply: ApiKeyWithSecret,
       status: 201,
@@ -37,7 +37,7 @@ export function routes(keys: Keys): AnyRoute[] {
       description:
         'The former secret works for another grace_seconds, like a key that expires then: nothing created with it lasts longer, and it cannot rotate or revoke keys ' +
         '(forbidden, code former_secret). What the key created before stays. The key ends with the key that rotated it, and with the ancestors of that key, until a key descended ' +
-        'from neither rotates it again. At most 16 related keys may rotate one key (forbidden, code too_many_rotators).',
+        'from neither rotates it again. At most 4 related keys may rotate one key (forbidden, code too_many_rotators).',
       body: Rotation,
       reply: ApiKeyWithSecret,
       secret: true,

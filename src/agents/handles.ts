@@ -20,7 +20,7 @@ const longest = 39
 /** The most former handles of an agent, so that one agent cannot take many good ones. */
 const maxFormer = 10
 
-/** The most chosen handles that stay reserved for former use by agents of one account, of which there is no end otherwise. */
+/** The maximum number of chosen handles that stay reserved because agents of one account had them formerly. */
 const maxOfAccount = 1000
 
 /** The agent that a handle is claimed for. */

@@ -17,7 +17,7 @@ export interface AgentRow extends Omit<Agent, 'capabilities' | 'links' | 'metada
 export const agentColumns = sql`agents.*, (SELECT status FROM identities WHERE identities.id = agents.identity_id) AS identity_status,
   (SELECT email FROM identities WHERE identities.id = agents.identity_id) AS email`
 
-/** The bytes of the texts of a row that its account sizes. */
+/** The bytes of the texts of a row whose length its account chooses. */
 export const agentOctets = sql`octet_length(capabilities) + octet_length(links) + octet_length(metadata) + coalesce(octet_length(description), 0)
   + coalesce(octet_length(avatar_url), 0)`
 

@@ -94,7 +94,7 @@ export class CertificatesModule implements Module {
     await this.current.reload(this.#settings, this.#acme?.renewal.pairs ?? new Map())
   }
 
-  /** Also for a box that is open and not started, which contacts no CA. */
+  /** Opens the certificates, once; also in a box that is open but not started, which contacts no CA. */
   #opened(): Promise<void> {
     this.#open ??= (async () => {
       this.#acme = await this.#openAcme(this.#settings)

@@ -85,7 +85,7 @@ async function remove(box: Box, who: string, { yes }: { yes: boolean }): Promise
 async function deletedData(box: Box, id: string): Promise<string> {
   const { storage, phone_number } = await wholeOf(box, id)
   const at = `/v1/identities/${id}`
-  // larger counts are shown as “more than”
+  // from this count on, “or more” is shown
   const maxCounted = 1000
   const count = async (path: string, one: string, many: string): Promise<string[]> => {
     const { length } = await everyOne(box, `${at}/${path}`, maxCounted)

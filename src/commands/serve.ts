@@ -74,7 +74,7 @@ function onSignals(app: App, log: Log): void {
   process.on('unhandledRejection', crash)
 }
 
-/** When memory that only the start took is given back, once: a sixth of it, for some fifty milliseconds of the main thread. Milliseconds. */
+/** Milliseconds after the start at which its garbage is collected: this frees a sixth of the memory, and blocks the main thread for about 50 ms. */
 const settled = 3000
 
 /** How long the start of a box waits for a command that has locked its files, and the retry interval; in milliseconds. */

@@ -29,7 +29,7 @@ export function chosen(schema: z.ZodType, values: ReadonlyMap<string, unknown>, 
   return [...opening.flatMap((sentence) => prose([sentence], '')), ...lines(sections(schema)), ''].join('\n')
 }
 
-/** The value as YAML reads it back: only what is plainly a word stands without quotes. */
+/** The value as YAML reads it back: only plain words are not quoted. */
 function exact(value: unknown): string {
   if (typeof value !== 'string') return inline(value)
   const plain = /^[A-Za-z/][\w./@+-]*$/.test(value) && !/^(?:true|false|null|yes|no|on|off)$/i.test(value)
@@ -76,7 +76,7 @@ function details(setting: Setting): string[] {
 }
 
 function line(setting: Setting): string {
-  // A secret that stands in an example would soon stand in a box.
+  // a secret in an example would be copied into real settings
   if (setting.secret) return `${besidePath(setting).at(-1)}: /run/secrets/pillarbox.${setting.name}`
   return `${setting.path.at(-1)}: ${inline(setting.example ?? setting.fallback)}`
 }

@@ -2,7 +2,7 @@ import type { ParsedFile } from './file.ts'
 import { type ConfigProblem, type Place, spelled } from './problems.ts'
 import { read, variable } from './settings.ts'
 
-/** Settings on their way from the sources to the schema: their values, who gave them, and what is wrong so far. */
+/** Settings as they are merged, before validation: their values, the source of each, and the problems so far. */
 export class Draft {
   readonly tree: Record<string, unknown>
   readonly problems: ConfigProblem[] = []

@@ -2,7 +2,7 @@ import { nearest } from '../core/text.ts'
 import type { ConfigProblem, Place } from './problems.ts'
 import type { Setting } from './settings.ts'
 
-/** The variables of the box that are no settings: where the file is, and what its own tests use. */
+/** The variables of the box that are not settings: where the file is, and what its own tests use. */
 export const notSettings = /^PILLARBOX_(?:CONFIG$|TEST_)/
 
 /** A setting given outside the file. */

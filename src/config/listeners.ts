@@ -16,7 +16,7 @@ interface Listener extends Endpoint {
   path: (string | number)[]
 }
 
-/** Listeners that another one leaves no place for: the later of two that share a port and an address. */
+/** Listeners that conflict with another one: the later of two that share a port and an address. */
 export function listenerFlaws(settings: Listening): SettingFlaw[] {
   const all = listeners(settings)
   return all.flatMap((listener, index) => {
@@ -50,7 +50,7 @@ function single(endpoint: Endpoint | undefined, ...path: string[]): Listener[] {
 function clash(one: Listener, other: Listener): boolean {
   if (one.port !== other.port || one.port === 0) return false
   const [first, second] = [addressesOf(one), addressesOf(other)]
-  // a list has [::] leave IPv4 alone where it names an IPv4 address as well
+  // in a list that also names an IPv4 address, [::] listens on IPv6 only
   const beside = one.path.slice(0, -1).join() === other.path.slice(0, -1).join() && typeof one.path.at(-1) === 'number'
   if (beside && isIP(one.host ?? '::') + isIP(other.host ?? '::') === 10) return false
   return first.some((address) => second.some((its) => overlap(address, its) || overlap(its, address)))

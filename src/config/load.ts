@@ -19,7 +19,10 @@ export interface Sources {
   cwd: string
 }
 
-/** Merges defaults, file, credentials and environment, later wins; `withoutFile` fills in what holds when there is no file. Throws ConfigError with every problem found. */
+/**
+ * Merges defaults, file, credentials and environment; later ones win. `withoutFile` sets what applies when there is no file. Throws ConfigError
+ * with every problem found.
+ */
 export async function load<Schema extends z.ZodType>(
   schema: Schema,
   sources: Sources,
@@ -53,7 +56,7 @@ async function readConfigFile({ file, env, cwd }: Sources): Promise<ParsedFile |
   const name = asked ?? (beside !== '' && existsSync(resolve(cwd, beside)) ? beside : 'pillarbox.yaml')
   try {
     const bytes = await readFile(resolve(cwd, name))
-    // the YAML parser is a quarter of the files that a command loads: not where there is no file
+    // the YAML parser is a quarter of the files that a command loads: it is loaded only when there is a file
     const { readYaml } = await import('./file.ts')
     const written = readYaml(name, bytes)
     if ('problems' in written) throw new ConfigError(written.problems)

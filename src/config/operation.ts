@@ -24,7 +24,7 @@ export const log = Group({
   }),
 })
 
-/** Looking after the box. */
+/** Settings of the doctor. */
 export const doctor = Group({
   addresses: List(Address, 'addresses')
     .prefault([])

@@ -49,7 +49,7 @@ function usual({ required, fallback, otherwise }: Setting): string {
   return fallback === undefined ? plain(otherwise ?? 'none') : `\`${inline(fallback)}\``
 }
 
-/** Not taken for a tag of HTML. */
+/** Escapes text, so that it is not read as an HTML tag. */
 function plain(text: string): string {
   return text.replaceAll('<', String.raw`\<`)
 }

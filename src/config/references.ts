@@ -6,7 +6,7 @@ import type { Draft } from './draft.ts'
 import { type ConfigProblem, unreadable } from './problems.ts'
 import { besidePath, read, type Setting } from './settings.ts'
 
-/** The secrets systemd hands over (`LoadCredential=pillarbox.bootstrap_key:…`, systemd.exec(5)). */
+/** The secrets that systemd passes (`LoadCredential=pillarbox.bootstrap_key:…`, systemd.exec(5)). */
 export async function readCredentials(
   settings: readonly Setting[],
   env: Record<string, string | undefined>,

@@ -31,7 +31,7 @@ const relay = {
   password: Text('a password').optional().meta({ description: 'Password for the relay', secret: true }),
 }
 
-/** Mail to others. */
+/** Outgoing mail. */
 export const outbound = Group({
   mode: Choice(['direct', 'relay', 'none']).prefault('direct').meta({
     description: 'Route of outgoing mail: directly to the MX hosts of each recipient domain, through outbound.relay, or disabled',
@@ -95,7 +95,7 @@ export interface SettingFlaw {
   why: string
 }
 
-/** Relays that could not be used: half logins, with which mail would be refused, and addresses, which no certificate vouches for. */
+/** Relays that cannot be used: with a user but no password or the reverse, and by IP address where the certificate must name the host. */
 export function relayFlaws(settings: { relay?: RelayFields | undefined; relays: RelayFields[] }): SettingFlaw[] {
   const one = settings.relay ? flawsOf(settings.relay, ['outbound', 'relay']) : []
   return [...one, ...settings.relays.flatMap((entry, index) => flawsOf(entry, ['outbound', 'relays', index]))]
@@ -115,7 +115,7 @@ function loginFlaws({ user, password }: Pick<RelayFields, 'user' | 'password'>, 
   return password === undefined ? [{ path: [...path, 'password'], why: 'is required with a user' }] : []
 }
 
-/** Mail that identities hand in by SMTP. */
+/** Message submission (RFC 6409) by identities. */
 export const submission = Group({
   listen: List(Listen, 'listeners')
     .prefault([])

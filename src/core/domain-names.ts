@@ -12,7 +12,8 @@ const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 
 /**
  * A domain name as the DNS has it: A-labels in lower case (RFC 5890 2.3.2.1), at most 253 characters, no dot at its end. Undefined for
- * anything else: an address, or a name that programs read in different ways, because UTS 46 removes or replaces characters that others send to the DNS.
+ * anything else: an address, or a name that programs read in different ways, because UTS 46 removes or replaces characters
+ * that others send to the DNS.
  */
 export function domainNameOf(text: string): string | undefined {
   if (text.length > longestName || !written.test(text)) return undefined

@@ -73,7 +73,10 @@ export class JsonScan {
     return this.#inString
   }
 
-  /** Scans the next bytes. Throws Fault invalid_request, code `too_deep`, `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`. */
+  /**
+   * Scans the next bytes. Throws Fault invalid_request, code `too_deep`, `too_many_tokens`, `too_long_key`,
+   * `too_much_padding` or `too_many_escapes`.
+   */
   add(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length;) at = this.#inString ? this.#string(bytes, at) : this.#outside(bytes, at)
     this.#before += bytes.length

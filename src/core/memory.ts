@@ -19,7 +19,10 @@ export function release(bytes: Uint8Array): void {
 
 let collector: ((how: { type: 'major'; flavor: 'regular' | 'last-resort' }) => void) | undefined
 
-/** Runs a garbage collection, which blocks this thread: on the main thread only once after its start. The thorough one takes longer, and frees what is cached too. */
+/**
+ * Runs a garbage collection, which blocks this thread: on the main thread only once after its start. The thorough one takes longer, and
+ * frees what is cached too.
+ */
 export function collect(thorough = false): void {
   if (!collector) {
     setFlagsFromString('--expose-gc')
@@ -29,8 +32,8 @@ export function collect(thorough = false): void {
 }
 
 /**
- * A map that drops the least recently used of its entries when there are more than `max`. Every `get` and `set` is a use. To drop the first entry of a
- * Map of 100,000 takes thirty times as long: it searches through the entries that were dropped before.
+ * A map that drops the least recently used of its entries when there are more than `max`. Every `get` and `set` is a use. To drop the first
+ * entry of a Map of 100,000 takes thirty times as long: it searches through the entries that were dropped before.
  */
 export function lruMap<Value extends NonNullable<unknown>>(max: number): LRUCache<string, Value> {
   // memory for `max` entries would be reserved, for `maxSize` it is not

@@ -47,7 +47,7 @@ export class PacedWork {
 
 let separate = Promise.resolve()
 
-/** Resolves in a turn of the event loop in which nobody else who waits here begins: for work of a few milliseconds that many may ask for at once. */
+/** Resolves in a turn of the event loop in which no other caller of this begins: for work of a few milliseconds that many may request at once. */
 export function separateTurn(): Promise<void> {
   separate = separate.then(() => setImmediate())
   return separate

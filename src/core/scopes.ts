@@ -39,8 +39,8 @@ export interface Caller {
   /** The keys with a limit of their own that created this one, nearest first; calls count against their limits too. */
   made_by?: readonly RateOf[]
   /**
-   * The expiry of the key, or of the secret that was used, in milliseconds since the epoch. Objects the caller creates end then too. Infinity for a key
-   * without expiry, and for a session.
+   * The expiry of the key, or of the secret that was used, in milliseconds since the epoch. Objects the caller creates end then too. Infinity
+   * for a key without expiry, and for a session.
    */
   until: number
   ip: string

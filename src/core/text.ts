@@ -125,7 +125,10 @@ function jsonBytes(character: number): number {
 /** `\b`, `\t`, `\n`, `\f` and `\r`. */
 const shortEscapes = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d])
 
-/** Characters of a text that are searched at once for control characters: one replacement of all in 5 MB would take memory for each of millions of them. */
+/**
+ * Characters of a text that are searched at once for control characters: one replacement of all in 5 MB would take memory for
+ * each of millions of them.
+ */
 const piece = 64 * 1024
 
 // eslint-disable-next-line no-control-regex -- these are what is looked for

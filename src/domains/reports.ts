@@ -61,7 +61,7 @@ export class DomainReports {
     const { kind, reporter, report_id, begins_at, ends_at } = report
     const data = JSON.stringify({ ...report.data, verified_domain: verified })
     const sender = verified ?? ''
-    // anybody can give any name and id: a report stands beside those of other senders, and replaces none
+    // anybody can give any name and id: a report is stored beside those of other senders, and replaces none
     const { changes } = await tx.run(
       sql`INSERT INTO domain_reports (domain_id, kind, reporter, report_id, sender, site, begins_at, ends_at, received_at, data) VALUES
         (${domain.id}, ${kind}, ${reporter}, ${report_id}, ${sender}, ${siteOf(sender)}, ${begins_at}, ${ends_at}, ${iso(this.#clock.now())},
@@ -115,7 +115,7 @@ async function isFarBeyond(tx: Transaction, domainId: string): Promise<boolean> 
   return kept!.reports >= slack * maxReports || kept!.octets >= slack * maxOctets
 }
 
-/** The last two labels of a domain: whoever has a domain has all names below it. */
+/** The last two labels of a domain: its owner has all names below it. */
 function siteOf(domain: string): string {
   return domain.split('.').slice(-2).join('.')
 }

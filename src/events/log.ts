@@ -111,8 +111,8 @@ export class EventLog {
   }
 
   /**
-   * The same as `redact`, for a batch of the events of a deleted identity. Returns whether there may be more. It continues where the last call ended, so
-   * that each call costs one batch.
+   * The same as `redact`, for a batch of the events of a deleted identity. Returns whether there may be more. It continues where the last call
+   * ended, so that each call costs one batch.
    */
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
     const rows = await tx.all<{ seq: number; resource_id: string | null; account_id: string; octets: number }>(

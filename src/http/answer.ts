@@ -17,7 +17,7 @@ export function jsonAnswer(status: number, body: string | Buffer, headers: Recor
   return { status, type: json, body: typeof body === 'string' && body.length >= longText ? Buffer.from(body) : body, headers }
 }
 
-/** Whose turn it is to have a long response written, and `requireRead`: throws Fault when too much is unread. */
+/** The account in whose turn a long response is written, and `requireRead`: throws Fault when too much is unread. */
 interface Recipient {
   account: string
   requireRead: () => void

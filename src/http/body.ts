@@ -131,7 +131,10 @@ function endWithAnswer({ req: { socket }, res }: Context): void {
   res.once('finish', () => socket.destroy())
 }
 
-/** Closes the connection of a refused call whose body is still being sent: a second after the response, or above as many chunks as a body may have. */
+/**
+ * Closes the connection of a refused call whose body is still being sent: a second after the response, or above as many
+ * chunks as a body may have.
+ */
 export function disconnectUnread(request: IncomingMessage, response: ServerResponse): void {
   const hangUp = (): void => void (request.complete || request.socket.destroy())
   const chunks = new Chunks()

@@ -1,7 +1,7 @@
 import { trimBothEnds } from '../core/text.ts'
 import type { SessionCookie } from './route.ts'
 
-/** True if requests from other sites carry the cookie: never, when a link is followed, or always. */
+/** When requests from other sites carry the cookie: never, when a link is followed, or always. */
 export type SameSite = 'strict' | 'lax' | 'none'
 
 /**

@@ -152,7 +152,7 @@ export class Idempotency {
     if (await this.#empty(tx, its)) tx.afterCommit(() => void this.#emptyAll(its).catch(() => undefined))
   }
 
-  /** The same for any other deleted resource, by its id. */
+  /** Removes the responses about any other deleted resource, by its id, in transactions of its own. */
   async forgetResource(id: string): Promise<void> {
     const its = sql`resource_id = ${id} AND body IS NOT NULL`
     if (await this.#database.get(sql`SELECT 1 FROM idempotency_keys WHERE ${its}`)) await this.#emptyAll(its)

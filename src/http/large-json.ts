@@ -24,8 +24,8 @@ const control = /[\0-\x1f]/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The same as `parseScanned`. The long strings of a large body are parsed separately, in pieces with other work in between: 40 MiB at once would block
- * the main thread for 60 ms, or 120 ms for escapes.
+ * The same as `parseScanned`. The long strings of a large body are parsed separately, in pieces with other work in between: 40 MiB at once would
+ * block the main thread for 60 ms, or 120 ms for escapes.
  */
 export async function parseInTurns(bytes: Uint8Array, scan: JsonScan): Promise<Record<string, unknown>> {
   if (bytes.length <= large) return parseScanned(bytes, scan)

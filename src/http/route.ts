@@ -158,7 +158,10 @@ export type AnyRoute = Omit<Route, 'handle' | 'again' | 'location'> & {
   location?: (answer: never) => string
 }
 
-/** Declares the endpoints of a section of the reference: `params` is typed from the path, `query` and `body` from zod, the answer must fit `reply`. */
+/**
+ * Declares the endpoints of a section of the reference: `params` is typed from the path, `query` and `body` from zod, the
+ * answer must fit `reply`.
+ */
 export function routeOf(tag: string) {
   return <
     const Path extends string,
@@ -224,7 +227,10 @@ export function readersOf({
   return { scopes: writing.map((one) => one.replace(/write$/, 'read') as Scope), fields: [...receipt, ...shown] }
 }
 
-/** True if a full disk refuses it. DELETE frees space, and a sign-in may precede one: both are allowed as long as the disk can take them, as are calls that cancel or stop something. */
+/**
+ * True if a full disk refuses it. DELETE frees space, and a sign-in may precede one: both are allowed as long as the disk can take them, as are
+ * calls that cancel or stop something.
+ */
 export function stores({ method, rate, stores: declared }: Pick<AnyRoute, 'method' | 'rate' | 'stores'>): boolean {
   return declared ?? ((method === 'POST' && rate !== 'sign-in') || method === 'PATCH')
 }

@@ -15,7 +15,7 @@ export interface ApiSettings extends RateLimits {
   cors_origins: readonly string[]
   /** The token for `/metrics` on the port of the API; undefined: not served. */
   metrics_token: string | undefined
-  /** True if requests from other sites carry the session cookie. */
+  /** When requests from other sites carry the session cookie. */
   session_same_site: SameSite
   /** Headers of every response. */
   headers: Readonly<Record<string, string>>

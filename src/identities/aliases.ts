@@ -141,19 +141,29 @@ export class Aliases {
     })
   }
 
-  /** Continues with the aliases of domains that were deleted before. Takes one index step for each domain with aliases, in a thread. */
+  /** Continues with the aliases of domains that were deleted before. */
   start(): void {
+    const failed = (error: unknown): void => {
+      if (!this.#stopping.signal.aborted) this.#deps.log.error({ err: error }, 'deleted domains could not be looked for')
+    }
+    void this.#deletedDomains()
+      .then((ids) => this.#sweep(ids))
+      .catch(failed)
+  }
+
+  /** The ids of deleted domains that still have aliases. Takes one index step for each domain with aliases, in a thread. */
+  async #deletedDomains(): Promise<string[]> {
+    const { database } = this.#deps
+    // most boxes have none, and start no thread for it
+    if (!(await database.get(sql`SELECT 1 FROM aliases LIMIT 1`))) return []
     const next = sql`SELECT min(domain_id) FROM aliases`
-    const found = this.#deps.database.slow<{ domain_id: string }>(
+    const found = await database.slow<{ domain_id: string }>(
       sql`WITH RECURSIVE those (domain_id) AS (SELECT (${next}) UNION ALL
         SELECT (${next} WHERE aliases.domain_id > those.domain_id) FROM those WHERE those.domain_id IS NOT NULL)
         SELECT domain_id FROM those WHERE domain_id IS NOT NULL AND domain_id NOT IN (SELECT id FROM domains)`,
       minute,
     )
-    const failed = (error: unknown): void => {
-      if (!this.#stopping.signal.aborted) this.#deps.log.error({ err: error }, 'deleted domains could not be looked for')
-    }
-    void found.then((rows) => this.#sweep(rows.map(({ domain_id }) => domain_id))).catch(failed)
+    return found.map(({ domain_id }) => domain_id)
   }
 
   /** Resolves when deleted domains have no aliases any more; undefined when they have none. */

@@ -45,7 +45,7 @@ export async function mayChoose(reader: Reader, accountId: string, domain: strin
   return former!.n < maxFormer
 }
 
-/** Fault conflict for an account that `mayChoose` no address. */
+/** The Fault conflict for an account for which `mayChoose` is false. */
 export function notChosen(): Fault {
   return conflict(
     `${maxFormer} addresses of this account’s deleted identities stay reserved, which is the limit: leave email_username out for a generated address, or choose one at a domain of the account.`,

@@ -132,7 +132,7 @@ export class Journal {
   /** Removes everything that was created, including the journal; returns the path of a copy of it. */
   undo(): string {
     const text = readFileSync(this.file, 'utf8')
-    // an incomplete last line was cut off by a full disk: its path may be partial, and was not created
+    // an incomplete last line was truncated by a full disk: its path may be partial, and was not created
     const lines = text.split('\n').slice(0, -1)
     const made = lines.flatMap((line) => {
       const found = /^\S+ made (file|folder|filled|user) (\/.*|[a-z]+)$/.exec(line)

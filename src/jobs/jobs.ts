@@ -23,7 +23,7 @@ interface JobRequest {
   identity_id?: string
   /** The scopes needed to see it, besides belonging to the account. */
   scopes?: readonly Scope[]
-  /** True if only one of a kind runs in the whole box (the default) or in each account. */
+  /** One job of a kind runs at a time, in the whole box (the default) or in each account. */
   each?: 'box' | 'account'
 }
 
@@ -81,7 +81,11 @@ export class Jobs {
     this.#log = deps.log
     this.#files = new JobFiles(deps.log)
     this.#origins = deps.keys?.origins
-    deps.keys?.ends('jobs', (tx, keys) => this.#endOf(tx, keys))
+    deps.keys?.ends(
+      'jobs',
+      (tx, keys) => this.#endOf(tx, keys),
+      sql`EXISTS (SELECT 1 FROM jobs WHERE jobs.created_by = api_keys.id)`,
+    )
   }
 
   /**

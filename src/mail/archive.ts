@@ -309,7 +309,7 @@ const flags: Record<string, string> = { A: 'answered', F: 'flagged', T: 'draft',
 async function flagsIn(fields: readonly HeaderField[]): Promise<{ read: boolean | undefined; labels: string[] }> {
   const status = firstValue(fields, 'status')
   const words = firstValue(fields, 'x-gmail-labels')
-  // this is what the main thread needs of the parser of messages, and imports alone
+  // the main thread needs the message parser only here, and only for imports
   const given = words === undefined ? [] : (await import('../message/mime.ts')).decodeWords(words.slice(0, 8000)).split(',')
   const named = given.map((word) => word.replaceAll('"', '').trim())
   const marked = Array.from(firstValue(fields, 'x-status')?.slice(0, 20) ?? '').flatMap((letter) => flags[letter] ?? [])

@@ -109,7 +109,10 @@ export class SignedUrls {
     return { url, expires_at: iso(expires * 1000) }
   }
 
-  /** Throws Fault forbidden for a URL that was not signed by this box, was modified, has expired, or belongs to a key, secret or session that has ended. */
+  /**
+   * Throws Fault forbidden for a URL that was not signed by this box, was modified, has expired, or belongs to a key, secret
+   * or session that has ended.
+   */
   async verify(emailId: string, index: number, { expires, by, signature }: SignedQuery): Promise<void> {
     const received = Buffer.from(signature, 'base64url')
     const isValid =

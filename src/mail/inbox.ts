@@ -243,7 +243,7 @@ export class Inbox implements DeliveryTarget {
         content,
         email,
         annotation: (await isReply(tx, account_id, email)) ? 'answer' : null,
-        // the event is delivered once, and its bytes count
+        // the bytes of the message are counted already, with the e-mail
         uncounted: uncountedMessageBytes + email.size,
       },
       {},

@@ -53,7 +53,10 @@ export class MailTrash {
     )
   }
 
-  /** Restores a message as it was. One that had not been sent was withdrawn, and is not sent. `unindexed` is the whole message if it has no search entry. */
+  /**
+   * Restores a message as it was. One that had not been sent was withdrawn, and is not sent. `unindexed` is the whole message
+   * if it has no search entry.
+   */
   async restore(tx: Transaction, row: StoredEmail, own: string, unindexed?: Email): Promise<void> {
     const { id, direction } = row
     const { events, trash } = this.#deps

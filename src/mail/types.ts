@@ -30,7 +30,10 @@ export interface ExaminedMessage {
 
 /** Implemented by outbound mail: called when callers change outbound messages, in the same transaction. */
 export interface Dispatcher {
-  /** Changes the time of a scheduled message (ISO 8601). Throws Fault conflict when it is not scheduled, forbidden when the caller's secret expires before. */
+  /**
+   * Changes the time of a scheduled message (ISO 8601). Throws Fault conflict when it is not scheduled, forbidden when the
+   * caller's secret expires before.
+   */
   reschedule(tx: Transaction, caller: Caller, email: StoredEmail, sendAt: string): Promise<void>
   /** Called before the message is deleted. */
   withdraw(tx: Transaction, emailId: string): Promise<unknown>

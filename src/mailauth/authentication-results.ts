@@ -27,7 +27,10 @@ export function authenticationResults(hostname: string, authentication: Authenti
   return [hostname, ...results.map(fold)].join(';\r\n ')
 }
 
-/** Third-party text for a log line or a JSON answer: printable, one line, at most 200 characters. For display only, as a truncated name is a different name. */
+/**
+ * Third-party text for a log line or a JSON answer: printable, one line, at most 200 characters. For display only, as a truncated
+ * name is a different name.
+ */
 export function oneLine(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')

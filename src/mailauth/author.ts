@@ -63,8 +63,8 @@ export function authorOf({ fields }: Header): Author {
 }
 
 /**
- * The same as `authorOf`, for messages of our own. There is no author when other software might read a different one, because of the form of From or of
- * header lines that are not fields.
+ * The same as `authorOf`, for messages of our own. There is no author when other software might read a different one, because of the form of
+ * From or of header lines that are not fields.
  */
 export function strictAuthorOf(raw: Buffer): StrictAuthor {
   const header = readHeader(raw)

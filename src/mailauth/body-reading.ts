@@ -171,7 +171,7 @@ function base64In(body: string): string | null {
 }
 
 /**
- * True if a text has escapes of quoted-printable. `unsure`: plain text may contain the same, such as `=20` in a URL with `?year=2026`. `foreign`:
+ * Whether a text has escapes of quoted-printable. `unsure`: plain text may contain the same, such as `=20` in a URL with `?year=2026`. `foreign`:
  * at least one `=` begins no escape that encoders produce.
  */
 function escapesIn(body: string): 'none' | 'sure' | 'unsure' | 'foreign' {

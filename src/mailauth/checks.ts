@@ -137,7 +137,10 @@ export async function checkSignatures(
   }
 }
 
-/** DMARC for one author, whose domain is in A-labels, and the domains that passed SPF and DKIM (RFC 9989). `aligned` are the aligned signing domains. */
+/**
+ * DMARC for one author, whose domain is in A-labels, and the domains that passed SPF and DKIM (RFC 9989). `aligned` are the
+ * aligned signing domains.
+ */
 export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<DmarcPolicy> {
   if (Buffer.byteLength(address) > longestAddress) return { ...noPolicy, reason: 'the address in From is too long' }
   const { response, dkimAligned, reason } = await evaluateDmarc({

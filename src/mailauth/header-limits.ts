@@ -18,7 +18,10 @@ export function named(header: Header, name: string): HeaderField[] {
   return header.fields.filter((field) => field.name === name)
 }
 
-/** Fields not to be verified: DKIM-Signature fields beyond the tenth, with too many names, or beyond the first with `l=`; and all ARC fields when there are more than five of a kind, or one has too many names. */
+/**
+ * Fields not to be verified: DKIM-Signature fields beyond the tenth, with too many names, or beyond the first with `l=`; and all ARC fields when
+ * there are more than five of a kind, or one has too many names.
+ */
 export function excessOf(header: Header): { fields: Set<HeaderField>; seals: boolean } {
   const sets = ['arc-seal', 'arc-message-signature', 'arc-authentication-results'].map((name) => named(header, name))
   const seals = sets.some((set) => set.length > maxSeals) || sets[1]!.some(namesTooMany)

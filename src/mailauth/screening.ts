@@ -30,7 +30,7 @@ export class Screening {
     this.#dns = new Dns(settings.dns, undefined, this.queries)
   }
 
-  /** True if to mark the message as spam. Throws the Refusal of a filter that rejects it. */
+  /** True if the message is to be marked as spam. Throws the Refusal of a filter that rejects it. */
   async isSpam(envelope: Envelope, raw: Buffer): Promise<boolean> {
     const { dnsbl, rspamd: server } = this.#settings
     if (dnsbl.length > 0) {

@@ -22,10 +22,10 @@ export class SignedHeader {
   }
 
   /**
-   * The coverage of a signature over these lines: `fields` are the names of which all instances are signed. `flaw` is why the signature does not count
-   * (RFC 6376 8.15): verifiers use the last instances of a field, readers the first. So for a field that may occur once, more instances than are
-   * signed, or a different reading, may come from an attacker. An unsigned Subject is a flaw too, as for other receivers (maddy, mox): any
-   * forwarder could replace it.
+   * The coverage of a signature over these lines: `fields` are the names of which all instances are signed. `flaw` is why the signature does not
+   * count (RFC 6376 8.15): verifiers use the last instances of a field, readers the first. So for a field that may occur once, more instances
+   * than are signed, or a different reading, may come from an attacker. An unsigned Subject is a flaw too, as for other receivers (maddy, mox):
+   * any forwarder could replace it.
    *
    * `ambiguity` is why the signed content is ambiguous, as sometimes happens in legitimate mail: the signature then proves the author,
    * but not what is displayed. Content-Type is often not signed (Gmail, GitHub and others), so it and similar fields are compared with the signed
@@ -82,7 +82,10 @@ export class SignedHeader {
     return Math.max(present, this.#counts.get(name) ?? 0)
   }
 
-  /** Why white space makes the content ambiguous under a passing signature of this canonicalization (`relaxed/simple`: header/body); null when it does not. */
+  /**
+   * Why white space makes the content ambiguous under a passing signature of this canonicalization (`relaxed/simple`:
+   * header/body); null when it does not.
+   */
   spacing(canonicalization: string): string | null {
     const [ofHeader, ofBody] = canonicalization.split('/').map((one) => one.trim().toLowerCase() === 'relaxed')
     if (ofBody) {

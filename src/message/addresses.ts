@@ -16,7 +16,8 @@ const longestName = 1000
 
 /**
  * The mailboxes of address fields (RFC 5322 3.4), groups flattened: at most 1000, of the first 64 Ki characters. Entries without `local@domain`, or
- * with a longer address than `longestAddress`, are left out; of a name the first 1000 characters are kept. The domain is normalized by `domainOf`. An encoded word is a name and never an address (RFC 2047 5); `decode` decodes names.
+ * with a longer address than `longestAddress`, are left out; of a name the first 1000 characters are kept. The domain is normalized by
+ * `domainOf`. An encoded word is a name and never an address (RFC 2047 5); `decode` decodes names.
  */
 export function mailboxes(values: readonly string[], decode: (words: string) => string = (words) => words): Address[] {
   const found: Address[] = []

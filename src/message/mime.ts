@@ -12,7 +12,10 @@ export interface Mime {
   text: string | undefined
   html: string | undefined
   files: File[]
-  /** True if HTML and text are not alternatives of each other (RFC 2046 5.1.4), such as a footer added by a mailing list. Then both are the message. */
+  /**
+   * True if HTML and text are not alternatives of each other (RFC 2046 5.1.4), such as a footer added by a mailing list. Then both are the
+   * message.
+   */
   areSeparateBodies: boolean
 }
 

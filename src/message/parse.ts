@@ -124,7 +124,7 @@ function unixText(bytes: Buffer): string {
   return kept.toString('utf8', 0, length)
 }
 
-// A boundary that never comes: the words are there, but in no part.
+// the declared boundary never occurs: there is text, but in no part
 function isLost(mail: Mime, fields: readonly HeaderField[], raw: Buffer): boolean {
   if (mail.files.length > 0 || !/^multipart\//i.test(firstValue(fields, 'content-type') ?? '')) return false
   return bodyOf(mail.text) === null && bodyOf(mail.html) === null && raw.length > headEnd(raw)

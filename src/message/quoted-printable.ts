@@ -1,6 +1,9 @@
 import { Transform } from 'node:stream'
 
-/** A stream that decodes quoted-printable (RFC 2045 6.7) like libqp, which takes quadratic time for a run of blanks. Outputs everything at the end. */
+/**
+ * A stream that decodes quoted-printable (RFC 2045 6.7) like libqp, which takes quadratic time for a run of blanks. Outputs everything at the
+ * end.
+ */
 export function quotedPrintableDecoder(): Transform {
   const chunks: Buffer[] = []
   return new Transform({

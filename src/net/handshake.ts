@@ -1,30 +1,43 @@
+import { constants } from 'node:crypto'
 import type { Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import { Duplex } from 'node:stream'
 import { DEFAULT_CIPHERS } from 'node:tls'
+import { FairQueue } from '../core/fair-queue.ts'
+import { networkOf } from './networks.ts'
 
 /**
- * The ciphers offered to servers of strangers: those of Node.js without finite-field key exchange, whose group the server chooses. One of
- * 10,000 bits takes a second of the event loop.
+ * The TLS options towards servers of strangers. No finite-field key exchange, whose group the server chooses: one of 10,000 bits takes a second of the
+ * event loop. No renegotiation (TLS 1.2): the server could send other certificates as often as it likes.
  */
-export const clientCiphers = `${DEFAULT_CIPHERS}:!kDHE`
+export const clientTls = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const
 
 /**
- * Maximum bytes that a server sends until the TLS handshake is complete. Each KiB of certificates may take 6 ms of the event loop to verify, and OpenSSL
+ * Maximum bytes that a server sends until the TLS handshake is complete. Each KiB of certificates may take 7 ms of the event loop to verify, and OpenSSL
  * accepts 100 KiB. A scan of web servers found 14.5 KB at most, and 3.9 KB in three of four with three certificates (CA/Browser Forum, performance list, May 2014).
  */
 const maxHandshake = 16 * 1024
+
+/**
+ * Bytes after the handshake that are no text of the application, and bytes for each byte of text: a record of TLS 1.3 has 22 bytes besides its text
+ * (RFC 8446 5.2), a message without text (session tickets, key updates) takes some microseconds.
+ */
+const maxOverhead = { always: 64 * 1024, perByte: 4 }
 
 /** A connection on which a TLS client completes its handshake. */
 export interface LimitedHandshake {
   /** The socket, for the TLS client; it ends with an error when the server sends too much before `complete`. */
   stream: Duplex
-  /** Lifts the limit. */
-  complete: () => void
+  /** The handshake is over: from now on only what is no text of the application is limited. */
+  complete: (client: Pick<Socket, 'bytesRead'>) => void
 }
 
-/** Limits what the server sends in the TLS handshake. */
+/** Limits what the server sends in the TLS handshake, and when: handshakes of all servers take turns, by network. */
 export function limitHandshake(socket: Socket): LimitedHandshake {
-  let left = maxHandshake
+  const network = networkOf(socket.remoteAddress ?? '')
+  let received = 0
+  let client: Pick<Socket, 'bytesRead'> | undefined
+  let held: (Buffer | null)[] = []
   const stream = new Duplex({
     read: () => void socket.resume(),
     write: (chunk: Buffer, _encoding, done) => void socket.write(chunk, done),
@@ -34,14 +47,58 @@ export function limitHandshake(socket: Socket): LimitedHandshake {
       done(error)
     },
   })
+  const release = (): void => {
+    const chunks = held
+    held = []
+    for (const chunk of chunks) if (!stream.destroyed && !stream.push(chunk)) socket.pause()
+  }
+  const take = (chunk: Buffer | null): void => {
+    held.push(chunk)
+    if (client) release()
+    else if (held.length === 1) turns.enter(network, release)
+  }
   socket.on('data', (chunk: Buffer) => {
-    left -= chunk.length
-    if (left < 0)
+    // the text of this chunk is not counted yet
+    const isEmpty = client && received > maxOverhead.always + maxOverhead.perByte * client.bytesRead
+    received += chunk.length
+    if (!client && received > maxHandshake)
       stream.destroy(new Error(`its TLS handshake has more than ${maxHandshake} bytes (too many or too large certificates)`))
-    else if (!stream.push(chunk)) socket.pause()
+    else if (isEmpty) stream.destroy(new Error('it sends TLS records without text'))
+    else take(chunk)
   })
-  socket.on('end', () => stream.push(null))
+  socket.on('end', () => take(null))
   socket.on('error', (error) => stream.destroy(error))
   socket.on('close', () => stream.destroy())
-  return { stream, complete: () => (left = Infinity) }
+  return {
+    stream,
+    complete: (completed) => {
+      client = completed
+      release()
+    },
+  }
 }
+
+/**
+ * One handshake at a time reads what its server sent, networks in turn, and the event loop then has as much time for other work: servers that
+ * send their certificates at one moment, each of which takes a tenth of a second, take half of it at most.
+ */
+class HandshakeTurns {
+  readonly #waiting = new FairQueue<() => void>()
+  #busy = false
+
+  enter(network: string, work: () => void): void {
+    this.#waiting.push(network, work)
+    if (!this.#busy) this.#next()
+  }
+
+  #next(): void {
+    const work = this.#waiting.shift()
+    this.#busy = work !== undefined
+    if (!work) return
+    const began = performance.now()
+    work()
+    setTimeout(() => this.#next(), performance.now() - began)
+  }
+}
+
+const turns = new HandshakeTurns()

@@ -42,7 +42,10 @@ export function networkOf(address: string): string {
 /** The limits of the `networksOf` of an address, as multiples of that of the narrowest, so that owning many networks gives little more. */
 export const networkShares = [1, 4, 16] as const
 
-/** The networks by which an address is counted, narrowest first: itself for IPv4; for IPv6 its /64, /56 and /48, each of which one customer may have. */
+/**
+ * The networks by which an address is counted, narrowest first: itself for IPv4; for IPv6 its /64, /56 and /48, each of which one customer may
+ * have.
+ */
 export function networksOf(address: string): string[] {
   const narrow = networkOf(address)
   if (!narrow.endsWith('::/64')) return [narrow]
@@ -51,7 +54,10 @@ export function networksOf(address: string): string[] {
   return [narrow, `${site}:${(Number.parseInt(fourth, 16) & 0xff00).toString(16)}::/56`, `${site}::/48`]
 }
 
-/** The name of an address in block lists and reverse zones (RFC 5782 2.1 and 2.4, RFC 1035 3.5): the octets of an IPv4 address, or the nibbles of an IPv6 address, in reverse order. Null for an invalid address. */
+/**
+ * The name of an address in block lists and reverse zones (RFC 5782 2.1 and 2.4, RFC 1035 3.5): the octets of an IPv4 address, or the nibbles of
+ * an IPv6 address, in reverse order. Null for an invalid address.
+ */
 export function reverseName(address: string): string | null {
   if (isIP(address) === 4) return address.split('.').toReversed().join('.')
   const groups = isIP(address) === 6 ? groupsOf(address) : null

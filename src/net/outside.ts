@@ -8,7 +8,7 @@ import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import type { WorkLimits } from './work-limiter.ts'
 import { Networks } from './networks.ts'
-import { clientCiphers, limitHandshake } from './handshake.ts'
+import { clientTls, limitHandshake } from './handshake.ts'
 import { limitResponseBytes, Exchange, type OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
@@ -237,7 +237,7 @@ export class Outside {
     if (!isHttps) return plain
     const { stream, complete } = limitHandshake(plain)
     const secure = await opened(dial, { ...options, httpSocket: stream as Socket })
-    complete()
+    complete(secure)
     return secure
   }
 
@@ -266,9 +266,9 @@ export class Outside {
 
 /** Created once: loading the default authorities is slow, and each connection without a context would create its own, outside of the heap. */
 function authoritiesOf({ ca_file: file }: OutsideSettings): { secureContext: SecureContext } {
-  if (file === undefined) return { secureContext: createSecureContext({ ciphers: clientCiphers }) }
+  if (file === undefined) return { secureContext: createSecureContext(clientTls) }
   const ca = [...getCACertificates('default'), readFileSync(file, 'utf8')]
-  return { secureContext: createSecureContext({ ca, ciphers: clientCiphers }) }
+  return { secureContext: createSecureContext({ ca, ...clientTls }) }
 }
 
 function opened(dial: OutsideDial, options: DialOptions): Promise<Socket> {

@@ -52,7 +52,10 @@ type Answer = readonly string[] | readonly (readonly string[])[] | readonly { ex
 const maxRecordBytes = 8 * 1024
 const maxAnswerBytes = 32 * 1024
 
-/** What a record, and a string of a TXT record, count for besides their text: an answer may have 65,000 empty strings, or thousands of records of one. */
+/**
+ * What a record, and a string of a TXT record, count for besides their text: an answer may have 65,000 empty strings, or
+ * thousands of records of one.
+ */
 const recordBytes = 64
 const stringBytes = 16
 
@@ -69,7 +72,7 @@ export function bounded<Found extends Answer>(answer: Found): Found {
   return exchanges.toSorted((one, other) => one.priority - other.priority).slice(0, maxRecords) as unknown as Found
 }
 
-/** True if an answer is none that a legitimate name has: to be asked before anything is kept of it. */
+/** True if an answer is larger than any of a legitimate name: to be checked before anything of it is kept. */
 export function isTooLarge(answer: Answer): boolean {
   return sizeOf(answer) > maxAnswerBytes || answer.some((record) => sizeOfRecord(record) > maxRecordBytes)
 }

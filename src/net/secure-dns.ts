@@ -12,7 +12,7 @@ export interface SecureAnswer {
   found: Buffer[]
 }
 
-/** Bytes of an answer: names that point to names take time to read that grows with the square of its length. */
+/** Bytes of an answer: reading names by compression pointers (RFC 1035 4.1.4) takes time that grows with the square of its length. */
 const longest = 8192
 
 interface Settings {
@@ -119,7 +119,7 @@ function overUdp({ host, port }: Endpoint, query: Packet, signal: AbortSignal): 
 
 async function overTcp({ host, port }: Endpoint, query: Packet, signal: AbortSignal): Promise<Packet> {
   const socket = connect({ host, port, signal })
-  // a failure of the connection is thrown by readStream while it reads, and of no account afterwards
+  // a failure of the connection is thrown by readStream while it reads, and does not matter afterwards
   socket.on('error', () => undefined)
   const bytes = query.toBuffer()
   const length = Buffer.alloc(2)

@@ -106,7 +106,7 @@ function requireAccountWide(caller: Caller): void {
   if (caller.identity_id !== null) throw notFound('suppression')
 }
 
-/** Local deps that differ in case are one mailbox almost everywhere; tags are kept, as they may be different people. */
+/** Local parts that differ in case are one mailbox almost everywhere; tags are kept, as they may be different people. */
 function suppressionKey(address: string): string {
   return address.toLowerCase()
 }

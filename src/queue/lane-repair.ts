@@ -15,9 +15,9 @@ const batch = 64
 
 /**
  * Repairs a batch of lanes, in their order: one with waiting deliveries but no due time gets one (there should be none), and one in
- * which no account has deliveries is removed. A retry that is due after `far`, later than any schedule allows, was planned while the clock was wrong and becomes
- * due now. A delivery that was never attempted and is due later than it was created is scheduled, and stays. Times are ISO 8601. Returns the
- * last lane of the batch, to continue after it; undefined when there are no more.
+ * which no account has deliveries is removed. A retry that is due after `far`, later than any schedule allows, was planned while the clock was
+ * wrong and becomes due now. A delivery that was never attempted and is due later than it was created is scheduled, and stays. Times are ISO
+ * 8601. Returns the last lane of the batch, to continue after it; undefined when there are no more.
  */
 export async function repairSome(
   database: Database,

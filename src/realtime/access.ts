@@ -12,7 +12,7 @@ import { readToken, writeToken } from './tokens.ts'
 export interface Grant {
   /** The key or session that created it. */
   holder_id: string
-  /** The secret's number of the key; 0 for a session. */
+  /** The number of the key's secret; 0 for a session. */
   secret: number
   account_id: string
   /** The one identity it is bound to; null for the whole account. */

@@ -19,8 +19,8 @@ export interface Pattern {
 }
 
 /**
- * A regular expression, matched anywhere in linear time whatever the pattern. Undefined for an invalid one, or one above `mostSteps` or
- * `mostWork`: repetitions such as `(a?){1000}` make a short text a long program, and ignoring case folds every character of a range.
+ * A regular expression, matched anywhere in linear time whatever the pattern. Undefined for an invalid one, or one above `maxSteps` or
+ * `maxWork`: repetitions such as `(a?){1000}` make a short text a long program, and ignoring case folds every character of a range.
  */
 export function expression(pattern: string, ignoreCase: boolean): Pattern | undefined {
   const { steps: foreseen, work } = sizeOf(pattern, ignoreCase || /\(\?[a-z-]*i/i.test(pattern))

@@ -5,7 +5,7 @@ import { type ChannelName, channelNames } from './model.ts'
 interface Claims {
   /** The key or session that created it, with which it ends. */
   holder_id: string
-  /** The secret's number of the key; 0 for a session. */
+  /** The number of the key's secret; 0 for a session. */
   secret: number
   account_id: string
   identity_id: string | null

@@ -24,7 +24,7 @@ export function dueTime(subject: ReportSubject): number {
   return Date.parse(subject.day) + day + wait + (digest(subject).readUInt32BE(0) % spread)
 }
 
-/** The same for every sending of the report (RFC 9990 3.5.1). */
+/** The unique id of a report, the same each time it is sent (RFC 9990 3.5.1). */
 export function uniqueId(subject: ReportSubject, organization: string): string {
   return digest(subject, organization).toString('hex').slice(0, 16)
 }

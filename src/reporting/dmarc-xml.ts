@@ -1,7 +1,7 @@
 import type { PublishedPolicy } from '../mail/model.ts'
 import type { DmarcRecord } from './dmarc-result.ts'
 
-/** What reports of both kinds say. */
+/** The fields that reports of both kinds have. */
 export interface ReportHeader {
   organization: string
   contact: string

@@ -1,6 +1,6 @@
 import { getCountryCallingCode, isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js'
 
-/** True if an E.164 number is possible: whether it has as many digits as numbers of its country. */
+/** True if an E.164 number is possible: it has as many digits as numbers of its country. */
 export function isPossible(number: string): boolean {
   return parsePhoneNumberFromString(number, { extract: false })?.isPossible() ?? false
 }

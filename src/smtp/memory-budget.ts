@@ -1,7 +1,7 @@
 import { ConnectionLimiter, type ConnectionLimits } from '../net/connection-limiter.ts'
 import { networkShares, networksOf } from '../net/networks.ts'
 
-/** The largest message, in octets, that has room whatever larger ones hold. */
+/** The largest message, in octets, that counts as small: it has a place of its own, however much larger ones hold. */
 export const smallMessage = 65_536
 
 /** One message's share of a memory budget. */

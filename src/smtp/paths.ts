@@ -61,7 +61,10 @@ interface Reader {
   _parseAddressCommand(name: string, command: string | Buffer): { address: string } | false
 }
 
-/** Keeps the A-labels of an address that was written in ASCII. The library decodes them to Unicode, and the address would then seem to need SMTPUTF8 (RFC 6531). */
+/**
+ * Keeps the A-labels of an address that was written in ASCII. The library decodes them to Unicode, and the address would then seem to
+ * need SMTPUTF8 (RFC 6531).
+ */
 export function preserveALabels(reader: Reader): void {
   const read = reader._parseAddressCommand.bind(reader)
   reader._parseAddressCommand = (name, command) => {

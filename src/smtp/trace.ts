@@ -17,7 +17,10 @@ export interface Trace {
   authentication_results: string
 }
 
-/** The fields that are prepended to a message at final delivery (RFC 5321 4.4, RFC 8601): lines with CRLF, folded at 78 characters where a space allows. */
+/**
+ * The fields that are prepended to a message at final delivery (RFC 5321 4.4, RFC 8601): lines with CRLF, folded at 78
+ * characters where a space allows.
+ */
 export function traceHeader({ envelope, hostname, id, received_at, recipient, authentication_results }: Trace): string {
   return [
     fold(`Return-Path: <${visible(envelope.mail_from)}>`),

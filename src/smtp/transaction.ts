@@ -175,7 +175,7 @@ export class TransactionHandler {
     })
   }
 
-  /** By whom the memory of a message is counted: who is logged in, by account; any other client by address. */
+  /** The sender that the memory of a message counts for: the account of a logged-in client, the address of any other. */
   #senderOf({ address }: SmtpSession, { envelope }: Session): string {
     return this.#deliveryTarget ? address : `account ${envelope.rcptTo[0]?.account ?? ''}`
   }

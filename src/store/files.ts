@@ -23,7 +23,7 @@ export function checkFiles(file: string, expected: boolean): boolean {
   const size = sizeOf(file)
   const logSize = sizeOf(log) ?? 0
   if (!size) {
-    // a start that was cut off before the first migration leaves an empty file behind, but never a log
+    // a start that was interrupted before the first migration leaves an empty file behind, but never a log
     const state = size === undefined ? 'missing' : 'empty'
     if (expected) throw new Error(`${file} is ${state}, although this data directory had a database. ${restore}`)
     if (logSize > 0) throw new Error(`${file} is ${state}, although its log ${log} exists. ${restore}`)
@@ -31,7 +31,7 @@ export function checkFiles(file: string, expected: boolean): boolean {
   }
   if (head(file, 16).toString('latin1') !== 'SQLite format 3\0')
     throw new Error(`${file} is damaged: it is not a SQLite database. ${restore}`)
-  // SQLite forces the header of its log to disk before the first frame: only a log without frames may be cut off by a power failure
+  // SQLite forces the header of its log to disk before the first frame: only a log without frames may be truncated by a power failure
   if (logSize > 32 && !isLogHeader(head(log, 32)))
     throw new Error(
       `${log} is damaged: it is not the log of a SQLite database, and may have contained the newest data. ${restore}`,

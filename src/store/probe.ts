@@ -5,7 +5,7 @@ import type { Database } from './database.ts'
 /** How long a result is reused, and the timeout after which the disk counts as failing, in milliseconds. */
 const timeout = 2000
 
-/** True if the store can be written now, and if not, whether the disk is full. */
+/** Whether the store can be written now, and if not, whether the disk is full. */
 export type StoreState = 'sound' | 'full' | 'failing'
 
 /** Tests whether the store can be written. Only one probe runs at a time, so that anonymous calls of /readyz cost nothing. */

@@ -15,8 +15,8 @@ export interface Listener {
 }
 
 /**
- * Tells waiting calls of new messages, in the order of the log: of each all that listened when it arrived. Equal filters are compared once, and
- * filters of all accounts in turn, beside other work. No message is held, only what filters look at.
+ * Notifies waiting calls of new messages, in the order of the log: of each, all calls that waited when it arrived. Equal filters are compared
+ * once, and filters of all accounts in turn, beside other work. No message is held, only what filters look at.
  */
 export class Listeners {
   readonly #paced = new PacedWork()

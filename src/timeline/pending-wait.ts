@@ -42,7 +42,10 @@ export class PendingWait implements Listener {
     this.#wake?.()
   }
 
-  /** The position of the first message since this was created; undefined after `milliseconds`, or when the call is aborted or the identity deleted. */
+  /**
+   * The position of the first message since this was created; undefined after `milliseconds`, or when the call is aborted or the identity
+   * deleted.
+   */
   next(milliseconds: number, signal: AbortSignal): Promise<number | undefined> {
     if (this.#found !== undefined || this.#deleted || signal.aborted) return Promise.resolve(this.#found)
     return new Promise((resolve) => {

@@ -10,7 +10,7 @@ export interface UnverifiedDidDocument {
 
 type Method = Record<string, unknown>
 
-/** What is kept of a DID document, which may be large and is somebody else's. */
+/** What is kept of a DID document, which may be large and is not trusted. */
 export interface AssertionKeys {
   /** True if `assertionMethod` lists anything. */
   listsAny: boolean

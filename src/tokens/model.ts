@@ -91,7 +91,7 @@ export type TokenVerdict =
   | {
       valid: false
       reason: Flaw
-      /** The same as a sentence. */
+      /** The reason as a sentence. */
       message: string
       /** True if a retry may succeed, as the other box did not answer. */
       temporary: boolean
@@ -108,7 +108,7 @@ export type TokenJudge = (account: string, token: string, audience: string | und
 /** The result of resolving a DID of another box: `elsewhere` is not resolved, and `unreachable` may succeed on a retry. */
 export interface Resolution {
   state: 'there' | 'nobody' | 'unreachable' | 'elsewhere'
-  /** The same as a sentence. */
+  /** The state as a sentence. */
   message: string
 }
 

@@ -27,7 +27,7 @@ export class InvalidToken extends Error {
 /** The longest accepted token in characters. */
 const longest = 8192
 
-/** Parses a token without verifying it. Throws Disbelief when it does not have the form of an identity token (RFC 7519, RFC 8725). */
+/** Parses a token without verifying it. Throws InvalidToken when it does not have the form of an identity token (RFC 7519, RFC 8725). */
 export function readToken(token: string): TokenClaims {
   if (token.length > longest) throw new InvalidToken('malformed', `A token has at most ${longest} characters.`)
   const parts = token.split('.')
@@ -44,7 +44,7 @@ export function readToken(token: string): TokenClaims {
   return { kid, iss, sub, claims, times: timesOf(claims) }
 }
 
-/** Throws Disbelief when a token is not valid now, or not for this audience. */
+/** Throws InvalidToken when a token is not valid now, or not for this audience. */
 export function checkClaims({ claims, times }: TokenClaims, now: number, audience: string): void {
   const { iat, exp, nbf } = times
   if (exp <= iat || exp - iat > longestToken || exp - nbf > longestToken) {

@@ -32,7 +32,7 @@ const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const groupEnds = new Set([0, 2, 4, 5, 7])
 
 /**
- * Decodes base32 as people copy it: in either case, with spaces, dashes or padding; undefined when it is invalid, empty, or cut off.
+ * Decodes base32 as people copy it: in either case, with spaces, dashes or padding; undefined when it is invalid, empty, or truncated.
  * Surplus bits of the last character are ignored: many services choose random characters, not bytes.
  */
 export function readBase32(text: string): Buffer | undefined {

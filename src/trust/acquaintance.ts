@@ -34,7 +34,7 @@ export async function acquaintanceOf(database: Database, caller: Caller, address
   return { proven, suppressed: listed?.source }
 }
 
-/** An answer uses what was counted within the timeout. */
+/** The number of messages that the query returns, or `too_slow` after the timeout. */
 async function counted(database: Database, accountId: string, messagesQuery: Sql): Promise<number | 'too_slow'> {
   try {
     return (await database.slow(messagesQuery, timeout, accountId)).length

@@ -14,7 +14,7 @@ export const believed = 0.4
 /** The effect of authenticated mail of an outside sender. */
 export const acquainted = { most: 0.15, half: 10 }
 
-/** The input of a decision: the score, and the largest amount it allows. */
+/** The input of a decision: the score, and the best decision it allows. */
 export interface Finding {
   score: number
   best: 'allow' | 'review' | 'deny'

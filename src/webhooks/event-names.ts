@@ -33,7 +33,7 @@ export class EventNames {
     }
   }
 
-  /** True if a caller with these scopes may read every event of a webhook with those: required to change it. */
+  /** Throws Fault forbidden unless a caller may read every event of a webhook with the scopes `held`: required to change the webhook. */
   requireAll(caller: Pick<Caller, 'scopes'>, names: readonly string[], held: ReadonlySet<Scope>): void {
     for (const [name, scopes] of this.#types.published()) {
       const typesOf = (names.includes('*') && may({ scopes: held }, scopes)) || names.includes(name)

@@ -40,7 +40,11 @@ export class Webhooks {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    deps.keys.ends('webhooks', (tx, keys) => this.#end(tx, keys))
+    deps.keys.ends(
+      'webhooks',
+      (tx, keys) => this.#end(tx, keys),
+      sql`EXISTS (SELECT 1 FROM webhooks WHERE webhooks.created_by = api_keys.id)`,
+    )
     deps.plan.counts('webhooks', (accountId) => sql`SELECT count(*) AS n FROM webhooks WHERE account_id = ${accountId}`)
   }
 

@@ -209,10 +209,10 @@ test('only so many keys of its own give a key a new secret', async () => {
   const box = await appliance()
   const owners = await keyOf(box)
   const children: Key[] = []
-  for (let n = 0; n < 17; n += 1) children.push(await keyOf(box, {}, owners.key))
+  for (let n = 0; n < 5; n += 1) children.push(await keyOf(box, {}, owners.key))
   const answers = []
   for (const { key } of children) answers.push(await box.call('POST', `/v1/api-keys/${owners.id}/rotate`, {}, { key }))
-  expect(answers.filter(({ status }) => status === 200)).toHaveLength(16)
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(4)
   expect(answers.at(-1)!.body.error).toMatchObject({ status: 403, code: 'too_many_rotators' })
   // whoever is above it goes on as before
   expect((await box.call('POST', `/v1/api-keys/${owners.id}/rotate`, {})).status).toBe(200)

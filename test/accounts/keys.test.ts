@@ -245,6 +245,70 @@ test('nobody locks the box: the last key that can make others stays', async () =
   expect((await box.call('GET', '/v1/identities', undefined, as)).status).toBe(200)
 })
 
+/** The rows of keys and of what they end with. */
+function stored(box: Appliance): { keys: number; origins: number } {
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
+  const count = (table: string): number => database.prepare(`SELECT count(*) AS n FROM ${table}`).get()!['n'] as number
+  const rows = { keys: count('api_keys'), origins: count('credential_origins') }
+  database.close()
+  return rows
+}
+
+test('nothing is stored of a revoked key, unless something that it created is kept', async () => {
+  const box = await appliance()
+  const create = async (key = box.key) => (await box.call<{ id: string; key: string }>('POST', '/v1/api-keys', {}, { key })).body
+  const before = stored(box)
+  for (let round = 0; round < 3; round += 1) {
+    const parent = await create()
+    const child = await create(parent.key)
+    const grandchild = await create(child.key)
+    await box.call('POST', `/v1/api-keys/${child.id}/rotate`, {}, { key: parent.key })
+    await box.call('DELETE', `/v1/api-keys/${grandchild.id}`)
+    await box.call('DELETE', `/v1/api-keys/${parent.id}`)
+  }
+  await box.app.jobs.find(({ name }) => name === 'sweep-keys')!.run()
+  expect(stored(box)).toEqual(before)
+  // a child that is kept ends with the key above the one that created it
+  const top = await create()
+  const middle = await create(top.key)
+  const bottom = await create(middle.key)
+  await box.call('DELETE', `/v1/api-keys/${middle.id}?keep=true`)
+  await box.app.jobs.find(({ name }) => name === 'sweep-keys')!.run()
+  expect((await box.call('DELETE', `/v1/api-keys/${top.id}`)).body['ended']).toMatchObject({ api_keys: 1 })
+  expect((await box.call('GET', '/v1/identities', undefined, { key: bottom.key })).status).toBe(401)
+  await box.app.jobs.find(({ name }) => name === 'sweep-keys')!.run()
+  expect(stored(box)).toEqual(before)
+})
+
+test('a key that revokes the one above it still ends with the key above both', async () => {
+  const box = await appliance()
+  const create = async (key = box.key) => (await box.call<{ id: string; key: string }>('POST', '/v1/api-keys', {}, { key })).body
+  const top = await create()
+  const middle = await create(top.key)
+  const bottom = await create(middle.key)
+  expect((await box.call('DELETE', `/v1/api-keys/${middle.id}`, undefined, { key: bottom.key })).status).toBe(200)
+  await box.app.jobs.find(({ name }) => name === 'sweep-keys')!.run()
+  expect((await box.call('GET', '/v1/identities', undefined, { key: bottom.key })).status).toBe(200)
+  expect((await box.call('DELETE', `/v1/api-keys/${top.id}`)).body['ended']).toMatchObject({ api_keys: 1 })
+  expect((await box.call('GET', '/v1/identities', undefined, { key: bottom.key })).status).toBe(401)
+})
+
+test('what a revoked key was to send is cancelled although the key is deleted', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: made } = await box.call('POST', '/v1/api-keys', {})
+  const send_at = new Date(Date.now() + 86_400_000).toISOString()
+  const later = { to: [ada['email']], subject: 'later', body_text: 'later', send_at }
+  const { body: email } = await box.call('POST', `/v1/identities/${ada.id}/emails`, later, { key: made['key'] })
+  expect((await box.call('DELETE', `/v1/api-keys/${made.id}`)).body['ended']).toMatchObject({ scheduled_emails: 1 })
+  await box.app.jobs.find(({ name }) => name === 'sweep-keys')!.run()
+  await expect
+    .poll(async () => (await box.call('GET', `/v1/identities/${ada.id}/emails/${email.id}`)).body['status'])
+    .toBe('cancelled')
+  await box.app.jobs.find(({ name }) => name === 'sweep-keys')!.run()
+  expect(stored(box).keys).toBe(1)
+})
+
 /** So many more keys as the one that was created last. */
 function copies(box: Appliance, count: number): void {
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })

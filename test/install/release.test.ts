@@ -98,7 +98,7 @@ test.each([
     `node-linux-${processor}`,
   ])
   const strange =
-    /(?:^|\/)(?:vite|vitest|esbuild|typescript|\.cache|\.git|package-lock\.json)(?:\/|$)|\.map$|^(?:test|bench)\/|\.d\.ts$/
+    /(?:^|\/)(?:vite|vitest|esbuild|typescript|\.cache|\.git|package-lock\.json)(?:\/|$)|\.map$|^(?:test|bench|src\/release|src\/web\/browser)\/|\.d\.ts$/
   expect([...files].filter((name) => strange.test(name))).toEqual([])
   expect(entries.reduce((sum, { size }) => sum + Math.ceil(size / 4096) * 4096, 0)).toBeLessThan(250e6)
 })

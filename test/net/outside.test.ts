@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { join } from 'node:path'
 import { Outside } from '../../src/net/outside.ts'
@@ -181,6 +182,25 @@ test('a server whose TLS is costly is not reached: a key exchange of a finite fi
   await expect(outside.post(await at({ cert: `${cert}\n`.repeat(100) }), hello())).rejects.toThrow(
     'its TLS handshake has more than 16384 bytes',
   )
+})
+
+test('a server cannot send other certificates once its handshake is over', async () => {
+  const pair = await certificate(folder(), 'localhost')
+  const ca_file = join(folder(), 'ca.pem')
+  writeFileSync(ca_file, pair.cert)
+  const outside = new Outside({ allow_http: false, allow_networks: ['127.0.0.0/8'], ca_file, resolve })
+  const { promise: again, resolve: settle } = Promise.withResolvers<Error | null>()
+  const server = createServer({ ...pair, maxVersion: 'TLSv1.2' }, (_request, response) => response.end('there'))
+  server.on('secureConnection', (socket: TLSSocket) => {
+    socket.on('error', settle)
+    socket.renegotiate({}, settle)
+  })
+  server.listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await outside.post(`https://localhost:${port}/`, hello()).catch(() => undefined)
+  expect(await again).toMatchObject({ code: 'ERR_SSL_NO_RENEGOTIATION' })
 })
 
 describe('an answer in chunks of an octet each', () => {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { certificate } from '../../src/certificates/self-signed.ts'
 import type { Pair } from '../../src/certificates/pair.ts'
@@ -81,6 +81,19 @@ test.each([
   const guarded = await far(await tls(), await start('enforce'))
   const delivery = await guarded.until(await guarded.send('bob@far.test'), 'deferred')
   expect(delivery).toMatchObject({ enhanced_code: '4.7.5', response: expect.stringContaining('TLS failed: ') })
+})
+
+test('a mail server cannot send other certificates once its handshake is over', async () => {
+  const { sink, send, until } = await far({ ...trusted, maxVersion: 'TLSv1.2' } as Pair)
+  sink.script = (line, { secure, socket, write }) => {
+    if (!secure || !line.startsWith('EHLO')) return undefined
+    // it goes on when it could
+    ;(socket as TLSSocket).renegotiate({}, (error) => error === null && write('250 far.test\r\n'))
+    return null
+  }
+  const { response } = await until(await send('bob@far.test'), 'deferred')
+  expect(response).toContain('handshake failure')
+  expect(sink.messages).toEqual([])
 })
 
 test('a server that was known for its TLS gets nothing in the clear for a day, also after a restart; then it is believed', async () => {

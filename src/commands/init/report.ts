@@ -87,7 +87,7 @@ export function addressRecords(hostname: string, addresses: readonly string[]): 
   }))
 }
 
-/** The same as lines before the domain's zone (RFC 1035 5.1). */
+/** The domain's zone, followed by these records as its further lines (RFC 1035 5.1). */
 export function wholeZone(records: readonly ZoneRecord[], zone: string): string {
   const lines = records.map(({ name, ttl, type, value }) => `${name}. ${ttl} IN ${type} ${value}`)
   return lines.length === 0 ? zone : `${zone.trimEnd()}\n${lines.join('\n')}\n`

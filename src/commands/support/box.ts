@@ -72,7 +72,7 @@ export async function opened<T>(options: BoxOptions, work: (app: App) => Promise
   return inApp(await presentBox(options), work)
 }
 
-/** What a command prints: the value with --json, else the words. */
+/** What a command prints: the value with --json, else the text. */
 export type Printed = [value: unknown, words: string]
 
 /** The action of a command: runs it with the selected box, and prints what it returns. */

@@ -29,7 +29,7 @@ export class MasterKey {
   }
 
   /**
-   * The key that everything is sealed under, given its name (null: nothing is yet). Finishes or drops a rotation that was cut off. Throws
+   * The key that everything is sealed under, given its name (null: nothing is yet). Finishes or drops an interrupted rotation. Throws
    * a sentence when it is another than the one in use.
    */
   settle(name: string | null): Buffer {
@@ -49,7 +49,7 @@ export class MasterKey {
     throw this.#wrong(this.#file, name)
   }
 
-  /** Makes the key to come. Throws a sentence when the one in use is not ours to change. */
+  /** Creates the next key. Throws a sentence when the key in use is in a file that the box cannot change. */
   prepare(): Buffer {
     if (this.#given !== undefined) {
       const file = join(this.#directory, 'master.key')
@@ -63,7 +63,7 @@ export class MasterKey {
     return readKey(this.#next)
   }
 
-  /** Puts the key to come in the place of the one in use, which stays as the former. May be cut off anywhere, and done again. */
+  /** Replaces the key in use with the next one; the former key is kept. May be interrupted anywhere, and repeated. */
   adopt(told: (step: Step) => void = () => {}): void {
     rmSync(this.former, { force: true })
     linkSync(this.#file, this.former)
@@ -88,7 +88,7 @@ export class MasterKey {
     return `${this.#file}.next`
   }
 
-  /** Removes a key that nothing was sealed under, whole or half made. */
+  /** Removes a key that nothing was sealed under, complete or not. */
   #drop(): void {
     const [folder, name] = [dirname(this.#next), basename(this.#next)]
     for (const entry of readdirSync(folder)) {

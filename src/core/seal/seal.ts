@@ -75,7 +75,7 @@ export interface SealedColumn {
   context: (row: Record<string, unknown>) => string
 }
 
-/** Compares two MACs of any length without telling where they differ. */
+/** Compares two MACs of any length, in constant time where their lengths are equal. */
 export function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }
@@ -151,7 +151,7 @@ export function readKey(file: string, given = false): Buffer {
   }
 }
 
-/** Makes a key. Complete or not there at all, whenever the process is killed; never in the place of a file that is there. */
+/** Creates a key file, complete or not at all if the process is killed. Never replaces a file. */
 export function makeKey(file: string): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   const handle = openSync(draft, 'wx', 0o600)

@@ -133,7 +133,7 @@ async function directoryOf(file: FileHandle): Promise<ZipEntry[]> {
 /** Throws Fault `bad_archive` when files overlap: a small archive could then unpack to a huge size (zip bomb). */
 function requireApart(entries: ZipEntry[], directory: number): void {
   const starts = Float64Array.from(entries, ({ offset }) => offset).toSorted()
-  // the name stands twice, and may be shorter at the file
+  // the local header has the name too, which may be shorter there: it is not counted
   const ends = Float64Array.from(entries, ({ offset, packed }) => offset + 30 + packed).toSorted()
   // in order, each must end before the next begins: only then do those that end by a place number those that begin before it
   if (ends.some((end, index) => end > (starts[index + 1] ?? directory))) throw damaged('files in it overlap')
@@ -200,7 +200,7 @@ async function endOf(file: FileHandle): Promise<{ count: number; length: number;
   return { count: number64(record, 32), length: number64(record, 40), start: number64(record, 48) }
 }
 
-/** The record whose comment ends where the file does: in a comment may stand anything. */
+/** The position of the end record whose comment ends where the file does, as a comment may contain the signature of such a record. */
 function endIn(tail: Buffer): number {
   const mark = Buffer.from('PK\x05\x06', 'latin1')
   for (let place = tail.lastIndexOf(mark); place !== -1; place = place === 0 ? -1 : tail.lastIndexOf(mark, place - 1)) {

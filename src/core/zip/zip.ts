@@ -64,7 +64,7 @@ async function* deflated(content: Packable['content'], entry: Kept): AsyncGenera
   if (content instanceof Uint8Array && content.length <= small) {
     entry.crc = crc32(content)
     entry.size = content.length
-    // no more memory than it may need: else each file of a few octets takes 16 KiB until it is collected
+    // no more memory than it may need: otherwise each file of a few bytes takes 16 KiB until it is collected
     yield deflateRawSync(content, { chunkSize: Math.max(64, content.length) })
   } else yield* through(measured(content, entry), createDeflateRaw())
 }

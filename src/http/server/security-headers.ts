@@ -4,8 +4,7 @@ import helmet from 'koa-helmet'
 const nothing = { defaultSrc: ["'none'"], baseUri: ["'none'"], formAction: ["'none'"], frameAncestors: ["'none'"] }
 
 /**
- * The headers every answer carries, worked out once: they are the same for all, and a dozen small functions a call are not
- * free. HSTS only where the box is reached by https.
+ * The headers of every response, computed once, as they are the same for all. HSTS (RFC 6797) only where the box is reached by https.
  */
 export function securityHeaders(secure: boolean): Record<string, string> {
   const headers: Record<string, string> = {}

@@ -96,7 +96,7 @@ export class HttpServer {
   /** Opens only the control socket, for a box that is open and not started. Throws when it cannot be created. */
   async startControlSocket(): Promise<void> {
     const { control } = this.#settings
-    if (control === undefined) throw new Error('The connection has no socket.')
+    if (control === undefined) throw new Error('The control socket has no path.')
     const listener = this.#listener(this.#api.operatorHandler, {})
     await listener.startAt(control)
     this.#listeners.push(listener)

@@ -16,7 +16,7 @@ import { confirmAuthor, checkMessage, type VerdictSettings } from '../../mailaut
 
 export interface ExamineSettings extends VerdictSettings {
   dns: DnsSettings
-  /** True if to authenticate messages; if false, every result is `none`. */
+  /** True if messages are authenticated; if false, every result is `none`. */
   verify: boolean
 }
 
@@ -96,7 +96,7 @@ const maxIdleHeartbeats = 3
 
 /**
  * Bytes of large messages, or of the heap, after which garbage is collected when the worker is idle: parsing takes several times as much memory, and
- * what is packed is small before it is read. A worker at rest has a heap of about 60 MB.
+ * compressed content is small before it is decompressed. A worker at rest has a heap of about 60 MB.
  */
 const collectAfter = { large: 4 * 1024 * 1024, heap: 128 * 1024 * 1024 }
 const large = 1024 * 1024

@@ -364,7 +364,7 @@ function isSettled({ verdict, signal }: ExamineJob, why: EndReason, count: numbe
   return verdict !== null && (verdict.action === 'reject' || (why === 'deadline' && count === 1))
 }
 
-/** True if both are of one account, or of one sender outside: who sends what kills seldom sends one. */
+/** True if both are of one account, or of one sender outside: a sender of messages that crash a worker rarely sends only one. */
 function isRelated(one: ExamineJob, other: ExamineJob): boolean {
   const sender = senderOf(one)
   return one.account === other.account || (sender !== null && sender === senderOf(other))

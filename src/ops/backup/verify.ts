@@ -30,9 +30,9 @@ export interface VerifiedBackup {
   file: string
   size: number
   manifest: Manifest
-  /** Bytes of messages, bodies and media compared with their checksums. */
+  /** The number of messages, bodies and media files that were compared with their checksums. */
   blobs: number
-  /** True if a key was given, and decrypts every value. */
+  /** `opened` if a key was given, and decrypts every value. */
   keys: 'left out' | 'not opened' | 'opened'
   sealed: number
 }

@@ -63,7 +63,7 @@ export class RetentionModule implements Module {
     ]
   }
 
-  /** Releases deleted data immediately while the disk is nearly full, and not only at night. */
+  /** Returns free space to the disk immediately while it is nearly full, and not only each hour. */
   async start(): Promise<void> {
     this.#deps.space.whileLow(() => void (this.#reclaiming ??= this.#reclaim().finally(() => (this.#reclaiming = undefined))))
   }

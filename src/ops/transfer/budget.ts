@@ -94,7 +94,7 @@ const slice = 1024 * 1024
 
 const lf = 0x0a
 
-/** Converts Unix line ends to CRLF; bytes with other line ends are returned unchanged. Null above `most` bytes. */
+/** Converts Unix line ends to CRLF; bytes with other line ends are returned unchanged. Null above `max` bytes. */
 export async function canonical(bytes: Buffer, max: number): Promise<Buffer | null> {
   if (bytes.includes('\r\n')) return bytes
   const turns = new Turns()

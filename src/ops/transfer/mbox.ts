@@ -26,7 +26,7 @@ const longestLine = 64 * 1024
 
 /**
  * The messages of an mbox (RFC 4155), streamed; in `mboxrd` a `>From ` loses one `>`. A message starts at a line `From …` with a time and a
- * year, at the start of the file or after an empty line. A message above `most` bytes is skipped, and nothing is allocated for its lines.
+ * year, at the start of the file or after an empty line. A message above `max` bytes is skipped, and nothing is allocated for its lines.
  */
 export async function* messagesOf(file: AsyncIterable<Uint8Array>, max: number): AsyncGenerator<Found> {
   const gathered = new Gathered(max)
@@ -34,7 +34,7 @@ export async function* messagesOf(file: AsyncIterable<Uint8Array>, max: number):
   let afterEmpty = true
   /** True if the next bytes start a line, and do not continue one that is too long to buffer. */
   let begins = true
-  /** Bytes of the file before `octets`. */
+  /** Bytes of the file before `bytes`. */
   let before = 0
   let rest: Buffer = nothing
   for await (const chunk of file) {
@@ -144,7 +144,7 @@ class Gathered {
     this.#octets = new ByteBuffer(max)
   }
 
-  /** Adds `octets.subarray(start, end)`. */
+  /** Adds `bytes.subarray(start, end)`. */
   add(bytes: Buffer, start: number, end: number, { whole, begins }: Piece): void {
     if (this.#held) this.#octets.add(crlf)
     this.#held = whole && begins && isEmpty(bytes, start, end)

@@ -12,7 +12,7 @@ const known = ['subject', 'reply-to', 'in-reply-to', 'references', 'auto-submitt
 const limits = { fields: 100, octets: 64 * 1024 }
 
 /**
- * Splits header fields into further fields and those that stand for a parameter. Throws Fault invalid_request with the field's place
+ * Splits header fields into further fields and those that correspond to a parameter. Throws Fault invalid_request with the field's place
  * (`headers.X-Mood`) for fields that only the box writes, invalid names, and values that could end the field.
  */
 export function headerFields(given: Record<string, string> = {}): { fields: { name: string; value: string }[]; known: Known } {

@@ -52,7 +52,11 @@ export class Pending implements Dispatcher {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    deps.keys.ends('scheduled_emails', (tx, keys) => this.#end(tx, keys))
+    deps.keys.ends(
+      'scheduled_emails',
+      (tx, keys) => this.#end(tx, keys),
+      sql`EXISTS (SELECT 1 FROM emails WHERE status = 'scheduled' AND ${createdBy} = api_keys.id)`,
+    )
     deps.cascade.add((tx, identityId, after) => this.withdrawSome(tx, identityId, after))
     deps.identities.onResume(async (tx) => tx.afterCommit(() => this.#resume()))
   }
@@ -74,7 +78,10 @@ export class Pending implements Dispatcher {
     return emails.get(caller, identityId, emailId)
   }
 
-  /** Cancels the waiting deliveries, attempted or not, of a message that is being deleted or whose identity was. Returns how many recipients it has. */
+  /**
+   * Cancels the waiting deliveries, attempted or not, of a message that is being deleted or whose identity was. Returns how many recipients it
+   * has.
+   */
   async withdraw(tx: Transaction, emailId: string): Promise<number> {
     const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId}`)
     if (!email) return 0

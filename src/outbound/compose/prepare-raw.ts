@@ -74,7 +74,7 @@ export async function withLineEnds(raw: Buffer): Promise<Buffer> {
   return octets
 }
 
-/** How many CR and LF stand alone. */
+/** The number of bare CR and LF. */
 function bareIn(raw: Buffer, from: number, to: number): number {
   let bare = 0
   for (let at = from; at < to; at += 1) {

@@ -93,7 +93,7 @@ function escaped(text: string): string {
   return text.replaceAll(/[&<>"]/g, (character) => escapes[character]!).replaceAll('\n', '<br>')
 }
 
-/** The text around the content of an HTML document; its styles stay. */
+/** An HTML document without its title and the tags around its content; its styles stay. */
 function withoutFrame(html: string): string {
   const plain = withoutTags(html, /<!doctype[^>]*>?/gi).replaceAll(/<title\b[^<>]*>[^<]*<\/title>/gi, '')
   return withoutTags(plain, /<\/?(?:html|head|body|meta|base)\b[^>]*>?/gi)

@@ -95,7 +95,7 @@ function splitName(text: string): Address | undefined {
   return { name: whole.slice(0, open).trim(), address: whole.slice(open + 1, -1).trim() }
 }
 
-// Dots that stand at an end or together are against RFC 5321, and in use.
+// RFC 5321 forbids dots at an end and consecutive dots, but they are in use
 const atoms = /^[\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]+$/u
 // controls, format characters, lone surrogates, private use, unassigned, separators
 const invisible = /[\p{C}\p{Z}\ufffd]/u

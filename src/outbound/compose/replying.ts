@@ -33,8 +33,9 @@ export function automaticAnswer({ email }: Original, input: Draft['auto_submitte
  * The recipients of a reply: the author, or for an own message its recipients, and `others`. Throws Fault conflict when there is none: the null
  * sender, a bounce, an invalid address.
  *
- * A Reply-To that the verified author did not sign is not followed unless `unsigned` are allowed (RFC 6376 8.15: anyone may add one to a signed message). The reply then goes to the verified author, so that none is lost and none goes to a
- * forger; the response names the recipients. The other recipients have no such second address, so unsigned ones are a conflict.
+ * A Reply-To that the verified author did not sign is not followed unless `unsigned` are allowed (RFC 6376 8.15: anyone may add one to a signed
+ * message). The reply then goes to the verified author, so that none is lost and none goes to a forger; the response names the recipients. The
+ * other recipients have no such second address, so unsigned ones are a conflict.
  */
 export function replyRecipients(
   original: Original,

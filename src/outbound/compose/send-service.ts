@@ -127,7 +127,7 @@ export class SendService {
   async asAttachment(row: StoredEmail): Promise<OutgoingAttachment> {
     const raw = await this.#deps.emails.rawMessage(row)
     requireFewHops(raw, 'email_id')
-    // of what came, the trace is ours; of what is ours, it is a part of the message
+    // the trace of a received message was added by the box; that of an outbound one is a part of the message
     const content = row.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
     const name = row.subject
       .replaceAll(/[/\\\p{Cc}]/gu, '_')

@@ -27,8 +27,8 @@ const covered = [
 const signInThread = promisify<string | null, Uint8Array, KeyObject, Buffer>(signBytes)
 
 /**
- * Signs what leaves the box with the keys of its sender's domain (DKIM, RFC 6376 and RFC 8463). By hand, as the library at hand has no way to
- * cover fields that are not there; it and others verify what this writes.
+ * Signs what leaves the box with the keys of its sender's domain (DKIM, RFC 6376 and RFC 8463). Implemented here, as the library cannot
+ * cover absent fields; it and others verify what this writes.
  */
 export class DkimSigner {
   readonly #domains: Pick<Domains, 'signingKeys'>
@@ -120,7 +120,7 @@ function relaxedField(field: string): string {
   return `${field.slice(0, colon).trimEnd().toLowerCase()}:${value.replace(/^ | $/g, '')}\r\n`
 }
 
-/** RFC 6376 3.4.4, in base64: empty lines at the end do not count. In one pass, which gives others their turns. */
+/** RFC 6376 3.4.4, in base64: empty lines at the end do not count. In one pass, which yields to other work. */
 async function bodyHash(body: Buffer): Promise<string> {
   const turns = new Turns()
   let end = body.length

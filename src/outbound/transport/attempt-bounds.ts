@@ -26,7 +26,7 @@ export class AttemptBounds {
     this.#timeout = timeout
   }
 
-  /** Runs an attempt with a timeout. It calls `reserve` before it reads the message into memory, which throws when the limit is server. */
+  /** Runs an attempt with a timeout. It calls `reserve` before it reads the message into memory, which throws when the limit is reached. */
   async run<Result>(
     size: number,
     signal: AbortSignal,

@@ -1,5 +1,5 @@
 /* oxlint-disable no-underscore-dangle -- the library's own names */
-// what an SMTPConnection of nodemailer can do only from inside
+// uses internals of nodemailer's SMTPConnection for what its interface does not offer
 
 /** Internals of the library that its types do not have. */
 interface LibraryInternals {
@@ -21,7 +21,7 @@ export function extensionsOf(connection: object): readonly string[] {
   return (connection as LibraryInternals)._supportedExtensions
 }
 
-/** Ends a session whose server sends more than replies have. The library limits one reply, and keeps any number of empty lines. */
+/** Ends a session whose server sends more than replies need. The library limits one reply, and keeps any number of empty lines. */
 export function limitReplies(connection: object): void {
   const inside = connection as LibraryInternals
   const { _onData: receive, _sendCommand: say } = inside

@@ -36,7 +36,10 @@ export class LocalDelivery {
     this.#deps = deps
   }
 
-  /** Delivers to the recipient of the envelope. Returns the ids of the e-mails. Throws the Refusal for RCPT or DATA; rejects when the signal aborts before. */
+  /**
+   * Delivers to the recipient of the envelope. Returns the ids of the e-mails. Throws the Refusal for RCPT or DATA; rejects when
+   * the signal aborts before.
+   */
   deliver(queued: QueuedEmail, envelope: Envelope, signal: AbortSignal): Promise<string[]> {
     const { email } = queued
     const deliver = (read: () => Promise<Message>): Promise<string[]> => {

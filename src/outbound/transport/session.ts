@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { debugOnly, type Log, loggable } from '../../core/log.ts'
-import { clientCiphers, limitHandshake, type LimitedHandshake } from '../../net/handshake.ts'
+import { clientTls, limitHandshake, type LimitedHandshake } from '../../net/handshake.ts'
 import { declareInternational, extensionsOf, largestReply, limitReplies } from './connection-internals.ts'
 import { connectFailure } from './dial.ts'
 import type { ServerConnection } from './mx.ts'
@@ -78,7 +78,7 @@ export class SmtpClientSession implements Server {
       opportunisticTLS: level === 'opportunistic',
       tls: {
         minVersion: 'TLSv1.2',
-        ciphers: clientCiphers,
+        ...clientTls,
         rejectUnauthorized: level === 'checked',
         servername: opened.hostname,
         // read by the library when TLS begins
@@ -98,7 +98,7 @@ export class SmtpClientSession implements Server {
     limitReplies(connection)
     try {
       await wait<void>(connection, signal, (done) => connection.connect((error) => done(error ?? null)))
-      handshake?.complete()
+      handshake?.complete(connection._socket || opened.socket)
       const session = new SmtpClientSession(opened, connection, level)
       if (login) await session.#login(login, signal)
       return session

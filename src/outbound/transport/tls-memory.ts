@@ -14,10 +14,10 @@ interface Row {
 const retention = 30 * day
 const waitTime = day
 
-/** Servers that are remembered; above that, the ones longest not seen are forgotten. */
+/** Servers that are remembered; above that, the least recently seen are removed. */
 const maxServers = 100_000
 
-/** Servers recorded between two looks at how many there are, and the most rows that one transaction deletes. */
+/** Servers recorded between two counts of their number, and the most rows that one transaction deletes. */
 const trimEvery = 1000
 const batch = 2000
 

@@ -10,6 +10,8 @@ interface CheckpointDeps {
   log: Log
   /** Frames in the log above which writers wait for a full checkpoint, so that the log restarts from its beginning. */
   longLog: number
+  /** Milliseconds from a write to the checkpoint that it starts. */
+  delay: number
   /** Resolves when no group is between its BEGIN and its sync. */
   idle: () => Promise<void>
   /** Called when a sync failed: nothing more may be written. */
@@ -35,13 +37,13 @@ export class Checkpoints {
     return this.#barrier
   }
 
-  /** Called after a write: starts a checkpoint within 250 ms. */
+  /** Called after a write: starts a checkpoint after the delay. */
   schedule(): void {
     if (this.#timer || this.#stopped) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.#running ??= this.#run().finally(() => (this.#running = undefined))
-    }, 250)
+    }, this.#deps.delay)
     this.#timer.unref()
   }
 

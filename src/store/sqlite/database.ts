@@ -25,6 +25,8 @@ export interface SqliteOptions {
   timeout?: number
   /** Frames of 4 KiB in the write-ahead log above which writers wait for a full checkpoint. */
   longLog?: number
+  /** Milliseconds from a write to the checkpoint that it starts. */
+  checkpointDelay?: number | undefined
   watch?: CommitWatch
 }
 
@@ -105,6 +107,7 @@ export class SqliteDatabase implements Database {
       ...files,
       log,
       longLog: options.longLog ?? 16_384,
+      delay: options.checkpointDelay ?? 250,
       idle: async () => this.#group,
       broken: (error) => void this.#break(error),
     })
@@ -264,7 +267,10 @@ export class SqliteDatabase implements Database {
     this.#checkpoints.schedule()
   }
 
-  /** Stops all writing after a failed sync: the kernel may have dropped pages, and the content of the disk is unknown until the next start reads it. */
+  /**
+   * Stops all writing after a failed sync: the kernel may have dropped pages, and the content of the disk is unknown until
+   * the next start reads it.
+   */
   #break(error: unknown): Fault {
     if (this.#broken) return this.#broken
     this.#log.fatal({ err: error }, 'disk failed to store data: nothing more is stored until a restart')

@@ -140,7 +140,7 @@ function errorOf(status: number, text: string): ApiError {
   }
 }
 
-/** Of a URL of the box: the page may use another host name than the configured one. */
+/** The path and query of a URL of the box: the page may use another host name than the configured one. */
 export function pathOf(url: string): string {
   const { pathname, search } = new URL(url)
   return pathname + search

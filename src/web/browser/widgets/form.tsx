@@ -127,7 +127,7 @@ export function Select({ name, label, hint, first, ...rest }: SelectProps): JSX.
   return labelled(<select {...rest} {...control} />)
 }
 
-/** The same for a checkbox, which stands before its label. */
+/** The same for a checkbox, which is before its label. */
 export function Tick({ name, label, hint, first, ...rest }: InputProps): JSX.Element {
   const { control, labelled } = useLabelled({ name, label, hint, first })
   return labelled(<input {...rest} {...control} type="checkbox" />, true)
@@ -166,7 +166,7 @@ export function useRefusal(name: string): ApiError | undefined {
   return about !== undefined && (about === name || about.split(/[.[]/, 1)[0] === name) ? error : undefined
 }
 
-/** The attributes of a control, and what it stands in: its label, its hint and its error. */
+/** The attributes of a control, and a function that adds its label, hint and error. */
 function useLabelled({ name, label, hint, first = false }: Described) {
   const id = useId()
   useEffect(() => {
