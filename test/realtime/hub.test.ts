@@ -59,7 +59,7 @@ test('one who fails to hear keeps the event from nobody else, and the failure is
     watcher(() => heard.push('the account’s')),
   )
   await note('acct_1')
-  await vi.waitFor(() => expect(heard).toEqual(['the identity’s second', 'the account’s']))
+  await vi.waitFor(() => expect(heard).toEqual(['the identity’s second', 'the account’s']), 100_000)
   expect(lines.join()).toContain('cannot hear')
 })
 
@@ -82,7 +82,7 @@ test('many hear of an event in turns of the event loop, in order, and another ac
   for (let who = 0; who < 60; who += 1) hub.watch('acct_1', watcher(hear(who)))
   hub.watch('acct_2', watcher(hear(1000), 'acct_2'))
   await note('acct_1', 'acct_1', 'acct_2')
-  await vi.waitFor(() => expect(heard).toHaveLength(121))
+  await vi.waitFor(() => expect(heard).toHaveLength(121), 100_000)
   counting = false
   expect(new Set(heard.map((one) => one.turn)).size).toBeGreaterThan(10)
   for (let who = 0; who < 60; who += 1) {
@@ -111,7 +111,7 @@ test('one that stops watching meanwhile hears no more, and one that watches anew
     watcher(() => heard.push('last')),
   )
   await note('acct_1')
-  await vi.waitFor(() => expect(heard).toEqual(['renewed', 'first', 'last']))
+  await vi.waitFor(() => expect(heard).toEqual(['renewed', 'first', 'last']), 100_000)
 })
 
 test('an event that waits and cannot be read is missed, which its watchers are told', async () => {
@@ -127,6 +127,6 @@ test('an event that waits and cannot be read is missed, which its watchers are t
     watcher(hear, 'acct_1', () => heard.push('missed')),
   )
   await note('acct_1', 'acct_1', 'acct_1', 'acct_1')
-  await vi.waitFor(() => expect(heard).toEqual([1, 'missed', 3, 4]))
+  await vi.waitFor(() => expect(heard).toEqual([1, 'missed', 3, 4]), 100_000)
   expect(lines.join()).toContain('cannot read')
 })
