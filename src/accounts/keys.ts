@@ -218,6 +218,7 @@ export class Keys {
    */
   async revoke(caller: Caller, id: string, keep: boolean): Promise<KeyRevoked> {
     const [ids, ended] = await this.#database.transaction(async (tx) => {
+      await this.origins.requireAdmitted(tx, caller)
       const row = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
       await this.#limits.requireCurrent(tx, caller)
@@ -233,7 +234,11 @@ export class Keys {
       )
       if (revoked.some(({ makes }) => makes === 1)) await this.#limits.requireAnother(tx, row, keep)
       const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0, scheduled_emails: 0 }
-      if (!keep) for (const [what, end] of this.#ends) counts[what] = await end(tx, which)
+      if (!keep) {
+        // what keys below it were to keep when they were revoked
+        await tx.run(sql`UPDATE api_keys SET kept = 0 WHERE id IN (${which}) AND kept = 1`)
+        for (const [what, end] of this.#ends) counts[what] = await end(tx, which)
+      }
       return [revoked.map((one) => one.id), counts] as const
     })
     this.#forget(ids)
@@ -264,15 +269,13 @@ export class Keys {
 
   /**
    * Deletes those of these keys that were revoked, unless a key that they created or rotated exists, or something that was created with them needs them
-   * (`ends`). What a key rotated or changed before it was revoked ended with it, unless that was kept. Returns how many.
+   * (`ends`). Returns how many.
    */
   async #deleteYoungest(tx: Transaction, ids: readonly string[]): Promise<number> {
     const given = sql`SELECT value FROM json_each(${JSON.stringify(ids)})`
-    const rotated = sql`SELECT 1 FROM credential_origins WHERE origin_id = api_keys.id
-      AND (api_keys.kept = 1 OR EXISTS (SELECT 1 FROM api_keys AS other WHERE other.id = credential_origins.id))`
     const needed = [
       sql`EXISTS (SELECT 1 FROM api_keys AS made WHERE made.created_by = api_keys.id)`,
-      sql`EXISTS (${rotated})`,
+      sql`EXISTS (SELECT 1 FROM credential_origins JOIN api_keys AS rotated ON rotated.id = credential_origins.id WHERE origin_id = api_keys.id)`,
       ...this.#needs,
     ]
     const deleted = await tx.all<{ id: string }>(

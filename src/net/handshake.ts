@@ -1,9 +1,8 @@
 import { constants } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import { Duplex } from 'node:stream'
 import { DEFAULT_CIPHERS } from 'node:tls'
-import { FairQueue } from '../core/fair-queue.ts'
+import { lruMap } from '../core/memory.ts'
 import { networkOf } from './networks.ts'
 
 /**
@@ -32,7 +31,7 @@ export interface LimitedHandshake {
   complete: (client: Pick<Socket, 'bytesRead'>) => void
 }
 
-/** Limits what the server sends in the TLS handshake, and when: handshakes of all servers take turns, by network. */
+/** Limits what the server sends in the TLS handshake, and when: handshakes of all servers take turns. */
 export function limitHandshake(socket: Socket): LimitedHandshake {
   const network = networkOf(socket.remoteAddress ?? '')
   let received = 0
@@ -55,7 +54,7 @@ export function limitHandshake(socket: Socket): LimitedHandshake {
   const take = (chunk: Buffer | null): void => {
     held.push(chunk)
     if (client) release()
-    else if (held.length === 1) turns.enter(network, release)
+    else if (held.length === 1) turns.enter({ network, bytes: () => received, read: release })
   }
   socket.on('data', (chunk: Buffer) => {
     // the text of this chunk is not counted yet
@@ -78,26 +77,46 @@ export function limitHandshake(socket: Socket): LimitedHandshake {
   }
 }
 
+/** A connection whose server sent something in its handshake. */
+interface Waiting {
+  network: string
+  /** All that the server sent so far. */
+  bytes: () => number
+  read: () => void
+}
+
+/** Milliseconds that a byte may cost, and how much the last turn counts in what a turn of its network takes. */
+const costOfByte = 7 / 1024
+const weight = 0.25
+
 /**
- * One handshake at a time reads what its server sent, networks in turn, and the event loop then has as much time for other work: servers that
- * send their certificates at one moment, each of which takes a tenth of a second, take half of it at most.
+ * One handshake at a time reads what its server sent, and the event loop then has as much time for other work: servers that send their certificates
+ * at one moment, each of which takes a tenth of a second, take half of it at most. First comes what costs least, by what handshakes with that network
+ * took before, or by what was sent: ordinary servers do not wait for those with large certificates.
  */
 class HandshakeTurns {
-  readonly #waiting = new FairQueue<() => void>()
+  readonly #waiting: Waiting[] = []
+  /** Milliseconds of a turn, on average, by network. */
+  readonly #times = lruMap<number>(10_000)
   #busy = false
 
-  enter(network: string, work: () => void): void {
-    this.#waiting.push(network, work)
+  enter(waiting: Waiting): void {
+    this.#waiting.push(waiting)
     if (!this.#busy) this.#next()
   }
 
   #next(): void {
-    const work = this.#waiting.shift()
-    this.#busy = work !== undefined
-    if (!work) return
-    const began = performance.now()
-    work()
-    setTimeout(() => this.#next(), performance.now() - began)
+    const costs = this.#waiting.map(({ network, bytes }) => this.#times.peek(network) ?? bytes() * costOfByte)
+    const [next] = this.#waiting.splice(costs.indexOf(Math.min(...costs)), 1)
+    this.#busy = next !== undefined
+    if (!next) return
+    const before = process.threadCpuUsage()
+    next.read()
+    const { user, system } = process.threadCpuUsage(before)
+    const took = (user + system) / 1000
+    const usual = this.#times.get(next.network) ?? took
+    this.#times.set(next.network, usual + weight * (took - usual))
+    setTimeout(() => this.#next(), took)
   }
 }
 

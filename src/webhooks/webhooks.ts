@@ -43,7 +43,7 @@ export class Webhooks {
     deps.keys.ends(
       'webhooks',
       (tx, keys) => this.#end(tx, keys),
-      sql`EXISTS (SELECT 1 FROM webhooks WHERE webhooks.created_by = api_keys.id)`,
+      sql`EXISTS (SELECT 1 FROM webhooks WHERE webhooks.created_by = api_keys.id) OR EXISTS (SELECT 1 FROM credential_origins JOIN webhooks ON webhooks.id = credential_origins.id WHERE origin_id = api_keys.id)`,
     )
     deps.plan.counts('webhooks', (accountId) => sql`SELECT count(*) AS n FROM webhooks WHERE account_id = ${accountId}`)
   }
@@ -136,7 +136,7 @@ export class Webhooks {
           updated_at = ${after.updated_at}, updated_by = ${after.updated_by}, expires_at = ${after.expires_at} WHERE id = ${id}`,
       )
       if (turned || change.active !== undefined) await noteWebhookChange(tx, caller.account_id)
-      if (turned) await keys.origins.changed(tx, id, caller)
+      if (turned || on) await keys.origins.changed(tx, id, caller)
       return toWebhook(after, sealed)
     })
   }
@@ -190,13 +190,15 @@ export class Webhooks {
     }
   }
 
-  /** From now on they get no events; the sweep stores that they are disabled. */
+  /** From now on they get no events; the sweep stores that they are disabled. Those that are disabled already say why they end. Returns how many got events. */
   async #end(tx: Transaction, keys: Sql): Promise<number> {
     const { clock } = this.#deps
-    const { changes } = await tx.run(
-      sql`UPDATE webhooks SET expires_at = ${this.#now()} WHERE (created_by IN (${keys})
-        OR id IN (SELECT id FROM credential_origins WHERE origin_id IN (${keys}))) AND ${listening(clock.now())}`,
+    const now = this.#now()
+    const its = sql`(created_by IN (${keys}) OR id IN (SELECT id FROM credential_origins WHERE origin_id IN (${keys})))`
+    await tx.run(
+      sql`UPDATE webhooks SET disabled_reason = 'key_ended', disabled_at = coalesce(disabled_at, ${now}) WHERE ${its} AND active = 0`,
     )
+    const { changes } = await tx.run(sql`UPDATE webhooks SET expires_at = ${now} WHERE ${its} AND ${listening(clock.now())}`)
     return changes
   }
 

@@ -205,6 +205,37 @@ test('a webhook ends with who turned it elsewhere, also when its owner changed s
   expect((await box.call('PATCH', `/v1/webhooks/${lasting}`, { url: sink, active: true })).body).toMatchObject({ active: true })
 })
 
+test.each([
+  ['while it is on', {}],
+  ['while it is off', { active: false }],
+])('a webhook that a key turned elsewhere %s ends with who enabled it after that key was revoked', async (_when, change) => {
+  const box = await appliance(near)
+  const stolen = await keyOf(box)
+  const lasting = await hook(box, box)
+  const helper = await keyOf(box, {}, stolen.key)
+  await box.call('PATCH', `/v1/webhooks/${lasting}`, { url: `${sink}/now`, ...change }, { key: helper.key })
+  await box.call('DELETE', `/v1/api-keys/${helper.id}`, undefined, { key: stolen.key })
+  expect(await active(box, lasting)).toBe(false)
+  expect((await box.call('PATCH', `/v1/webhooks/${lasting}`, { active: true }, { key: stolen.key })).status).toBe(200)
+  expect(await end(box, stolen)).toMatchObject({ ended: { webhooks: 1 } })
+  expect(await active(box, lasting)).toBe(false)
+})
+
+test('mail that was to be sent although its key was revoked is cancelled with the key above', async () => {
+  const box = await appliance(near)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const stolen = await keyOf(box)
+  const helper = await keyOf(box, {}, stolen.key)
+  const send_at = new Date(Date.now() + 3_600_000).toISOString()
+  const later = { to: [ada['email']], subject: 'later', body_text: 'later', send_at }
+  const { body: email } = await box.call('POST', `/v1/identities/${ada['id']}/emails`, later, { key: helper.key })
+  await box.call('DELETE', `/v1/api-keys/${helper.id}?keep=true`, undefined, { key: stolen.key })
+  expect(await end(box, stolen)).toMatchObject({ ended: { scheduled_emails: 1 } })
+  await expect
+    .poll(async () => (await box.call('GET', `/v1/identities/${ada['id']}/emails/${email['id']}`)).body['status'])
+    .toBe('cancelled')
+})
+
 test('only so many keys of its own give a key a new secret', async () => {
   const box = await appliance()
   const owners = await keyOf(box)

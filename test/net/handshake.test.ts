@@ -15,21 +15,38 @@ async function connection(remoteAddress: string): Promise<{ sends: (octets: Buff
   return { sends: (octets) => void socket.emit('data', octets), got, ...limited }
 }
 
-test('what servers send in their handshakes at one moment is read one by one, servers of each network in turn', async () => {
+test('what servers send in their handshakes at one moment is read one by one, what is large last', async () => {
   const order: string[] = []
   const servers = [
-    { name: 'a1', address: '192.0.2.1' },
-    { name: 'a2', address: '192.0.2.1' },
-    { name: 'a3', address: '192.0.2.1' },
-    { name: 'b1', address: '192.0.2.2' },
+    { name: 'first', address: '192.0.2.1', size: 100 },
+    { name: 'large', address: '192.0.2.2', size: 15_000 },
+    { name: 'larger', address: '192.0.2.3', size: 16_000 },
+    { name: 'ordinary', address: '192.0.2.4', size: 4000 },
   ]
   const open = await Promise.all(servers.map(({ address }) => connection(address)))
   for (const [index, { stream }] of open.entries()) stream.on('data', () => order.push(servers[index]!.name))
-  for (const { sends } of open) sends(Buffer.from('certificates'))
+  for (const [index, { sends }] of open.entries()) sends(Buffer.alloc(servers[index]!.size))
   // others have their turn before the second
-  expect(order).toEqual(['a1'])
+  expect(order).toEqual(['first'])
   await vi.waitFor(() => expect(order).toHaveLength(4), 100_000)
-  expect(order.indexOf('b1')).toBeLessThan(order.indexOf('a3'))
+  expect(order).toEqual(['first', 'ordinary', 'large', 'larger'])
+})
+
+test('a network whose handshakes took long comes after one whose handshakes did not, whatever they send now', async () => {
+  const order: string[] = []
+  const slow = await connection('198.51.100.1')
+  slow.stream.once('data', () => {
+    for (const until = performance.now() + 100; performance.now() < until;);
+  })
+  slow.sends(Buffer.alloc(10))
+  const others = [await connection('198.51.100.1'), await connection('198.51.100.2')]
+  await vi.waitFor(() => expect(slow.got).toHaveLength(1), 100_000)
+  for (const [index, { stream, sends }] of others.entries()) {
+    stream.on('data', () => order.push(['slow', 'other'][index]!))
+    sends(Buffer.alloc(index === 0 ? 10 : 1000))
+  }
+  await vi.waitFor(() => expect(order).toHaveLength(2), 100_000)
+  expect(order).toEqual(['other', 'slow'])
 })
 
 test('what comes while a connection waits for its turn is read in order, and all of it when the handshake is over', async () => {

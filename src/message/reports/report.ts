@@ -6,7 +6,7 @@ import { plainBounce, reasonFor } from './plain-bounce.ts'
 import type { DeliveryReport, FeedbackReport, Report } from './reported.ts'
 import { tlsReport } from './tls-report.ts'
 import { unpacked } from './unpacked.ts'
-import { bareAddress, fieldGroups, returnedOf, textOf } from './field-groups.ts'
+import { bareAddress, fieldGroups, lineOf, returnedOf, textOf } from './field-groups.ts'
 
 /** Attachments of one message that are decompressed to look for reports, and the bytes of all together. */
 const maxFiles = 2
@@ -49,17 +49,21 @@ function isReportFile(contentType: string, filename: string): boolean {
   return /^application\/tlsrpt\+/i.test(contentType) || /^[^!]+!.+!.*\.(?:xml|json|zip|gz)$|dmarc|\.xml(?:\.gz)?$/i.test(filename)
 }
 
+const maxRecipients = 20
+
 /** The feedback report (RFC 5965) in a message; null when there is none. */
 function feedbackReport(mail: Mime): FeedbackReport | null {
   const part = mail.files.find(({ contentType }) => /^message\/feedback-report$/i.test(contentType))
   const fields = part ? fieldGroups(part.content).flat() : []
   const type = textOf(fields, 'feedback-type')
   if (type === null) return null
+  const recipients = fields.flatMap(({ name, value }) => (name === 'original-rcpt-to' ? (bareAddress(lineOf(value)) ?? []) : []))
   return {
     kind: 'feedback',
     feedback_type: type.toLowerCase(),
     reporter: textOf(fields, 'user-agent'),
     original_mail_from: bareAddress(textOf(fields, 'original-mail-from')),
+    original_recipients: recipients.slice(0, maxRecipients),
     source_ip: textOf(fields, 'source-ip'),
     returned: returnedOf(mail.files),
   }

@@ -38,6 +38,8 @@ export interface FeedbackReport {
   feedback_type: string
   reporter: string | null
   original_mail_from: string | null
+  /** At most 20. */
+  original_recipients: string[]
   source_ip: string | null
   returned: Returned
 }
