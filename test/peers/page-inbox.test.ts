@@ -172,7 +172,8 @@ test('what is marked on another screen is seen here, and bodies are not read aga
   await page.clock.install()
   // whatever is shown is read again once the page subscribes to events
   const { promise: subscribed, resolve } = Promise.withResolvers<void>()
-  page.once('websocket', (socket) => {
+  // the page before may open one as well, which ends with it
+  page.on('websocket', (socket) => {
     socket.on('framereceived', ({ payload }) => String(payload).includes('"subscribed"') && resolve())
   })
   await page.goto(`${box.url}/identities/${ada}/inbox`)
