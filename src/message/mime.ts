@@ -1,10 +1,25 @@
-import { Readable, type Transform } from 'node:stream'
-import { type AttachmentStream, MailParser, parseAddressHeader } from 'mailparser'
-import { headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
-import { quotedPrintableDecoder } from './quoted-printable.ts'
+import { type HeaderField, headersOf } from './headers.ts'
+import { parseWithLibrary } from './mailparser.ts'
+import { plainMime } from './plain-mime.ts'
 
-/** An attachment of a message, its octets decoded. */
-export type File = Omit<AttachmentStream, 'content'> & { content: Buffer }
+/** An attachment of a message. */
+export interface File {
+  /** Lower case; empty for a part without a valid type. */
+  contentType: string
+  filename: string | undefined
+  /** Lower case. */
+  contentDisposition: string | undefined
+  /** The Content-ID without its angle brackets. */
+  cid: string | undefined
+  /** True if it has a Content-ID and is inside of a multipart/related. */
+  related: boolean
+  /** Octets of the content. */
+  size: number
+  /** SHA-256 of the content, in hexadecimal. */
+  checksum: string
+  /** Decoded; may be decoded anew each time. */
+  readonly content: Buffer
+}
 
 /** The parsed MIME structure of a message. */
 export interface Mime {
@@ -19,8 +34,11 @@ export interface Mime {
   areSeparateBodies: boolean
 }
 
+const maxLines = 1_200_000
+
 /** The message up to the maximum number of lines, as parsing time grows with lines. Attachments of 50 MB have fewer. */
 export function upToLineLimit(raw: Buffer): Buffer {
+  if (raw.length <= maxLines) return raw
   let at = 0
   for (let lines = 0; lines < maxLines; lines++) {
     at = raw.indexOf(0x0a, at) + 1
@@ -30,160 +48,9 @@ export function upToLineLimit(raw: Buffer): Buffer {
 }
 
 /**
- * Parses the MIME structure of a message; rejects when that fails. `fields` is its header. The library is given only the first of each field that
- * it needs, so that it cannot interpret other lines as fields. It does not parse addresses.
+ * Parses the MIME structure of a message; rejects when that fails. `fields` is its header. What all software reads in the same way is read here, in
+ * a fraction of the time; everything else is left to the library.
  */
 export async function parseMime(raw: Buffer, fields: readonly HeaderField[] = headersOf(raw)): Promise<Mime> {
-  const parser = new MailParser({
-    skipHtmlToText: true,
-    skipTextToHtml: true,
-    skipImageLinks: true,
-    skipTextLinks: true,
-    keepDeliveryStatus: true,
-    ignoreEmbedded: true,
-    maxHeadSize: headerLimit,
-    checksumAlgo: 'sha256',
-  })
-  withPlainHeaders(parser)
-  const bodies = bodiesOf(parser)
-  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], areSeparateBodies: false }
-  const body = raw.subarray(Math.min(headEnd(raw), raw.length))
-  // On an error the library does not end the stream of the current attachment, so it is destroyed here.
-  let failure: Error | undefined
-  let open: Readable | undefined
-  parser.on('error', (error: Error) => {
-    failure = error
-    open?.destroy(error)
-  })
-  parser.write(headOf(raw, fields))
-  if (body.length <= chunkLength) parser.end(body)
-  else Readable.from(chunksOf(body)).pipe(parser)
-  for await (const item of parser as AsyncIterable<ParserItem>) {
-    // the parser still emits items that it found before the failure
-    if (failure) throw failure
-    if (item.type === 'text') {
-      mime.text = item.text
-      mime.html = item.html || undefined
-    } else {
-      const chunks: Buffer[] = []
-      open = item.content
-      for await (const chunk of open) chunks.push(chunk as Buffer)
-      item.release?.()
-      mime.files.push(Object.assign(item, { content: Buffer.concat(chunks) }))
-    }
-  }
-  mime.subject = parser.subject
-  mime.areSeparateBodies = mime.text !== undefined && mime.html !== undefined && !areAlternatives(bodies)
-  return mime
-}
-
-/** Text with its encoded words decoded (RFC 2047). */
-export function decodeWords(text: string): string {
-  if (!text.includes('=?')) return text
-  // The library decodes words only in display names, so the text is passed as one.
-  const quoted = text.replace(/[\\"]/g, String.raw`\$&`).replace(/[\r\n]+/g, ' ')
-  return parseAddressHeader(`"${quoted}" <words@example.test>`, { decodePunycode: false }).value[0]?.name ?? text
-}
-
-/** The fields that determine how a body is decoded (RFC 2045, RFC 2183), and the Subject, which the library decodes. */
-const neededFields = /^(?:content-.*|mime-version|subject)$/
-
-function headOf(raw: Buffer, fields: readonly HeaderField[], unfold = withoutLineEnds): Buffer {
-  const firsts = new Map<string, string>()
-  for (const { name, start, end } of fields) {
-    if (!neededFields.test(name) || firsts.has(name)) continue
-    const text = raw.toString('latin1', start, end)
-    firsts.set(name, `${name}:${unfold(text.slice(text.indexOf(':') + 1))}\r\n`)
-  }
-  return Buffer.from(`${[...firsts.values()].join('')}\r\n`, 'latin1')
-}
-
-// The library takes quadratic time for a run of bare CRs.
-const withoutLineEnds = (text: string): string => text.replaceAll(/\r?\n/g, '').replaceAll('\r', ' ')
-
-/** Unfolds like the library: file names are folded with tabs that are part of the fold. */
-const withSingleSpace = (text: string): string => text.replaceAll(/[\r\n]+[ \t]*/g, ' ')
-
-/** In chunks, as the library creates an object for every line of a chunk before it processes the first. */
-function* chunksOf(raw: Buffer): Generator<Buffer> {
-  for (let at = 0; at < raw.length; at += chunkLength) yield raw.subarray(at, at + chunkLength)
-}
-
-const chunkLength = 64 * 1024
-
-const maxLines = 1_200_000
-
-type ParserItem = AttachmentStream | { type: 'text'; text?: string; html?: string | false }
-
-interface Node {
-  root: boolean
-  parentNode: Node | false
-  contentType: string | false
-  disposition: string | false
-  filename: string | false
-  encoding: string | false
-  getDecoder(): Transform
-}
-
-/* eslint-disable no-underscore-dangle -- the library's names */
-/** The library's object for a part whose header is being read. */
-interface Part {
-  parseHeaders(): void
-  _headersLines: Buffer[]
-  _headerlen: number
-}
-
-// The library takes quadratic time for the lines of a field without a colon, and parses unused addresses of every part.
-function withPlainHeaders(parser: MailParser): void {
-  const { splitter } = parser as unknown as { splitter: { node: Part; newNode(parent?: Part): void } }
-  const begin = splitter.newNode.bind(splitter)
-  splitter.newNode = (parent) => {
-    begin(parent)
-    const part = splitter.node
-    const parse = part.parseHeaders.bind(part)
-    part.parseHeaders = () => {
-      const raw = Buffer.concat(part._headersLines, part._headerlen)
-      const head = headOf(raw, headersOf(raw), withSingleSpace)
-      part._headersLines = [head]
-      part._headerlen = head.length
-      parse()
-    }
-  }
-}
-/* eslint-enable no-underscore-dangle */
-
-// The library joins all inline texts into the body and does not separate the parts, so its tree nodes are intercepted on creation.
-function bodiesOf(parser: MailParser): Node[] {
-  const bodies: Node[] = []
-  const internals = parser as unknown as { createNode(node: Node): unknown }
-  const create = internals.createNode.bind(parser)
-  internals.createNode = (node) => {
-    const { disposition } = node
-    if (node.encoding === 'quoted-printable') node.getDecoder = quotedPrintableDecoder
-    if (isFile(node)) node.disposition = 'attachment'
-    else if (disposition === false || disposition === 'inline') bodies.push(node)
-    const created = create(node)
-    node.disposition = disposition
-    return created
-  }
-  return bodies
-}
-
-// An inline text part with a file name is an attachment.
-function isFile({ root, parentNode, contentType, disposition, filename }: Node): boolean {
-  if (disposition !== 'inline' || !filename || root) return false
-  if (contentType !== 'text/plain' && contentType !== 'text/html') return false
-  return parentNode === false || parentNode.contentType !== 'multipart/alternative'
-}
-
-function areAlternatives(bodies: Node[]): boolean {
-  const ofText = new Set(bodies.flatMap((body) => (body.contentType === 'text/plain' ? alternativesAbove(body) : [])))
-  return bodies.some((body) => body.contentType === 'text/html' && alternativesAbove(body).some((above) => ofText.has(above)))
-}
-
-function alternativesAbove(node: Node): Node[] {
-  const found: Node[] = []
-  for (let above = node.parentNode; above; above = above.parentNode)
-    if (above.contentType === 'multipart/alternative') found.push(above)
-  return found
+  return plainMime(raw, fields) ?? (await parseWithLibrary(raw, fields))
 }

@@ -5,12 +5,14 @@ import { codesIn } from './codes.ts'
 import { firstValue, headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
 import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
-import { decodeWords, type File, type Mime, upToLineLimit, parseMime } from './mime.ts'
+import { decodeWords } from './mailparser.ts'
+import { type File, type Mime, parseMime, upToLineLimit } from './mime.ts'
 import type { Attachment } from '../mail/model.ts'
 import type { DecodedAttachment, Parsed } from './parsed.ts'
 import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
 import { displayLine, withoutControls } from '../core/text.ts'
+import { unixText } from './unix-text.ts'
 
 /** Characters that are kept of each body. */
 const textLimit = 5 * 1024 * 1024
@@ -114,16 +116,6 @@ function wholeText(
   return text.startsWith('\n') ? `${toMarkdown(html)}\n\n${text.trimStart()}` : `${text}\n\n${toMarkdown(html)}`
 }
 
-/** Decodes bytes with LF line ends. Not by replace(), which takes a hundred times the memory for a text of nothing but line ends. */
-function unixText(bytes: Buffer): string {
-  const kept = Buffer.allocUnsafe(bytes.length)
-  let length = 0
-  for (let at = 0; at < bytes.length; at += 1) {
-    if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a) kept[length++] = bytes[at]!
-  }
-  return kept.toString('utf8', 0, length)
-}
-
 // the declared boundary never occurs: there is text, but in no part
 function isLost(mail: Mime, fields: readonly HeaderField[], raw: Buffer): boolean {
   if (mail.files.length > 0 || !/^multipart\//i.test(firstValue(fields, 'content-type') ?? '')) return false
@@ -173,15 +165,14 @@ function describe(part: File, index: number): Attachment {
   return {
     index,
     filename: servedName(part.filename ?? embeddedName(part), index),
-    // The library returns false for a part without a type.
     content_type: mediaType(part.contentType),
-    size: part.content.length,
+    size: part.size,
     content_id: part.cid === undefined || part.cid === '' ? null : withoutControls(part.cid.slice(0, 998)),
     disposition:
-      part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related === true)
+      part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related)
         ? 'inline'
         : 'attachment',
-    sha256: part.checksum ?? '',
+    sha256: part.checksum,
   }
 }
 
