@@ -32,7 +32,7 @@ export interface LimitedHandshake {
 }
 
 /** Limits what the server sends in the TLS handshake, and when: handshakes of all servers take turns. */
-export function limitHandshake(socket: Socket): LimitedHandshake {
+export function limitHandshake(socket: Duplex & { remoteAddress?: string | undefined }): LimitedHandshake {
   const network = networkOf(socket.remoteAddress ?? '')
   let received = 0
   let client: Pick<Socket, 'bytesRead'> | undefined
