@@ -11,7 +11,7 @@ import { Networks } from './networks.ts'
 import { limitResponseBytes, Exchange, type OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
-import { SecureStream } from './secure-stream.ts'
+import { secureStream } from './secure-stream.ts'
 import type { TlsOptions } from './tls-worker.ts'
 
 /** The response of an external server. */
@@ -264,7 +264,7 @@ export class Outside {
 
 /** Completes a TLS handshake within the time for connecting. */
 async function secured(plain: Socket, options: TlsOptions): Promise<Socket> {
-  const stream = new SecureStream(plain, options)
+  const stream = secureStream(plain, options)
   const timeout = Object.assign(new Error('no connection in time'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
   const timer = setTimeout(() => stream.destroy(timeout), connectTimeout)
   try {

@@ -1,7 +1,14 @@
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import { Duplex } from 'node:stream'
-import { connect, createSecureContext, getCACertificates, type SecureContext, setDefaultCACertificates, type TLSSocket } from 'node:tls'
+import {
+  connect,
+  createSecureContext,
+  getCACertificates,
+  type SecureContext,
+  setDefaultCACertificates,
+  type TLSSocket,
+} from 'node:tls'
 import { parentPort } from 'node:worker_threads'
 import { clientTls, limitHandshake } from './handshake.ts'
 

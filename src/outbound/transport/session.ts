@@ -3,7 +3,7 @@ import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { debugOnly, type Log, loggable } from '../../core/log.ts'
-import { SecureStream } from '../../net/secure-stream.ts'
+import { secureStream, type SecureStream } from '../../net/secure-stream.ts'
 import { declareInternational, extensionsOf, largestReply, limitReplies, secureWith } from './connection-internals.ts'
 import { connectFailure } from './dial.ts'
 import type { ServerConnection } from './mx.ts'
@@ -83,7 +83,7 @@ export class SmtpClientSession implements Server {
     connection.on('error', () => undefined)
     limitReplies(connection)
     const { hostname, tlsa } = opened
-    secureWith(connection, (socket) => new SecureStream(socket, { hostname, verify: level === 'checked', tlsa }))
+    secureWith(connection, (socket) => secureStream(socket, { hostname, verify: level === 'checked', tlsa }))
     try {
       await wait<void>(connection, signal, (done) => connection.connect((error) => done(error ?? null)))
       const session = new SmtpClientSession(opened, connection, level)
@@ -101,8 +101,7 @@ export class SmtpClientSession implements Server {
     this.address = address
     this.#connection = connection
     connection.once('end', () => this.onEnd?.())
-    const socket: unknown = connection._socket
-    const facts = socket instanceof SecureStream ? socket.facts : undefined
+    const { facts } = (connection._socket || {}) as Partial<SecureStream>
     this.flaw = flawOf(facts)
     if (!facts) {
       this.tls = null

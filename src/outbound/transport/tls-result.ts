@@ -1,5 +1,4 @@
-import type { TlsFacts } from '../../net/tls-worker.ts'
-import type { Tlsa } from '../../net/tls-worker.ts'
+import type { Tlsa, TlsFacts } from '../../net/tls-worker.ts'
 
 /** The failures of a TLS session, by the result types of RFC 8460 4.3. */
 export type TlsFailureType =
@@ -51,7 +50,9 @@ export function stsPolicy(domain: string, { mode, mx, max_age }: MtaStsPolicy): 
 }
 
 export function tlsaPolicy(hostname: string, records: readonly Tlsa[]): TlsPolicy {
-  const strings = records.map(({ usage, selector, mtype, cert }) => `${usage} ${selector} ${mtype} ${Buffer.from(cert).toString('hex')}`)
+  const strings = records.map(
+    ({ usage, selector, mtype, cert }) => `${usage} ${selector} ${mtype} ${Buffer.from(cert).toString('hex')}`,
+  )
   return { type: 'tlsa', domain: hostname, strings, mx_hosts: [hostname] }
 }
 
