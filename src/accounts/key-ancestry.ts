@@ -31,7 +31,7 @@ const maxHolders = 4
 
 /**
  * Records what ends with a key or session besides what it created: keys it rotated, webhooks it changed, and what the holders of those
- * created.
+ * created (keys, webhooks, jobs and scheduled e-mails).
  */
 export class Origins {
   readonly #clock: Clock
@@ -98,7 +98,7 @@ export class Origins {
   async inherit(tx: Transaction, id: string, { key_id }: Pick<Who, 'key_id'>): Promise<void> {
     await tx.run(
       sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, origin_id FROM credential_origins WHERE id = ${key_id} AND origin_id <> ${id}
-        AND ${this.#live()} ON CONFLICT (id, origin_id) DO UPDATE SET until = NULL`,
+        AND ${this.live()} ON CONFLICT (id, origin_id) DO UPDATE SET until = NULL`,
     )
   }
 
@@ -118,7 +118,7 @@ export class Origins {
   async rotated(tx: Transaction, id: string, caller: Who, until: string): Promise<void> {
     const above = sql`WITH RECURSIVE above (id) AS (SELECT ${makerOf(caller)}
       UNION SELECT api_keys.created_by FROM above JOIN api_keys ON api_keys.id = above.id
-      UNION SELECT origin_id FROM above JOIN credential_origins ON credential_origins.id = above.id WHERE ${this.#live()})
+      UNION SELECT origin_id FROM above JOIN credential_origins ON credential_origins.id = above.id WHERE ${this.live()})
       SELECT id FROM above WHERE id IS NOT NULL`
     if (!(await tx.get(sql`SELECT 1 WHERE ${id} IN (${above})`))) {
       // the secret before the one that is replaced now is no longer valid
@@ -128,9 +128,7 @@ export class Origins {
       )
     }
     await this.changed(tx, id, caller)
-    const row = await tx.get<{ n: number }>(
-      sql`SELECT count(*) AS n FROM credential_origins WHERE id = ${id} AND ${this.#live()}`,
-    )
+    const row = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM credential_origins WHERE id = ${id} AND ${this.live()}`)
     if (row!.n > maxHolders) {
       throw new Fault(
         'forbidden',
@@ -150,14 +148,29 @@ export class Origins {
     const others = but === null || but === id ? sql`` : sql` AND api_keys.id <> ${but}`
     const rows = await reader.all<{ id: string }>(sql`WITH RECURSIVE made (id) AS (SELECT ${id}
       UNION SELECT api_keys.id FROM made JOIN api_keys ON api_keys.created_by = made.id${others}
-      UNION SELECT api_keys.id FROM made JOIN credential_origins ON origin_id = made.id AND ${this.#live()}
+      UNION SELECT api_keys.id FROM made JOIN credential_origins ON origin_id = made.id AND ${this.live()}
         JOIN api_keys ON api_keys.id = credential_origins.id${others}) SELECT id FROM made`)
     return rows.map((row) => row.id)
   }
 
-  #live(): Sql {
+  /** The condition of rows of `credential_origins` that still hold. */
+  live(): Sql {
     return sql`(until IS NULL OR until > ${iso(this.#clock.now())})`
   }
+}
+
+/** Objects that were deleted or are done end with no key any more. */
+export async function dropOrigins(tx: Transaction, ids: readonly string[]): Promise<void> {
+  await tx.run(sql`DELETE FROM credential_origins WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`)
+}
+
+/**
+ * The ids of objects (a query of `id` and `created_by`) that end with these keys (a subquery of ids): those that the keys created, and those that were
+ * created or changed with a secret that the keys knew; some ids occur twice.
+ */
+export function endingWith(keys: Sql, objects: Sql): Sql {
+  return sql`SELECT id FROM (${objects}) WHERE created_by IN (${keys})
+    UNION ALL SELECT id FROM (${objects}) WHERE id IN (SELECT id FROM credential_origins WHERE origin_id IN (${keys}))`
 }
 
 /**

@@ -7,11 +7,11 @@ import { type Caller, makerOf, type Scope, scopes as allScopes } from '../core/s
 import type { Page } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import { requireIdentity } from '../identities/row.ts'
-import { sweep } from '../core/cron.ts'
-import { type Database, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import { KeyLimits, makesOthers } from './key-limits.ts'
-import { endOfSecret, type KeyRow, Origins } from './key-ancestry.ts'
+import { endingWith, endOfSecret, type KeyRow, Origins } from './key-ancestry.ts'
+import { KeyDeletion } from './key-deletion.ts'
 import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
 import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
@@ -32,18 +32,16 @@ export type Holder = Identified
 
 type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
-/** Revoked keys that are looked at in one transaction. */
-const batch = 500
-
 /** Kinds of objects that are created with keys and end with them. */
 type Made = Exclude<keyof KeyRevoked['ended'], 'api_keys'>
 
-/** Ends, in the transaction, what was created with these keys (a subquery of their ids); returns how many. */
-type End = (tx: Transaction, keys: Sql) => Promise<number>
+/** Ends, in the transaction, these objects (a subquery of their ids); returns how many. */
+type End = (tx: Transaction, ids: Sql) => Promise<number>
 
 /** The API keys of every account. Used keys are cached until they change, so a call needs no query. */
 export class Keys {
   readonly origins: Origins
+  readonly deletion: KeyDeletion
   readonly #database: Database
   readonly #clock: Clock
   readonly #cursors: Cursors
@@ -53,13 +51,13 @@ export class Keys {
   readonly #known = lruMap<Known>(10_000)
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
-  readonly #ends = new Map<Made, End>()
-  readonly #needs: Sql[] = []
+  readonly #ends = new Map<Made, { objects: Sql; end: End }>()
 
   constructor(deps: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
     this.#database = deps.database
     this.#clock = deps.clock
     this.origins = new Origins(deps.clock)
+    this.deletion = new KeyDeletion(deps.database, this.origins)
     this.#limits = new KeyLimits(this.origins, () => this.#defaultRate)
     this.#cursors = deps.cursors
     this.#plan = deps.plan
@@ -101,12 +99,12 @@ export class Keys {
   }
 
   /**
-   * Registers, before the first call, how one kind of object ends when the key that created it is revoked, and the condition under which it needs
-   * the row of a revoked key (`api_keys.id`).
+   * Registers, before the first call, one kind of object that ends with the key that created it: a query of the objects' `id` and `created_by`, and
+   * how they end when the key is revoked.
    */
-  ends(what: Made, end: End, needs: Sql): void {
-    this.#ends.set(what, end)
-    this.#needs.push(needs)
+  ends(what: Made, objects: Sql, end: End): void {
+    this.#ends.set(what, { objects, end })
+    this.deletion.add(objects)
   }
 
   /** True if the secret that admitted a caller is still valid. */
@@ -237,54 +235,14 @@ export class Keys {
       if (!keep) {
         // what keys below it were to keep when they were revoked
         await tx.run(sql`UPDATE api_keys SET kept = 0 WHERE id IN (${which}) AND kept = 1`)
-        for (const [what, end] of this.#ends) counts[what] = await end(tx, which)
+        for (const [what, { objects, end }] of this.#ends) counts[what] = await end(tx, endingWith(which, objects))
       }
       return [revoked.map((one) => one.id), counts] as const
     })
     this.#forget(ids)
-    await this.#deleteUnneeded(ids.slice(0, batch))
+    // they are revoked already; what fails here is tried again by the sweep
+    await this.deletion.deleteUnneeded(ids).catch(() => undefined)
     return { id, deleted: true, ended }
-  }
-
-  /** Deletes revoked keys on which nothing depends any more, in batches: of keys that created one another the youngest first. */
-  async sweep(signal?: AbortSignal): Promise<void> {
-    let before = Number.MAX_SAFE_INTEGER
-    const step = async (): Promise<boolean> => {
-      const rows = await this.#database.all<{ id: string; seq: number }>(
-        sql`SELECT id, seq FROM api_keys WHERE revoked_at IS NOT NULL AND seq < ${before} ORDER BY seq DESC LIMIT ${batch}`,
-      )
-      if (rows.length === 0) return false
-      before = rows.at(-1)!.seq
-      await this.#deleteUnneeded(rows.map(({ id }) => id))
-      return rows.length === batch
-    }
-    await sweep(step, signal)
-  }
-
-  /** Deletes those of these keys on which nothing depends, generation by generation. */
-  async #deleteUnneeded(ids: readonly string[]): Promise<void> {
-    let deleted = ids.length
-    while (deleted > 0) deleted = await this.#database.transaction((tx) => this.#deleteYoungest(tx, ids))
-  }
-
-  /**
-   * Deletes those of these keys that were revoked, unless a key that they created or rotated exists, or something that was created with them needs them
-   * (`ends`). Returns how many.
-   */
-  async #deleteYoungest(tx: Transaction, ids: readonly string[]): Promise<number> {
-    const given = sql`SELECT value FROM json_each(${JSON.stringify(ids)})`
-    const needed = [
-      sql`EXISTS (SELECT 1 FROM api_keys AS made WHERE made.created_by = api_keys.id)`,
-      sql`EXISTS (SELECT 1 FROM credential_origins JOIN api_keys AS rotated ON rotated.id = credential_origins.id WHERE origin_id = api_keys.id)`,
-      ...this.#needs,
-    ]
-    const deleted = await tx.all<{ id: string }>(
-      sql`DELETE FROM api_keys WHERE id IN (${given}) AND revoked_at IS NOT NULL AND NOT (${join(needed, ' OR ')}) RETURNING id`,
-    )
-    const gone = sql`SELECT value FROM json_each(${JSON.stringify(deleted.map((row) => row.id))})`
-    await tx.run(sql`DELETE FROM credential_origins WHERE id IN (${gone})`)
-    await tx.run(sql`DELETE FROM credential_origins WHERE origin_id IN (${gone})`)
-    return deleted.length
   }
 
   /** Stores when each key was last used. Runs on a schedule, so that calls do not write. */

@@ -34,7 +34,7 @@ export class AccountsModule implements Module {
   readonly sealed = [sealedFactors]
   readonly jobs = [
     { name: 'note-key-use', schedule: '*/20 * * * * *', run: () => this.#tidy() },
-    { name: 'sweep-keys', schedule: '52 * * * *', run: (signal?: AbortSignal) => this.keys.sweep(signal) },
+    { name: 'sweep-keys', schedule: '52 * * * *', run: (signal?: AbortSignal) => this.keys.deletion.sweep(signal) },
   ]
   readonly keys: Keys
   readonly sessions: Sessions

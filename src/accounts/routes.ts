@@ -49,7 +49,7 @@ export function routes(keys: Keys): AnyRoute[] {
       description:
         'Further calls with it get 401. What it created ends too: keys, including those it rotated, webhooks, including those whose URL it ' +
         'ever changed, running jobs, export files and scheduled e-mails; and what those keys created. A key that an unrelated key has rotated since is excepted, once the secret ' +
-        'before it has expired. The key that makes this call stays. With keep=true all of it stays, and ' +
+        'before it has expired; what was created with that secret is not. The key that makes this call stays. With keep=true all of it stays, and ' +
         'names the key in created_by. The last key with account:write and without expiry cannot be revoked: conflict, code last_key.',
       query: Revocation,
       reply: KeyRevoked,

@@ -25,7 +25,7 @@ interface IdempotencyClaim {
   body: Uint8Array
   /** The identity that the path names. */
   identity_id: string | null
-  /** The answer carries a secret: kept sealed, and replayed to the same API key or session only. */
+  /** The answer carries a secret: kept sealed, and replayed to the same secret of an API key or the same session only. */
   secret: boolean
 }
 
@@ -290,9 +290,13 @@ function contextOf({ holder, path, idempotency_key }: Record<string, unknown>): 
   return `idempotency:${String(holder)}:${String(path)}:${String(idempotency_key)}`
 }
 
-/** The owner of a record: a key bound to one identity must not get the response of a wider key, nor a secret of another key. */
+/**
+ * The owner of a record: a key bound to one identity must not get the response of a wider key; nor a secret that was made with another key, or with
+ * another secret of the key.
+ */
 function holderOf({ caller, secret }: IdempotencyClaim): string {
-  return [caller.account_id, caller.identity_id ?? '', secret ? (caller.key_id ?? caller.session_id ?? '') : ''].join('/')
+  const maker = caller.key_id === null ? (caller.session_id ?? '') : `${caller.key_id}.${caller.secret}`
+  return [caller.account_id, caller.identity_id ?? '', secret ? maker : ''].join('/')
 }
 
 /** Bytes of a body that are hashed at once. */

@@ -1,3 +1,4 @@
+import { dropOrigins } from '../accounts/key-ancestry.ts'
 import type { Log } from '../core/log.ts'
 import { sql, type Sql, type Transaction } from '../store/database.ts'
 import type { JobRow } from './job-rows.ts'
@@ -15,8 +16,13 @@ export type Gone = Pick<JobRow, 'id' | 'kind'>
 export type RemoveFile = (id: string) => Promise<void>
 
 /** Deletes a batch of the jobs that the condition selects. */
-export function deleteSome(tx: Transaction, which: Sql): Promise<Gone[]> {
-  return tx.all(sql`DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE ${which} LIMIT ${batch}) RETURNING id, kind`)
+export async function deleteSome(tx: Transaction, which: Sql): Promise<Gone[]> {
+  const gone = await tx.all<Gone>(
+    sql`DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE ${which} LIMIT ${batch}) RETURNING id, kind`,
+  )
+  const ids = gone.map(({ id }) => id)
+  await dropOrigins(tx, ids)
+  return gone
 }
 
 /** Deletes a batch of the finished jobs of an account that are more than it keeps. */

@@ -81,11 +81,7 @@ export class Jobs {
     this.#log = deps.log
     this.#files = new JobFiles(deps.log)
     this.#origins = deps.keys?.origins
-    deps.keys?.ends(
-      'jobs',
-      (tx, keys) => this.#endOf(tx, keys),
-      sql`EXISTS (SELECT 1 FROM jobs WHERE jobs.created_by = api_keys.id)`,
-    )
+    deps.keys?.ends('jobs', sql`SELECT id, created_by FROM jobs`, (tx, ids) => this.#endOf(tx, ids))
   }
 
   /**
@@ -271,12 +267,11 @@ export class Jobs {
   }
 
   /** Aborts the running jobs of a key that ended, and removes the files of its jobs; the rows stay visible to their owner. */
-  async #endOf(tx: Transaction, keys: Sql): Promise<number> {
-    const its = sql`created_by IN (${keys})`
-    const row = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM jobs WHERE ${its}`)
+  async #endOf(tx: Transaction, ids: Sql): Promise<number> {
+    const row = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM jobs WHERE id IN (${ids})`)
     const kinds = join(['', ...this.#files.kinds])
     const ended = await tx.all<Gone>(
-      sql`SELECT id, kind FROM jobs WHERE ${its} AND (status = 'running' OR (status = 'done' AND kind IN (${kinds})))`,
+      sql`SELECT id, kind FROM jobs WHERE id IN (${ids}) AND (status = 'running' OR (status = 'done' AND kind IN (${kinds})))`,
     )
     tx.afterCommit(() => {
       for (const { id } of ended) void this.#abort(id, 'cancelled')
@@ -288,6 +283,7 @@ export class Jobs {
   async #insert(caller: Caller, row: JobRow): Promise<void> {
     await this.#database.transaction(async (tx) => {
       await this.#origins?.requireAdmitted(tx, caller)
+      await this.#origins?.inherit(tx, row.id, caller)
       await tx.run(
         sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at, created_by) VALUES (${row.id}, ${row.account_id},
           ${row.identity_id}, ${row.kind}, ${row.status}, ${row.scopes}, ${row.created_at}, ${row.created_by})`,

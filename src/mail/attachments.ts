@@ -92,16 +92,16 @@ export class SignedUrls {
   }
 
   /**
-   * `place` is the path prefix. The URL is valid only as long as the caller's key and its secret, or the caller's session; that of the operator
-   * is limited by time alone.
+   * `place` is the path prefix, `until` the time in milliseconds at which the URL expires. It is valid only as long as the caller's key and its
+   * secret, or the caller's session; that of the operator is limited by time alone.
    */
   sign(
     caller: Caller,
     emailId: string,
     index: number,
-    { place = 'attachments', lifetime = defaultLifetime }: { place?: string; lifetime?: number } = {},
+    { place = 'attachments', until = this.#clock.now() + defaultLifetime }: { place?: string; until?: number } = {},
   ): { url: string; expires_at: string } {
-    const expires = Math.min(Math.ceil((this.#clock.now() + lifetime) / 1000), Math.floor(caller.until / 1000))
+    const expires = Math.min(Math.ceil(until / 1000), Math.floor(caller.until / 1000))
     const by = caller.key_id === null ? makerOf(caller) : `${caller.key_id}.${caller.secret}`
     const signature = this.#signature(emailId, index, expires, by).toString('base64url')
     const maker = by === null ? '' : `&by=${by}`

@@ -1,3 +1,4 @@
+import { dropOrigins } from '../accounts/key-ancestry.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { release } from '../core/memory.ts'
@@ -149,6 +150,8 @@ export class OutgoingEmails {
         delivery_id = ${row.delivery_id}, suspended = ${row.suspended} WHERE seq = ${row.seq}`,
     )
     if (row.status !== before.status) await this.#updateStatus(tx, row.email_id)
+    // from now on it is sent or cancelled, whatever becomes of the key that scheduled it
+    if (before.status === 'scheduled' && row.status !== 'scheduled') await dropOrigins(tx, [row.email_id])
     return deliveryOf(row)
   }
 

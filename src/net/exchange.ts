@@ -22,6 +22,9 @@ export interface ReadLimits {
   onBytes?: ((octets: number) => void) | undefined
 }
 
+/** Interim responses before the final one: a server has one or two to give (RFC 9110 15.2, RFC 8297). */
+const maxInterim = 10
+
 /** Aborts a request that has begun. */
 interface Controller {
   abort(reason: Error): void
@@ -34,6 +37,7 @@ export class Exchange {
   readonly #kept = new ByteBuffer()
   readonly #chunks = new Chunks()
   #size = 0
+  #interim = 0
   #answer: Pick<OutsideDocument, 'status' | 'headers'> | undefined
   #controller: Controller | undefined
   #abortReason: Error | undefined
@@ -63,8 +67,8 @@ export class Exchange {
   }
 
   onResponseStart(_controller: Controller, status: number, headers: OutsideDocument['headers']): void {
-    // interim responses below 200 precede the final one (RFC 9110 15.2)
     if (status >= 200) this.#answer = { status, headers }
+    else if (++this.#interim > maxInterim) this.cut(new Error(`it sends more than ${maxInterim} interim responses`))
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {

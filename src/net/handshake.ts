@@ -6,14 +6,15 @@ import { lruMap } from '../core/memory.ts'
 import { networkOf } from './networks.ts'
 
 /**
- * The TLS options towards servers of strangers. No finite-field key exchange, whose group the server chooses: one of 10,000 bits takes a second of the
- * event loop. No renegotiation (TLS 1.2): the server could send other certificates as often as it likes.
+ * The TLS options towards servers of strangers. No finite-field key exchange, whose group the server chooses: one of 10,000 bits takes a
+ * second. No renegotiation (TLS 1.2): the server could send other certificates as often as it likes.
  */
 export const clientTls = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const
 
 /**
- * Maximum bytes that a server sends until the TLS handshake is complete. Each KiB of certificates may take 7 ms of the event loop to verify, and OpenSSL
- * accepts 100 KiB. A scan of web servers found 14.5 KB at most, and 3.9 KB in three of four with three certificates (CA/Browser Forum, performance list, May 2014).
+ * Maximum bytes that a server sends until the TLS handshake is complete. Each KiB of ordinary certificates takes 7 ms at most to verify, one with
+ * an elliptic curve of its own 250 ms, and OpenSSL accepts 100 KiB. A scan of web servers found 14.5 KB at most, and 3.9 KB in three of four with
+ * three certificates (CA/Browser Forum, performance list, May 2014).
  */
 const maxHandshake = 16 * 1024
 
@@ -32,7 +33,7 @@ export interface LimitedHandshake {
 }
 
 /** Limits what the server sends in the TLS handshake, and when: handshakes of all servers take turns. */
-export function limitHandshake(socket: Socket): LimitedHandshake {
+export function limitHandshake(socket: Duplex & { remoteAddress?: string | undefined }): LimitedHandshake {
   const network = networkOf(socket.remoteAddress ?? '')
   let received = 0
   let client: Pick<Socket, 'bytesRead'> | undefined
@@ -90,8 +91,8 @@ const costOfByte = 7 / 1024
 const weight = 0.25
 
 /**
- * One handshake at a time reads what its server sent, and the event loop then has as much time for other work: servers that send their certificates
- * at one moment, each of which takes a tenth of a second, take half of it at most. First comes what costs least, by what handshakes with that network
+ * One handshake at a time reads what its server sent, and this thread then has as much time for other connections: servers that send their
+ * certificates at one moment take half of it at most. First comes what costs least, by what handshakes with that network
  * took before, or by what was sent: ordinary servers do not wait for those with large certificates.
  */
 class HandshakeTurns {

@@ -1,17 +1,18 @@
 import type { LookupAddress } from 'node:dns'
 import { readFileSync } from 'node:fs'
+import { once } from 'node:events'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
-import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
 import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import type { WorkLimits } from './work-limiter.ts'
 import { Networks } from './networks.ts'
-import { clientTls, limitHandshake } from './handshake.ts'
 import { limitResponseBytes, Exchange, type OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
+import { secureStream } from './secure-stream.ts'
+import type { TlsOptions } from './tls-worker.ts'
 
 /** The response of an external server. */
 export interface OutsideAnswer extends Omit<OutsideDocument, 'body'> {
@@ -89,21 +90,22 @@ export class Outside {
   #settings: OutsideSettings
   #allowed: Networks
   #agent: Agent
-  #authorities: { secureContext: SecureContext }
+  /** Authorities besides the default ones, in PEM. */
+  #authorities: string | undefined
 
   /** Throws when `ca_file` cannot be read. */
   constructor(settings: OutsideSettings, dial?: OutsideDial) {
     this.#dial = dial
     this.#settings = settings
     this.#allowed = new Networks(settings.allow_networks)
-    this.#authorities = authoritiesOf(settings)
+    this.#authorities = settings.ca_file === undefined ? undefined : readFileSync(settings.ca_file, 'utf8')
     this.#agent = this.#createAgent()
   }
 
   /** Existing connections are not reused, as the new settings might refuse them. */
   reload(settings: OutsideSettings): void {
     const former = this.#agent
-    this.#authorities = authoritiesOf(settings)
+    this.#authorities = settings.ca_file === undefined ? undefined : readFileSync(settings.ca_file, 'utf8')
     this.#settings = settings
     this.#allowed = new Networks(settings.allow_networks)
     this.#agent = this.#createAgent()
@@ -230,15 +232,11 @@ export class Outside {
   }
 
   async #open(url: Target, options: DialOptions, lookup: LookupFunction): Promise<Socket> {
-    const dial = buildConnector({ lookup, timeout: connectTimeout, allowH2: false, ...this.#authorities })
+    const dial = buildConnector({ lookup, timeout: connectTimeout, allowH2: false })
     const isHttps = options.protocol === 'https:'
     const port = options.port === '' && isHttps ? '443' : options.port
     const plain = this.#checkSocket(url, await opened(dial, { hostname: options.hostname, protocol: 'http:', port }))
-    if (!isHttps) return plain
-    const { stream, complete } = limitHandshake(plain)
-    const secure = await opened(dial, { ...options, httpSocket: stream as Socket })
-    complete(secure)
-    return secure
+    return isHttps ? secured(plain, { hostname: hostOf(url), verify: true, ca: this.#authorities }) : plain
   }
 
   #checkSocket(url: Target, socket: Socket): Socket {
@@ -264,11 +262,17 @@ export class Outside {
   }
 }
 
-/** Created once: loading the default authorities is slow, and each connection without a context would create its own, outside of the heap. */
-function authoritiesOf({ ca_file: file }: OutsideSettings): { secureContext: SecureContext } {
-  if (file === undefined) return { secureContext: createSecureContext(clientTls) }
-  const ca = [...getCACertificates('default'), readFileSync(file, 'utf8')]
-  return { secureContext: createSecureContext({ ca, ...clientTls }) }
+/** Completes a TLS handshake within the time for connecting. */
+async function secured(plain: Socket, options: TlsOptions): Promise<Socket> {
+  const stream = secureStream(plain, options)
+  const timeout = Object.assign(new Error('no connection in time'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
+  const timer = setTimeout(() => stream.destroy(timeout), connectTimeout)
+  try {
+    await once(stream, 'secureConnect')
+  } finally {
+    clearTimeout(timer)
+  }
+  return stream as unknown as Socket
 }
 
 function opened(dial: OutsideDial, options: DialOptions): Promise<Socket> {

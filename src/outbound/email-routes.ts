@@ -2,7 +2,7 @@ import type { Caller, Scope } from '../core/scopes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Emails } from '../mail/emails.ts'
 import { Email } from '../mail/model.ts'
-import type { SendService } from './compose/send-service.ts'
+import { requireReading, type SendService } from './compose/send-service.ts'
 import { NewEmail, NewForward, NewReply, readers } from './model.ts'
 import type { Pending } from './compose/pending.ts'
 
@@ -34,7 +34,10 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       body: NewEmail,
       example: { body: { to: 'postmaster@pillarbox.test', subject: 'Hello', body_text: 'Hello there.' } },
       handle: ({ caller, params, body, signal }) => sendService.send(caller, params.id, body, signal),
-      again,
+      again: async (input, id) => {
+        requireReading(input.caller, input.body)
+        return again(input, id)
+      },
     }),
     route('POST', '/identities/:id/emails/:email_id/reply', {
       ...writing,

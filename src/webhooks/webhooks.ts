@@ -1,4 +1,5 @@
 import type { Basis } from '../basis.ts'
+import { dropOrigins } from '../accounts/key-ancestry.ts'
 import type { Keys } from '../accounts/keys.ts'
 import type { Plan } from '../accounts/plan.ts'
 import { day, iso } from '../core/clock.ts'
@@ -40,11 +41,7 @@ export class Webhooks {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    deps.keys.ends(
-      'webhooks',
-      (tx, keys) => this.#end(tx, keys),
-      sql`EXISTS (SELECT 1 FROM webhooks WHERE webhooks.created_by = api_keys.id) OR EXISTS (SELECT 1 FROM credential_origins JOIN webhooks ON webhooks.id = credential_origins.id WHERE origin_id = api_keys.id)`,
-    )
+    deps.keys.ends('webhooks', sql`SELECT id, created_by FROM webhooks`, (tx, ids) => this.#end(tx, ids))
     deps.plan.counts('webhooks', (accountId) => sql`SELECT count(*) AS n FROM webhooks WHERE account_id = ${accountId}`)
   }
 
@@ -148,7 +145,7 @@ export class Webhooks {
       const { account_id } = await rowOf(tx, clock, caller, id)
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
       await noteWebhookChange(tx, account_id)
-      await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id}`)
+      await dropOrigins(tx, [id])
       await queue.closeLane(tx, { kind, lane: id, account_id })
     })
     await queue.abortLane(kind, id)
@@ -191,14 +188,15 @@ export class Webhooks {
   }
 
   /** From now on they get no events; the sweep stores that they are disabled. Those that are disabled already say why they end. Returns how many got events. */
-  async #end(tx: Transaction, keys: Sql): Promise<number> {
+  async #end(tx: Transaction, ids: Sql): Promise<number> {
     const { clock } = this.#deps
     const now = this.#now()
-    const its = sql`(created_by IN (${keys}) OR id IN (SELECT id FROM credential_origins WHERE origin_id IN (${keys})))`
     await tx.run(
-      sql`UPDATE webhooks SET disabled_reason = 'key_ended', disabled_at = coalesce(disabled_at, ${now}) WHERE ${its} AND active = 0`,
+      sql`UPDATE webhooks SET disabled_reason = 'key_ended', disabled_at = coalesce(disabled_at, ${now}) WHERE id IN (${ids}) AND active = 0`,
     )
-    const { changes } = await tx.run(sql`UPDATE webhooks SET expires_at = ${now} WHERE ${its} AND ${listening(clock.now())}`)
+    const { changes } = await tx.run(
+      sql`UPDATE webhooks SET expires_at = ${now} WHERE id IN (${ids}) AND ${listening(clock.now())}`,
+    )
     return changes
   }
 

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { appliance, type Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -235,6 +237,44 @@ test('mail that was to be sent although its key was revoked is cancelled with th
     .poll(async () => (await box.call('GET', `/v1/identities/${ada['id']}/emails/${email['id']}`)).body['status'])
     .toBe('cancelled')
 })
+
+test('mail and jobs of a key end with a key that knew its secret, also once another has given it a new one', async () => {
+  const box = await appliance(near)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const [owners, stolen] = [await keyOf(box), await keyOf(box)]
+  const mails = `/v1/identities/${ada['id']}/emails`
+  const send_at = new Date(Date.now() + 3_600_000).toISOString()
+  const schedule = async ({ key }: Key, subject: string) =>
+    (await box.call('POST', mails, { to: [ada['email']], subject, body_text: 'later', send_at }, { key })).body['id'] as string
+  const taken = await rotate(box, owners, stolen.key)
+  const mail = await schedule(taken, 'theirs')
+  const withdrawn = await schedule(taken, 'withdrawn')
+  const { body: job } = await box.call('POST', `/v1/identities/${ada['id']}/export`, {}, { key: taken.key })
+  await box.settled()
+  const { body: exported } = await box.call('GET', `/v1/jobs/${job['id']}`)
+  const url = exported['result'].url as string
+  expect(origins(box, mail, withdrawn, job['id'] as string)).toEqual([stolen.id, stolen.id, stolen.id])
+  await box.call('POST', `${mails}/${withdrawn}/cancel`)
+  const back = await rotate(box, owners, box.key)
+  const own = await schedule(back, 'own')
+  expect((await fetch(url)).status).toBe(200)
+  expect(await end(box, stolen)).toMatchObject({ ended: { api_keys: 0, jobs: 1, scheduled_emails: 1 } })
+  const status = async (id: string) => (await box.call('GET', `${mails}/${id}`)).body['status'] as string
+  await expect.poll(() => status(mail)).toBe('cancelled')
+  await expect.poll(async () => (await fetch(url)).status).toBe(404)
+  expect([await status(own), await works(box, back)]).toEqual(['scheduled', true])
+  await box.call('DELETE', `/v1/jobs/${job['id']}`)
+  expect(origins(box, mail, withdrawn, job['id'] as string)).toEqual([])
+})
+
+/** The keys and sessions that these objects end with besides their creators. */
+function origins(box: Appliance, ...ids: string[]): string[] {
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
+  const places = ids.map(() => '?').join(', ')
+  const rows = database.prepare(`SELECT origin_id FROM credential_origins WHERE id IN (${places})`).all(...ids)
+  database.close()
+  return rows.map((row) => row['origin_id'] as string)
+}
 
 test('only so many keys of its own give a key a new secret', async () => {
   const box = await appliance()

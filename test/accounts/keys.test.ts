@@ -280,6 +280,33 @@ test('nothing is stored of a revoked key, unless something that it created is ke
   expect(stored(box)).toEqual(before)
 })
 
+test('nothing is stored of revoked keys that rotated one another', async () => {
+  const box = await appliance()
+  const create = async (key = box.key) => (await box.call<{ id: string; key: string }>('POST', '/v1/api-keys', {}, { key })).body
+  const rotate = async ({ id }: { id: string }, key: string) =>
+    (await box.call<{ id: string; key: string }>('POST', `/v1/api-keys/${id}/rotate`, {}, { key })).body
+  const before = stored(box)
+  const leaked = await create()
+  for (let pair = 0; pair < 3; pair += 1) {
+    const [one, other] = [await create(leaked.key), await create(leaked.key)]
+    const again = await rotate(one, other.key)
+    await rotate(other, again.key)
+  }
+  // a key that one of a loop rotated, and that is kept, ends with the key above the loop
+  const [one, other, kept] = [await create(leaked.key), await create(leaked.key), await create()]
+  const again = await rotate(one, other.key)
+  const last = await rotate(other, again.key)
+  const living = await rotate(kept, last.key)
+  for (const { id } of [one, other]) await box.call('DELETE', `/v1/api-keys/${id}?keep=true`)
+  await box.app.jobs.find(({ name }) => name === 'sweep-keys')!.run()
+  expect((await box.call('GET', '/v1/identities', undefined, { key: living.key })).status).toBe(200)
+  const { body: told } = await box.call('DELETE', `/v1/api-keys/${leaked.id}`)
+  expect(told['ended']).toMatchObject({ api_keys: 7 })
+  expect((await box.call('GET', '/v1/identities', undefined, { key: living.key })).status).toBe(401)
+  await box.app.jobs.find(({ name }) => name === 'sweep-keys')!.run()
+  expect(stored(box)).toEqual(before)
+})
+
 test('a key that revokes the one above it still ends with the key above both', async () => {
   const box = await appliance()
   const create = async (key = box.key) => (await box.call<{ id: string; key: string }>('POST', '/v1/api-keys', {}, { key })).body

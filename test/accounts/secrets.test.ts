@@ -87,6 +87,28 @@ test('a former secret revokes no key, nor does a key that it made but itself and
   expect(await revoke(stolen, brief)).toBe(200)
 })
 
+test('a former secret is not told what the new one made, and is told again what it made itself', async () => {
+  const box = await appliance(near)
+  const stolen = await keyOf(box)
+  const repeated = async (path: string, body: object, key: string, name: string) => {
+    const told = await box.call<Record<string, unknown>>('POST', path, body, { key, headers: { 'Idempotency-Key': name } })
+    return { ...told.body, again: told.headers.get('idempotency-replayed') } as Record<string, unknown>
+  }
+  const rotating = [`/v1/api-keys/${stolen.id}/rotate`, { grace_seconds: 60 }, stolen.key, 'rotate'] as const
+  const owners = await repeated(...rotating)
+  for (const [path, body, secret] of [
+    ['/v1/api-keys', { label: 'worker' }, 'key'],
+    ['/v1/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] }, 'secret'],
+  ] as const) {
+    const first = await repeated(path, body, owners['key'] as string, 'deploy')
+    expect(await repeated(path, body, owners['key'] as string, 'deploy')).toEqual({ ...first, again: 'true' })
+    const theirs = await repeated(path, body, stolen.key, 'deploy')
+    expect([theirs['again'], theirs[secret]]).toEqual([null, expect.any(String)])
+    expect(theirs[secret]).not.toBe(first[secret])
+  }
+  expect(await repeated(...rotating)).toEqual({ ...owners, again: 'true' })
+})
+
 test('what a former secret makes ends with it', async () => {
   const clock = new HeldClock()
   const box = await appliance(near, clock)

@@ -92,8 +92,23 @@ test.each([
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  await expect(post(`http://127.0.0.1:${port}/`, hello(60_000))).rejects.toThrow(/too large|Headers Overflow/)
+  await expect(post(`http://127.0.0.1:${port}/`, hello(60_000))).rejects.toThrow(/too large|Headers Overflow|interim/)
   expect(sent).toBeLessThan(64 * 1024 * 1024)
+})
+
+test('an answer after ten interim ones is taken, after a hundred it is not', async () => {
+  const { post } = await near()
+  const server = createTcpServer((socket) => {
+    socket.once('data', (request: Buffer) => {
+      const count = Number(/^POST \/(\d+)/.exec(request.toString())?.[1])
+      socket.end(`${'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(count)}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`)
+    })
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  expect(await post(`http://127.0.0.1:${port}/10`, hello())).toMatchObject({ status: 200, body: 'ok' })
+  await expect(post(`http://127.0.0.1:${port}/100`, hello())).rejects.toThrow('more than 10 interim responses')
 })
 
 test('what a connection may carry is counted anew for each answer', async () => {

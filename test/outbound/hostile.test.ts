@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { type Guest, MailSink, type Script } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 
-const timeout = { usual: 1500, large: 1500 }
+const timeout = { usual: 4000, large: 4000 }
 
 /** Writes the same again and again until the other side has gone. */
 function without(end: (guest: Guest) => string | Buffer, every: number) {

@@ -162,6 +162,18 @@ describe('a reply to a program', () => {
 })
 
 describe('a message in answer to another', () => {
+  test('is returned to a repeated call only if its key may read', async () => {
+    const { world, original } = await scene(letter)
+    const scopes = ['emails:write']
+    const { body: blind } = await world.box.call<{ key: string }>('POST', '/v1/api-keys', { scopes })
+    const input = { to: sam, in_reply_to: original.id, body: 'x' }
+    const once = { 'Idempotency-Key': 'once' }
+    expect((await send(world, input, once)).status).toBe(201)
+    const { status, body } = await send(world, input, { ...once, Authorization: `Bearer ${blind.key}` })
+    expect([status, body.error]).toMatchObject([403, { code: 'insufficient_scope' }])
+    expect((await send(world, input, once)).headers.get('idempotency-replayed')).toBe('true')
+  })
+
   test('bears its ids and thread, and its subject when it has none', async () => {
     const { world, original } = await scene(letter)
     const { body } = await send(world, { to: 'new@sender.test', in_reply_to: original.id, body: 'x' })

@@ -40,6 +40,21 @@ test('what a key scheduled names it, and is cancelled with the key; what is queu
   expect(await arrived(world)).toEqual(['ours', 'queued'])
 })
 
+test('what was sent ends with no key any more', async () => {
+  const clock = new HeldClock()
+  const world = await pair({}, clock)
+  const [lent, other] = [await keyOf(world), await keyOf(world)]
+  const { body: taken } = await world.box.call('POST', `/v1/api-keys/${lent.id}/rotate`, {}, { key: other.key })
+  const { body: email } = await later(world, 'sent', { key: taken['key'] as string })
+  const origins = () =>
+    database(world.box, (db) => db.prepare('SELECT origin_id FROM credential_origins WHERE id = ?').all(email.id))
+  expect(origins()).toEqual([{ origin_id: other.id }])
+  clock.advance(2 * day)
+  await world.box.settled()
+  expect(await arrived(world)).toEqual(['sent'])
+  expect(origins()).toEqual([])
+})
+
 test('it leaves all the same where the revocation keeps it, and where the key only expired', async () => {
   const clock = new HeldClock()
   const world = await pair({}, clock)
@@ -112,14 +127,18 @@ test('nothing leaves of a box that was stopped before it had cancelled all', asy
   const clock = new HeldClock()
   const world = await pair({}, clock)
   const stolen = await keyOf(world)
+  const lent = await keyOf(world)
+  const rotate = async (by: string) =>
+    (await world.box.call<{ key: string }>('POST', `/v1/api-keys/${lent.id}/rotate`, {}, { key: by })).body
   const { body: theirs } = await later(world, 'theirs', stolen)
-  await later(world, 'ours')
+  const { body: more } = await later(world, 'with a secret that it knew', await rotate(stolen.key))
+  await later(world, 'ours', await rotate(world.box.key))
   database(world.box, (db) => db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ?').run(tomorrow, stolen.id))
   clock.advance(2 * day)
   await world.box.settled()
   expect(await arrived(world)).toEqual(['ours'])
   await world.box.app.jobs.find(({ name }) => name === 'cancel-mail-of-ended-keys')!.run()
-  expect(await statusOf(world, theirs.id)).toBe('cancelled')
+  for (const { id } of [theirs, more]) expect(await statusOf(world, id)).toBe('cancelled')
   expect(await arrived(world)).toEqual(['ours'])
 })
 

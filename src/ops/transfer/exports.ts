@@ -94,7 +94,7 @@ export class Exports {
     identityId: string,
     { format, report, signal, id }: { format: ExportInput['format']; report: ReportProgress; signal: AbortSignal; id: string },
   ): Promise<Record<string, unknown>> {
-    const { identities, mail, urls, directory, space } = this.#deps
+    const { identities, mail, urls, clock, directory, space } = this.#deps
     const identity = await identities.get(caller, identityId)
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await chmod(directory, 0o700)
@@ -124,7 +124,7 @@ export class Exports {
     report({ done: contents.counts.messages, total: contents.counts.messages })
     const { files, counts } = contents
     return {
-      ...urls.sign(caller, id, 0, { place: 'exports', lifetime }),
+      ...urls.sign(caller, id, 0, { place: 'exports', until: clock.now() + lifetime }),
       size,
       sha256: hash.digest('hex'),
       ...counts,
@@ -134,9 +134,8 @@ export class Exports {
 
   /** Whoever may see the job gets a URL of their own, for as long as the first one: it ends with their key or session. */
   #present(caller: Caller, id: string, result: Result): Result {
-    const { urls, clock } = this.#deps
-    const left = Date.parse(result['expires_at'] as string) - clock.now()
-    return { ...result, ...urls.sign(caller, id, 0, { place: 'exports', lifetime: left }) }
+    const until = Date.parse(result['expires_at'] as string)
+    return { ...result, ...this.#deps.urls.sign(caller, id, 0, { place: 'exports', until }) }
   }
 
   #path(id: string): string {

@@ -205,6 +205,7 @@ export class Outbox {
       const created_by = caller && makerOf(caller)
       const message = { ...composed, created_by, recipients: addressees, examined, trace: signatures + head }
       const kept = await outgoing.insert(tx, message, emailQueued)
+      if (caller && send_at !== null) await keys.origins.inherit(tx, kept.email.id, caller)
       await this.#enqueue(tx, composed, kept)
       tx.afterCommit(() => this.#log(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }

@@ -37,11 +37,9 @@ interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
 /** The statuses of messages that wait for one recipient at least. */
 const unsent: ReadonlySet<string> = new Set(['scheduled', 'queued', 'sending', 'deferred'])
 
-/** The creator of a message, in the form of the index of scheduled messages. */
-const createdBy = sql`json_extract(detail, '$.created_by')`
-
-/** Keys that were revoked together with what they created. */
-export const endedKeys = sql`SELECT id FROM api_keys WHERE revoked_at IS NOT NULL AND kept = 0`
+/** The condition of messages (`emails`) that end with a key which was revoked together with what it created. */
+export const endedWithKey = sql`EXISTS (SELECT 1 FROM api_keys WHERE revoked_at IS NOT NULL AND kept = 0 AND id IN (
+  SELECT json_extract(emails.detail, '$.created_by') UNION ALL SELECT origin_id FROM credential_origins WHERE credential_origins.id = emails.id))`
 
 /** Accepted messages that are not sent yet: they can be cancelled, and scheduled ones rescheduled. */
 export class Pending implements Dispatcher {
@@ -54,9 +52,8 @@ export class Pending implements Dispatcher {
     this.#deps = deps
     deps.keys.ends(
       'scheduled_emails',
-      (tx, keys) => this.#end(tx, keys),
-      // with a plus, as a column with an affinity does not use the index of an expression
-      sql`EXISTS (SELECT 1 FROM emails WHERE status = 'scheduled' AND ${createdBy} = +api_keys.id)`,
+      sql`SELECT id, json_extract(detail, '$.created_by') AS created_by FROM emails WHERE status = 'scheduled'`,
+      (tx, ids) => this.#end(tx, ids),
     )
     deps.cascade.add((tx, identityId, after) => this.withdrawSome(tx, identityId, after))
     deps.identities.onResume(async (tx) => tx.afterCommit(() => this.#resume()))
@@ -112,7 +109,7 @@ export class Pending implements Dispatcher {
     const { database } = this.#deps
     // read in a thread: any number of messages is scheduled
     const ended = await database.slow<{ seq: number; id: string }>(
-      sql`SELECT seq, id FROM emails WHERE status = 'scheduled' AND EXISTS (${endedKeys} AND id = ${createdBy})`,
+      sql`SELECT seq, id FROM emails WHERE status = 'scheduled' AND ${endedWithKey}`,
       minute,
     )
     const step = async (): Promise<boolean> => {
@@ -165,10 +162,8 @@ export class Pending implements Dispatcher {
   }
 
   /** Messages of revoked keys are not released from now on (`Release`); they are cancelled, with events, soon after. */
-  async #end(tx: Transaction, keys: Sql): Promise<number> {
-    const row = await tx.get<{ n: number }>(
-      sql`SELECT count(*) AS n FROM emails WHERE status = 'scheduled' AND ${createdBy} IN (${keys})`,
-    )
+  async #end(tx: Transaction, ids: Sql): Promise<number> {
+    const row = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM emails WHERE id IN (${ids})`)
     if (row!.n > 0) {
       const { log } = this.#deps
       const failed = (error: unknown): void =>

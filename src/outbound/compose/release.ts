@@ -8,7 +8,7 @@ import type { OutgoingEmails } from '../../mail/outgoing.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import { enqueueCopies } from './outbox.ts'
 import { emailFailed, releaseKind, type ReleaseLoad } from '../model.ts'
-import { endedKeys } from './pending.ts'
+import { endedWithKey } from './pending.ts'
 import { domainOf } from './recipients.ts'
 import type { DkimSigner } from './signing.ts'
 
@@ -45,7 +45,7 @@ export class Release implements Courier<ReleaseLoad> {
     return database.transaction(async (tx) => {
       const row = await tx.get<{ account_id: string }>(
         sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}
-          AND emails.status = 'scheduled' AND NOT EXISTS (${endedKeys} AND id = json_extract(emails.detail, '$.created_by'))`,
+          AND emails.status = 'scheduled' AND NOT ${endedWithKey}`,
       )
       if (!row) return gone
       await outgoing.setTrace(tx, email_id, { trace })

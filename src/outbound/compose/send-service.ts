@@ -46,6 +46,7 @@ export class SendService {
   }
 
   async send(caller: Caller, identityId: string, input: NewEmail, signal: AbortSignal): Promise<Email> {
+    requireReading(caller, input)
     const { identities } = this.#deps
     const owner = await identities.row(caller, identityId)
     const addressees = addresseesOf(input)
@@ -182,8 +183,6 @@ export class SendService {
   }
 
   async #namedIn(caller: Caller, identityId: string, emailId: string): Promise<Original> {
-    // its subject and references go into the message
-    if (!may(caller, readers)) throw insufficientScope(readers)
     try {
       return await this.#original(caller, identityId, emailId)
     } catch (error) {
@@ -193,6 +192,11 @@ export class SendService {
       throw error
     }
   }
+}
+
+/** The subject and references of the e-mail replied to go into the message. Throws Fault 403. */
+export function requireReading(caller: Caller, { in_reply_to }: Pick<NewEmail, 'in_reply_to'>): void {
+  if (in_reply_to !== undefined && !may(caller, readers)) throw insufficientScope(readers)
 }
 
 /** The fault of a reply without recipients, such as to an own message with blind copies only. */

@@ -1,5 +1,8 @@
 /* oxlint-disable no-underscore-dangle -- the library's own names */
 // uses internals of nodemailer's SMTPConnection for what its interface does not offer
+import type { Socket } from 'node:net'
+import tls from 'node:tls'
+import type { SecureStream } from '../../net/secure-stream.ts'
 
 /** Internals of the library that its types do not have. */
 interface LibraryInternals {
@@ -8,6 +11,7 @@ interface LibraryInternals {
   _onData: (this: unknown, chunk: Buffer) => void
   _responseQueue: string[]
   _onResponseTooLarge: () => void
+  _upgradeConnection: (this: unknown, done: unknown) => void
 }
 
 /** Maximum bytes of what a server sends after a command, with all lines. */
@@ -46,5 +50,21 @@ export function declareInternational(connection: object): () => void {
   }
   return () => {
     inside._sendCommand = say
+  }
+}
+
+/** Begins TLS with `secure` in place of `tls.connect`, which the library calls at once. */
+export function secureWith(connection: object, secure: (socket: Socket) => SecureStream): void {
+  const inside = connection as LibraryInternals
+  const { _upgradeConnection: upgrade } = inside
+  inside._upgradeConnection = function begin(done) {
+    const { connect } = tls
+    tls.connect = ((options: tls.ConnectionOptions, onSecure: () => void) =>
+      secure(options.socket as Socket).once('secureConnect', onSecure)) as unknown as typeof connect
+    try {
+      upgrade.call(this, done)
+    } finally {
+      tls.connect = connect
+    }
   }
 }

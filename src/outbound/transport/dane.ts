@@ -1,12 +1,5 @@
 import type { SecureDns } from '../../net/secure-dns.ts'
-
-/** A TLSA record (RFC 6698 2.1), as mx-connect takes it. */
-export interface Tlsa {
-  usage: number
-  selector: number
-  mtype: number
-  cert: Buffer
-}
+import type { Tlsa } from '../../net/tls-worker.ts'
 
 /** The DNS queries of DANE (RFC 7672); only answers validated by DNSSEC count. */
 export class Dane {
@@ -19,9 +12,7 @@ export class Dane {
   /** The queries of one attempt to deliver to a domain. */
   of(domain: string): DaneQueries {
     let exchanges: Promise<boolean> | undefined
-    const found = new Map<string, Tlsa[]>()
     return {
-      found,
       checkDnssecSecure: async (host) => {
         // RFC 7672 2.2.1: TLSA records of an insecure MX are not used
         exchanges ??= this.#dns.ask(domain, 'MX').then(({ secure }) => secure)
@@ -32,12 +23,10 @@ export class Dane {
       resolveTlsa: async (name) => {
         const answer = await this.#dns.ask(name, 'TLSA')
         if (!answer.secure) return []
-        const records = answer.found
+        return answer.found
           .filter(({ length }) => length > 3)
           .map(tlsa)
           .filter(usable)
-        found.set(name, records)
-        return records
       },
     }
   }
@@ -47,8 +36,6 @@ export class Dane {
 export interface DaneQueries {
   checkDnssecSecure: (host: string) => Promise<{ secure: boolean }>
   resolveTlsa: (name: string) => Promise<Tlsa[]>
-  /** The records found, by name. */
-  found: ReadonlyMap<string, Tlsa[]>
 }
 
 function tlsa(content: Buffer): Tlsa {

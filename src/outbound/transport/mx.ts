@@ -3,7 +3,8 @@ import { isIP, type Socket } from 'node:net'
 import { callbackify } from 'node:util'
 import { isAbsent, type Records, type RecordsOf } from '../../net/resolve.ts'
 import { connectFailure, type Dial, dialSocket } from './dial.ts'
-import type { Dane, DaneQueries, Tlsa } from './dane.ts'
+import type { Tlsa } from '../../net/tls-worker.ts'
+import type { Dane, DaneQueries } from './dane.ts'
 import type { AddressPolicy } from './address-policy.ts'
 import { later, never, refused, Undelivered } from './undelivered.ts'
 
@@ -25,16 +26,10 @@ export interface ServerConnection {
   socket: Socket
   hostname: string
   address: string
-  /** Checks the certificate against TLSA records (RFC 7672); returns the error. Only set when there are any. */
-  verify?: (certificate: Certificate, chain: Certificate[]) => Error | undefined
-  /** These records. */
+  /** The TLSA records that the certificate has to match (RFC 7672). Only set when there are any. */
   tlsa?: Tlsa[]
   /** Connects to the same address once more. */
   reconnect(): Promise<Socket>
-}
-
-interface Certificate {
-  raw: Buffer
 }
 
 interface Settings {
@@ -68,7 +63,9 @@ interface Found {
   socket: Socket
   hostname: string
   host: string
-  daneVerifier?: (hostname: string, certificate: Certificate, chain: Certificate[]) => Error | undefined
+  tlsaRecords?: Tlsa[]
+  /** Set if the certificate has to match these records. */
+  daneVerifier?: unknown
 }
 
 const require = createRequire(import.meta.url)
@@ -180,16 +177,14 @@ export class MailExchangers {
     }).catch((error: unknown) => {
       throw error === exhausted || error instanceof Undelivered ? (view.failure ?? error) : view.explain(error)
     })
-    const { socket, host, daneVerifier } = found
+    const { socket, host, daneVerifier, tlsaRecords = [] } = found
     const hostname = normalized(found.hostname)
     // for a domain without MX the library queries only addresses, so the policy was not checked before
     if (target.allows && !target.allows(hostname)) {
       socket.destroy()
       throw notAdmitted(target.domain)
     }
-    const prove = daneVerifier && ((one: Certificate, chain: Certificate[]) => daneVerifier(hostname, one, chain))
-    const tlsa = dane?.found.get(`_${target.port}._tcp.${hostname}`) ?? []
-    return { socket, hostname, address: host, ...(prove ? { verify: prove, tlsa } : {}), reconnect: () => open(host) }
+    return { socket, hostname, address: host, ...(daneVerifier ? { tlsa: tlsaRecords } : {}), reconnect: () => open(host) }
   }
 
   #check({ domain, host, port }: MailHosts, address: string): void {

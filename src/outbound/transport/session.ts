@@ -1,12 +1,10 @@
 /* oxlint-disable no-underscore-dangle -- the library's own names */
 import { isAscii } from 'node:buffer'
-import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { debugOnly, type Log, loggable } from '../../core/log.ts'
-import { clientTls, limitHandshake, type LimitedHandshake } from '../../net/handshake.ts'
-import { declareInternational, extensionsOf, largestReply, limitReplies } from './connection-internals.ts'
+import { secureStream, type SecureStream } from '../../net/secure-stream.ts'
+import { declareInternational, extensionsOf, largestReply, limitReplies, secureWith } from './connection-internals.ts'
 import { connectFailure } from './dial.ts'
 import type { ServerConnection } from './mx.ts'
 import { readReply, refusal, type Stage } from './smtp-reply.ts'
@@ -67,7 +65,6 @@ export class SmtpClientSession implements Server {
     log?: Log,
   ): Promise<SmtpClientSession> {
     const { level, implicit, name, login } = options
-    let handshake: LimitedHandshake | undefined
     const connection = new SMTPConnection({
       connection: opened.socket,
       host: opened.hostname,
@@ -76,17 +73,6 @@ export class SmtpClientSession implements Server {
       ignoreTLS: level === 'clear' && !implicit,
       requireTLS: level === 'checked' || level === 'dane',
       opportunisticTLS: level === 'opportunistic',
-      tls: {
-        minVersion: 'TLSv1.2',
-        ...clientTls,
-        rejectUnauthorized: level === 'checked',
-        servername: opened.hostname,
-        // read by the library when TLS begins
-        get socket() {
-          handshake ??= limitHandshake(opened.socket)
-          return handshake.stream as Socket
-        },
-      },
       greetingTimeout: greeting,
       connectionTimeout: greeting,
       socketTimeout: 300_000,
@@ -96,9 +82,10 @@ export class SmtpClientSession implements Server {
     })
     connection.on('error', () => undefined)
     limitReplies(connection)
+    const { hostname, tlsa } = opened
+    secureWith(connection, (socket) => secureStream(socket, { hostname, verify: level === 'checked', tlsa }))
     try {
       await wait<void>(connection, signal, (done) => connection.connect((error) => done(error ?? null)))
-      handshake?.complete(connection._socket || opened.socket)
       const session = new SmtpClientSession(opened, connection, level)
       if (login) await session.#login(login, signal)
       return session
@@ -109,22 +96,23 @@ export class SmtpClientSession implements Server {
     }
   }
 
-  private constructor({ hostname, address, verify }: ServerConnection, connection: SMTPConnection, level: TlsLevel) {
+  private constructor({ hostname, address }: ServerConnection, connection: SMTPConnection, level: TlsLevel) {
     this.hostname = hostname
     this.address = address
     this.#connection = connection
     connection.once('end', () => this.onEnd?.())
-    const socket = connection._socket
-    this.flaw = flawOf(socket)
-    if (!(socket instanceof TLSSocket)) {
+    const { facts } = (connection._socket || {}) as Partial<SecureStream>
+    this.flaw = flawOf(facts)
+    if (!facts) {
       this.tls = null
       this.security = null
       return
     }
-    if (level === 'dane') requireDane(socket, verify)
-    const verified = level === 'checked' || level === 'dane' || socket.authorized
-    this.security = { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name, verified }
-    this.tls = `${this.security.version} ${this.security.cipher}, certificate ${verified ? 'checked' : 'not checked'}`
+    const { version, cipher, daneFailure } = facts
+    if (daneFailure !== null) throw tlsFailed(daneFailure, { type: 'validation-failure', reason: daneFailure })
+    const verified = level === 'checked' || level === 'dane' || facts.authorized
+    this.security = { version, cipher, verified }
+    this.tls = `${version} ${cipher}, certificate ${verified ? 'checked' : 'not checked'}`
   }
 
   /** True if the connection is open. */
@@ -277,16 +265,6 @@ const stages: Record<string, Stage> = { 'MAIL FROM': 'mail', 'RCPT TO': 'rcpt', 
 function isCertificate(error: unknown): boolean {
   const { code, originalCode, message } = error as Failure
   return /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|ERR_SSL|ERR_TLS/.test(`${code} ${originalCode}`) || /certificate/i.test(message)
-}
-
-function requireDane(socket: TLSSocket, prove: ServerConnection['verify']): void {
-  const chain: { raw: Buffer }[] = []
-  for (let one = socket.getPeerX509Certificate(); one && chain.length < 10; one = one.issuerCertificate) chain.push(one)
-  const [leaf, ...issuers] = chain
-  const wrong = leaf && prove ? prove(leaf, issuers) : new Error('it presented no certificate')
-  if (!wrong) return
-  const why = wrong.message.slice(0, 300)
-  throw tlsFailed(why, { type: 'validation-failure', reason: why })
 }
 
 function tlsFailed(why: string, tlsFailure: TlsFailure): Undelivered {

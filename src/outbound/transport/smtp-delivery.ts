@@ -145,7 +145,7 @@ export class SmtpDelivery {
    */
   async #openSession(opened: ServerConnection, destination: NextHop, signal: AbortSignal): Promise<SmtpClientSession> {
     const { options, appliedPolicy } = destination
-    const level = opened.verify ? 'dane' : options.level
+    const level = opened.tlsa ? 'dane' : options.level
     // read now, as a closed socket has no address
     const sending_ip = opened.socket.localAddress ?? null
     try {
@@ -181,14 +181,14 @@ export class SmtpDelivery {
       const policy: TlsPolicy = appliedPolicy.policy.type === 'sts' ? appliedPolicy.policy : { ...noPolicy(domain), type: 'sts' }
       this.#report({ domain, policy, failure: appliedPolicy.failure, ...ends })
     }
-    const policy = opened?.tlsa && opened.verify ? tlsaPolicy(opened.hostname, opened.tlsa) : appliedPolicy.policy
+    const policy = opened?.tlsa ? tlsaPolicy(opened.hostname, opened.tlsa) : appliedPolicy.policy
     this.#report({ domain, policy, failure, ...ends })
   }
 }
 
 /** RFC 8689 4.2.1: whether the server is authenticated by MTA-STS, by DNSSEC, or named by the operator. */
-function isAuthenticated({ host, allows }: MailHosts, { verify }: ServerConnection): boolean {
-  return host !== undefined || allows !== undefined || verify !== undefined
+function isAuthenticated({ host, allows }: MailHosts, { tlsa }: ServerConnection): boolean {
+  return host !== undefined || allows !== undefined || tlsa !== undefined
 }
 
 /** The key of the connection pool: the servers and the session options. */

@@ -1,5 +1,4 @@
-import { TLSSocket } from 'node:tls'
-import type { Tlsa } from './dane.ts'
+import type { Tlsa, TlsFacts } from '../../net/tls-worker.ts'
 
 /** The failures of a TLS session, by the result types of RFC 8460 4.3. */
 export type TlsFailureType =
@@ -51,15 +50,16 @@ export function stsPolicy(domain: string, { mode, mx, max_age }: MtaStsPolicy): 
 }
 
 export function tlsaPolicy(hostname: string, records: readonly Tlsa[]): TlsPolicy {
-  const strings = records.map(({ usage, selector, mtype, cert }) => `${usage} ${selector} ${mtype} ${cert.toString('hex')}`)
+  const strings = records.map(
+    ({ usage, selector, mtype, cert }) => `${usage} ${selector} ${mtype} ${Buffer.from(cert).toString('hex')}`,
+  )
   return { type: 'tlsa', domain: hostname, strings, mx_hosts: [hostname] }
 }
 
 /** The reason for which verification of the certificate would have failed; null if it is valid. */
-export function flawOf(socket: unknown): TlsFailure | null {
-  if (!(socket instanceof TLSSocket)) return { type: 'starttls-not-supported', reason: null }
-  if (socket.authorized) return null
-  return certificateFailure(socket.authorizationError)
+export function flawOf(facts: TlsFacts | undefined): TlsFailure | null {
+  if (!facts) return { type: 'starttls-not-supported', reason: null }
+  return facts.authorized ? null : certificateFailure(facts.flaw)
 }
 
 /** The result type of a handshake error or its OpenSSL code; nodemailer replaces the code of the system with its own. */

@@ -1,0 +1,222 @@
+import { createRequire } from 'node:module'
+import { isIP } from 'node:net'
+import { Duplex } from 'node:stream'
+import {
+  connect,
+  createSecureContext,
+  getCACertificates,
+  type SecureContext,
+  setDefaultCACertificates,
+  type TLSSocket,
+} from 'node:tls'
+import { parentPort } from 'node:worker_threads'
+import { clientTls, limitHandshake } from './handshake.ts'
+
+/** A TLSA record (RFC 6698 2.1), as mx-connect takes it. */
+export interface Tlsa {
+  usage: number
+  selector: number
+  mtype: number
+  cert: Uint8Array
+}
+
+/** How a server is spoken to. */
+export interface TlsOptions {
+  /** The name that its certificate is for, or its address. */
+  hostname: string
+  /** True if the handshake fails without a valid certificate for the name. */
+  verify: boolean
+  /** Certificate authorities besides the default ones, in PEM. */
+  ca?: string | undefined
+  /** Records that its certificate has to match (RFC 7672). */
+  tlsa?: readonly Tlsa[] | undefined
+}
+
+/** What a handshake found. */
+export interface TlsFacts {
+  version: string
+  cipher: string
+  /** True if the certificate is valid for the name. */
+  authorized: boolean
+  /** The code of OpenSSL or Node.js for why it is not. */
+  flaw: string | null
+  /** Why the certificate does not match the TLSA records; null if it does, or if there are none. */
+  daneFailure: string | null
+}
+
+/** The authorities that certificates are verified by, unless a connection has others besides. */
+export interface TlsAuthorities {
+  authorities: readonly string[]
+}
+
+/** Messages to the thread: octets that the server sent (`sealed`), text for it, and how many octets of text were read. */
+export type TlsOrder = { id: number } & (
+  | { open: TlsOptions & { remoteAddress: string } }
+  | { sealed: Uint8Array | null }
+  | { text: Uint8Array | null }
+  | { sent: true }
+  | { read: number }
+  | { close: true }
+)
+
+/** Messages from the thread: octets for the server, its text, `written` when the last text was taken, and how many octets of the server were read. */
+export type TlsReport = { id: number } & (
+  | { sealed: Uint8Array | null }
+  | { facts: TlsFacts }
+  | { text: Uint8Array | null }
+  | { written: true }
+  | { read: number }
+  | { failed: { message: string; code?: string | undefined } }
+)
+
+/** Octets of text that the other thread has not read, above which no more is sent there. */
+const window = 256 * 1024
+
+const connections = new Map<number, Connection>()
+const contexts = new Map<string, SecureContext>()
+
+/** One connection, of which the other thread has the socket. */
+class Connection {
+  readonly #id: number
+  readonly #carrier: Duplex
+  readonly #client: TLSSocket
+  /** Called when what was sent last is on its way. */
+  #sent: (() => void) | undefined
+  /** Octets of the server that are not yet read. */
+  #owed = 0
+  #unread = 0
+
+  constructor(id: number, { hostname, verify, ca = '', tlsa, remoteAddress }: TlsOptions & { remoteAddress: string }) {
+    this.#id = id
+    this.#carrier = Object.assign(
+      new Duplex({
+        read: () => this.#takeMore(),
+        write: (chunk: Buffer, _encoding, done) => {
+          this.#sent = done
+          post({ id, sealed: chunk })
+        },
+        final: (done) => {
+          post({ id, sealed: null })
+          done()
+        },
+      }),
+      { remoteAddress },
+    )
+    const { stream, complete } = limitHandshake(this.#carrier)
+    this.#client = connect({
+      socket: stream,
+      host: hostname,
+      servername: isIP(hostname) > 0 ? '' : hostname,
+      rejectUnauthorized: verify,
+      secureContext: contextOf(ca),
+    })
+    this.#client.once('secureConnect', () => {
+      complete(this.#client)
+      post({ id, facts: factsOf(this.#client, hostname, tlsa) })
+    })
+    this.#client.on('data', (text: Buffer) => {
+      this.#unread += text.length
+      if (this.#unread > window) this.#client.pause()
+      post({ id, text })
+    })
+    this.#client.once('end', () => post({ id, text: null }))
+    this.#client.once('error', (error: NodeJS.ErrnoException) => {
+      post({ id, failed: { message: error.message, code: error.code } })
+      this.close()
+    })
+    this.#client.once('close', () => this.close())
+  }
+
+  take(order: TlsOrder): void {
+    if ('sealed' in order) {
+      this.#owed += order.sealed?.length ?? 0
+      this.#carrier.push(order.sealed)
+    } else if ('sent' in order) {
+      const sent = this.#sent
+      this.#sent = undefined
+      sent?.()
+    } else if ('read' in order) {
+      this.#unread -= order.read
+      if (this.#unread <= window) this.#client.resume()
+    } else if ('text' in order) {
+      if (order.text === null) this.#client.end()
+      else this.#client.write(order.text, () => post({ id: this.#id, written: true }))
+    } else this.close()
+  }
+
+  close(): void {
+    connections.delete(this.#id)
+    this.#client.destroy()
+    this.#carrier.destroy()
+  }
+
+  #takeMore(): void {
+    if (this.#owed > 0) post({ id: this.#id, read: this.#owed })
+    this.#owed = 0
+  }
+}
+
+function contextOf(ca: string): SecureContext {
+  let context = contexts.get(ca)
+  if (!context) {
+    context = createSecureContext({ ...clientTls, ...(ca === '' ? {} : { ca: [...getCACertificates('default'), ca] }) })
+    // one context each of a few settings: each takes memory outside of the heap
+    if (contexts.size >= 16) contexts.clear()
+    contexts.set(ca, context)
+  }
+  return context
+}
+
+function factsOf(client: TLSSocket, hostname: string, tlsa: readonly Tlsa[] | undefined): TlsFacts {
+  // the types say Error, but it is the code for a certificate, and an error for its name
+  const flaw = client.authorizationError as unknown as NodeJS.ErrnoException | string | null
+  return {
+    version: client.getProtocol() ?? 'unknown',
+    cipher: client.getCipher().name,
+    authorized: client.authorized,
+    flaw: typeof flaw === 'string' ? flaw : (flaw?.code ?? null),
+    daneFailure: tlsa === undefined ? null : daneFailure(client, hostname, tlsa),
+  }
+}
+
+interface Certificate {
+  raw: Buffer
+}
+
+type DaneVerifier = (hostname: string, leaf: Certificate, issuers: Certificate[]) => Error | undefined
+
+function daneFailure(client: TLSSocket, hostname: string, tlsa: readonly Tlsa[]): string | null {
+  const chain: Certificate[] = []
+  for (let one = client.getPeerX509Certificate(); one && chain.length < 10; one = one.issuerCertificate) chain.push(one)
+  const [leaf, ...issuers] = chain
+  if (!leaf) return 'it presented no certificate'
+  // the library takes no records for none that must match
+  if (tlsa.length === 0) return 'it has no TLSA records that can be used'
+  const { createDaneVerifier } = createRequire(import.meta.url)('mx-connect/lib/dane.js') as {
+    createDaneVerifier: (records: Tlsa[]) => DaneVerifier
+  }
+  const records = tlsa.map((record) => ({ ...record, cert: Buffer.from(record.cert) }))
+  return createDaneVerifier(records)(hostname, leaf, issuers)?.message ?? null
+}
+
+function post(report: TlsReport): void {
+  parentPort!.postMessage(report)
+}
+
+parentPort!.on('message', (order: TlsOrder | TlsAuthorities) => {
+  if ('authorities' in order) {
+    setDefaultCACertificates(order.authorities)
+    contexts.clear()
+    return
+  }
+  const { id } = order
+  if (!('open' in order)) {
+    connections.get(id)?.take(order)
+    return
+  }
+  try {
+    connections.set(id, new Connection(id, order.open))
+  } catch (error) {
+    post({ id, failed: { message: (error as Error).message, code: (error as NodeJS.ErrnoException).code } })
+  }
+})
