@@ -1,4 +1,4 @@
-import { mediaTypeIn, type ParameterizedValue, plainText } from '../message/content-type.ts'
+import { mediaTypeIn, type ParameterizedValue, plainText } from '../message/mime/content-type.ts'
 import { firstValue, headEnd, type HeaderField } from '../message/headers.ts'
 
 /**

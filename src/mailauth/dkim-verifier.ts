@@ -1,10 +1,7 @@
 import { createHash, createPublicKey, type Hash, type KeyObject } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
-// @ts-expect-error -- the library declares no types for its class
-import { DkimVerifier } from 'mailauth/lib/dkim/dkim-verifier.js'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-// @ts-expect-error -- nor for its tools
-import { getPublicKey, parseHeaders, toALabel } from 'mailauth/lib/tools.js'
+import { createRequire } from 'node:module'
+import { lruMap } from '../core/memory.ts'
 import { headEnd } from '../message/headers.ts'
 
 export type Verified = Pick<Awaited<ReturnType<typeof dkimVerify>>, 'headers' | 'headerFrom' | 'results' | 'arc'>
@@ -39,6 +36,23 @@ interface Verifier extends Omit<Required<Verified>, 'headers'> {
   finalChunk(): Promise<void>
 }
 
+// the library has no types for these
+const require = createRequire(import.meta.url)
+const { DkimVerifier } = require('mailauth/lib/dkim/dkim-verifier.js') as {
+  DkimVerifier: new (options: VerifierOptions) => Verifier
+}
+const { getPublicKey, parseHeaders, toALabel } = require('mailauth/lib/tools.js') as {
+  getPublicKey: (
+    type: string,
+    name: string,
+    bits: number | undefined,
+    resolver: Resolver,
+    options: KeyOptions,
+  ) => Promise<FoundKey>
+  parseHeaders: (header: Buffer) => Verifier['headers']
+  toALabel: (name: string) => string
+}
+
 /**
  * Verifies the DKIM signatures and the newest ARC-Message-Signature of a message, as the library does in a stream. Here the body is hashed at once,
  * and what follows from the text of a key record is kept for the next message with that key. A message with bare LFs is left to the library, which
@@ -47,13 +61,20 @@ interface Verifier extends Omit<Required<Verified>, 'headers'> {
 export async function verifySignatures(raw: Buffer, options: VerifierOptions & { resolver: Resolver }): Promise<Verified> {
   const start = headEnd(raw)
   if (start > raw.length || hasBareLf(raw)) return dkimVerify(raw, options)
-  const verifier = new (WholeVerifier as unknown as new (options: VerifierOptions) => Verifier)(options)
+  const verifier = new DkimVerifier(options)
   const keyCache = new KeyCache(options.resolver)
   verifier.keyCache = keyCache
   // where the checks of ARC look for it
   Object.defineProperty(verifier.arc, 'keyCache', { value: keyCache })
+  const addBodyHash = verifier.addBodyHash.bind(verifier)
+  verifier.addBodyHash = (canonicalization, algorithm, limit) => {
+    if (typeof limit === 'number' || !/^sha(?:1|256)$/.test(algorithm)) return addBodyHash(canonicalization, algorithm, limit)
+    const key = `${canonicalization}:${algorithm}:`
+    if (!verifier.bodyHashes.has(key)) verifier.bodyHashes.set(key, new WholeBodyHash(canonicalization === 'relaxed', algorithm))
+    return key
+  }
   verifier.state = 'body'
-  verifier.headers = parseHeaders(raw.subarray(0, start)) as Verifier['headers']
+  verifier.headers = parseHeaders(raw.subarray(0, start))
   await verifier.messageHeaders(verifier.headers)
   const body = raw.subarray(start)
   if (body.length > 0) for (const hash of verifier.bodyHashes.values()) hash.update(body)
@@ -61,17 +82,8 @@ export async function verifySignatures(raw: Buffer, options: VerifierOptions & {
   return verifier
 }
 
-class WholeVerifier extends (DkimVerifier as new (options: VerifierOptions) => Verifier) {
-  override addBodyHash(canonicalization: string, algorithm: string, limit: unknown): string {
-    if (typeof limit === 'number' || !/^sha(?:1|256)$/.test(algorithm)) return super.addBodyHash(canonicalization, algorithm, limit)
-    const key = `${canonicalization}:${algorithm}:`
-    if (!this.bodyHashes.has(key)) this.bodyHashes.set(key, new WholeBodyHash(canonicalization === 'relaxed', algorithm))
-    return key
-  }
-}
-
 /** Public keys by the text of their record, and what is asked of them. */
-const keys = new LRUCache<string, FoundKey>({ max: 1000 })
+const keys = lruMap<FoundKey>(1000)
 
 /** Looks up keys: the DNS is asked for each message, and its answers are remembered there. */
 class KeyCache {
@@ -82,15 +94,35 @@ class KeyCache {
   }
 
   async get(type: string, name: string, minBitLength?: number, options: KeyOptions = {}): Promise<FoundKey> {
-    const answer = await this.resolver(toALabel(name) as string, 'TXT')
+    const answer = await this.resolver(toALabel(name), 'TXT')
     const text = JSON.stringify([answer[0], minBitLength, options])
     const known = keys.get(text)
     if (known !== undefined) return known
-    const found = (await getPublicKey(type, name, minBitLength, () => Promise.resolve(answer), options)) as FoundKey
+    requireKnownType(answer)
+    const found = await getPublicKey(type, name, minBitLength, () => Promise.resolve(answer), options)
     // the library exports the key as PEM, which each use would read again
     const key = { ...found, publicKey: createPublicKey(found.publicKey) }
     keys.set(text, key)
     return key
+  }
+}
+
+/** The object identifier rsaEncryption in DER (RFC 8017 A.1), which a public key has in its first octets. */
+const rsaEncryption = Buffer.from('06092a864886f70d010101', 'hex')
+/** Octets of a key of 16,384 bits, the most that OpenSSL verifies with. */
+const longestKey = 2112
+
+/**
+ * Throws for a record whose key is neither RSA nor Ed25519 (RFC 8301, RFC 8463). OpenSSL would decode any key before its type is looked at, and one
+ * on an elliptic curve of its own takes an eighth of a second.
+ */
+function requireKnownType([record]: Awaited<ReturnType<Resolver>>): void {
+  const rr = [record ?? []].flat().join('').replace(/\s+/g, '')
+  for (const [, text = ''] of rr.matchAll(/(?:^|;)p=([^;]*)/g)) {
+    const key = Buffer.from(text, 'base64')
+    const isBareRsa = key[0] === 0x30 && key[key[1]! < 0x80 ? 2 : 2 + (key[1]! & 0x7f)] === 0x02
+    const isKnown = key.length === 0 || key.length === 32 || isBareRsa || key.subarray(0, 32).includes(rsaEncryption)
+    if (!isKnown || key.length > longestKey) throw Object.assign(new Error('Unknown key type'), { code: 'EINVALIDTYPE', rr })
   }
 }
 
@@ -151,7 +183,14 @@ function* relaxed(body: Buffer): Generator<Buffer> {
     const piece = body.subarray(start, end)
     start = end
     if (!hasBlanks(piece)) yield piece
-    else yield Buffer.from(piece.toString('latin1').replace(/[ \t]+/g, ' ').replaceAll(' \r\n', '\r\n'), 'latin1')
+    else
+      yield Buffer.from(
+        piece
+          .toString('latin1')
+          .replace(/[ \t]+/g, ' ')
+          .replaceAll(' \r\n', '\r\n'),
+        'latin1',
+      )
   }
 }
 

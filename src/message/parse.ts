@@ -5,17 +5,15 @@ import { codesIn } from './codes.ts'
 import { firstValue, headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
 import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
-import { decodeWords } from './mailparser.ts'
-import { type File, type Mime, parseMime, upToLineLimit } from './mime.ts'
+import { decodeWords } from './mime/mailparser.ts'
+import { parseMime, upToLineLimit } from './mime/mime.ts'
+import type { File, Mime } from './mime/model.ts'
 import type { Attachment } from '../mail/model.ts'
 import type { DecodedAttachment, Parsed } from './parsed.ts'
 import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
 import { displayLine, withoutControls } from '../core/text.ts'
-import { unixText } from './unix-text.ts'
-
-/** Characters that are kept of each body. */
-const textLimit = 5 * 1024 * 1024
+import { maxLines, textLimit, unixText } from './mime/body-text.ts'
 
 /**
  * Parses a message. Never throws: if only the header can be read, the result has that, and `parse_error` starts with a stable
@@ -37,10 +35,11 @@ export async function parse(raw: Buffer): Promise<Parsed> {
     mail.text = unixText(raw.subarray(headEnd(raw), headEnd(raw) + textLimit))
     return buildParsed(fields, mail, 'no_parts: None of the parts announced in the header exists.')
   }
+  const cut = mail.isCut ? `text_too_long: The texts were read up to ${maxLines} lines, or 20 MiB.` : null
   return buildParsed(
     fields,
     mail,
-    start.length < raw.length ? 'too_many_lines: The message was parsed up to line 1200000.' : null,
+    start.length < raw.length ? `too_many_lines: The message was parsed up to line ${maxLines}.` : cut,
   )
 }
 
@@ -169,9 +168,7 @@ function describe(part: File, index: number): Attachment {
     size: part.size,
     content_id: part.cid === undefined || part.cid === '' ? null : withoutControls(part.cid.slice(0, 998)),
     disposition:
-      part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related)
-        ? 'inline'
-        : 'attachment',
+      part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related) ? 'inline' : 'attachment',
     sha256: part.checksum,
   }
 }

@@ -1,8 +1,9 @@
 import { Readable, type Transform } from 'node:stream'
 import { type AttachmentStream, MailParser, parseAddressHeader } from 'mailparser'
-import { headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
-import type { Mime } from './mime.ts'
+import { headEnd, type HeaderField, headerLimit, headersOf } from '../headers.ts'
+import type { Mime } from './model.ts'
 import { quotedPrintableDecoder } from './quoted-printable.ts'
+import { TextLimit } from './body-text.ts'
 
 /**
  * Parses the MIME structure of a message with mailparser; rejects when that fails. `fields` is its header. The library is given only the first of
@@ -20,8 +21,9 @@ export async function parseWithLibrary(raw: Buffer, fields: readonly HeaderField
     checksumAlgo: 'sha256',
   })
   withPlainHeaders(parser)
-  const bodies = bodiesOf(parser)
-  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], areSeparateBodies: false }
+  const limit = new TextLimit()
+  const bodies = bodiesOf(parser, limit)
+  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], areSeparateBodies: false, isCut: false }
   const body = raw.subarray(Math.min(headEnd(raw), raw.length))
   // On an error the library does not end the stream of the current attachment, so it is destroyed here.
   let failure: Error | undefined
@@ -46,10 +48,20 @@ export async function parseWithLibrary(raw: Buffer, fields: readonly HeaderField
       item.release?.()
       const content = Buffer.concat(chunks)
       const { contentType, filename, contentDisposition, cid, related = false, checksum = '' } = item
-      mime.files.push({ contentType: contentType || '', filename, contentDisposition, cid, related, size: content.length, checksum, content })
+      mime.files.push({
+        contentType: contentType || '',
+        filename,
+        contentDisposition,
+        cid,
+        related,
+        size: content.length,
+        checksum,
+        content,
+      })
     }
   }
   mime.subject = parser.subject
+  mime.isCut = limit.isExceeded
   mime.areSeparateBodies = mime.text !== undefined && mime.html !== undefined && !areAlternatives(bodies)
   return mime
 }
@@ -128,7 +140,7 @@ function withPlainHeaders(parser: MailParser): void {
 /* eslint-enable no-underscore-dangle */
 
 // The library joins all inline texts into the body and does not separate the parts, so its tree nodes are intercepted on creation.
-function bodiesOf(parser: MailParser): Node[] {
+function bodiesOf(parser: MailParser, limit: TextLimit): Node[] {
   const bodies: Node[] = []
   const internals = parser as unknown as { createNode(node: Node): unknown }
   const create = internals.createNode.bind(parser)
@@ -136,12 +148,29 @@ function bodiesOf(parser: MailParser): Node[] {
     const { disposition } = node
     if (node.encoding === 'quoted-printable') node.getDecoder = quotedPrintableDecoder
     if (isFile(node)) node.disposition = 'attachment'
-    else if (disposition === false || disposition === 'inline') bodies.push(node)
+    else if (disposition === false || disposition === 'inline') {
+      bodies.push(node)
+      if (node.contentType === 'text/plain' || node.contentType === 'text/html') limitText(node, limit)
+    }
     const created = create(node)
     node.disposition = disposition
     return created
   }
   return bodies
+}
+
+/** Limits what the decoder of a body gives: the library keeps all of it, several times. */
+function limitText(node: Node, limit: TextLimit): void {
+  const getDecoder = node.getDecoder.bind(node)
+  node.getDecoder = () => {
+    const decoder = getDecoder()
+    const push = decoder.push.bind(decoder)
+    decoder.push = (chunk: Buffer | null) => {
+      const kept = chunk === null ? null : limit.take(chunk)
+      return kept?.length === 0 || push(kept)
+    }
+    return decoder
+  }
 }
 
 // An inline text part with a file name is an attachment.

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { dispositionIn, mediaTypeIn, plainText } from './content-type.ts'
-import { firstValue, headEnd, type HeaderField, headersOf } from './headers.ts'
+import { firstValue, headEnd, type HeaderField, headersOf } from '../headers.ts'
 import { decodeWords } from './mailparser.ts'
-import type { File, Mime } from './mime.ts'
+import type { File, Mime } from './model.ts'
 import { decodeQuotedPrintable } from './quoted-printable.ts'
-import { unixText } from './unix-text.ts'
+import { TextLimit, unixText } from './body-text.ts'
 
 /** A part that is not multipart. */
 interface Leaf {
@@ -50,18 +50,19 @@ export function plainMime(raw: Buffer, fields: readonly HeaderField[]): Mime | n
   if (subject === null || leaves === null) return null
   const files: File[] = []
   const bodies: { leaf: Leaf; text: string }[] = []
+  const limit = new TextLimit()
   for (const leaf of leaves) {
     if (isBody(leaf)) {
       const octets = leaf.isPlainText ? decoded(raw, leaf) : null
       if (octets === null) return null
-      bodies.push({ leaf, text: unixText(octets) })
+      bodies.push({ leaf, text: unixText(limit.take(octets)) })
     } else {
       const file = fileOf(raw, leaf)
       if (file === null) return null
       files.push(file)
     }
   }
-  return { subject, files, ...joined(bodies) }
+  return { subject, files, ...joined(bodies), isCut: limit.isExceeded }
 }
 
 /** The decoded subject; null if it has controls, or octets that are not UTF-8. */
@@ -101,10 +102,10 @@ function leavesOf(raw: Buffer, fields: readonly HeaderField[]): Leaf[] | null {
       // a multipart without parts
       if (isClosing) return null
     } else if (current !== null && !isMultipart(current)) {
-      const end = withoutLineEnd(raw, at)
+      const bodyEnd = withoutLineEnd(raw, at)
       // the library takes a body of one line end for one, and for none
-      if (end === current.start) return null
-      leaves.push({ ...current, end: Math.max(current.start, end) })
+      if (bodyEnd === current.start) return null
+      leaves.push({ ...current, end: Math.max(current.start, bodyEnd) })
     }
     current = null
     if (isClosing) {
@@ -190,7 +191,7 @@ function partOf(fields: readonly HeaderField[], around: readonly Multipart[], st
   return {
     type: media.name,
     disposition: shown,
-    filename: (placing?.params.get('filename') || media.params.get('name')) || undefined,
+    filename: placing?.params.get('filename') || media.params.get('name') || undefined,
     cid,
     encoding: coding,
     isPlainText: /^(?:us-?ascii|utf-?8)?$/i.test(media.params.get('charset') ?? '') && !media.params.has('format'),
@@ -269,9 +270,9 @@ function fileOf(raw: Buffer, leaf: Leaf): File | null {
 
 /** The decoded octets of a leaf in pieces, so that a large attachment is not in memory as a whole. */
 function* piecesOf(raw: Buffer, leaf: Leaf): Generator<Buffer | null> {
-  if (leaf.encoding === 'quoted-printable') return yield decoded(raw, leaf)
+  const length = leaf.encoding === 'quoted-printable' ? Infinity : pieceLength
   for (let { start } = leaf; start < leaf.end;) {
-    const next = start + pieceLength < leaf.end ? lineEnd(raw, start + pieceLength) : leaf.end
+    const next = start + length < leaf.end ? lineEnd(raw, start + length) : leaf.end
     const end = Math.min(next, leaf.end)
     const piece = decoded(raw, { ...leaf, start, end })
     // four letters are three octets: a piece that ends within them is not decoded as what it is
