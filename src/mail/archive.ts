@@ -310,7 +310,8 @@ async function flagsIn(fields: readonly HeaderField[]): Promise<{ read: boolean 
   const status = firstValue(fields, 'status')
   const words = firstValue(fields, 'x-gmail-labels')
   // the main thread needs the message parser only here, and only for imports
-  const given = words === undefined ? [] : (await import('../message/mime.ts')).decodeWords(words.slice(0, 8000)).split(',')
+  const given =
+    words === undefined ? [] : (await import('../message/mime/mailparser.ts')).decodeWords(words.slice(0, 8000)).split(',')
   const named = given.map((word) => word.replaceAll('"', '').trim())
   const marked = Array.from(firstValue(fields, 'x-status')?.slice(0, 20) ?? '').flatMap((letter) => flags[letter] ?? [])
   const labels = [...marked, ...named.filter((word) => !/^(?:Unread|Opened)$/i.test(word))].filter(

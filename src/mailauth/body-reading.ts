@@ -1,3 +1,4 @@
+import { mediaTypeIn, type ParameterizedValue, plainText } from '../message/mime/content-type.ts'
 import { firstValue, headEnd, type HeaderField } from '../message/headers.ts'
 
 /**
@@ -118,31 +119,6 @@ const maxDeclared = 1000
 /** The longest boundary in characters (RFC 2046 5.1.1). */
 const longestBoundary = 70
 
-interface MediaType {
-  /** `text/plain`; lower case. */
-  name: string
-  params: ReadonlyMap<string, string>
-}
-
-const plainText: MediaType = { name: 'text/plain', params: new Map() }
-
-const token = String.raw`[A-Za-z0-9!#$%&'+._^{|}~-]`
-// Without comments, escapes, encoded words and continuations, which software reads differently.
-const parameter = String.raw`\s*;\s*(${token}+)=(?:(${token}[A-Za-z0-9!#$%&'+._^{|}~=/:-]*)|"((?:(?!=\?)[^"\\()\x00-\x1f\x7f-\uffff])*)")`
-const wholeType = new RegExp(String.raw`^(${token}+/${token}+)((?:${parameter})*)\s*(?:;\s*)?$`)
-
-/** A Content-Type that all software reads in the same way; null for any other. */
-function mediaTypeIn(value: string): MediaType | null {
-  const [, name, rest = ''] = value.length > 2000 ? [] : (wholeType.exec(value) ?? [])
-  if (name === undefined) return null
-  const params = new Map<string, string>()
-  for (const [, key = '', plain, quoted] of rest.matchAll(new RegExp(parameter, 'gy'))) {
-    if (params.has(key.toLowerCase())) return null
-    params.set(key.toLowerCase(), plain ?? quoted ?? '')
-  }
-  return { name: name.toLowerCase(), params }
-}
-
 const identityEncoding = /^(?:7bit|8bit|binary)$/
 
 /** True if the body from `start` on has this encoding, and not clearly another. */
@@ -183,7 +159,7 @@ function escapesIn(body: string): 'none' | 'sure' | 'unsure' | 'foreign' {
 }
 
 /** True if the body is multipart throughout: nothing but the standard preamble before the first delimiter, and nothing after the last. */
-function isMultipart(raw: Buffer, start: number, { name, params }: MediaType): boolean {
+function isMultipart(raw: Buffer, start: number, { name, params }: ParameterizedValue): boolean {
   const boundary = params.get('boundary') ?? ''
   if (!subtypes.has(name) || boundary === '' || boundary.length > 200 || boundary.endsWith(' ')) return false
   const head = raw.toString('latin1', start, start + 1000)
@@ -196,7 +172,7 @@ function isMultipart(raw: Buffer, start: number, { name, params }: MediaType): b
 const subtypes = new Set(['alternative', 'mixed', 'related', 'report', 'signed'].map((subtype) => `multipart/${subtype}`))
 
 /** True if the body is one text: not the source of another type, and without an unusual charset or a file name. */
-function isText({ name, params }: MediaType, encoding: string, body: string): boolean {
+function isText({ name, params }: ParameterizedValue, encoding: string, body: string): boolean {
   if ([...params.keys()].some((key) => key !== 'charset' && key !== 'format')) return false
   if (!/^(?:us-ascii|utf-8|iso-8859-\d{1,2}|windows-125\d)?$/i.test(params.get('charset') ?? '')) return false
   const text = decoded(body, encoding)

@@ -1,10 +1,10 @@
 import { arc as verifyArc } from 'mailauth/lib/arc/index.js'
-import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
 import { spf as verifySpf } from 'mailauth/lib/spf/index.js'
 import { isIP } from 'node:net'
 import { domainNameOf } from '../core/domain-names.ts'
 import { oneLine } from './authentication-results.ts'
+import { type Resolver, type Verified, verifySignatures } from './dkim-verifier.ts'
 import { DnsError, type Inquiry, type Lookup } from '../net/dns.ts'
 import { isAbsent } from '../net/resolve.ts'
 import type { Header } from './author.ts'
@@ -43,9 +43,7 @@ export interface DmarcPolicy {
   published: PublishedPolicy | null
 }
 
-type Verified = Awaited<ReturnType<typeof dkimVerify>>
 type VerifiedSignature = Verified['results'][number]
-type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resolver']>
 
 /** Field names that are reported of one signature, and characters of each. */
 const maxSignedFields = 50
@@ -122,7 +120,7 @@ export async function checkSignatures(
   const excess = excessOf(header)
   // With `sender` the library does not look for one in the header.
   const options = { ...strictOptions, resolver: keyResolverOf(inquiry), sender: '<>' }
-  const verified = await dkimVerify(without(raw, excess.fields), options)
+  const verified = await verifySignatures(without(raw, excess.fields), options)
   const names = verified.headers?.parsed.map(({ key }) => key) ?? []
   const signedHeader = new SignedHeader(raw, header.fields, names)
   const arc = excess.seals

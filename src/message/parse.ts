@@ -5,15 +5,15 @@ import { codesIn } from './codes.ts'
 import { firstValue, headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
 import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
-import { decodeWords, type File, type Mime, upToLineLimit, parseMime } from './mime.ts'
+import { decodeWords } from './mime/mailparser.ts'
+import { parseMime, upToLineLimit } from './mime/mime.ts'
+import type { File, Mime } from './mime/model.ts'
 import type { Attachment } from '../mail/model.ts'
 import type { DecodedAttachment, Parsed } from './parsed.ts'
 import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
 import { displayLine, withoutControls } from '../core/text.ts'
-
-/** Characters that are kept of each body. */
-const textLimit = 5 * 1024 * 1024
+import { maxLines, textLimit, unixText } from './mime/body-text.ts'
 
 /**
  * Parses a message. Never throws: if only the header can be read, the result has that, and `parse_error` starts with a stable
@@ -35,10 +35,11 @@ export async function parse(raw: Buffer): Promise<Parsed> {
     mail.text = unixText(raw.subarray(headEnd(raw), headEnd(raw) + textLimit))
     return buildParsed(fields, mail, 'no_parts: None of the parts announced in the header exists.')
   }
+  const cut = mail.isCut ? `text_too_long: The texts were read up to ${maxLines} lines, or 20 MiB.` : null
   return buildParsed(
     fields,
     mail,
-    start.length < raw.length ? 'too_many_lines: The message was parsed up to line 1200000.' : null,
+    start.length < raw.length ? `too_many_lines: The message was parsed up to line ${maxLines}.` : cut,
   )
 }
 
@@ -114,16 +115,6 @@ function wholeText(
   return text.startsWith('\n') ? `${toMarkdown(html)}\n\n${text.trimStart()}` : `${text}\n\n${toMarkdown(html)}`
 }
 
-/** Decodes bytes with LF line ends. Not by replace(), which takes a hundred times the memory for a text of nothing but line ends. */
-function unixText(bytes: Buffer): string {
-  const kept = Buffer.allocUnsafe(bytes.length)
-  let length = 0
-  for (let at = 0; at < bytes.length; at += 1) {
-    if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a) kept[length++] = bytes[at]!
-  }
-  return kept.toString('utf8', 0, length)
-}
-
 // the declared boundary never occurs: there is text, but in no part
 function isLost(mail: Mime, fields: readonly HeaderField[], raw: Buffer): boolean {
   if (mail.files.length > 0 || !/^multipart\//i.test(firstValue(fields, 'content-type') ?? '')) return false
@@ -173,15 +164,12 @@ function describe(part: File, index: number): Attachment {
   return {
     index,
     filename: servedName(part.filename ?? embeddedName(part), index),
-    // The library returns false for a part without a type.
     content_type: mediaType(part.contentType),
-    size: part.content.length,
+    size: part.size,
     content_id: part.cid === undefined || part.cid === '' ? null : withoutControls(part.cid.slice(0, 998)),
     disposition:
-      part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related === true)
-        ? 'inline'
-        : 'attachment',
-    sha256: part.checksum ?? '',
+      part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related) ? 'inline' : 'attachment',
+    sha256: part.checksum,
   }
 }
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { attachmentsOf, parse } from '../../src/message/parse.ts'
+import { pick, type Random, randomFrom } from '../support/random.ts'
 
 const folder = new URL('../fixtures/mail/', import.meta.url)
 const messages = readdirSync(folder)
@@ -41,7 +42,7 @@ async function faultsOf(raw: Buffer, withContent: boolean): Promise<string[]> {
 }
 
 // The first field is never touched, so what it holds can only come out by mistake.
-function broken(random: (below: number) => number): Buffer {
+function broken(random: Random): Buffer {
   let raw: Buffer = pick(messages, random)
   for (let times = random(6); times >= 0; times--) raw = mutated(raw, random)
   return Buffer.concat([Buffer.from(`X-Other: ${marker}\r\n`), raw])
@@ -79,7 +80,7 @@ const pieces = [
   '<a href="http://a.test/&#x0;">',
 ]
 
-function mutated(raw: Buffer, random: (below: number) => number): Buffer {
+function mutated(raw: Buffer, random: Random): Buffer {
   const at = random(raw.length + 1)
   const length = random(random(4) === 0 ? 200 : 8)
   const before = raw.subarray(0, at)
@@ -97,22 +98,5 @@ function mutated(raw: Buffer, random: (below: number) => number): Buffer {
       return Buffer.concat([before, raw.subarray(at, at + length), raw.subarray(at)])
     default:
       return Buffer.concat([before, pick(messages, random).subarray(random(400), 600 + random(400)), raw.subarray(at)])
-  }
-}
-
-function pick<Item>(items: readonly Item[], random: (below: number) => number): Item {
-  const item = items[random(items.length)]
-  if (item === undefined) throw new Error('nothing to pick from')
-  return item
-}
-
-// Mulberry32: small, and the same on every machine.
-function randomFrom(start: number): (below: number) => number {
-  let state = start >>> 0
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
   }
 }

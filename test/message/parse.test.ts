@@ -360,3 +360,15 @@ test('an attachment whose part ends in a header that is too large is given up', 
   )
   expect((await parse(raw)).parse_error).toMatch(/^part_header_too_large/)
 })
+
+test.each(['utf-8', 'iso-8859-1'])(
+  'a text in %s that is millions of lines once it is decoded is read up to the limit',
+  async (charset) => {
+    const text = Buffer.from('a\r\n'.repeat(2_000_000)).toString('base64').replaceAll(/.{76}/g, '$&\r\n')
+    const head = `Content-Type: text/plain; charset=${charset}\r\nContent-Transfer-Encoding: base64\r\n\r\n`
+    const { body_text, parse_error } = await parse(Buffer.from(head + text))
+    expect(parse_error).toMatch(/^text_too_long: /)
+    expect(body_text!.length).toBeGreaterThan(2_000_000)
+    expect(body_text!.length).toBeLessThan(2_500_000)
+  },
+)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
 import { parse } from '../../src/message/parse.ts'
-import { decodeQuotedPrintable } from '../../src/message/quoted-printable.ts'
+import { decodeQuotedPrintable } from '../../src/message/mime/quoted-printable.ts'
 
 // as mailparser has it
 const library = createRequire(createRequire(import.meta.url).resolve('mailparser'))('libqp') as {

@@ -1,6 +1,6 @@
 import { bareAddress, enhancedCodeIn, fieldGroups, lineOf, returnedOf, smtpCodeIn, textOf } from './field-groups.ts'
 import type { HeaderField } from '../headers.ts'
-import type { Mime } from '../mime.ts'
+import type { Mime } from '../mime/model.ts'
 import type { DeliveryReport, ReportedRecipient } from './reported.ts'
 
 const maxRecipients = 100

@@ -1,6 +1,6 @@
 import { displayLine } from '../../core/text.ts'
 import { firstValue, headEnd, type HeaderField, headersOf } from '../headers.ts'
-import type { File } from '../mime.ts'
+import type { File } from '../mime/model.ts'
 import type { Returned } from './reported.ts'
 
 const maxOctets = 256 * 1024

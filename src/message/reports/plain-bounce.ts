@@ -1,6 +1,6 @@
 import { bareAddress, enhancedCodeIn, lineOf, returnedFrom, smtpCodeIn } from './field-groups.ts'
 import { firstValue, type HeaderField, headersOf } from '../headers.ts'
-import type { Mime } from '../mime.ts'
+import type { Mime } from '../mime/model.ts'
 import type { DeliveryReport, ReportedRecipient } from './reported.ts'
 
 const maxRecipients = 20

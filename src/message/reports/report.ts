@@ -1,7 +1,7 @@
 import { deliveryReport } from './delivery-report.ts'
 import { dmarcReport } from './dmarc-report.ts'
 import { firstValue, type HeaderField } from '../headers.ts'
-import type { Mime } from '../mime.ts'
+import type { Mime } from '../mime/model.ts'
 import { plainBounce, reasonFor } from './plain-bounce.ts'
 import type { DeliveryReport, FeedbackReport, Report } from './reported.ts'
 import { tlsReport } from './tls-report.ts'

@@ -1,39 +1,15 @@
 import { Readable, type Transform } from 'node:stream'
 import { type AttachmentStream, MailParser, parseAddressHeader } from 'mailparser'
-import { headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
+import { headEnd, type HeaderField, headerLimit, headersOf } from '../headers.ts'
+import type { Mime } from './model.ts'
 import { quotedPrintableDecoder } from './quoted-printable.ts'
-
-/** An attachment of a message, its octets decoded. */
-export type File = Omit<AttachmentStream, 'content'> & { content: Buffer }
-
-/** The parsed MIME structure of a message. */
-export interface Mime {
-  subject: string | undefined
-  text: string | undefined
-  html: string | undefined
-  files: File[]
-  /**
-   * True if HTML and text are not alternatives of each other (RFC 2046 5.1.4), such as a footer added by a mailing list. Then both are the
-   * message.
-   */
-  areSeparateBodies: boolean
-}
-
-/** The message up to the maximum number of lines, as parsing time grows with lines. Attachments of 50 MB have fewer. */
-export function upToLineLimit(raw: Buffer): Buffer {
-  let at = 0
-  for (let lines = 0; lines < maxLines; lines++) {
-    at = raw.indexOf(0x0a, at) + 1
-    if (at === 0) return raw
-  }
-  return raw.subarray(0, at)
-}
+import { TextLimit } from './body-text.ts'
 
 /**
- * Parses the MIME structure of a message; rejects when that fails. `fields` is its header. The library is given only the first of each field that
- * it needs, so that it cannot interpret other lines as fields. It does not parse addresses.
+ * Parses the MIME structure of a message with mailparser; rejects when that fails. `fields` is its header. The library is given only the first of
+ * each field that it needs, so that it cannot interpret other lines as fields. It does not parse addresses.
  */
-export async function parseMime(raw: Buffer, fields: readonly HeaderField[] = headersOf(raw)): Promise<Mime> {
+export async function parseWithLibrary(raw: Buffer, fields: readonly HeaderField[]): Promise<Mime> {
   const parser = new MailParser({
     skipHtmlToText: true,
     skipTextToHtml: true,
@@ -45,8 +21,9 @@ export async function parseMime(raw: Buffer, fields: readonly HeaderField[] = he
     checksumAlgo: 'sha256',
   })
   withPlainHeaders(parser)
-  const bodies = bodiesOf(parser)
-  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], areSeparateBodies: false }
+  const limit = new TextLimit()
+  const bodies = bodiesOf(parser, limit)
+  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], areSeparateBodies: false, isCut: false }
   const body = raw.subarray(Math.min(headEnd(raw), raw.length))
   // On an error the library does not end the stream of the current attachment, so it is destroyed here.
   let failure: Error | undefined
@@ -69,10 +46,22 @@ export async function parseMime(raw: Buffer, fields: readonly HeaderField[] = he
       open = item.content
       for await (const chunk of open) chunks.push(chunk as Buffer)
       item.release?.()
-      mime.files.push(Object.assign(item, { content: Buffer.concat(chunks) }))
+      const content = Buffer.concat(chunks)
+      const { contentType, filename, contentDisposition, cid, related = false, checksum = '' } = item
+      mime.files.push({
+        contentType: contentType || '',
+        filename,
+        contentDisposition,
+        cid,
+        related,
+        size: content.length,
+        checksum,
+        content,
+      })
     }
   }
   mime.subject = parser.subject
+  mime.isCut = limit.isExceeded
   mime.areSeparateBodies = mime.text !== undefined && mime.html !== undefined && !areAlternatives(bodies)
   return mime
 }
@@ -110,8 +99,6 @@ function* chunksOf(raw: Buffer): Generator<Buffer> {
 }
 
 const chunkLength = 64 * 1024
-
-const maxLines = 1_200_000
 
 type ParserItem = AttachmentStream | { type: 'text'; text?: string; html?: string | false }
 
@@ -153,7 +140,7 @@ function withPlainHeaders(parser: MailParser): void {
 /* eslint-enable no-underscore-dangle */
 
 // The library joins all inline texts into the body and does not separate the parts, so its tree nodes are intercepted on creation.
-function bodiesOf(parser: MailParser): Node[] {
+function bodiesOf(parser: MailParser, limit: TextLimit): Node[] {
   const bodies: Node[] = []
   const internals = parser as unknown as { createNode(node: Node): unknown }
   const create = internals.createNode.bind(parser)
@@ -161,12 +148,29 @@ function bodiesOf(parser: MailParser): Node[] {
     const { disposition } = node
     if (node.encoding === 'quoted-printable') node.getDecoder = quotedPrintableDecoder
     if (isFile(node)) node.disposition = 'attachment'
-    else if (disposition === false || disposition === 'inline') bodies.push(node)
+    else if (disposition === false || disposition === 'inline') {
+      bodies.push(node)
+      if (node.contentType === 'text/plain' || node.contentType === 'text/html') limitText(node, limit)
+    }
     const created = create(node)
     node.disposition = disposition
     return created
   }
   return bodies
+}
+
+/** Limits what the decoder of a body gives: the library keeps all of it, several times. */
+function limitText(node: Node, limit: TextLimit): void {
+  const getDecoder = node.getDecoder.bind(node)
+  node.getDecoder = () => {
+    const decoder = getDecoder()
+    const push = decoder.push.bind(decoder)
+    decoder.push = (chunk: Buffer | null) => {
+      const kept = chunk === null ? null : limit.take(chunk)
+      return kept?.length === 0 || push(kept)
+    }
+    return decoder
+  }
 }
 
 // An inline text part with a file name is an attachment.
