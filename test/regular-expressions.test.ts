@@ -40,12 +40,17 @@ const made: [file: string, argument: string, like: RegExp][] = [
   ['domains/judge.ts', 'String.raw`;', /;\s*id\s*=\s*abc\s*(?:;|$)/],
   // `token` and `parameter` written out
   [
-    'mailauth/body-reading.ts',
+    'message/mime/content-type.ts',
     'String.raw`^(',
     /^([\w!#$%&'+.^{|}~-]+\/[\w!#$%&'+.^{|}~-]+)((?:\s*;\s*([\w!#$%&'+.^{|}~-]+)=(?:([\w!#$%&'+.^{|}~-][\w!#$%&'+.^{|}~=/:-]*)|"((?:(?!=\?)[ !#-'*-[\]-~])*)"))*)\s*(?:;\s*)?$/,
   ],
   [
-    'mailauth/body-reading.ts',
+    'message/mime/content-type.ts',
+    'String.raw`^(',
+    /^([\w!#$%&'+.^{|}~-]+)((?:\s*;\s*([\w!#$%&'+.^{|}~-]+)=(?:([\w!#$%&'+.^{|}~-][\w!#$%&'+.^{|}~=/:-]*)|"((?:(?!=\?)[ !#-'*-[\]-~])*)"))*)\s*(?:;\s*)?$/,
+  ],
+  [
+    'message/mime/content-type.ts',
     'parameter',
     /\s*;\s*([\w!#$%&'+.^{|}~-]+)=(?:([\w!#$%&'+.^{|}~-][\w!#$%&'+.^{|}~=/:-]*)|"((?:(?!=\?)[ !#-'*-[\]-~])*)")/gy,
   ],

@@ -135,7 +135,7 @@ function isMultipart(part: Leaf | Multipart): part is Multipart {
 
 /** True if a line is no delimiter that is expected here, but may be one to other software. */
 function isNearly(text: string, boundaries: ReadonlySet<string>): boolean {
-  const name = text.replace(/[ \t\r].*$/s, '')
+  const [name = ''] = text.split(/[ \t\r]/, 1)
   return boundaries.has(name) || boundaries.has(name.replace(/--$/, ''))
 }
 
@@ -234,7 +234,8 @@ function decodeBase64(raw: Buffer, start: number, end: number): Buffer | null {
   const text = raw.toString('latin1', start, end)
   let length = text.length
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) length -= text.charCodeAt(at - 1) === 0x0d ? 2 : 1
-  const padding = /={0,2}[\r\n]*$/.exec(text.slice(-64))![0].replaceAll(/[\r\n]/g, '').length
+  const last = text.slice(-64).trimEnd()
+  const padding = last.endsWith('==') ? 2 : last.endsWith('=') ? 1 : 0
   const letters = length - padding
   if (letters % 4 === 1 || (padding > 0 && length % 4 !== 0) || /[-_]/.test(text)) return null
   const octets = Buffer.from(text, 'base64')
