@@ -9,8 +9,10 @@ import { type Behaviour, WebhookSink } from '../support/webhook-sink.ts'
 const near = { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' }
 const word = 'quietcanary'
 
-const echoes: (status: number) => Behaviour = (status) => (response, { raw }) =>
-  void response.writeHead(status).end(raw.slice(0, 1900))
+const echoes: (status: number) => Behaviour =
+  (status) =>
+  (response, { raw }) =>
+    void response.writeHead(status).end(raw.slice(0, 1900))
 
 /** A box with an e-mail that a webhook heard of. */
 async function heard(
