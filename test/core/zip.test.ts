@@ -111,10 +111,11 @@ with zipfile.ZipFile(sys.argv[1] + '/theirs.zip', 'w') as theirs:
 
 const longName = (number: number): string => `${String(number).padStart(6, '0')}\u0100${'n'.repeat(40_000)}`
 
+async function* named(count: number): AsyncGenerator<Packable> {
+  for (let number = 0; number < count; number += 1) yield { name: longName(number), modified: 0, content: Buffer.alloc(0) }
+}
+
 test('names take one byte of memory for each of theirs, in a directory of 48 MiB at most', async () => {
-  async function* named(count: number): AsyncGenerator<Packable> {
-    for (let number = 0; number < count; number += 1) yield { name: longName(number), modified: 0, content: Buffer.alloc(0) }
-  }
   const archive = await opened(await buffer(zip(named(1200))))
   expect(archive.entries.map(nameOf)).toEqual(Array.from({ length: 1200 }, (_, number) => longName(number)))
   expect(archive.entries.filter(({ rawName }) => /[^\0-\xff]/.test(rawName))).toEqual([])
