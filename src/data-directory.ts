@@ -10,6 +10,7 @@ import { Keyring } from './store/keyring.ts'
 import { DirectoryLock } from './store/lock.ts'
 import { mustBeNoRestore, Newer, type Obstacle } from './store/files.ts'
 import { type MigrationTest, prepare } from './store/migrate.ts'
+import { finishRewrite } from './store/rewrite.ts'
 import { existingPart, formatBytes, Space } from './store/space.ts'
 import { asFault } from './store/sqlite/failures.ts'
 import { SqliteDatabase } from './store/sqlite/database.ts'
@@ -67,6 +68,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     step = 'database'
     const migrate = testing?.prepare ?? prepare
     migrate(file, state.data.database_created)
+    finishRewrite(file, storeLog)
     if (!state.data.database_created) await state.update((document) => void (document.database_created = true))
     database = await SqliteDatabase.open(file, storeLog, {
       watch: commitMetrics(metrics),

@@ -55,6 +55,11 @@ export class Authority {
     // finds the account of this key if there is one (7.3.1), as a CA may have deleted it
     await client.createAccount({ termsOfServiceAgreed: true, ...(email === undefined ? {} : { contact: [`mailto:${email}`] }) })
     const order = await client.createOrder({ identifiers: names.map((value) => ({ type: 'dns', value })) })
+    // the library would ask for all of them at once
+    const authorizations: string[] | undefined = order.authorizations
+    if (authorizations && authorizations.length > names.length) {
+      throw new AuthorityError('The CA requires more authorizations than there are names')
+    }
     await this.#prove(client, order, signal)
     return this.#finish(client, order, names, signal)
   }

@@ -27,7 +27,7 @@ export function addDoctorCommand(program: Command): void {
   ofBox(command).action(async (options: BoxOptions) => {
     const { lines, looked } = await examined(options)
     const seen = summary(lines)
-    say(options, { ...seen, lines }, formatLines(lines))
+    say(options, { ...seen, lines }, formatLines(lines), coloured)
     if (!looked) process.exitCode = exits.usage
     else if (seen.status === 'fail') process.exitCode = exits.failed
   })
@@ -111,14 +111,18 @@ function configFault(problem: ConfigProblem): Line {
   return about('config', formatSource(problem)).fail(message, fix)
 }
 
-const colours = { pass: 'green', warn: 'yellow', fail: 'red' } as const
+const colours = { PASS: 'green', WARN: 'yellow', FAIL: 'red' } as const
+
+/** Colours the results on a terminal. */
+function coloured(text: string): string {
+  if (!process.stdout.isTTY || process.env['NO_COLOR']) return text
+  return text.replaceAll(/^(?:PASS|WARN|FAIL)(?= )/gm, (word) => styleText(colours[word as keyof typeof colours], word))
+}
 
 function formatLines(lines: Line[]): string {
-  const coloured = process.stdout.isTTY && !process.env['NO_COLOR']
   const width = Math.max(...lines.map(({ name }) => name.length))
   const text = lines.map(({ name, subject, status, message, fix }) => {
-    const word = status.toUpperCase()
-    const head = `${coloured ? styleText(colours[status], word) : word}  ${name.padEnd(width)}  ${subject}  ${message}`
+    const head = `${status.toUpperCase()}  ${name.padEnd(width)}  ${subject}  ${message}`
     return fix === null ? head : `${head}\n      fix: ${fix.replaceAll('\n', '\n           ')}`
   })
   const { pass, warn, fail } = summary(lines)

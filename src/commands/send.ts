@@ -73,7 +73,7 @@ async function watched(box: Box, path: string, seconds: number, onDelivery: (one
 function step({ recipient, status, response, mx, tls, next_attempt_at }: Delivery): void {
   const by = mx === null ? '' : ` by ${mx}${tls === null ? ' without TLS' : ` over ${tls}`}`
   const next = next_attempt_at === null || status === 'queued' ? '' : `; next attempt at ${next_attempt_at}`
-  process.stdout.write(`${recipient}  ${status}${by}${response === null ? '' : `: ${response}`}${next}\n`)
+  say({}, null, `${recipient}  ${status}${by}${response === null ? '' : `: ${response}`}${next}`)
 }
 
 async function typed(): Promise<string> {

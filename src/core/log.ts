@@ -142,6 +142,21 @@ export function printable(line: string): string {
   return line.replaceAll(unsafeInJson, (character) => `\\${escaped(character)}`)
 }
 
+/** A text of several lines for a terminal: the same characters are escaped, but for line ends and tabs. */
+export function visible(text: string): string {
+  return text.replaceAll(unsafe, (character) => (character === '\n' || character === '\t' ? character : escaped(character)))
+}
+
+/** JSON of the same value, with these characters as its own escapes. */
+export function escapedJson(json: string): string {
+  return json.replaceAll(unsafeInJson, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+}
+
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 const unsafeInJson = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu
 

@@ -58,6 +58,9 @@ const rowColumns = sql`seq, events.id, type, account_id, identity_id, created_at
 
 type Listener = (event: Event) => void
 
+/** Called in the transaction that removes the data of events, with their ids. */
+type ErasureListener = (tx: Transaction, ids: readonly string[]) => Promise<void>
+
 /** Returns the ids of events that are still to be read. */
 type PendingEventIds = () => Promise<Iterable<string>>
 
@@ -68,6 +71,7 @@ export class EventLog {
   readonly #storage: Pick<StorageBudget, 'require' | 'add'> | undefined
   readonly #subscribers = new Set<Listener>()
   readonly #redactions = new Set<() => void>()
+  readonly #erasures = new Set<ErasureListener>()
   readonly #followers = new Set<Follower>()
   readonly #readers: PendingEventIds[] = []
   /** The position of `clear` for each identity. */
@@ -101,12 +105,12 @@ export class EventLog {
 
   /** Removes the data of the events about a deleted resource; the events and their annotations stay. */
   async redact(tx: Transaction, resourceId: string): Promise<void> {
-    await this.#releaseStorage(
-      tx,
-      await tx.all(sql`SELECT account_id, octets FROM events WHERE resource_id = ${resourceId} AND octets > 0`),
+    const rows = await tx.all<EventBytes & { id: string }>(
+      sql`SELECT id, account_id, octets FROM events WHERE resource_id = ${resourceId}`,
     )
-    const data = JSON.stringify({ id: resourceId, deleted: true })
+    const data = redactedData(resourceId)
     await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL, octets = 0 WHERE resource_id = ${resourceId}`)
+    await this.#erased(tx, rows)
     await this.#unhide(tx, resourceId)
   }
 
@@ -115,16 +119,16 @@ export class EventLog {
    * ended, so that each call costs one batch.
    */
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
-    const rows = await tx.all<{ seq: number; resource_id: string | null; account_id: string; octets: number }>(
-      sql`SELECT seq, resource_id, account_id, octets FROM events WHERE identity_id = ${identityId} AND seq > ${this.#cleared.get(identityId) ?? 0}
+    const rows = await tx.all<EventBytes & { seq: number; id: string; resource_id: string | null }>(
+      sql`SELECT seq, id, resource_id, account_id, octets FROM events WHERE identity_id = ${identityId} AND seq > ${this.#cleared.get(identityId) ?? 0}
         ORDER BY seq LIMIT ${batchSize}`,
     )
     for (const { seq, resource_id } of rows) {
-      const data = JSON.stringify({ ...(resource_id === null ? {} : { id: resource_id }), deleted: true })
+      const data = redactedData(resource_id)
       await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL, octets = 0 WHERE seq = ${seq}`)
       await tx.run(sql`DELETE FROM hidden_events WHERE seq = ${seq}`)
     }
-    await this.#releaseStorage(tx, rows)
+    await this.#erased(tx, rows)
     const last = rows.at(-1)
     tx.afterCommit(() => {
       if (last) this.#cleared.set(identityId, last.seq)
@@ -155,6 +159,19 @@ export class EventLog {
   /** Adds a listener that is called after each redaction: caches of events must be dropped. */
   onRedaction(listener: () => void): void {
     this.#redactions.add(listener)
+  }
+
+  /** Adds a listener for removed data: what others keep of it, they remove in the same transaction. */
+  onErasure(listener: ErasureListener): void {
+    this.#erasures.add(listener)
+  }
+
+  /** True if the data of an event, or the event, was removed. */
+  async isErased(reader: Reader, id: string): Promise<boolean> {
+    const row = await reader.get<{ resource_id: string | null; data: string }>(
+      sql`SELECT resource_id, substr(data, 1, 200) AS data FROM events WHERE id = ${id}`,
+    )
+    return row === undefined || row.data === redactedData(row.resource_id)
   }
 
   /** Adds a listener for new events, called after commit, in commit order. Returns a function that removes it. */
@@ -203,8 +220,7 @@ export class EventLog {
     const needed = new Set<string>()
     for (const pending of this.#readers) for (const id of await pending()) needed.add(id)
     const followed = (): number => Math.min(...[...this.#followers].map(({ position }) => position))
-    const releaseStorage = (tx: Transaction, gone: readonly EventBytes[]): Promise<void> => this.#releaseStorage(tx, gone)
-    return prune({ database: this.#database, followed, needed, before, releaseStorage }, signal)
+    return prune({ database: this.#database, followed, needed, before, erased: (tx, gone) => this.#erased(tx, gone) }, signal)
   }
 
   /** The headers of events that the condition selects, oldest first after `seq`, at most `limit`. */
@@ -281,8 +297,10 @@ export class EventLog {
     })
   }
 
-  /** Releases the storage of events to their accounts. */
-  async #releaseStorage(tx: Transaction, gone: readonly EventBytes[]): Promise<void> {
+  /** Releases the storage of events whose data was removed, and calls the listeners. */
+  async #erased(tx: Transaction, gone: readonly (EventBytes & { id: string })[]): Promise<void> {
+    const ids = gone.map(({ id }) => id)
+    if (ids.length > 0) for (const listener of this.#erasures) await listener(tx, ids)
     const sums = new Map<string, number>()
     for (const { account_id, octets } of gone) sums.set(account_id, (sums.get(account_id) ?? 0) + octets)
     for (const [account, octets] of sums) if (octets > 0) await this.#storage?.add(tx, account, 'storage_bytes', -octets)
@@ -314,6 +332,11 @@ function rowsOf({ account_id, identity_id, types, condition, ascending = false, 
   const where = sql`identity_id = ${identity_id}`
   const filters = [ofTypes(types), condition]
   return { from: sql`events`, where, filters, ascending, after, account: account_id }
+}
+
+/** The data of a redacted event. */
+function redactedData(resourceId: string | null): string {
+  return JSON.stringify({ ...(resourceId === null ? {} : { id: resourceId }), deleted: true })
 }
 
 interface Row {

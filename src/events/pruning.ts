@@ -16,7 +16,7 @@ interface Deps {
   /** Events older than this are removed, ISO 8601. */
   before: string
   /** Called with the removed events, in the transaction that removes them. */
-  releaseStorage: (tx: Transaction, gone: readonly EventBytes[]) => Promise<void>
+  erased: (tx: Transaction, gone: readonly (EventBytes & { id: string })[]) => Promise<void>
 }
 
 /** Events removed in one transaction, so that it does not block the event loop. */
@@ -26,7 +26,7 @@ const batchSize = 64
  * Removes the oldest events of the log, up to the first that is not old enough or that a follower has not read. The newest event stays, as
  * positions are counted from it. Returns how many were removed.
  */
-export async function prune({ database, followed, needed, before, releaseStorage }: Deps, signal?: AbortSignal): Promise<number> {
+export async function prune({ database, followed, needed, before, erased }: Deps, signal?: AbortSignal): Promise<number> {
   let count = 0
   let from = 0
   await sweep(async () => {
@@ -42,7 +42,7 @@ export async function prune({ database, followed, needed, before, releaseStorage
         await tx.run(sql`DELETE FROM hidden_events WHERE seq = ${seq}`)
         await tx.run(sql`DELETE FROM events WHERE seq = ${seq}`)
       }
-      await releaseStorage(tx, gone)
+      await erased(tx, gone)
     })
     count += gone.length
     from = old.at(-1)?.seq ?? from

@@ -1,5 +1,5 @@
 import type { StorageBudget } from '../events/log.ts'
-import { sql, type Transaction } from '../store/database.ts'
+import { sql, type Sql, type Transaction } from '../store/database.ts'
 import type { ClaimedDelivery } from './in-flight.ts'
 
 /** What counts the storage of an account. */
@@ -45,5 +45,25 @@ export class AnswerStorage {
     const counted = Math.min(sum, row!.octets)
     await tx.run(sql`UPDATE deliveries_queue SET octets = octets - ${counted} WHERE seq = ${seq}`)
     if (counted > 0) await this.#storage?.add(tx, account_id, 'storage_bytes', -counted)
+  }
+
+  /** Removes the body of the stored answers of the deliveries that the condition selects, and releases its storage. */
+  async removeBodies(tx: Transaction, which: Sql): Promise<void> {
+    const rows = await tx.all<{ seq: number; account_id: string; octets: number }>(
+      sql`SELECT seq, account_id, octets FROM deliveries_queue WHERE ${which}`,
+    )
+    for (const { seq, account_id, octets } of rows) {
+      await tx.run(
+        sql`UPDATE delivery_attempts SET answer = json_set(answer, '$.body', NULL) WHERE delivery_seq = ${seq} AND json_valid(answer)`,
+      )
+      if (octets === 0) continue
+      const rest = await tx.get<{ octets: number }>(
+        sql`SELECT coalesce(sum(max(0, octet_length(answer) - ${uncounted})), 0) AS octets FROM delivery_attempts
+          WHERE delivery_seq = ${seq}`,
+      )
+      const released = Math.max(0, octets - rest!.octets)
+      await tx.run(sql`UPDATE deliveries_queue SET octets = octets - ${released} WHERE seq = ${seq}`)
+      if (released > 0) await this.#storage?.add(tx, account_id, 'storage_bytes', -released)
+    }
   }
 }

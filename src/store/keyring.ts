@@ -47,7 +47,7 @@ export class Keyring {
     const values = await this.#database.transaction(async (tx) => {
       let count = 0
       for (const column of columns) count += await reseal(tx, column, this.seal, next)
-      await tx.run(sql`UPDATE box SET master_key_name = ${nameOf(master)}`)
+      await tx.run(sql`UPDATE box SET master_key_name = ${nameOf(master)}, rewrite_due = 1`)
       return count
     })
     onStep('sealed')

@@ -5,12 +5,13 @@ import { loggable } from '../core/log.ts'
 import type { Counter } from '../core/metrics.ts'
 import { separateTurn } from '../core/paced-work.ts'
 import { upToJsonBytes } from '../core/text.ts'
+import { AnswerStorage, type StorageCounter } from '../queue/answer-storage.ts'
 import { retryAfter } from '../queue/backoff.ts'
 import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
 import { WorkLimiter } from '../net/work-limiter.ts'
 import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
 import type { Event } from '../events/model.ts'
-import { type Reader, sql, type Transaction } from '../store/database.ts'
+import { join, type Reader, sql, type Transaction } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
 import type { EventNames } from './event-names.ts'
 import { SecretCache } from './secret-cache.ts'
@@ -21,6 +22,7 @@ interface Deps extends Pick<Basis, 'log' | 'metrics' | 'database' | 'events' | '
   names: EventNames
   outside: Outside
   sealed: Sealed
+  plan: StorageCounter
 }
 
 /** The stored result of an attempt: the queue's answer. */
@@ -72,6 +74,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   readonly jitter = 0.1
   readonly #deps: Deps
   readonly #answers: Counter<'answer'>
+  readonly #stored: AnswerStorage
   readonly #bodies = new Map<string, Promise<Body | undefined>>()
   /** The only large event among the bodies. */
   #lastLarge = ''
@@ -89,6 +92,8 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
       ['answer'],
     )
     deps.events.onRedaction(() => this.#bodies.clear())
+    this.#stored = new AnswerStorage(deps.plan)
+    deps.events.onErasure((tx, ids) => this.#removeBodies(tx, ids))
     this.#opened = new SecretCache(deps.sealed)
   }
 
@@ -140,8 +145,10 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   /** Measures how long attempts have only failed, and disables the webhook. */
   async settle(tx: Transaction, load: WebhookLoad, outcome: Outcome, answer: AttemptAnswer | string): Promise<void> {
     const { events, clock } = this.#deps
-    const failing = (this.#failing ??= await this.#stored())
-    const { webhook_id } = load
+    const failing = (this.#failing ??= await this.#failingWebhooks())
+    const { webhook_id, event_id } = load
+    // its data was removed during the attempt
+    if (answerOf(answer).body && (await events.isErased(tx, event_id))) await this.#removeBodies(tx, [event_id])
     if (outcome === 'done') {
       const newest = failing.get(webhook_id)
       // the common case, which must be cheap
@@ -195,8 +202,13 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     if (!webhook) throw conflict('The webhook is disabled or deleted.', { code: 'webhook_inactive' })
   }
 
+  /** Removes the bodies of the answers to events, which may repeat what was posted. */
+  #removeBodies(tx: Transaction, eventIds: readonly string[]): Promise<void> {
+    return this.#stored.removeBodies(tx, sql`kind = 'webhook' AND load ->> '$.event_id' IN (${join([...eventIds])})`)
+  }
+
   // only committed state: a change that is rolled back must not hide a failure
-  async #stored(): Promise<Map<string, number>> {
+  async #failingWebhooks(): Promise<Map<string, number>> {
     const rows = await this.#deps.database.all<{ id: string }>(sql`SELECT id FROM webhooks WHERE failing_since IS NOT NULL`)
     return new Map(rows.map(({ id }) => [id, 0]))
   }

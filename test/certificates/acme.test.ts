@@ -114,6 +114,14 @@ test('a CA that hands out what is no token writes no file of ours', async () => 
   expect(readdirSync(webroot)).toEqual([])
 })
 
+test('a CA that wants more proved than was ordered is asked for none of it', async () => {
+  const ca = await lyingCa(() => undefined)
+  ca.manner = careless(() => ca.url, { token: 'dG9rZW4', authorizations: 2000 })
+  const box = await boxOf(ca)
+  expect((await tried(box))['problem']).toBe('The CA requires more authorizations than there are names')
+  expect(ca.asked).not.toContain('/authz')
+})
+
 test('a web root that cannot be written to is named', async () => {
   const ca = await lyingCa(() => undefined)
   ca.manner = careless(() => ca.url, { token: 'dG9rZW4' })

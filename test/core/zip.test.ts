@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { ZipFile } from '../../src/core/zip/unzip.ts'
+import { nameOf, ZipFile } from '../../src/core/zip/unzip.ts'
 import { type Packable, zip } from '../../src/core/zip/zip.ts'
 import { folder } from '../support/folder.ts'
 import { peer } from '../support/peer.ts'
@@ -35,7 +35,7 @@ test('what goes into a ZIP comes out of it, whole and in pieces, under its name'
   const archive = await opened(
     await buffer(zip(files(['a.txt', Buffer.from('one')], ['é/ü.bin', pieces()], ['empty', Buffer.alloc(0)]))),
   )
-  expect(archive.entries.map(({ name, size }) => [name, size])).toEqual([
+  expect(archive.entries.map((entry) => [nameOf(entry), entry.size])).toEqual([
     ['a.txt', 3],
     ['é/ü.bin', 1_000_000],
     ['empty', 0],
@@ -95,7 +95,7 @@ with zipfile.ZipFile(sys.argv[1] + '/theirs.zip', 'w') as theirs:
     (
       await buffer(
         archive.read(
-          archive.entries.find((one) => one.name === name)!,
+          archive.entries.find((one) => nameOf(one) === name)!,
           1_000_000,
         ),
       )
@@ -108,3 +108,20 @@ with zipfile.ZipFile(sys.argv[1] + '/theirs.zip', 'w') as theirs:
   await expect(read('packed.bz2')).rejects.toMatchObject({ code: 'bad_archive' })
   await archive.close()
 }, 120_000)
+
+const longName = (number: number): string => `${String(number).padStart(6, '0')}\u0100${'n'.repeat(40_000)}`
+
+async function* named(count: number): AsyncGenerator<Packable> {
+  for (let number = 0; number < count; number += 1) yield { name: longName(number), modified: 0, content: Buffer.alloc(0) }
+}
+
+test('names take one byte of memory for each of theirs, in a directory of 48 MiB at most', async () => {
+  const archive = await opened(await buffer(zip(named(1200))))
+  expect(archive.entries.map(nameOf)).toEqual(Array.from({ length: 1200 }, (_, number) => longName(number)))
+  expect(archive.entries.filter(({ rawName }) => /[^\0-\xff]/.test(rawName))).toEqual([])
+  await archive.close()
+  await expect(opened(await buffer(zip(named(1300))))).rejects.toMatchObject({
+    code: 'bad_archive',
+    message: expect.stringContaining('its directory has more than 50331648 bytes'),
+  })
+}, 60_000)

@@ -12,7 +12,7 @@ import { type BoxOptions, ofBox, runningBox, settingsOf } from '../support/box.t
 import { exits } from '../support/refuse.ts'
 import { resultOf, untilSignal } from '../support/job.ts'
 import { actAsOwner, mustBeOpen } from '../support/owner.ts'
-import { say } from '../support/say.ts'
+import { say, remark } from '../support/say.ts'
 
 interface Options extends BoxOptions {
   force?: boolean
@@ -81,7 +81,7 @@ function tell(options: Options, { file, size, manifest, warnings }: MadeBackup, 
 }
 
 function warn(warnings: readonly string[]): void {
-  for (const warning of warnings) process.stderr.write(`Warning: ${warning}\n`)
+  for (const warning of warnings) remark(`Warning: ${warning}\n`)
 }
 
 function answerOf({ file, size, manifest, warnings }: MadeBackup): object {

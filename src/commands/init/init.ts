@@ -14,7 +14,7 @@ import { addressRecords, formatOutcome, type InitOutcome, wholeZone, type ZoneRe
 import { runningBox } from '../support/box.ts'
 import { Failure } from '../support/refuse.ts'
 import { chosenBy, type InitOptions } from './questions.ts'
-import { print, withJson } from '../support/say.ts'
+import { json as asJson, print, remark, withJson } from '../support/say.ts'
 import { untilSignal } from '../support/job.ts'
 
 /** `pillarbox init`: sets up a box that can be started. Never overwrites files, and removes what it wrote when it fails. */
@@ -76,7 +76,7 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
   begin(journal)
   try {
     const outcome = await make(places, choice, { units, findings, journal, signal })
-    await print(options.json ? `${JSON.stringify(outcome, null, 2)}\n` : formatOutcome(outcome, places))
+    await print(options.json ? `${asJson(outcome)}\n` : formatOutcome(outcome, places))
     journal.finish()
   } catch (error) {
     const copy = journal.undo()
@@ -159,7 +159,7 @@ function begin(journal: Journal): void {
 
 function printProgress({ json }: InitOptions, text: string, journal?: Journal): void {
   journal?.note(text)
-  if (!json) process.stderr.write(`${text}\n`)
+  if (!json) remark(`${text}\n`)
 }
 
 function sentence(error: unknown): string {

@@ -1,6 +1,8 @@
 import { Fault } from '../../core/fault.ts'
 import type { Command } from 'commander'
+import { visible } from '../../core/log.ts'
 import { nearest } from '../../core/text.ts'
+import { json, remark } from './say.ts'
 
 /** Exit statuses: 1, the command failed; 2, the command line is wrong; 78, the configuration or the data directory is wrong (EX_CONFIG). */
 export const exits = { failed: 1, usage: 2, config: 78 }
@@ -9,19 +11,18 @@ export const exits = { failed: 1, usage: 2, config: 78 }
 export function refuse(error: unknown, status = isForeseen(error) ? exits.failed : exits.config): never {
   const message = error instanceof Error ? error.message : String(error)
   const { code, param } = isForeseen(error) ? error : {}
-  const text = wantsJson() ? JSON.stringify({ error: { message, code, param } }) : message
-  process.stderr.write(`${text}\n`)
+  remark(`${wantsJson() ? json({ error: { message, code, param } }, 0) : message}\n`)
   process.exit(status)
 }
 
 /** Commander's error about a command line, as JSON on request. */
 export function usageError(text: string): string {
-  if (!wantsJson()) return text
+  if (!wantsJson()) return visible(text)
   const message = text
     .replace(/^error: /, '')
     .trim()
     .replaceAll('\n', ' ')
-  return `${JSON.stringify({ error: { message, code: 'invalid_request' } })}\n`
+  return `${json({ error: { message, code: 'invalid_request' } }, 0)}\n`
 }
 
 function isForeseen(error: unknown): error is Failure | Fault {

@@ -1,18 +1,31 @@
 import type { Command } from 'commander'
+import { escapedJson, loggable, visible } from '../../core/log.ts'
 
 export function withJson(command: Command): Command {
   return command.option('--json', 'print JSON')
 }
 
-export function say(options: { json?: boolean }, value: unknown, words: string): void {
-  const text = options.json ? JSON.stringify(value, null, 2) : words
+/** Prints the value with --json, else the text. What others wrote is made visible in both; `paint` adds colours to the text after that. */
+export function say(options: { json?: boolean }, value: unknown, words: string, paint = (text: string) => text): void {
+  const text = options.json ? json(value) : paint(visible(words))
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
 }
 
+/** JSON for a terminal. */
+export function json(value: unknown, indent = 2): string {
+  return escapedJson(JSON.stringify(value, null, indent))
+}
+
+/** Prints lines beside the result, on standard error. */
+export function remark(text: string): void {
+  process.stderr.write(visible(text))
+}
+
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)))
+  const shown = rows.map((row) => row.map((cell) => loggable(cell, Infinity)))
+  const widths = headings.map((heading, column) => Math.max(heading.length, ...shown.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string => cells.map((cell, column) => cell.padEnd(widths[column]!)).join('  ')
-  return [headings, ...rows].map((cells) => line(cells).trimEnd()).join('\n')
+  return [headings, ...shown].map((cells) => line(cells).trimEnd()).join('\n')
 }
 
 /** A size for people. */
@@ -46,6 +59,6 @@ export function span(seconds: number): string {
 /** Resolves once the text is written. */
 export function print(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
+    process.stdout.write(visible(text), (error) => (error ? reject(error) : resolve()))
   })
 }

@@ -6,7 +6,9 @@ import { Turns } from '../paced-work.ts'
 
 /** A file in a ZIP. */
 export interface ZipEntry {
-  name: string
+  /** The bytes of its name as latin1, so that each takes one byte. `nameOf` decodes it. */
+  rawName: string
+  utf8: boolean
   /** Bytes according to the archive; the actual bytes are counted. */
   size: number
   packed: number
@@ -17,9 +19,18 @@ export interface ZipEntry {
   offset: number
 }
 
+/** The name of a file. */
+export function nameOf({ rawName, utf8 }: Pick<ZipEntry, 'rawName' | 'utf8'>): string {
+  return utf8 ? Buffer.from(rawName, 'latin1').toString('utf8') : rawName
+}
+
 /** Maximum files of an archive, and bytes of its directory. */
 const maxEntries = 300_000
-const maxDirectory = 64 * 1024 * 1024
+const maxDirectory = 48 * 1024 * 1024
+
+/** Bytes of the directory that are read at once; never less than a record. */
+const directoryPiece = 1024 * 1024
+const longestRecord = 46 + 3 * 0xffff
 
 /** Bytes that opening a file counts for. */
 const look = 256
@@ -111,30 +122,42 @@ async function* pieces(file: FileHandle, start: number, length: number): AsyncGe
 
 async function directoryOf(file: FileHandle): Promise<ZipEntry[]> {
   const { count, length, start } = await endOf(file)
-  if (count > maxEntries || length > maxDirectory) throw damaged(`it names more than ${maxEntries} files`)
-  const list = await at(file, start, length)
-  if (list.length < length) throw damaged('its directory is truncated')
+  if (count > maxEntries) throw damaged(`it names more than ${maxEntries} files`)
+  if (length > maxDirectory) throw damaged(`its directory has more than ${maxDirectory} bytes`)
   const entries: ZipEntry[] = []
+  const starts = new Float64Array(count)
+  const ends = new Float64Array(count)
   const turns = new Turns()
+  let list: Buffer = Buffer.alloc(0)
   let place = 0
+  let before = 0
   for (let number = 0; number < count; number += 1) {
+    if (list.length - place < longestRecord && before + list.length < length) {
+      before += place
+      place = 0
+      list = await at(file, start + before, Math.min(directoryPiece, length - before))
+    }
     if (list.readUInt32LE(place) !== 0x02014b50) throw damaged('its directory is not a list of files')
     const [name, extra, comment] = [28, 30, 32].map((field) => list.readUInt16LE(place + field)) as [number, number, number]
     const end = place + 46 + name + extra + comment
     if (end > list.length) throw damaged('its directory is truncated')
-    entries.push(entryOf(list.subarray(place, end), name, extra))
+    const entry = entryOf(list.subarray(place, end), name, extra)
+    starts[number] = entry.offset
+    // the local header has the name too, which may be shorter there: it is not counted
+    ends[number] = entry.offset + 30 + entry.packed
+    if (!entry.rawName.endsWith('/')) entries.push(entry)
     place = end
     if (turns.due) await turns.yield()
   }
-  requireApart(entries, start)
-  return entries.filter((entry) => !entry.name.endsWith('/'))
+  starts.sort()
+  await turns.yield()
+  ends.sort()
+  requireApart(starts, ends, start)
+  return entries
 }
 
 /** Throws Fault `bad_archive` when files overlap: a small archive could then unpack to a huge size (zip bomb). */
-function requireApart(entries: ZipEntry[], directory: number): void {
-  const starts = Float64Array.from(entries, ({ offset }) => offset).toSorted()
-  // the local header has the name too, which may be shorter there: it is not counted
-  const ends = Float64Array.from(entries, ({ offset, packed }) => offset + 30 + packed).toSorted()
+function requireApart(starts: Float64Array, ends: Float64Array, directory: number): void {
   // in order, each must end before the next begins: only then do those that end by a place number those that begin before it
   if (ends.some((end, index) => end > (starts[index + 1] ?? directory))) throw damaged('files in it overlap')
 }
@@ -151,7 +174,8 @@ function entryOf(record: Buffer, nameLength: number, extraLength: number): ZipEn
   const mode = record.readUInt16LE(4) >> 8 === 3 ? record.readUInt16LE(40) & 0o170000 : 0
   const isFile = mode === 0 || mode === 0o100000
   return {
-    name: octets.toString(flags & 0x800 ? 'utf8' : 'latin1'),
+    rawName: octets.toString('latin1'),
+    utf8: (flags & 0x800) !== 0,
     size,
     packed,
     crc: record.readUInt32LE(16),
@@ -210,7 +234,6 @@ function endIn(tail: Buffer): number {
 }
 
 async function at(file: FileHandle, position: number, length: number): Promise<Buffer> {
-  if (length > maxDirectory) throw damaged('a size in it is wrong')
   const buffer = Buffer.alloc(length)
   let done = 0
   while (done < length) {
@@ -227,8 +250,8 @@ function number64(buffer: Buffer, place: number): number {
   return Number(value)
 }
 
-function entryName({ name }: ZipEntry): string {
-  return JSON.stringify(name.slice(0, 100))
+function entryName(entry: ZipEntry): string {
+  return JSON.stringify(nameOf(entry).slice(0, 100))
 }
 
 function tooLarge(entry: ZipEntry, most: number): Fault {

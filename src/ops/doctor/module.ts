@@ -22,7 +22,7 @@ import { queue } from './checks/queue.ts'
 import { secondFactors } from './checks/second-factors.ts'
 import { unusualSettings } from './checks/settings.ts'
 import { sms } from './checks/sms.ts'
-import { storeWhole, storeWrites } from './checks/store.ts'
+import { storeRewritten, storeWhole, storeWrites } from './checks/store.ts'
 import { version } from './checks/version.ts'
 import { webhooks } from './checks/webhooks.ts'
 import type {
@@ -87,7 +87,20 @@ function checksOf(deps: Deps, config: Config, running: () => boolean): Check[] {
     newest: () => newest(database),
     history: (free) => recordFreeSpace(database, time.now(), free),
   }
-  const inner = [port25, domains, storeWrites, storeWhole, backups, queue, reports, webhooks, sms, operatorNames, secondFactors]
+  const inner = [
+    port25,
+    domains,
+    storeWrites,
+    storeWhole,
+    storeRewritten,
+    backups,
+    queue,
+    reports,
+    webhooks,
+    sms,
+    operatorNames,
+    secondFactors,
+  ]
   return [...outerChecks(context), ...[...inner, bootstrapKey].map((check) => check(context))]
 }
 

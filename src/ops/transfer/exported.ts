@@ -1,5 +1,6 @@
 import { Fault } from '../../core/fault.ts'
 import { type JsonBounds, parseForeign } from '../../core/json.ts'
+import { Turns } from '../../core/paced-work.ts'
 import { ByteBuffer } from '../../core/byte-buffer.ts'
 import type { ZipEntry } from '../../core/zip/unzip.ts'
 import { type Budget, flawOf, type Incoming, type ReadProgress } from './budget.ts'
@@ -15,7 +16,13 @@ const largestMedia = 16 * 1024 * 1024
 
 /** Reads an export of Pillarbox: its lists name the items in order. */
 export async function* exportedIn(budget: Budget, reading: ReadProgress): AsyncGenerator<Incoming> {
-  const files = new Map(budget.entries.map((entry) => [entry.name, entry]))
+  const files = new Map<string, ZipEntry>()
+  const turns = new Turns()
+  // our own names are ASCII
+  for (const entry of budget.entries) {
+    files.set(entry.rawName, entry)
+    if (turns.due) await turns.yield()
+  }
   yield* emails(budget, files, reading)
   yield* texts(budget, files, reading)
 }
@@ -26,7 +33,7 @@ async function* emails(budget: Budget, files: Map<string, ZipEntry>, reading: Re
   const packed = files.get('messages.mbox')
   const mbox = packed && new Mbox(messagesOf(budget.stream(packed), budget.bounds.message))
   try {
-    for await (const { told, size } of linesOf(list.name, budget.stream(list))) {
+    for await (const { told, size } of linesOf(list.rawName, budget.stream(list))) {
       reading.done += size
       const { file, mbox_index } = (told ?? {}) as { file?: unknown; mbox_index?: unknown }
       const entry = typeof file === 'string' ? files.get(file) : undefined
@@ -45,7 +52,7 @@ async function* emails(budget: Budget, files: Map<string, ZipEntry>, reading: Re
 async function* texts(budget: Budget, files: Map<string, ZipEntry>, reading: ReadProgress): AsyncGenerator<Incoming> {
   const list = files.get('sms.jsonl')
   if (!list) return
-  for await (const { told, size } of linesOf(list.name, budget.stream(list))) {
+  for await (const { told, size } of linesOf(list.rawName, budget.stream(list))) {
     reading.done += size
     const named = (told as { media_files?: unknown } | null | undefined)?.media_files
     const media: (Buffer | undefined)[] = []

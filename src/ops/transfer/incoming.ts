@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { ZipFile } from '../../core/zip/unzip.ts'
+import { nameOf, ZipFile } from '../../core/zip/unzip.ts'
 import { Fault } from '../../core/fault.ts'
 import { isMbox, messagesOf, timeOf } from './mbox.ts'
 import { type Bounds, Budget, canonical, type Incoming, type ReadProgress } from './budget.ts'
@@ -37,7 +37,8 @@ async function* fromZip(path: string, bounds: Bounds, reading: ReadProgress): As
   try {
     const budget = new Budget(archive, bounds)
     reading.total = archive.entries.reduce((sum, { size }) => sum + size, 0)
-    if (archive.entries.some(({ name }) => name === 'messages.jsonl' || name === 'sms.jsonl')) yield* exportedIn(budget, reading)
+    if (archive.entries.some(({ rawName }) => rawName === 'messages.jsonl' || rawName === 'sms.jsonl'))
+      yield* exportedIn(budget, reading)
     else yield* loose(budget, reading)
   } finally {
     await archive.close()
@@ -48,11 +49,12 @@ async function* fromZip(path: string, bounds: Bounds, reading: ReadProgress): As
 async function* loose(budget: Budget, reading: ReadProgress): AsyncGenerator<Incoming> {
   for (const entry of budget.entries) {
     const before = reading.done
-    const kind = kindOf(entry.name)
+    const name = nameOf(entry)
+    const kind = kindOf(name)
     if (entry.flaw !== null || kind === undefined)
       yield { flaw: entry.flaw === null || kind === undefined ? 'ignored' : 'unreadable' }
     else if (kind === 'mbox') yield* fromMbox(budget.stream(entry), budget.bounds, reading)
-    else yield await budget.message(entry, toldBy(entry.name))
+    else yield await budget.message(entry, toldBy(name))
     reading.done = before + entry.size
   }
 }

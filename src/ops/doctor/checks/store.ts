@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import type { Database } from '../../../store/database.ts'
+import { type Database, sql } from '../../../store/database.ts'
 import { about, newCheck, type Check, reasonOf } from '../check.ts'
 import type { DoctorSettings } from '../context.ts'
 import type { Line } from '../model.ts'
@@ -24,6 +24,16 @@ export function storeWrites({ database, settings }: Deps): Check {
     } catch (error) {
       return [line.fail(`It cannot write: ${reasonOf(error)}`, writing(error, settings.data_dir))]
     }
+  })
+}
+
+/** Checks that the last rotation of the master key is complete. */
+export function storeRewritten({ database }: { database: Pick<Database, 'get'> }): Check {
+  return newCheck('store rewritten', 'often', async () => {
+    const due = await database.get(sql`SELECT 1 FROM box WHERE rewrite_due = 1`)
+    if (!due) return []
+    const message = 'It may hold bytes that the former master key decrypts: it was not rewritten after the rotation.'
+    return [about('store', 'former key').warn(message, 'Free as much space as the database file has, and restart the box.')]
   })
 }
 
