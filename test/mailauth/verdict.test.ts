@@ -216,6 +216,26 @@ describe('policy', () => {
       expect((await verdictOn(raw)).action).toBe('reject')
   })
 
+  test.each([
+    ['for another author', 'dmarc=pass header.from=evil.test'],
+    ['for nobody', 'dmarc=pass'],
+    ['beside another', 'dmarc=fail header.from=bank.test; dmarc=pass header.from=bank.test'],
+    ['beside another, behind a comment', 'dmarc=fail header.from=bank.test; (x) dmarc (y) =pass header.from=bank.test'],
+  ])('a pass that a trusted forwarder saw %s does not count', async (_, results) => {
+    const sealed = await seal(Buffer.from(plainMail('ceo@bank.test')), 'list.test', 's', rsa, `list.test; ${results}`)
+    expect(await verdictOn(sealed)).toMatchObject({
+      action: 'reject',
+      forwarder: null,
+      authentication: { arc: { result: 'pass' } },
+    })
+  })
+
+  test('a pass that a trusted forwarder saw counts in any case and with a comment', async () => {
+    const results = 'list.test; spf=none; dmarc=pass (p=REJECT) header.from=Bank.Test policy.dmarc=reject'
+    const sealed = await seal(Buffer.from(plainMail('ceo@bank.test')), 'list.test', 's', rsa, results)
+    expect(await verdictOn(sealed)).toMatchObject({ action: 'keep', forwarder: 'list.test' })
+  })
+
   test('more than five ARC sets are not followed', async () => {
     let raw = Buffer.from(plainMail('eve@evil.test'))
     for (let set = 1; set <= 6; set++)
