@@ -6,6 +6,7 @@ import { domainNameOf } from '../core/domain-names.ts'
 import { oneLine } from './authentication-results.ts'
 import { type Resolver, type Verified, verifySignatures } from './dkim-verifier.ts'
 import { DnsError, type Inquiry, type Lookup } from '../net/dns.ts'
+import { organizationOf } from '../net/organization.ts'
 import { isAbsent } from '../net/resolve.ts'
 import { authorOf, type Header } from './author.ts'
 import { domainOf, longestAddress } from '../message/addresses.ts'
@@ -137,15 +138,17 @@ export async function checkSignatures(
 
 /**
  * DMARC for one author, whose domain is in A-labels, and the domains that passed SPF and DKIM (RFC 9989). `aligned` are the
- * aligned signing domains.
+ * aligned signing domains. Domains under a public suffix are not aligned with one another, whatever the suffix publishes (docs/decisions/0029).
  */
 export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<DmarcPolicy> {
   if (Buffer.byteLength(address) > longestAddress) return { ...noPolicy, reason: 'the address in From is too long' }
+  const author = domainOf(address) ?? ''
+  const isRelated = (domain: string) => domain === author || organizationOf(domain) === organizationOf(author)
   const { response, dkimAligned, reason } = await evaluateDmarc({
     headerFrom: [address],
     fromFields: 1,
-    spfDomains: spf,
-    dkimDomains: dkim.map((domain) => ({ domain })),
+    spfDomains: spf.filter(isRelated),
+    dkimDomains: dkim.filter(isRelated).map((domain) => ({ domain })),
     resolver: resolverOf(inquiry),
     strict: true,
   })

@@ -200,6 +200,23 @@ describe('policy', () => {
     expect((await verdictOn(plainMail('eve@sub.evil.test'))).verified_domain).toBe('sub.evil.test')
   })
 
+  test.each([
+    ['neighbours', 'eve.github.io', 'ada.github.io', '_dmarc.github.io', null],
+    ['a suffix and a name in it', 'eve.github.io', 'github.io', '_dmarc.github.io', null],
+    ['neighbours under a top-level domain', 'eve.test', 'ada.test', '_dmarc.test', null],
+    ['neighbours under a second-level domain', 'eve.co.uk', 'ada.co.uk', '_dmarc.co.uk', null],
+    ['a public suffix with itself', 'github.io', 'github.io', '_dmarc.github.io', 'github.io'],
+    ['names of one registrant', 'mail.ada.github.io', 'ada.github.io', '_dmarc.github.io', 'ada.github.io'],
+  ])('across a public suffix: %s', async (_, sender, author, name, verified) => {
+    stub.txt(name, 'v=DMARC1; p=reject').txt(sender, 'v=spf1 ip4:192.0.2.1 -all').txt(`s._domainkey.${sender}`, rsa.record)
+    const from = { mail_from: `eve@${sender}`, helo: sender }
+    const message = plainMail(`ada@${author}`)
+    const signed = await sign(message, sender, 's', rsa)
+    const action = verified === null ? 'reject' : 'keep'
+    expect(await verdictOn(message, { from })).toMatchObject({ verified_domain: verified, action })
+    expect(await verdictOn(signed, { from: unauthenticated })).toMatchObject({ verified_domain: verified, action })
+  })
+
   test('what a trusted forwarder saw pass is kept; a stranger vouches for nothing', async () => {
     const forged = Buffer.from(plainMail('ceo@bank.test'))
     const trusted = await seal(forged, 'list.test', 's', rsa, 'list.test; dmarc=pass header.from=bank.test')
