@@ -1,10 +1,12 @@
+import { isUtf8 } from 'node:buffer'
+import { firstValue, headEnd, type HeaderField, headersOf } from '../message/headers.ts'
 import { mediaTypeIn, type ParameterizedValue, plainText } from '../message/mime/content-type.ts'
-import { firstValue, headEnd, type HeaderField } from '../message/headers.ts'
+import { type Leaf, leavesOf } from '../message/mime/leaves.ts'
 
 /**
  * Checks the fields that determine how the body is decoded (RFC 2045 3, RFC 2183) and that a signature does not cover. Returns why they may have been
- * changed, or null when they match the signed body. `isSigned` returns whether the signature covers all instances of a field. A body of one text is
- * compared up to 1 MiB.
+ * changed, or null when every other value of theirs is impossible for the signed body, or shows the same text. `isSigned` returns whether the
+ * signature covers all instances of a field. A body of one text is compared up to 1 MiB.
  */
 export function unsignedAmbiguity(
   raw: Buffer,
@@ -25,7 +27,7 @@ export function unsignedAmbiguity(
   const isMultipartType = /^\s*multipart\//i.test(value ?? '')
   if (
     !encodingIsSigned &&
-    !(isMultipartType ? identityEncoding.test(encoding) : isEncodedSo(encoding, type?.params.get('charset') ?? '', raw, start))
+    !(isMultipartType ? identityEncoding.test(encoding) : isEncodedSo(encoding, type ?? unknownText, raw, start))
   )
     return 'Content-Transfer-Encoding is not signed, and is not plainly that of the body'
   if (typeIsSigned) return null
@@ -33,7 +35,7 @@ export function unsignedAmbiguity(
     type !== null &&
     (value !== undefined || disposition === undefined) &&
     (type.name.startsWith('multipart/')
-      ? isMultipart(raw, start, type)
+      ? isMultipart(raw, start, type) && isShownAs(type.name, raw, fields)
       : isWhole && isText(type, encoding, raw.toString('latin1', start)))
   return isOfBody ? null : 'Content-Type is not signed, and is not plainly that of the body'
 }
@@ -46,6 +48,7 @@ export function unsignedAmbiguity(
 export function whitespaceAmbiguity(raw: Buffer, fields: readonly HeaderField[]): string | null {
   const type = firstValue(fields, 'content-type') ?? ''
   const start = headEnd(raw)
+  if (isUnclear(type) && !hasSpacedBoundary(type)) return unclearType
   let flowing = flowingFrom(type, start)
   if (!/multipart/i.test(type)) return flowing && isJoined(raw, flowing, raw.length) ? joinedLines : null
   if (hasSpacedBoundary(type)) return boundaryWhitespace
@@ -64,17 +67,27 @@ export function whitespaceAmbiguity(raw: Buffer, fields: readonly HeaderField[])
     const isSpaced = header.spaced || isCut || /[ \t]{2}|\t| $/.test(line)
     const flows = flowingFrom(text, header.end)
     const hasSpace = hasSpacedBoundary(text)
-    if (!isSpaced && !hasSpace && flows === null && flowing === null) continue
+    const partFields = headersOf(raw.subarray(next, header.end))
+    const isOther = partFields.some((field) => field.name === 'content-type' && isUnclear(field.value))
+    if (!isSpaced && !hasSpace && !isOther && flows === null && flowing === null) continue
     declared = declared === undefined ? boundariesIn(raw) : declared
     if (declared === null) return twoWays
     const name = relaxed(line)
     if (!declared.has(name) && !declared.has(name.replace(/--$/, ''))) continue
     if (isSpaced) return twoWays
     if (hasSpace) return boundaryWhitespace
+    if (isOther) return unclearType
     if (flowing && isJoined(raw, flowing, next)) return joinedLines
     flowing = flows
   }
   return flowing && isJoined(raw, flowing, raw.length) ? joinedLines : null
+}
+
+const unclearType = 'the parts of the body are ambiguous: a Content-Type has comments, escapes or encoded words'
+
+/** True if a Content-Type has a comment or an escape outside of quoted strings, or an encoded word as its type: software reads these differently. */
+function isUnclear(type: string): boolean {
+  return /^[^;]*=\?|[(\\]/.test(type.replace(/"[^"\\]*"/g, '""'))
 }
 
 const twoWays = 'the parts of the body are ambiguous: a delimiter or a header ends with spaces'
@@ -99,9 +112,10 @@ interface Flowing {
   delsp: boolean
 }
 
-/** The text from `start` on, if these fields declare format=flowed; else null. */
+/** The text from `start` on, if these fields declare format=flowed, or another format in an unusual way (RFC 2231); else null. */
 function flowingFrom(fields: string, start: number): Flowing | null {
-  return /flowed/i.test(fields) ? { start, delsp: /delsp/i.test(fields) } : null
+  const isFlowed = /flowed|\bformat\s*(?:\*|=(?!\s*"?fixed\b))/i.test(fields)
+  return isFlowed ? { start, delsp: /delsp/i.test(fields) } : null
 }
 
 /** True if trailing spaces before `end` join two numbers, or two words where such spaces are deleted. */
@@ -120,23 +134,38 @@ const maxDeclared = 1000
 const longestBoundary = 70
 
 const identityEncoding = /^(?:7bit|8bit|binary)$/
+/** For a Content-Type that cannot be read: a text in any charset. */
+const unknownText: ParameterizedValue = { name: 'text/plain', params: new Map([['charset', 'unknown']]) }
+const unicode = /^(?:us-ascii|utf-?8)?$/i
+/** Characters of base64 that are no word or token which stands for itself. */
+const longestToken = 63
 
-/** True if the body from `start` on has this encoding, and not clearly another. */
-function isEncodedSo(encoding: string, charset: string, raw: Buffer, start: number): boolean {
+/** True if the body from `start` on has this encoding, and with any other would show the same text, or be none. */
+function isEncodedSo(encoding: string, { name, params }: ParameterizedValue, raw: Buffer, start: number): boolean {
   const text = raw.toString('latin1', start, start + longestText)
   const isWhole = start + text.length >= raw.length
   // whole lines only: in base64 their length is a multiple of four
   const body = isWhole ? text : text.slice(0, text.lastIndexOf('\n') + 1)
+  const isUnicode = name.startsWith('text/') && unicode.test(params.get('charset') ?? '')
   const escapes = escapesIn(body)
-  const letters = base64In(body)
-  // a short word may be either
-  if (identityEncoding.test(encoding))
-    return escapes !== 'sure' && (letters === null || (letters.length < 16 && !letters.endsWith('=')))
+  const letters = base64In(body) ?? ''
+  const isToken = letters.length <= longestToken
+  const mayBeBase64 = letters !== '' && (!isToken || isReadable(Buffer.from(letters, 'base64'), isUnicode))
+  const mayHaveEscapes = escapes === 'sure' || (escapes === 'octets' && !isUnicode)
+  if (identityEncoding.test(encoding)) return !mayHaveEscapes && !mayBeBase64
   if (!isWhole) return false
-  if (encoding === 'base64') return letters !== null
+  if (encoding === 'base64') return !isToken
   if (encoding !== 'quoted-printable') return false
-  // only in these charsets a single octet above 127 is a letter
-  return escapes === 'none' || escapes === 'sure' || (escapes === 'unsure' && /^(?:iso-8859|windows-125)/i.test(charset))
+  // blanks at the end of a line are not part of it (RFC 2045 6.7)
+  if (escapes === 'none') return !mayBeBase64 && !/[ \t]\r?\n/.test(body)
+  // a text may quote escapes, but no source of HTML has them in its own tags
+  return escapes === 'sure' && name === 'text/html' && /<[a-z][^<>]*=3D/i.test(body)
+}
+
+/** True if these octets can be a text. */
+function isReadable(octets: Buffer, isUnicode: boolean): boolean {
+  // oxlint-disable-next-line no-control-regex
+  return !/[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]/.test(octets.toString('latin1')) && (!isUnicode || isUtf8(octets))
 }
 
 /** The characters of a text that is entirely base64; null for any other. */
@@ -147,21 +176,20 @@ function base64In(body: string): string | null {
 }
 
 /**
- * Whether a text has escapes of quoted-printable. `unsure`: plain text may contain the same, such as `=20` in a URL with `?year=2026`. `foreign`:
- * at least one `=` begins no escape that encoders produce.
+ * Whether a text has escapes of quoted-printable. `octets`: only of single octets above 127, which are no UTF-8. `foreign`: at least one `=`
+ * begins no escape that encoders produce, such as the one in a URL with `?year=2026`.
  */
-function escapesIn(body: string): 'none' | 'sure' | 'unsure' | 'foreign' {
+function escapesIn(body: string): 'none' | 'sure' | 'octets' | 'foreign' {
   if (!body.includes('=')) return 'none'
-  if (/=(?![ \t]*\r?\n|3D|20|09|2E|46|[89A-F][\dA-F])/.test(body)) return 'foreign'
-  return /=(?:[ \t]*\r?\n|3D|(?:20|09)=?[ \t]*\r?\n|[89A-F][\dA-F]=[89A-F][\dA-F])|^=(?:2E|46rom )/m.test(body)
-    ? 'sure'
-    : 'unsure'
+  if (/=(?![ \t]*$|(?:20|09)=?[ \t]*$|3D|[89A-F][\dA-F]|(?<=^=)(?:2E|46rom ))/m.test(body)) return 'foreign'
+  return /=(?:[ \t]*$|[0-4]|[89A-F][\dA-F]=[89A-F][\dA-F])/m.test(body) ? 'sure' : 'octets'
 }
 
 /** True if the body is multipart throughout: nothing but the standard preamble before the first delimiter, and nothing after the last. */
 function isMultipart(raw: Buffer, start: number, { name, params }: ParameterizedValue): boolean {
   const boundary = params.get('boundary') ?? ''
-  if (!subtypes.has(name) || boundary === '' || boundary.length > 200 || boundary.endsWith(' ')) return false
+  // a line of dashes is usual in texts
+  if (!subtypes.has(name) || boundary.length > longestBoundary || !/^[!-~]*[^-][!-~]*$/.test(boundary)) return false
   const head = raw.toString('latin1', start, start + 1000)
   const [, preamble = '', opening] = /^((?:(?!--)[^\n]*\n)*)--([^\r\n]*)\r?\n/.exec(head) ?? []
   if (opening !== boundary || !/^(?:this is a multi-?part message in mime format\.?)?$/i.test(preamble.trim())) return false
@@ -171,14 +199,75 @@ function isMultipart(raw: Buffer, start: number, { name, params }: Parameterized
 
 const subtypes = new Set(['alternative', 'mixed', 'related', 'report', 'signed'].map((subtype) => `multipart/${subtype}`))
 
-/** True if the body is one text: not the source of another type, and without an unusual charset or a file name. */
-function isText({ name, params }: ParameterizedValue, encoding: string, body: string): boolean {
-  if ([...params.keys()].some((key) => key !== 'charset' && key !== 'format')) return false
-  if (!/^(?:us-ascii|utf-8|iso-8859-\d{1,2}|windows-125\d)?$/i.test(params.get('charset') ?? '')) return false
-  const text = decoded(body, encoding)
-  if (name === 'text/html') return /^\s*<(?:!doctype\s+html|html|head|body)\b/i.test(text)
-  return name === 'text/plain' && !markup.test(text) && !isSource(text)
+/**
+ * True if every type of multipart shows the same, or the body can only be of this one: alternatives (RFC 2046 5.1.4) are a text and HTML of the same
+ * words.
+ */
+function isShownAs(name: string, raw: Buffer, fields: readonly HeaderField[]): boolean {
+  const bodies = leavesOf(raw, fields)?.filter(({ type, disposition }) => bodyTypes.has(type) && disposition !== 'attachment')
+  if (bodies === undefined) return false
+  const [first, ...others] = bodies.filter(({ around }) => around.slice(1).every(({ type }) => type !== alternative))
+  const isNamed = bodies.some(({ filename }) => filename !== undefined)
+  if (first === undefined || (!isNamed && bodies.every(({ type }) => type === first.type))) return true
+  const areLikeAlternatives =
+    !isNamed &&
+    bodies.length === 1 + others.length &&
+    first.type === 'text/plain' &&
+    first.around.length === 1 &&
+    others.every(({ type }) => type === 'text/html') &&
+    (others.length === 1 || others.every(({ around }) => around.length > 1 && around[1] === others[0]!.around[1]))
+  if (!areLikeAlternatives) return name !== alternative
+  return (
+    name === alternative &&
+    haveSameWords(
+      textOf(raw, first),
+      others
+        .map((leaf) => textOf(raw, leaf))
+        .join('\n')
+        .slice(0, longestText),
+    )
+  )
 }
+
+const alternative = 'multipart/alternative'
+const bodyTypes = new Set(['text/plain', 'text/html'])
+
+/** The decoded octets of a part, one character each. */
+function textOf(raw: Buffer, { encoding, start, end }: Leaf): string {
+  return decoded(raw.toString('latin1', start, Math.min(end, start + longestText)), encoding)
+}
+
+/** True if at least half of the words of a text are in the source of HTML. */
+function haveSameWords(text: string, html: string): boolean {
+  const found = wordsIn(html)
+  const words = [...wordsIn(text)]
+  return words.filter((word) => found.has(word)).length * 2 >= words.length
+}
+
+/** Words of ASCII letters and digits, and single characters of other scripts in UTF-8. */
+function wordsIn(text: string): Set<string> {
+  return new Set(text.toLowerCase().match(/[\da-z]{3,}|[\xc2-\xf4][\x80-\xbf]+/g))
+}
+
+/**
+ * True if the body is one text: not the source of another type, without an unusual charset or a file name, and the same in other charsets and with
+ * format=flowed (RFC 3676).
+ */
+function isText({ name, params }: ParameterizedValue, encoding: string, body: string): boolean {
+  if ([...params.keys()].some((key) => key !== 'charset' && (key !== 'format' || name !== 'text/plain'))) return false
+  const charset = params.get('charset') ?? ''
+  if (!/^(?:us-ascii|utf-8|iso-8859-\d{1,2}|windows-125\d)?$/i.test(charset)) return false
+  const text = decoded(body, encoding)
+  if (/[\x80-\xff]/.test(text) && !(unicode.test(charset) && isUtf8(Buffer.from(text, 'latin1')))) return false
+  if (name === 'text/html') return /^\s*<(?:!doctype\s+html|html|head|body)\b/i.test(text)
+  return name === 'text/plain' && !markup.test(text) && !isSource(text) && !flowable.test(text)
+}
+
+/**
+ * A line that format=flowed joins with the next, except for the signature delimiter `-- ` and for an empty line within a quotation; or a quotation
+ * after a space, which it takes away.
+ */
+const flowable = /(?<!^--|^>[> ]*(?= \r?\n>)) \r?\n|^ >/m
 
 /** A tag or a character reference, as in the source of HTML. Addresses and links in angle brackets are neither. */
 const markup =

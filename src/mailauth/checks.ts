@@ -6,9 +6,10 @@ import { domainNameOf } from '../core/domain-names.ts'
 import { oneLine } from './authentication-results.ts'
 import { type Resolver, type Verified, verifySignatures } from './dkim-verifier.ts'
 import { DnsError, type Inquiry, type Lookup } from '../net/dns.ts'
+import { organizationOf } from '../net/organization.ts'
 import { isAbsent } from '../net/resolve.ts'
-import type { Header } from './author.ts'
-import { longestAddress } from '../message/addresses.ts'
+import { authorOf, type Header } from './author.ts'
+import { domainOf, longestAddress } from '../message/addresses.ts'
 import { excessOf, hasLongRuns, maxSeals, maxSignatures, named, without } from './header-limits.ts'
 import type { Authentication, AuthResult, Envelope, PublishedPolicy } from '../mail/model.ts'
 import { SignedHeader } from './signed-fields.ts'
@@ -125,7 +126,7 @@ export async function checkSignatures(
   const signedHeader = new SignedHeader(raw, header.fields, names)
   const arc = excess.seals
     ? { ...noArc, result: 'fail' as const, reason: `more than ${maxSeals} ARC sets, or one that names too many fields` }
-    : await checkArc(verified, signedHeader, inquiry, trusted)
+    : await checkArc(verified, signedHeader, inquiry, { trusted, author: domainOf(authorOf(header).address ?? '') })
   const signatures = verified.results.map((row) => signatureOf(row, signedHeader))
   return {
     dkim: signatures.map(({ signature }) => signature),
@@ -137,15 +138,17 @@ export async function checkSignatures(
 
 /**
  * DMARC for one author, whose domain is in A-labels, and the domains that passed SPF and DKIM (RFC 9989). `aligned` are the
- * aligned signing domains.
+ * aligned signing domains. Domains under a public suffix are not aligned with one another, whatever the suffix publishes (docs/decisions/0029).
  */
 export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<DmarcPolicy> {
   if (Buffer.byteLength(address) > longestAddress) return { ...noPolicy, reason: 'the address in From is too long' }
+  const author = domainOf(address) ?? ''
+  const isRelated = (domain: string) => domain === author || organizationOf(domain) === organizationOf(author)
   const { response, dkimAligned, reason } = await evaluateDmarc({
     headerFrom: [address],
     fromFields: 1,
-    spfDomains: spf,
-    dkimDomains: dkim.map((domain) => ({ domain })),
+    spfDomains: spf.filter(isRelated),
+    dkimDomains: dkim.filter(isRelated).map((domain) => ({ domain })),
     resolver: resolverOf(inquiry),
     strict: true,
   })
@@ -203,10 +206,16 @@ function publishedIn(response: Exclude<Awaited<ReturnType<typeof evaluateDmarc>>
   }
 }
 
-async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inquiry, trusted: string[]): Promise<Arc> {
+async function checkArc(
+  verified: Verified,
+  header: SignedHeader,
+  inquiry: Inquiry,
+  { trusted, author }: { trusted: string[]; author: string | undefined },
+): Promise<Arc> {
   if (!verified.arc) return noArc
   // Read before verifyArc, which modifies the parsed values.
-  const first = verified.arc.chain ? verified.arc.chain[0]?.['arc-authentication-results']?.parsed?.['dmarc']?.value : undefined
+  const first = verified.arc.chain ? verified.arc.chain[0]?.['arc-authentication-results'] : undefined
+  const hasPassed = author !== undefined && isPassOf(author, first)
   // the same object has two types in the library
   const data = verified.arc as Parameters<typeof verifyArc>[0]
   const answer = await verifyArc(data, { ...strictOptions, resolver: keyResolverOf(inquiry) })
@@ -222,7 +231,7 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
   if (flaw !== null) return { result: 'fail', chain: chain.length, reason: flaw, trustedSealer: null }
   const believed =
     status.result === 'pass' &&
-    first === 'pass' &&
+    hasPassed &&
     sealers.every((sealer) => sealer !== undefined && trusted.some((domain) => domainNameOf(domain) === sealer))
   return {
     result: unknown ? 'temperror' : resultOf(status.result),
@@ -231,6 +240,14 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
     reason: ambiguity ?? (status.comment ? oneLine(status.comment) : unknown ? 'DNS failure' : null),
     trustedSealer: believed ? (sealers[0] ?? null) : null,
   }
+}
+
+/** True if this ARC-Authentication-Results field has one DMARC result, and it is a pass for this domain. */
+function isPassOf(author: string, field: { original?: string; parsed?: object } | undefined): boolean {
+  const { dmarc } = (field?.parsed ?? {}) as { dmarc?: { value?: unknown; header?: { from?: unknown } } }
+  // the library keeps the last of several
+  const count = field?.original?.toString().match(/(?<![\w.])dmarc\b[^;=]*=/gi)?.length
+  return dmarc?.value === 'pass' && count === 1 && domainNameOf(String(dmarc.header?.from)) === author
 }
 
 function signatureOf(row: VerifiedSignature, header: SignedHeader): { signature: Signature; isAmbiguous: boolean } {

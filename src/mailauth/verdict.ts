@@ -30,14 +30,19 @@ export interface VerdictSettings {
 
 type Dmarc = Authentication['dmarc']
 
+/** The maximum number of lookups for the SPF result of one message. */
+const maxSpfLookups = 50
+
 const noAuthor = 'no author: From is missing or cannot be read'
 const ambiguous = 'the From field is ambiguous'
 
 /** Checks SPF, DKIM, DMARC and ARC of a message, and decides on an action. Never rejects: internal errors become temperror. */
 export async function checkMessage(raw: Buffer, envelope: Envelope, lookup: Lookup, settings: VerdictSettings): Promise<Verdict> {
   const inquiry = new Inquiry(lookup, settings)
+  // RFC 7208 4.6.4: what the sender's record takes is not taken from the author's policy and from keys, which need forty at most
+  const spfInquiry = new Inquiry(lookup, { ...settings, limit: maxSpfLookups })
   try {
-    return await runChecks(raw, envelope, inquiry, settings)
+    return await runChecks(raw, envelope, { inquiry, spfInquiry }, settings)
   } catch (error) {
     return uncheckedVerdict(
       envelope,
@@ -46,6 +51,7 @@ export async function checkMessage(raw: Buffer, envelope: Envelope, lookup: Look
     )
   } finally {
     inquiry.close()
+    spfInquiry.close()
   }
 }
 
@@ -68,7 +74,12 @@ export function confirmAuthor(verdict: Verdict, shown: Address | null, envelope:
   )
 }
 
-async function runChecks(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings: VerdictSettings): Promise<Verdict> {
+async function runChecks(
+  raw: Buffer,
+  envelope: Envelope,
+  { inquiry, spfInquiry }: { inquiry: Inquiry; spfInquiry: Inquiry },
+  settings: VerdictSettings,
+): Promise<Verdict> {
   const header = readHeader(raw)
   const author = authorOf(header)
   // The policy of the author and the keys are looked up first, so that slow SPF lookups cannot delay them beyond the deadline.
@@ -76,7 +87,7 @@ async function runChecks(raw: Buffer, envelope: Envelope, inquiry: Inquiry, sett
   const policy = policyAddress === null ? null : checkPolicy(policyAddress, [], [], inquiry)
   prefetchKeys(header, inquiry)
   const [spf, signed, authorPolicy] = await Promise.all([
-    checkSpf(envelope, inquiry, settings.hostname),
+    checkSpf(envelope, spfInquiry, settings.hostname),
     checkSignatures(raw, header, inquiry, settings.trusted_sealers),
     policy,
   ])

@@ -97,7 +97,7 @@ export class Dns {
   }
 }
 
-/** The queries of one message: each is sent once, up to a maximum number, and none after the deadline. */
+/** The queries of one check: each is sent once, up to a maximum number, and none after the deadline. */
 export class Inquiry {
   /** True if any query failed for a temporary reason. */
   troubled = false

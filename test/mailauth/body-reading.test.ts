@@ -77,6 +77,7 @@ const outer = [
   ...inner,
   '--OUTER--',
 ]
+const iso = (number: number) => `Content-Type: text/plain; charset=iso-8859-${number}`
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
 describe('a Content-Type that nobody signed', () => {
@@ -135,6 +136,7 @@ describe('a Content-Type that nobody signed', () => {
         'ref <CAF+1=2@m.bank.test>',
       ],
     ],
+    ['a text with a quotation', 'Content-Type: text/plain; format=flowed', ['Hello', '', 'Ada wrote:', '> Hi', '> ', '> Bye']],
     ['no type', 'X-Mailer: x', ['Hello']],
     ['an HTML document', 'Content-Type: text/html; charset=utf-8', ['<!DOCTYPE html>', '<p>Hello</p>']],
   ])('counts where the body bears it out: %s', async (_, line, body) => {
@@ -191,7 +193,7 @@ describe('a Content-Type that nobody signed', () => {
 
   test('that joins lines (delsp)', async () => {
     const flowed = 'Content-Type: text/plain; format=flowed'
-    const raw = await signed([flowed], ['Your code ', 'is 112233'])
+    const raw = await signed([flowed], ['Your code', 'is 112233'])
     expect(await outcome(raw)).toEqual(counts)
     expect(await outcome(raw.replace(flowed, `${flowed}; delsp=yes`))).toEqual(flawed('Content-Type is not signed'))
   })
@@ -323,16 +325,13 @@ describe('a Content-Transfer-Encoding that nobody signed', () => {
   test.each([
     ['7bit', ['https://bank.test/?code=493817&year=2026', 'Rate=95%', '=====', '=']],
     ['7bit', ['test']],
-    ['base64', ['49HNyMcgyN8K'], 'Content-Type: text/plain; charset=windows-1256'],
     ['7bit', ['Your code is 112233']],
     ['7bit', ['Hello']],
     ['8bit', ['https://bank.test/?year=2026']],
     ['8bit', ['a=3D', 'b=x']],
     ['quoted-printable', ['Hello']],
-    ['quoted-printable', ['Gr=FC=DFe', 'caf=E9']],
     ['8bit', ['Grüße'], text],
     ['BASE64', base64('Hello, this is the bank, and you may come and see us.').match(/.{1,40}/g)!, text],
-    ['quoted-printable', ['Gr=C3=BC=C3=9Fe, 1 + 1 =3D 2 and so=', ' on=20', '=2E'], text],
     ['quoted-printable', ['<html><a href=3D"https://bank.test">Gr=C3=BC=C3=9Fe</a>'], 'Content-Type: text/html'],
   ])('counts where the body bears it out: %s', async (encoding, body, type = text) => {
     expect(await outcome(await signed([type, `Content-Transfer-Encoding: ${encoding}`], body, names))).toEqual(counts)
@@ -344,7 +343,182 @@ describe('a Content-Transfer-Encoding that nobody signed', () => {
   })
 })
 
-const iso = (number: number) => `Content-Type: text/plain; charset=iso-8859-${number}`
+/** Signed with `simple` throughout. */
+async function changeable(fields: string[], body: string[], headerList: string): Promise<string> {
+  const octets = Buffer.from(mail(fields, body), 'latin1')
+  return (await sign(octets, 'bank.test', 's', rsa, { headerList, canonicalization: 'simple/simple' })).toString('latin1')
+}
+
+/** The signed message with these fields instead. */
+function withFields(raw: string, sent: string[], other: string[]): string {
+  const before = afterVersion(sent)
+  expect(raw).toContain(before)
+  return raw.replace(before, afterVersion(other))
+}
+
+function afterVersion(fields: string[]): string {
+  return `\r\nMIME-Version: 1.0\r\n${fields.join('\r\n')}\r\n`
+}
+
+const plainAndHtml = (first: string, second: string) => [
+  '--b',
+  'Content-Type: text/plain',
+  '',
+  first,
+  '--b',
+  'Content-Type: text/html',
+  '',
+  `<p class="x">${second}</p>`,
+  '--b--',
+]
+const multipartOf = (subtype: string) => `Content-Type: multipart/${subtype}; boundary=b`
+
+describe('fields that nobody signed, changed by a forwarder', () => {
+  const plain = 'Content-Type: text/plain; charset=utf-8'
+  const quotedPrintable = 'Content-Transfer-Encoding: quoted-printable'
+  const different = plainAndHtml('Your code is 111111', 'Nobody of us asks for it. If somebody does, it is fraud.')
+  const equal = plainAndHtml('Hello Ada, your code is 111111.', 'Hello <b>Ada</b>, your code is 111111.')
+  const withSignedType = `${few}:content-type`
+  const short = [base64('Your code is 493817')]
+
+  test.each([
+    ['lines that flow', [plain], [`${plain}; format=flowed`], ['Your code: 493 ', '817'], few],
+    [
+      'lines that flow, declared in another way',
+      [plain],
+      ['Content-Type: text/plain; format="Flowed"'],
+      ['On Monday Eve wrote: ', 'x'],
+      few,
+    ],
+    ['a quotation that is stuffed', [plain], [`${plain}; format=flowed`], [' > Your code: 493', 'x'], few],
+    ['quoted-printable', [plain], [plain, quotedPrintable], ['You wrote: 4938=', '17 =E2=82=AC'], withSignedType],
+    ['quoted-printable, with neither field signed', [plain], [plain, quotedPrintable], ['You wrote: 4938=', '17'], few],
+    [
+      'quoted-printable in HTML without attributes',
+      ['Content-Type: text/html'],
+      ['Content-Type: text/html', quotedPrintable],
+      ['<html>4938=', '17'],
+      few,
+    ],
+    ['base64', [plain], [plain, 'Content-Transfer-Encoding: base64'], short, withSignedType],
+    [
+      'base64 in another charset',
+      ['Content-Type: text/plain; charset=windows-1256'],
+      ['Content-Type: text/plain; charset=windows-1256', 'Content-Transfer-Encoding: base64'],
+      ['49HNyMcgyN8K'],
+      withSignedType,
+    ],
+    ['quoted-printable in another charset', [iso(1)], [iso(1), quotedPrintable], ['You wrote: caf=E9'], withSignedType],
+    [
+      'blanks that quoted-printable leaves out',
+      [`${plain}; format=flowed`],
+      [`${plain}; format=flowed`, quotedPrintable],
+      ['493 ', '817'],
+      few,
+    ],
+    ['base64, with neither field signed', [plain], [plain, 'Content-Transfer-Encoding: base64'], short, few],
+    ['parts that say different things, as alternatives', [multipartOf('mixed')], [multipartOf('alternative')], different, few],
+    ['alternatives that say different things, as parts', [multipartOf('alternative')], [multipartOf('related')], different, few],
+    ['a charset of other letters', [plain], ['Content-Type: text/plain; charset=iso-8859-5'], ['Pay f\u00fcr 1'], few],
+  ])('%s: neither counts', async (_, sent, other, body, names) => {
+    const raw = await changeable(sent, body, names)
+    const reason = flawed('is not signed')
+    expect(await outcome(raw)).toEqual(reason)
+    expect(await outcome(withFields(raw, sent, other))).toEqual(reason)
+  })
+
+  test.each([
+    ['alternatives, as parts', [multipartOf('alternative')], [multipartOf('mixed')], equal],
+    ['alternatives, as a report', [multipartOf('alternative')], [multipartOf('report')], equal],
+    [
+      'a footer, as an alternative',
+      [multipartOf('mixed')],
+      [multipartOf('alternative')],
+      [...equal.slice(4, 8), '--b', '', 'To unsubscribe', '--b--'],
+    ],
+    ['a word that is the base64 of nothing', [plain], [plain, 'Content-Transfer-Encoding: base64'], ['internationalize']],
+    ['a text in UTF-8', [plain], ['Content-Type: text/plain; charset=iso-8859-1'], ['Gr\u00c3\u00bc\u00c3\u009fe']],
+    ['dashes', [plain], ['Content-Type: multipart/mixed; boundary="---"'], ['-----', 'code: 493817', '', 'Hello', '-------']],
+    [
+      'HTML in quoted-printable',
+      ['Content-Type: text/html', quotedPrintable],
+      ['Content-Type: text/html'],
+      ['<html><a href=3D"https://bank.test">4938=', '17</a></html>'],
+    ],
+    [
+      'HTML that flows',
+      ['Content-Type: text/html'],
+      ['Content-Type: text/html; format=flowed'],
+      ['<html><pre>4938 ', '17</pre></html>'],
+    ],
+  ])('%s: what was sent counts, the other does not', async (_, sent, other, body) => {
+    const raw = await changeable(sent, body, few)
+    expect(await outcome(raw)).toEqual(counts)
+    expect(await outcome(withFields(raw, sent, other))).toEqual(flawed('is not signed'))
+  })
+
+  const attached = ['--b', 'Content-Type: application/pdf; name=x.pdf', '', 'x', '--b--']
+  test.each([
+    ['one text and a file', ['--b', 'Content-Type: text/plain', '', 'Hello', ...attached]],
+    [
+      'alternatives and a file',
+      [
+        '--b',
+        'Content-Type: multipart/alternative; boundary=c',
+        '',
+        ...equal.map((line) => line.replace('--b', '--c')),
+        ...attached,
+      ],
+    ],
+    ['HTML with images', ['--b', 'Content-Type: text/html', '', '<p>Hello</p>', ...attached]],
+  ])('%s are shown alike in every multipart', async (_, body) => {
+    for (const subtype of ['mixed', 'related', 'alternative', 'signed'])
+      expect(await outcome(await changeable([multipartOf(subtype)], body, few))).toEqual(counts)
+  })
+})
+
+describe('a signed Content-Type that software reads in different ways', () => {
+  test.each([
+    ['format=flowed, continued', 'text/plain; format*0=flo; format*1=wed'],
+    ['format=flowed, with octets written in hexadecimal', "text/plain; format*=us-ascii'en'%66lowed"],
+    ['format=flowed, with an escape', String.raw`text/plain; format="flo\wed"`],
+    ['format=flowed, as an encoded word', 'text/plain; format="=?utf-8?q?=66lowed?="'],
+    ['format=flowed, with a comment', 'text/plain; format=flo(x)wed'],
+    ['format=flowed, with two comments', 'text/plain; for(x)mat=flo(y)wed'],
+  ])('%s: spaces that are not signed join lines', async (_, line) => {
+    const message = ['code is 4938', '17']
+    const inPart = ['--b', `Content-Type: ${line}`, '', ...message, '--b--']
+    for (const [header, lines] of [
+      [line, message],
+      ['multipart/mixed; boundary=b', inPart],
+    ] as const) {
+      const raw = await signed([`Content-Type: ${header}`], [...lines], all)
+      expect(await outcome(raw.replace('4938\r\n', '4938 \r\n'))).toEqual(flawed('ambiguous'))
+    }
+  })
+
+  test.each(['mul(x)tipart/mixed', '=?us-ascii?q?multipart?=/mixed', String.raw`mul\tipart/mixed`])('%s', async (name) => {
+    const body = ['--b', 'Content-Type: text/plain', '', 'Your code is 493817', '--b', '', 'x', '--b--']
+    const raw = await signed([`Content-Type: ${name}; boundary=b`], body, all)
+    expect(await outcome(raw.replace('--b\r\n\r\n', '--b\r\n \r\n'))).toEqual(flawed('ambiguous'))
+    const nested = ['--o', `Content-Type: ${name}; boundary=b`, '', ...body, '--o--']
+    const whole = await signed(['Content-Type: multipart/mixed; boundary=o'], nested, all)
+    expect(await outcome(whole.replace('--b\r\n\r\n', '--b\r\n \r\n'))).toEqual(flawed('ambiguous'))
+  })
+
+  test('is usual in the names of files', async () => {
+    for (const name of [
+      'name="x (1).pdf"',
+      'name="=?utf-8?q?f=C3=BCr.pdf?="',
+      "name*0*=utf-8''f%C3%BC; name*1=r.pdf",
+      'name==?utf-8?q?f=C3=BCr.pdf?=',
+    ]) {
+      const body = ['--b', `Content-Type: application/pdf; ${name}`, '', 'x', '--b--']
+      expect(await outcome(await signed(['Content-Type: multipart/mixed; boundary=b'], body, all))).toEqual(counts)
+    }
+  })
+})
+
 const pay = 'Pay f\u00fcr'
 const headed = (field: string, value: string, lines: string[], headerList = few) => {
   const whole = mail(lines, ['Hello']).replace(new RegExp(`^${field}: .*$`, 'm'), `${field}: ${value}`)

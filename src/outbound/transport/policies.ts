@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
-import { getDomain } from 'tldts'
 import type { Basis } from '../../basis.ts'
 import { day, iso, minute } from '../../core/clock.ts'
 import { sweep } from '../../core/cron.ts'
 import { lruMapOfBytes } from '../../core/memory.ts'
+import { organizationOf } from '../../net/organization.ts'
 import type { Outside } from '../../net/outside.ts'
 import { isAbsent, type Records } from '../../net/resolve.ts'
 import { sql } from '../../store/database.ts'
@@ -144,7 +144,7 @@ export class Policies {
       const now = clock.now()
       const expires = iso(now + policy.max_age * 1000)
       const text = JSON.stringify(policy)
-      const organization = getDomain(domain, { allowPrivateDomains: true }) ?? domain
+      const organization = organizationOf(domain)
       await database.transaction(async (tx) => {
         await tx.run(
           sql`INSERT INTO mta_sts_policies (domain, organizational_domain, policy_id, policy, expires_at, used_at)
