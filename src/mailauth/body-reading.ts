@@ -189,7 +189,8 @@ function escapesIn(body: string): 'none' | 'sure' | 'octets' | 'foreign' {
 function isMultipart(raw: Buffer, start: number, { name, params }: ParameterizedValue): boolean {
   const boundary = params.get('boundary') ?? ''
   // a line of dashes is usual in texts
-  if (!subtypes.has(name) || boundary.length > longestBoundary || !/^[!-~]*[^-][!-~]*$/.test(boundary)) return false
+  if (!subtypes.has(name) || boundary.length > longestBoundary || !/^[!-~]+$/.test(boundary) || !/[^-]/.test(boundary))
+    return false
   const head = raw.toString('latin1', start, start + 1000)
   const [, preamble = '', opening] = /^((?:(?!--)[^\n]*\n)*)--([^\r\n]*)\r?\n/.exec(head) ?? []
   if (opening !== boundary || !/^(?:this is a multi-?part message in mime format\.?)?$/i.test(preamble.trim())) return false

@@ -246,7 +246,7 @@ async function checkArc(
 function isPassOf(author: string, field: { original?: string; parsed?: object } | undefined): boolean {
   const { dmarc } = (field?.parsed ?? {}) as { dmarc?: { value?: unknown; header?: { from?: unknown } } }
   // the library keeps the last of several
-  const count = field?.original?.toString().match(/(?<![\w.])dmarc\b[^;=]*=/gi)?.length
+  const count = field?.original?.toString().match(/(?<![\w.])dmarc\b/gi)?.length
   return dmarc?.value === 'pass' && count === 1 && domainNameOf(String(dmarc.header?.from)) === author
 }
 
