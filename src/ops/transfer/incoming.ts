@@ -36,17 +36,21 @@ async function* fromZip(path: string, bounds: Bounds, reading: ReadProgress): As
   const archive = await ZipFile.open(path)
   try {
     const budget = new Budget(archive, bounds)
-    reading.total = archive.entries.reduce((sum, { size }) => sum + size, 0)
-    if (archive.entries.some(({ name }) => name === 'messages.jsonl' || name === 'sms.jsonl')) yield* exportedIn(budget, reading)
-    else yield* loose(budget, reading)
+    reading.total = archive.size
+    yield* (await isExport(budget)) ? exportedIn(budget, reading) : loose(budget, reading)
   } finally {
     await archive.close()
   }
 }
 
+async function isExport(budget: Budget): Promise<boolean> {
+  for await (const { name } of budget.entries()) if (name === 'messages.jsonl' || name === 'sms.jsonl') return true
+  return false
+}
+
 /** The files of any archive, in the order of its directory. */
 async function* loose(budget: Budget, reading: ReadProgress): AsyncGenerator<Incoming> {
-  for (const entry of budget.entries) {
+  for await (const entry of budget.entries()) {
     const before = reading.done
     const kind = kindOf(entry.name)
     if (entry.flaw !== null || kind === undefined)

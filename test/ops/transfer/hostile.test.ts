@@ -353,7 +353,7 @@ test(
     expect((await box.call('GET', `/v1/jobs/${all.job.id}`, undefined, { key: reader })).status).toBe(404)
     expect((await box.call('GET', `/v1/jobs/${little.job.id}`, undefined, { key: reader })).status).toBe(200)
     const archive = await ZipFile.open(join(box.env['PILLARBOX_DATA_DIR']!, 'exports', `${all.job.id}.zip`))
-    for (const entry of archive.entries) {
+    for await (const entry of archive.entries()) {
       const text = (await buffer(archive.read(entry, Infinity))).toString()
       expect([entry.name, text.includes(secret), text.includes(blob)]).toEqual([entry.name, false, false])
     }
