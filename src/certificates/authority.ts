@@ -55,6 +55,10 @@ export class Authority {
     // finds the account of this key if there is one (7.3.1), as a CA may have deleted it
     await client.createAccount({ termsOfServiceAgreed: true, ...(email === undefined ? {} : { contact: [`mailto:${email}`] }) })
     const order = await client.createOrder({ identifiers: names.map((value) => ({ type: 'dns', value })) })
+    const wanted = (order as Partial<Order>).authorizations?.length ?? 0
+    // the library fetches all of them at once
+    if (wanted > names.length)
+      throw new AuthorityError(`The CA requires ${wanted} authorizations for ${names.length} ${names.length === 1 ? 'name' : 'names'}`)
     await this.#prove(client, order, signal)
     return this.#finish(client, order, names, signal)
   }

@@ -114,6 +114,13 @@ test('a CA that hands out what is no token writes no file of ours', async () => 
   expect(readdirSync(webroot)).toEqual([])
 })
 
+test('a CA that wants more authorizations than names were asked for is asked for none of them', async () => {
+  const ca = await lyingCa(() => undefined)
+  ca.manner = careless(() => ca.url, { authorizations: 2000 })
+  expect((await tried(await boxOf(ca)))['problem']).toBe('The CA requires 2000 authorizations for 1 name')
+  expect(ca.asked).not.toContain('/authz')
+})
+
 test('a web root that cannot be written to is named', async () => {
   const ca = await lyingCa(() => undefined)
   ca.manner = careless(() => ca.url, { token: 'dG9rZW4' })

@@ -49,12 +49,12 @@ export function answer(response: ServerResponse, status: number, data: unknown, 
 }
 
 /** Goes through all of RFC 8555 without looking at anything, and hands out this token and this chain. */
-export function careless(base: () => string, given: { token?: string; chain?: string; names?: string[] }): Manner {
-  const { token, chain = '', names = ['mx.example.test'] } = given
+export function careless(base: () => string, given: { token?: string; chain?: string; names?: string[]; authorizations?: number }): Manner {
+  const { token, chain = '', names = ['mx.example.test'], authorizations = 1 } = given
   const at = (path: string): string => `${base()}/${path}`
   const order = (): object => ({
     status: 'valid',
-    authorizations: [at('authz')],
+    authorizations: Array.from({ length: authorizations }, () => at('authz')),
     finalize: at('finalize'),
     certificate: at('cert'),
     identifiers: names.map((value) => ({ type: 'dns', value })),
