@@ -55,6 +55,7 @@ export class App {
   readonly #mail: MailModule
   readonly #counting: Counting
   readonly #http: HttpServer
+  readonly #idempotency: Idempotency
   readonly #certificates: ServedCertificate
   readonly #account: string
   readonly #types = new EventTypes()
@@ -117,6 +118,7 @@ export class App {
     this.#certificates = { certificate: () => certificates.current.api, byHostname: certificates.current.named }
     const idempotency = new Idempotency({ database, seal: keyring.seal, clock, storage: plan })
     identities.onRemove((tx, id) => idempotency.forget(tx, id))
+    this.#idempotency = idempotency
     this.#http = new HttpServer({
       settings: httpSettings(config, this.#certificates),
       challenge: certificates.challenge,
@@ -200,6 +202,7 @@ export class App {
     for (const module of this.#modules) await module.start?.()
     await this.#queue.start()
     await this.#http.start()
+    void this.#idempotency.resume().catch(() => undefined)
     for (const job of this.jobs) this.#schedule.add(job)
     // only after every port is bound: a key that is never printed would be lost
     const firstKey = await this.#firstKey()

@@ -152,6 +152,11 @@ export class Idempotency {
     if (await this.#empty(tx, its)) tx.afterCommit(() => void this.#emptyAll(its).catch(() => undefined))
   }
 
+  /** Removes the responses about deleted identities that were left when the box was killed. */
+  async resume(): Promise<void> {
+    await this.#emptyAll(sql`identity_id > '' AND identity_id IN (SELECT id FROM identities WHERE status = 'deleted')`)
+  }
+
   /** Removes the responses about any other deleted resource, by its id, in transactions of its own. */
   async forgetResource(id: string): Promise<void> {
     const its = sql`resource_id = ${id} AND body IS NOT NULL`

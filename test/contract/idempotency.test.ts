@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, test } from 'vitest'
 import { isIdempotent } from '../../src/http/route.ts'
 import { appliance } from '../support/appliance.ts'
@@ -115,6 +116,19 @@ test('what is kept outlives a restart, and of a secret no file holds a readable 
   expect(again.headers.get('idempotency-replayed')).toBe('true')
   expect(again.body).toEqual(first)
   expect(holding(box.directory, secrets)).toEqual([])
+})
+
+test('answers about a deleted identity that a kill left are removed at the next start', async () => {
+  const box = await appliance()
+  const { body } = await box.call('POST', '/v1/identities', { name: 'Eve' }, { headers: { 'Idempotency-Key': 'kept' } })
+  await box.app.stop()
+  const file = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
+  const kept = () => file.prepare('SELECT body FROM idempotency_keys').all()
+  expect(kept()).toMatchObject([{ body: expect.stringContaining('Eve') }])
+  file.prepare(`UPDATE identities SET status = 'deleted' WHERE id = ?`).run(body.id)
+  await box.restart()
+  await expect.poll(kept).toEqual([{ body: null }])
+  file.close()
 })
 
 /** The files below a directory that hold one of these texts. */

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { nameOf, ZipFile } from '../../src/core/zip/unzip.ts'
+import { ZipFile } from '../../src/core/zip/unzip.ts'
 import { type Packable, zip } from '../../src/core/zip/zip.ts'
 import { folder } from '../support/folder.ts'
 import { peer } from '../support/peer.ts'
@@ -31,19 +31,26 @@ async function* many(): AsyncGenerator<Packable> {
   for (let count = 0; count < 70_000; count += 1) yield { name: `${count}`, modified: 0, content: Buffer.from(String(count)) }
 }
 
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const item of items) list.push(item)
+  return list
+}
+
 test('what goes into a ZIP comes out of it, whole and in pieces, under its name', async () => {
   const archive = await opened(
     await buffer(zip(files(['a.txt', Buffer.from('one')], ['é/ü.bin', pieces()], ['empty', Buffer.alloc(0)]))),
   )
-  expect(archive.entries.map((entry) => [nameOf(entry), entry.size])).toEqual([
+  const entries = await all(archive.entries())
+  expect(entries.map(({ name, size }) => [name, size])).toEqual([
     ['a.txt', 3],
     ['é/ü.bin', 1_000_000],
     ['empty', 0],
   ])
   const contents = []
-  for (const entry of archive.entries) contents.push(await buffer(archive.read(entry, Infinity)))
+  for (const entry of entries) contents.push(await buffer(archive.read(entry, Infinity)))
   expect(contents).toEqual([Buffer.from('one'), await buffer(pieces()), Buffer.alloc(0)])
-  await expect(buffer(archive.read(archive.entries[1]!, 999_999))).rejects.toMatchObject({ code: 'too_large' })
+  await expect(buffer(archive.read(entries[1]!, 999_999))).rejects.toMatchObject({ code: 'too_large' })
   await archive.close()
 })
 
@@ -90,12 +97,13 @@ with zipfile.ZipFile(sys.argv[1] + '/theirs.zip', 'w') as theirs:
 `
   expect((await succeed(python, ['-c', script, directory])).toString().trim()).toBe('70000 69999 True')
   const archive = await opened(readFileSync(join(directory, 'theirs.zip')))
-  expect(archive.entries).toHaveLength(66_004)
+  const entries = await all(archive.entries())
+  expect(entries).toHaveLength(66_004)
   const read = async (name: string): Promise<string> =>
     (
       await buffer(
         archive.read(
-          archive.entries.find((one) => nameOf(one) === name)!,
+          entries.find((one) => one.name === name)!,
           1_000_000,
         ),
       )
@@ -108,20 +116,3 @@ with zipfile.ZipFile(sys.argv[1] + '/theirs.zip', 'w') as theirs:
   await expect(read('packed.bz2')).rejects.toMatchObject({ code: 'bad_archive' })
   await archive.close()
 }, 120_000)
-
-const longName = (number: number): string => `${String(number).padStart(6, '0')}\u0100${'n'.repeat(40_000)}`
-
-async function* named(count: number): AsyncGenerator<Packable> {
-  for (let number = 0; number < count; number += 1) yield { name: longName(number), modified: 0, content: Buffer.alloc(0) }
-}
-
-test('names take one byte of memory for each of theirs, in a directory of 48 MiB at most', async () => {
-  const archive = await opened(await buffer(zip(named(1200))))
-  expect(archive.entries.map(nameOf)).toEqual(Array.from({ length: 1200 }, (_, number) => longName(number)))
-  expect(archive.entries.filter(({ rawName }) => /[^\0-\xff]/.test(rawName))).toEqual([])
-  await archive.close()
-  await expect(opened(await buffer(zip(named(1300))))).rejects.toMatchObject({
-    code: 'bad_archive',
-    message: expect.stringContaining('its directory has more than 50331648 bytes'),
-  })
-}, 60_000)

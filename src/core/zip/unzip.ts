@@ -1,36 +1,39 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32, createInflateRaw, inflateRawSync } from 'node:zlib'
 import { Fault } from '../fault.ts'
+import { release } from '../memory.ts'
 import { through } from './zip.ts'
 import { Turns } from '../paced-work.ts'
 
 /** A file in a ZIP. */
 export interface ZipEntry {
-  /** The bytes of its name as latin1, so that each takes one byte. `nameOf` decodes it. */
-  rawName: string
-  utf8: boolean
+  name: string
   /** Bytes according to the archive; the actual bytes are counted. */
   size: number
   packed: number
   crc: number
   method: number
   /** Why it cannot be read; null for most. */
-  flaw: 'encrypted' | 'unknown method' | 'no file' | null
+  flaw: 'encrypted' | 'unknown method' | 'no file' | 'name too long' | null
   offset: number
 }
 
-/** The name of a file. */
-export function nameOf({ rawName, utf8 }: Pick<ZipEntry, 'rawName' | 'utf8'>): string {
-  return utf8 ? Buffer.from(rawName, 'latin1').toString('utf8') : rawName
+interface Directory {
+  count: number
+  length: number
+  start: number
 }
 
 /** Maximum files of an archive, and bytes of its directory. */
 const maxEntries = 300_000
-const maxDirectory = 48 * 1024 * 1024
+const maxDirectory = 64 * 1024 * 1024
 
-/** Bytes of the directory that are read at once; never less than a record. */
-const directoryPiece = 1024 * 1024
-const longestRecord = 46 + 3 * 0xffff
+/** Bytes of the directory that are read at once, and of its largest record. */
+const window = 512 * 1024
+const maxRecord = 46 + 3 * 0xffff
+
+/** The longest name of a file that is read, in bytes. */
+const longestName = 4096
 
 /** Bytes that opening a file counts for. */
 const look = 256
@@ -41,28 +44,37 @@ const small = 64 * 1024
 const most32 = 0xffffffff
 
 /**
- * A ZIP on disk (APPNOTE 6.3.10, with ZIP64), its files read one by one. Names are only names: nothing is written anywhere. Throws Fault
- * invalid_request, code `bad_archive`, for what is no ZIP or damaged.
+ * A ZIP on disk (APPNOTE 6.3.10, with ZIP64), its directory read in pieces and its files one by one: nothing of it stays in memory. Names are only
+ * names: nothing is written anywhere. Throws Fault invalid_request, code `bad_archive`, for what is no ZIP or damaged.
  */
 export class ZipFile {
-  readonly entries: ZipEntry[]
+  /** Bytes of all files according to the archive. */
+  readonly size: number
   readonly #file: FileHandle
+  readonly #directory: Directory
   /** Bytes unpacked so far, refused files included, and 256 for each opened file. */
   unpacked = 0
 
-  private constructor(file: FileHandle, entries: ZipEntry[]) {
+  private constructor(file: FileHandle, directory: Directory, size: number) {
     this.#file = file
-    this.entries = entries
+    this.#directory = directory
+    this.size = size
   }
 
   static async open(path: string): Promise<ZipFile> {
     const file = await open(path, 'r')
     try {
-      return new ZipFile(file, await directoryOf(file))
+      const directory = await endOf(file)
+      return new ZipFile(file, directory, await checkedSize(file, directory))
     } catch (error) {
       await file.close()
       throw error instanceof RangeError ? damaged('its directory is truncated') : error
     }
+  }
+
+  /** The files in the order of the directory. */
+  async *entries(): AsyncGenerator<ZipEntry> {
+    for await (const entry of records(this.#file, this.#directory)) if (!isFolder(entry)) yield entry
   }
 
   /** The bytes of a file; throws Fault, code `too_large`, above `most` bytes. */
@@ -120,53 +132,58 @@ async function* pieces(file: FileHandle, start: number, length: number): AsyncGe
   }
 }
 
-async function directoryOf(file: FileHandle): Promise<ZipEntry[]> {
-  const { count, length, start } = await endOf(file)
-  if (count > maxEntries) throw damaged(`it names more than ${maxEntries} files`)
-  if (length > maxDirectory) throw damaged(`its directory has more than ${maxDirectory} bytes`)
-  const entries: ZipEntry[] = []
-  const starts = new Float64Array(count)
-  const ends = new Float64Array(count)
+/** Every record of the directory. */
+async function* records(file: FileHandle, { count, length, start }: Directory): AsyncGenerator<ZipEntry> {
   const turns = new Turns()
-  let list: Buffer = Buffer.alloc(0)
+  let piece: Buffer = Buffer.alloc(0)
+  let from = 0
   let place = 0
-  let before = 0
   for (let number = 0; number < count; number += 1) {
-    if (list.length - place < longestRecord && before + list.length < length) {
-      before += place
-      place = 0
-      list = await at(file, start + before, Math.min(directoryPiece, length - before))
+    if (place + Math.min(maxRecord, length - place) > from + piece.length) {
+      release(piece)
+      from = place
+      piece = await at(file, start + from, Math.min(window, length - from))
     }
-    if (list.readUInt32LE(place) !== 0x02014b50) throw damaged('its directory is not a list of files')
-    const [name, extra, comment] = [28, 30, 32].map((field) => list.readUInt16LE(place + field)) as [number, number, number]
-    const end = place + 46 + name + extra + comment
-    if (end > list.length) throw damaged('its directory is truncated')
-    const entry = entryOf(list.subarray(place, end), name, extra)
-    starts[number] = entry.offset
-    // the local header has the name too, which may be shorter there: it is not counted
-    ends[number] = entry.offset + 30 + entry.packed
-    if (!entry.rawName.endsWith('/')) entries.push(entry)
-    place = end
+    const record = piece.subarray(place - from)
+    if (record.length < 46) throw damaged('its directory is truncated')
+    if (record.readUInt32LE(0) !== 0x02014b50) throw damaged('its directory is not a list of files')
+    const size = 46 + record.readUInt16LE(28) + record.readUInt16LE(30) + record.readUInt16LE(32)
+    if (size > record.length) throw damaged('its directory is truncated')
+    yield entryOf(record)
+    place += size
     if (turns.due) await turns.yield()
   }
-  starts.sort()
-  await turns.yield()
-  ends.sort()
-  requireApart(starts, ends, start)
-  return entries
 }
 
-/** Throws Fault `bad_archive` when files overlap: a small archive could then unpack to a huge size (zip bomb). */
-function requireApart(starts: Float64Array, ends: Float64Array, directory: number): void {
-  // in order, each must end before the next begins: only then do those that end by a place number those that begin before it
-  if (ends.some((end, index) => end > (starts[index + 1] ?? directory))) throw damaged('files in it overlap')
+/**
+ * Bytes of all files according to the archive. Throws Fault `bad_archive` when they take more of it than there is, as overlapping files do: a small
+ * archive could then unpack to a huge size (zip bomb).
+ */
+async function checkedSize(file: FileHandle, directory: Directory): Promise<number> {
+  const { count, length, start } = directory
+  if (count > maxEntries) throw damaged(`it names more than ${maxEntries} files`)
+  if (length > maxDirectory) throw damaged(`its directory has more than ${maxDirectory} bytes`)
+  let size = 0
+  let taken = 0
+  for await (const entry of records(file, directory)) {
+    // the local header has the name too, which may be shorter there: it is not counted
+    taken += 30 + entry.packed
+    if (taken > start || entry.offset + 30 + entry.packed > start) throw damaged('files in it overlap')
+    if (!isFolder(entry)) size += entry.size
+  }
+  return size
 }
 
-function entryOf(record: Buffer, nameLength: number, extraLength: number): ZipEntry {
+function isFolder({ name }: ZipEntry): boolean {
+  return name.endsWith('/')
+}
+
+function entryOf(record: Buffer): ZipEntry {
   const flags = record.readUInt16LE(8)
   const method = record.readUInt16LE(10)
-  const octets = record.subarray(46, 46 + nameLength)
-  const long = wideOf(record.subarray(46 + nameLength, 46 + nameLength + extraLength))
+  const nameEnd = 46 + record.readUInt16LE(28)
+  const octets = record.subarray(46, nameEnd)
+  const long = wideOf(record.subarray(nameEnd, nameEnd + record.readUInt16LE(30)))
   // in this order, and only those that are too long for their place (4.5.3)
   const size = wide(record.readUInt32LE(24), long)
   const packed = wide(record.readUInt32LE(20), long)
@@ -174,13 +191,22 @@ function entryOf(record: Buffer, nameLength: number, extraLength: number): ZipEn
   const mode = record.readUInt16LE(4) >> 8 === 3 ? record.readUInt16LE(40) & 0o170000 : 0
   const isFile = mode === 0 || mode === 0o100000
   return {
-    rawName: octets.toString('latin1'),
-    utf8: (flags & 0x800) !== 0,
+    // of a longer name its end, which says the kind of the file
+    name: octets.subarray(-longestName).toString(flags & 0x800 ? 'utf8' : 'latin1'),
     size,
     packed,
     crc: record.readUInt32LE(16),
     method,
-    flaw: flags & 1 ? 'encrypted' : method !== 0 && method !== 8 ? 'unknown method' : isFile ? null : 'no file',
+    flaw:
+      octets.length > longestName
+        ? 'name too long'
+        : flags & 1
+          ? 'encrypted'
+          : method !== 0 && method !== 8
+            ? 'unknown method'
+            : isFile
+              ? null
+              : 'no file',
     offset,
   }
 }
@@ -207,7 +233,7 @@ function wide(value: number, long: number[]): number {
 }
 
 /** The position of the directory, from the record at the end of the file. */
-async function endOf(file: FileHandle): Promise<{ count: number; length: number; start: number }> {
+async function endOf(file: FileHandle): Promise<Directory> {
   const { size } = await file.stat()
   // the comment behind the record has 65535 bytes at most
   const from = Math.max(0, size - 22 - 0xffff - 20)
@@ -250,8 +276,8 @@ function number64(buffer: Buffer, place: number): number {
   return Number(value)
 }
 
-function entryName(entry: ZipEntry): string {
-  return JSON.stringify(nameOf(entry).slice(0, 100))
+function entryName({ name }: ZipEntry): string {
+  return JSON.stringify(name.slice(0, 100))
 }
 
 function tooLarge(entry: ZipEntry, most: number): Fault {

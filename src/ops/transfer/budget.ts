@@ -32,8 +32,8 @@ export class Budget {
     this.bounds = bounds
   }
 
-  get entries(): ZipEntry[] {
-    return this.#archive.entries
+  entries(): AsyncGenerator<ZipEntry> {
+    return this.#archive.entries()
   }
 
   async *stream(entry: ZipEntry): AsyncGenerator<Buffer> {

@@ -1,6 +1,5 @@
 import { Fault } from '../../core/fault.ts'
 import { type JsonBounds, parseForeign } from '../../core/json.ts'
-import { Turns } from '../../core/paced-work.ts'
 import { ByteBuffer } from '../../core/byte-buffer.ts'
 import type { ZipEntry } from '../../core/zip/unzip.ts'
 import { type Budget, flawOf, type Incoming, type ReadProgress } from './budget.ts'
@@ -14,29 +13,30 @@ const lineBounds: JsonBounds = { depth: 32, tokens: 100_000, key: 65_536 }
 const maxMedia = 100
 const largestMedia = 16 * 1024 * 1024
 
+/** The names of the files in an export: others are not kept in memory, where they could take much. */
+const names = /^[ -~]{1,64}$/
+
+/** Files of an archive by their names. */
+type Files = Map<unknown, ZipEntry>
+
 /** Reads an export of Pillarbox: its lists name the items in order. */
 export async function* exportedIn(budget: Budget, reading: ReadProgress): AsyncGenerator<Incoming> {
-  const files = new Map<string, ZipEntry>()
-  const turns = new Turns()
-  // our own names are ASCII
-  for (const entry of budget.entries) {
-    files.set(entry.rawName, entry)
-    if (turns.due) await turns.yield()
-  }
+  const files: Files = new Map()
+  for await (const entry of budget.entries()) if (names.test(entry.name)) files.set(entry.name, entry)
   yield* emails(budget, files, reading)
   yield* texts(budget, files, reading)
 }
 
-async function* emails(budget: Budget, files: Map<string, ZipEntry>, reading: ReadProgress): AsyncGenerator<Incoming> {
+async function* emails(budget: Budget, files: Files, reading: ReadProgress): AsyncGenerator<Incoming> {
   const list = files.get('messages.jsonl')
   if (!list) return
   const packed = files.get('messages.mbox')
   const mbox = packed && new Mbox(messagesOf(budget.stream(packed), budget.bounds.message))
   try {
-    for await (const { told, size } of linesOf(list.rawName, budget.stream(list))) {
+    for await (const { told, size } of linesOf(list.name, budget.stream(list))) {
       reading.done += size
       const { file, mbox_index } = (told ?? {}) as { file?: unknown; mbox_index?: unknown }
-      const entry = typeof file === 'string' ? files.get(file) : undefined
+      const entry = files.get(file)
       const found = typeof mbox_index === 'number' ? await mbox?.at(mbox_index) : undefined
       reading.done += entry?.size ?? found?.bytes?.length ?? 0
       if (entry) yield await budget.message(entry, told, true)
@@ -49,16 +49,16 @@ async function* emails(budget: Budget, files: Map<string, ZipEntry>, reading: Re
   }
 }
 
-async function* texts(budget: Budget, files: Map<string, ZipEntry>, reading: ReadProgress): AsyncGenerator<Incoming> {
+async function* texts(budget: Budget, files: Files, reading: ReadProgress): AsyncGenerator<Incoming> {
   const list = files.get('sms.jsonl')
   if (!list) return
-  for await (const { told, size } of linesOf(list.rawName, budget.stream(list))) {
+  for await (const { told, size } of linesOf(list.name, budget.stream(list))) {
     reading.done += size
     const named = (told as { media_files?: unknown } | null | undefined)?.media_files
     const media: (Buffer | undefined)[] = []
     let remaining = budget.bounds.message
     for (const file of Array.isArray(named) ? named.slice(0, maxMedia) : []) {
-      const entry = typeof file === 'string' ? files.get(file) : undefined
+      const entry = files.get(file)
       const octets = entry && (await budget.bytes(entry, Math.min(remaining, largestMedia)).catch(missing))
       remaining -= octets?.length ?? 0
       media.push(octets)

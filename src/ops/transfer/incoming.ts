@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { nameOf, ZipFile } from '../../core/zip/unzip.ts'
+import { ZipFile } from '../../core/zip/unzip.ts'
 import { Fault } from '../../core/fault.ts'
 import { isMbox, messagesOf, timeOf } from './mbox.ts'
 import { type Bounds, Budget, canonical, type Incoming, type ReadProgress } from './budget.ts'
@@ -36,25 +36,27 @@ async function* fromZip(path: string, bounds: Bounds, reading: ReadProgress): As
   const archive = await ZipFile.open(path)
   try {
     const budget = new Budget(archive, bounds)
-    reading.total = archive.entries.reduce((sum, { size }) => sum + size, 0)
-    if (archive.entries.some(({ rawName }) => rawName === 'messages.jsonl' || rawName === 'sms.jsonl'))
-      yield* exportedIn(budget, reading)
-    else yield* loose(budget, reading)
+    reading.total = archive.size
+    yield* (await isExport(budget)) ? exportedIn(budget, reading) : loose(budget, reading)
   } finally {
     await archive.close()
   }
 }
 
+async function isExport(budget: Budget): Promise<boolean> {
+  for await (const { name } of budget.entries()) if (name === 'messages.jsonl' || name === 'sms.jsonl') return true
+  return false
+}
+
 /** The files of any archive, in the order of its directory. */
 async function* loose(budget: Budget, reading: ReadProgress): AsyncGenerator<Incoming> {
-  for (const entry of budget.entries) {
+  for await (const entry of budget.entries()) {
     const before = reading.done
-    const name = nameOf(entry)
-    const kind = kindOf(name)
+    const kind = kindOf(entry.name)
     if (entry.flaw !== null || kind === undefined)
       yield { flaw: entry.flaw === null || kind === undefined ? 'ignored' : 'unreadable' }
     else if (kind === 'mbox') yield* fromMbox(budget.stream(entry), budget.bounds, reading)
-    else yield await budget.message(entry, toldBy(name))
+    else yield await budget.message(entry, toldBy(entry.name))
     reading.done = before + entry.size
   }
 }
