@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import { authority } from '../support/authority.ts'
+import { costlyFlight } from '../support/costly-certificates.ts'
 import { IssuerHost } from '../support/issuer-host.ts'
 import { newKey } from '../support/tokens.ts'
 import type { Attacker } from './attacker.ts'
@@ -40,6 +43,28 @@ const attacks: Attack[] = [
       await attacker.hold()
     },
     answers: ['201'],
+  },
+  {
+    name: 'tokens of issuers whose certificates have elliptic curves of their own',
+    scopes: ['identities:read'],
+    wholeAccount: true,
+    lasts: 10_000,
+    run: async (attacker) => {
+      const server = createServer((socket) => {
+        socket.on('error', () => undefined)
+        socket.once('data', () => socket.write(costlyFlight(32)))
+      }).listen(0, '127.0.0.1')
+      onTestFinished(() => void server.close())
+      await once(server, 'listening')
+      const key = newKey()
+      const host = await IssuerHost.start(trusted)
+      await attacker.repeat(4, async (number) => {
+        const did = `did:web:127.0.0.1%3A${(server.address() as AddressInfo).port}:n${number}`
+        const token = host.token(key, did, { aud: attacker.target.url })
+        await attacker.call('POST', '/v1/verify/token', { body: { token, audience: attacker.target.url } })
+      })
+    },
+    answers: ['200', '429 rate_limited', '429 too_many_waiting'],
   },
   {
     name: 'tokens of ever more issuers with DID documents of ten thousand tokens',
