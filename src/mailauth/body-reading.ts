@@ -258,6 +258,8 @@ function isText({ name, params }: ParameterizedValue, encoding: string, body: st
   if ([...params.keys()].some((key) => key !== 'charset' && (key !== 'format' || name !== 'text/plain'))) return false
   const charset = params.get('charset') ?? ''
   if (!/^(?:us-ascii|utf-8|iso-8859-\d{1,2}|windows-125\d)?$/i.test(charset)) return false
+  // other decoders do not stop at what is no base64
+  if (encoding === 'base64' && base64In(body) === null) return false
   const text = decoded(body, encoding)
   if (/[\x80-\xff]/.test(text) && !(unicode.test(charset) && isUtf8(Buffer.from(text, 'latin1')))) return false
   if (name === 'text/html') return /^\s*<(?:!doctype\s+html|html|head|body)\b/i.test(text)

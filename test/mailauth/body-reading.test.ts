@@ -419,6 +419,13 @@ describe('fields that nobody signed, changed by a forwarder', () => {
     ['base64, with neither field signed', [plain], [plain, 'Content-Transfer-Encoding: base64'], short, few],
     ['parts that say different things, as alternatives', [multipartOf('mixed')], [multipartOf('alternative')], different, few],
     ['alternatives that say different things, as parts', [multipartOf('alternative')], [multipartOf('related')], different, few],
+    [
+      'a charset, of a body that is not the base64 it is called',
+      [plain, 'Content-Transfer-Encoding: base64'],
+      [iso(5), 'Content-Transfer-Encoding: base64'],
+      ['=CF 720518'],
+      `${few}:content-transfer-encoding`,
+    ],
     ['a charset of other letters', [plain], ['Content-Type: text/plain; charset=iso-8859-5'], ['Pay f\u00fcr 1'], few],
   ])('%s: neither counts', async (_, sent, other, body, names) => {
     const raw = await changeable(sent, body, names)
