@@ -1,13 +1,21 @@
 import { createHash } from 'node:crypto'
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
+import { Readable } from 'node:stream'
+import { createInflateRaw, inflateRawSync } from 'node:zlib'
+import { type JsonBounds, parseForeign } from '../../core/json.ts'
 import { Seal, type SealedColumn } from '../../core/seal/seal.ts'
 import { applicationId, knownVersion } from '../../store/migrate.ts'
 import { State } from '../../store/state.ts'
-import { inflate } from '../../store/blobs.ts'
 import type { BackupArchive } from './archive/archive.ts'
 import { damaged, refused } from './faults.ts'
 import { entryNames } from './archive/manifest.ts'
-import { rowsOf, value, withDatabase } from './snapshot.ts'
+import { rowsOf, value } from './snapshot.ts'
+
+/** The limits of state.json: some 50,000 accounts. */
+const stateBounds: JsonBounds = { depth: 8, tokens: 1_000_000 }
+
+/** Bytes up to which a blob is unpacked in one step. */
+const small = 1024 * 1024
 
 /** Throws Fault for a database from a newer version. */
 export function requireKnownVersion({ file, manifest: { database_version, program_version } }: BackupArchive): void {
@@ -20,10 +28,10 @@ export function requireKnownVersion({ file, manifest: { database_version, progra
 }
 
 /** Checks an unpacked database: it matches the manifest, is intact, and not from a newer version. Throws Fault. */
-export function inspectDatabase(archive: BackupArchive, file: string): void {
+export async function inspectDatabase(archive: BackupArchive, file: string): Promise<void> {
   const { database_version, rows } = archive.manifest
   requireKnownVersion(archive)
-  reading(archive, file, (database) => {
+  await reading(archive, file, (database) => {
     if (value(database, 'PRAGMA application_id') !== applicationId)
       throw damaged(archive.file, 'its database is not a Pillarbox database')
     const version = Number(value(database, 'PRAGMA user_version'))
@@ -49,7 +57,7 @@ export async function inspectState(archive: BackupArchive): Promise<void> {
   const text = await archive.text(entryNames.state)
   let state: State
   try {
-    state = State.parse(JSON.parse(text))
+    state = State.parse(parseForeign(text, entryNames.state, stateBounds))
   } catch (error) {
     throw damaged(archive.file, 'its state.json is not readable by this version', error)
   }
@@ -57,15 +65,14 @@ export async function inspectState(archive: BackupArchive): Promise<void> {
 }
 
 /** Decompresses every message, body and media file and compares its checksum; returns their number. Throws Fault. */
-export function inspectBlobs(archive: BackupArchive, file: string): number {
-  return reading(archive, file, (database) => {
+export function inspectBlobs(archive: BackupArchive, file: string): Promise<number> {
+  return reading(archive, file, async (database) => {
     let count = 0
     const rows = database.prepare('SELECT id, size, sha256, deflated, bytes FROM blobs').iterate() as IterableIterator<Blob>
     const piecesOf = pieces(database)
-    for (const { id, size, sha256, deflated, bytes } of rows) {
-      const octets = plain(deflated === 1, Buffer.concat([bytes, ...piecesOf(id)]))
-      const sound = octets?.length === size && (sha256 === null || createHash('sha256').update(octets).digest().equals(sha256))
-      if (!sound) throw damaged(archive.file, `the bytes of blob ${id} do not match their checksum`)
+    for (const blob of rows) {
+      const sound = await isSound({ ...blob, bytes: Buffer.concat([blob.bytes, ...piecesOf(blob.id)]) })
+      if (!sound) throw damaged(archive.file, `the bytes of blob ${blob.id} do not match their checksum`)
       count += 1
     }
     return count
@@ -73,7 +80,12 @@ export function inspectBlobs(archive: BackupArchive, file: string): number {
 }
 
 /** Decrypts every encrypted value of a database with a master key; returns their number. Throws Fault when one fails. */
-export function inspectSealed(archive: BackupArchive, file: string, columns: readonly SealedColumn[], master: Buffer): number {
+export function inspectSealed(
+  archive: BackupArchive,
+  file: string,
+  columns: readonly SealedColumn[],
+  master: Buffer,
+): Promise<number> {
   const seal = new Seal(master)
   return reading(archive, file, (database) => {
     let count = 0
@@ -111,18 +123,32 @@ function pieces(database: DatabaseSync): (id: number) => Uint8Array[] {
   return (id) => query.all(id).map(({ bytes }) => bytes as Uint8Array)
 }
 
-function plain(deflated: boolean, bytes: Uint8Array): Buffer | undefined {
+async function isSound({ size, sha256, deflated, bytes }: Blob): Promise<boolean> {
+  const hash = createHash('sha256')
+  let length = 0
   try {
-    return inflate(deflated, bytes)
+    for await (const chunk of deflated === 1 ? inflated(bytes, size) : [bytes]) {
+      length += chunk.length
+      if (length > size) return false
+      hash.update(chunk)
+    }
   } catch {
-    return undefined
+    return false
   }
+  return length === size && (sha256 === null || hash.digest().equals(sha256))
+}
+
+/** A small archive could otherwise fill the memory. */
+function inflated(bytes: Uint8Array, size: number): Iterable<Buffer> | AsyncIterable<Buffer> {
+  if (size <= small) return [inflateRawSync(bytes, { maxOutputLength: Math.max(size, 1) })]
+  return Readable.from([bytes]).pipe(createInflateRaw())
 }
 
 /** Errors of SQLite are damage too. */
-function reading<T>(archive: BackupArchive, file: string, look: (database: DatabaseSync) => T): T {
+async function reading<T>(archive: BackupArchive, file: string, look: (database: DatabaseSync) => T | Promise<T>): Promise<T> {
   try {
-    return withDatabase(file, { readOnly: true }, look)
+    using database = new DatabaseSync(file, { readOnly: true })
+    return await look(database)
   } catch (error) {
     if ((error as { code?: string }).code !== 'ERR_SQLITE_ERROR') throw error
     throw damaged(archive.file, `its database cannot be read (${(error as Error).message})`, error)

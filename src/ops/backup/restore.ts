@@ -50,7 +50,7 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
   const keyPlaces: RestoreTarget[] = []
   try {
     const file = await unpack(archive, place.draft, signal)
-    inspectDatabase(archive, file)
+    await inspectDatabase(archive, file)
     signal?.throwIfAborted()
     if (given) mustOpen(archive, file, given)
     const keys = await keysFor(archive, file, input)

@@ -1,6 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto'
 import * as z from 'zod'
+import { type JsonBounds, parseForeign } from '../../core/json.ts'
 import { refused } from './faults.ts'
+
+const bounds: JsonBounds = { depth: 8, tokens: 100_000 }
 
 /** Key files by their name below the key directory. */
 export type KeyFiles = { name: string; content: Buffer }[]
@@ -72,7 +75,7 @@ export function keysContext({ box_id, created_at }: { box_id: string; created_at
 
 function understood<Shape extends z.ZodType>(text: string, shape: Shape): z.output<Shape> {
   try {
-    return shape.parse(JSON.parse(text))
+    return shape.parse(parseForeign(text, 'keys.json', bounds))
   } catch (error) {
     throw refused('The keys in the backup have an unknown format. Nothing was changed.', 'backup_damaged', error)
   }

@@ -51,12 +51,12 @@ export async function verifyBackup(input: VerifyInput, signal?: AbortSignal): Pr
   const scratch = mkdtempSync(join(place, unpackedName))
   try {
     const file = await unpack(archive, scratch, signal)
-    inspectDatabase(archive, file)
+    await inspectDatabase(archive, file)
     signal?.throwIfAborted()
-    const blobs = inspectBlobs(archive, file)
+    const blobs = await inspectBlobs(archive, file)
     bringUp(archive, file)
     if (master) mustOpen(archive, file, master)
-    const sealed = master ? inspectSealed(archive, file, await input.columns(), master) : 0
+    const sealed = master ? await inspectSealed(archive, file, await input.columns(), master) : 0
     const keys = master ? 'opened' : archive.manifest.keys === 'sealed' ? 'not opened' : 'left out'
     return { file: input.file, size: archive.size, manifest: archive.manifest, blobs, keys, sealed }
   } finally {

@@ -3,10 +3,11 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { generateSync } from 'otplib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { BackupArchive } from '../../../src/ops/backup/archive/archive.ts'
 import { ArchiveWriter } from '../../../src/ops/backup/archive/archive-writer.ts'
 import { restoreBackup, type RestoreInput } from '../../../src/ops/backup/restore.ts'
+import { verifyBackup } from '../../../src/ops/backup/verify.ts'
 import { type Appliance, openAppliance } from '../../support/appliance.ts'
 import { person, signIn } from '../../support/people.ts'
 import { folder } from '../../support/folder.ts'
@@ -42,10 +43,12 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => close())
 
+const columns = async () => box.app.sealed
+
 /** Restores as the command does, only sooner. */
 function restore(directory: string, input: Partial<RestoreInput> & { file: string }) {
   const data_dir = join(directory, 'data')
-  return restoreBackup({ data_dir, keys_dir: `${data_dir}-keys`, columns: async () => box.app.sealed, ...input })
+  return restoreBackup({ data_dir, keys_dir: `${data_dir}-keys`, columns, ...input })
 }
 
 test('keys are in a backup only sealed, and nowhere in the clear', async () => {
@@ -201,6 +204,33 @@ test('a backup is not written over anything, nor into the box, nor of what is no
   expect(await backup('b.tar', '--auto')).toMatchObject({ status: 2 })
   expect(existsSync(join(box.directory, 'b.tar'))).toBe(false)
   expect(readdirSync(box.directory).filter((name) => name.includes('.part'))).toEqual([])
+}, 300_000)
+
+/** The backup with other contents in some of its files, checksums included. */
+async function rewritten(contents: Partial<Record<'pillarbox.db.zst' | 'state.json' | 'keys.json', Buffer>>): Promise<string> {
+  const archive = await BackupArchive.open(withKeys)
+  const { entries, ...manifest } = archive.manifest
+  const file = join(folder(), 'hostile.tar')
+  const writer = new ArchiveWriter(file, manifest)
+  for (const { name } of entries) await writer.add(name, contents[name] ? [contents[name]] : archive.stream(name))
+  writer.finish()
+  writer.close()
+  return file
+}
+
+test('JSON in an archive that would take much memory is not parsed', async () => {
+  const parse = vi.spyOn(JSON, 'parse')
+  const longest = () => Math.max(...parse.mock.calls.map(([text]) => text.length))
+  const deep = Buffer.from('['.repeat(1024 * 1024))
+  const long = Buffer.from('['.repeat(33 * 1024 * 1024))
+  for (const state of [deep, long]) {
+    const file = await rewritten({ 'state.json': state })
+    await expect(verifyBackup({ file, passphrase, columns })).rejects.toMatchObject({ code: 'backup_damaged' })
+    await expect(restore(folder(), { file, passphrase })).rejects.toMatchObject({ code: 'backup_damaged' })
+  }
+  const file = await rewritten({ 'keys.json': deep })
+  await expect(verifyBackup({ file, passphrase, columns })).rejects.toMatchObject({ code: 'backup_damaged' })
+  expect(longest()).toBeLessThan(100_000)
 }, 300_000)
 
 test('a hostile archive writes nowhere but where it should, and no more than it says', async () => {

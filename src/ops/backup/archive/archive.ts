@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { parseForeign } from '../../../core/json.ts'
 import { damaged, refused } from '../faults.ts'
 import { type Entry, formatName, formatVersion, Manifest, sums } from './manifest.ts'
 import { block, padded, readTarHeader } from './tar.ts'
 
 /** Larger than any manifest. */
 const longest = 1024 * 1024
+
+/** Larger than any other text: keys of 16 MiB, encoded twice. */
+const longestText = 32 * 1024 * 1024
 
 /** Reads a backup: the manifest is loaded on opening, and locates the files. */
 export class BackupArchive {
@@ -68,7 +72,7 @@ export class BackupArchive {
 
   async text(name: Entry['name']): Promise<string> {
     const { start, size } = this.#place(name)
-    if (size > 64 * longest) throw damaged(this.file, `its ${name} is too long`)
+    if (size > longestText) throw damaged(this.file, `its ${name} is too long`)
     return (await this.#read(start, size)).toString()
   }
 
@@ -150,7 +154,7 @@ async function manifestIn(file: string, handle: FileHandle): Promise<Buffer> {
 function understood(file: string, text: Buffer): Manifest {
   let value: { format?: unknown; format_version?: unknown; program_version?: unknown } | null
   try {
-    value = JSON.parse(text.toString()) as typeof value
+    value = parseForeign(text.toString(), 'manifest.json') as typeof value
   } catch (error) {
     throw damaged(file, 'its manifest is not JSON', error)
   }
