@@ -47,6 +47,7 @@ const allowed: Record<string, RegExp[]> = {
     /^SELECT id FROM webhooks WHERE failing_since IS NOT NULL /,
     /^DELETE FROM (?:outbound_report_messages|outbound_report_refusals|sessions|dkim_keys|sent_counts|sms_seen) /,
     /phone_numbers .*WHERE status = 'wanted' AND provider /,
+    / FROM idempotency_keys WHERE identity_id > '' .* -> SCAN identities$/,
     /^SELECT DISTINCT \(id >> 37\) - 65536 AS segment FROM emails_search_data /,
   ],
 }
