@@ -20,8 +20,10 @@ const possible = [knotd, genkey, testmsg, perl, python, peer('setpriv', 'apt-get
 
 const to = 'ada@pillarbox.test'
 const from = 'pay@signer.test'
+// with a type that the signature covers, as a line ends in spaces
+const type = { 'MIME-Version': '1.0', 'Content-Type': 'text/plain; charset=utf-8' }
 const mail = message(
-  { From: `Pay <${from}>`, To: to, Subject: 'Your invoice', 'Message-ID': '<1@signer.test>' },
+  { From: `Pay <${from}>`, To: to, Subject: 'Your invoice', 'Message-ID': '<1@signer.test>', ...type },
   'Dear Ada,\n\n.please   find  \nthe invoice below.\n\n',
 )
 
