@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type Hash, type KeyObject } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { createRequire } from 'node:module'
-import { lruMap } from '../core/memory.ts'
+import { lruMapOfBytes } from '../core/memory.ts'
 import { headEnd } from '../message/headers.ts'
 
 export type Verified = Pick<Awaited<ReturnType<typeof dkimVerify>>, 'headers' | 'headerFrom' | 'results' | 'arc'>
@@ -82,8 +82,8 @@ export async function verifySignatures(raw: Buffer, options: VerifierOptions & {
   return verifier
 }
 
-/** Public keys by the text of their record, and what is asked of them. */
-const keys = lruMap<FoundKey>(1000)
+/** Public keys by the text of their record, which is in the value too, and what is asked of them. */
+const keys = lruMapOfBytes<FoundKey>(4 * 1024 * 1024, (_key, text) => 2 * text.length + 1000)
 
 /** Looks up keys: the DNS is asked for each message, and its answers are remembered there. */
 class KeyCache {
@@ -137,7 +137,6 @@ class WholeBodyHash implements BodyHash {
     this.#hash = createHash(algorithm)
   }
 
-  // eslint-disable-next-line class-methods-use-this -- the library's interface
   setContentType() {}
 
   update(body: Buffer) {
@@ -153,7 +152,6 @@ class WholeBodyHash implements BodyHash {
     return this.#hash.digest('base64')
   }
 
-  // eslint-disable-next-line class-methods-use-this -- the library's interface
   getMimeStructureStart(): number {
     return 0
   }

@@ -9,7 +9,11 @@ import { networkOf } from './networks.ts'
  * The TLS options towards servers of strangers. No finite-field key exchange, whose group the server chooses: one of 10,000 bits takes a
  * second. No renegotiation (TLS 1.2): the server could send other certificates as often as it likes.
  */
-export const clientTls = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const
+export const clientTls = {
+  minVersion: 'TLSv1.2',
+  ciphers: `${DEFAULT_CIPHERS}:!kDHE`,
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+} as const
 
 /**
  * Maximum bytes that a server sends until the TLS handshake is complete. Each KiB of ordinary certificates takes 7 ms at most to verify, one with

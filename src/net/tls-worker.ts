@@ -196,7 +196,7 @@ function daneFailure(client: TLSSocket, hostname: string, tlsa: readonly Tlsa[])
     createDaneVerifier: (records: Tlsa[]) => DaneVerifier
   }
   const records = tlsa.map((record) => ({ ...record, cert: Buffer.from(record.cert) }))
-  return createDaneVerifier(records)(hostname, leaf, issuers)?.message ?? null
+  return createDaneVerifier(records)(hostname, leaf, issuers)?.message.slice(0, 300) ?? null
 }
 
 function post(report: TlsReport): void {

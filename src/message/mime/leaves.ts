@@ -77,8 +77,9 @@ export function leavesOf(raw: Buffer, fields: readonly HeaderField[]): Leaf[] | 
     const rest = raw.subarray(end)
     const length = headEnd(rest)
     if (line === text || ++parts > maxParts || length > maxPartHeader) return null
-    if (!endsEmpty(rest, length) || hasDashedLine(rest, length)) return null
-    current = partOf(headersOf(rest.subarray(0, length)), open, end + length)
+    const header = rest.subarray(0, length)
+    if (!endsEmpty(header) || nextDashed(header, 0) !== -1) return null
+    current = partOf(headersOf(header), open, end + length)
     if (current === null) return null
     if (isMultipart(current)) {
       if (boundaries.has(current.boundary)) return null
@@ -119,14 +120,8 @@ function withoutLineEnd(raw: Buffer, at: number): number {
 }
 
 /** True if a header ends with an empty line. */
-function endsEmpty(raw: Buffer, length: number): boolean {
-  const end = raw.toString('latin1', Math.max(0, length - 4), length)
-  return /(?:^|\n)\r?\n$/.test(end)
-}
-
-function hasDashedLine(raw: Buffer, length: number): boolean {
-  const at = nextDashed(raw, 0)
-  return at !== -1 && at < length
+function endsEmpty(header: Buffer): boolean {
+  return /(?:^|\n)\r?\n$/.test(header.toString('latin1', Math.max(0, header.length - 4)))
 }
 
 const dash = 0x2d
