@@ -108,7 +108,6 @@ function envelopeTo(recipient: string, number: number): Envelope {
     mail_from: 'billing@shop.test',
     recipients: [recipient],
     smtputf8: false,
-    eight_bit: false,
     tls: null,
     session: `fill.${number}`,
   }

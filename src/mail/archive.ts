@@ -74,7 +74,7 @@ export class MailArchive {
   /** Parses a message like a received one, but without authentication checks, which are meaningless for an import. */
   async read(raw: Buffer, state: unknown, accountId: string): Promise<Restorable & { understood: boolean }> {
     const parsed = EmailState.safeParse(state ?? {})
-    const envelope = envelopeOf(raw, '')
+    const envelope = envelopeOf('')
     const examined = await this.#deps.examiner.examine(raw, envelope, accountId)
     const verdict = uncheckedVerdict(envelope, this.#deps.hostname, 'imported', 'none')
     return {
@@ -138,7 +138,7 @@ export class MailArchive {
   #emailOf(message: Restorable, owner: IdentityRow, at: string): Email {
     const { raw, examined, state, hints } = message
     const { parsed } = examined
-    const envelope = envelopeOf(raw, senderOf(message))
+    const envelope = envelopeOf(senderOf(message))
     const email: Email = {
       ...receivedEmail(
         { envelope, raw, examined, spam: state.spam ?? false, owner },
@@ -228,14 +228,13 @@ function senderOf({ state, hints, examined }: Restorable): string {
 }
 
 /** The envelope of an imported message: only a sender. */
-function envelopeOf(raw: Buffer, sender: string): Envelope {
+function envelopeOf(sender: string): Envelope {
   return {
     remote_address: '',
     helo: '',
     mail_from: sender,
     recipients: [],
     smtputf8: false,
-    eight_bit: raw.length > 0,
     tls: null,
     session: '',
     own: true,

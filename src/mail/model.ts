@@ -88,7 +88,6 @@ export interface Envelope {
   mail_from: string
   recipients: string[]
   smtputf8: boolean
-  eight_bit: boolean
   /** False if the client sent HELO, not EHLO. */
   esmtp?: boolean
   tls: { version: string; cipher: string } | null

@@ -56,10 +56,14 @@ export function limitHandshake(socket: Duplex & { remoteAddress?: string | undef
     held = []
     for (const chunk of chunks) if (!stream.destroyed && !stream.push(chunk)) socket.pause()
   }
+  const read = (): void => {
+    if (!turns.isBarred(network)) release()
+    else stream.destroy(new Error('certificates from its network take too long to verify: retry in some minutes'))
+  }
   const take = (chunk: Buffer | null): void => {
     held.push(chunk)
     if (client) release()
-    else if (held.length === 1) turns.enter({ network, bytes: () => received, read: release })
+    else if (held.length === 1) turns.enter({ network, bytes: () => received, read })
   }
   socket.on('data', (chunk: Buffer) => {
     // the text of this chunk is not counted yet
@@ -95,6 +99,12 @@ const costOfByte = 7 / 1024
 const weight = 0.25
 
 /**
+ * Milliseconds of a turn from which its network is barred, and for how many times as long: it then takes a hundredth of the thread. The dearest
+ * ordinary certificates take a fifth of that.
+ */
+const tooLong = { turn: 500, factor: 100 }
+
+/**
  * One handshake at a time reads what its server sent, and this thread then has as much time for other connections: servers that send their
  * certificates at one moment take half of it at most. First comes what costs least, by what handshakes with that network
  * took before, or by what was sent: ordinary servers do not wait for those with large certificates.
@@ -103,11 +113,17 @@ class HandshakeTurns {
   readonly #waiting: Waiting[] = []
   /** Milliseconds of a turn, on average, by network. */
   readonly #times = lruMap<number>(10_000)
+  /** The end, by `performance.now()`, of the time in which nothing of a network is read. */
+  readonly #barred = lruMap<number>(10_000)
   #busy = false
 
   enter(waiting: Waiting): void {
     this.#waiting.push(waiting)
     if (!this.#busy) this.#next()
+  }
+
+  isBarred(network: string): boolean {
+    return (this.#barred.peek(network) ?? 0) > performance.now()
   }
 
   #next(): void {
@@ -121,7 +137,8 @@ class HandshakeTurns {
     const took = (user + system) / 1000
     const usual = this.#times.get(next.network) ?? took
     this.#times.set(next.network, usual + weight * (took - usual))
-    setTimeout(() => this.#next(), took)
+    if (took > tooLong.turn) this.#barred.set(next.network, performance.now() + tooLong.factor * took)
+    setTimeout(() => this.#next(), Math.min(took, tooLong.turn))
   }
 }
 

@@ -114,11 +114,7 @@ class Connection {
       complete(this.#client)
       post({ id, facts: factsOf(this.#client, hostname, tlsa) })
     })
-    this.#client.on('data', (text: Buffer) => {
-      this.#unread += text.length
-      if (this.#unread > window) this.#client.pause()
-      post({ id, text })
-    })
+    this.#client.on('readable', () => this.#pass())
     this.#client.once('end', () => post({ id, text: null }))
     this.#client.once('error', (error: NodeJS.ErrnoException) => {
       post({ id, failed: { message: error.message, code: error.code } })
@@ -137,7 +133,7 @@ class Connection {
       sent?.()
     } else if ('read' in order) {
       this.#unread -= order.read
-      if (this.#unread <= window) this.#client.resume()
+      this.#pass()
     } else if ('text' in order) {
       if (order.text === null) this.#client.end()
       else this.#client.write(order.text, () => post({ id: this.#id, written: true }))
@@ -148,6 +144,14 @@ class Connection {
     connections.delete(this.#id)
     this.#client.destroy()
     this.#carrier.destroy()
+  }
+
+  /** Passes on all text that there is: a server can send it in any number of records. */
+  #pass(): void {
+    const text = this.#unread > window ? null : (this.#client.read() as Buffer | null)
+    if (text === null) return
+    this.#unread += text.length
+    post({ id: this.#id, text })
   }
 
   #takeMore(): void {

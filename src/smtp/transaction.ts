@@ -260,14 +260,13 @@ export class TransactionHandler {
 }
 
 function envelopeOf(smtpSession: SmtpSession | undefined, session: Session): Envelope {
-  const { mailFrom, rcptTo, smtpUtf8, bodyType, requireTLS } = session.envelope
+  const { mailFrom, rcptTo, smtpUtf8, requireTLS } = session.envelope
   return {
     remote_address: session.remoteAddress,
     helo: session.hostNameAppearsAs,
     mail_from: mailFrom === false ? '' : mailFrom.address,
     recipients: [...new Set(rcptTo.map((path) => path.address))],
     smtputf8: smtpUtf8 ?? false,
-    eight_bit: bodyType === '8bitmime',
     esmtp: session.openingCommand === 'EHLO',
     tls: smtpSession?.tls ?? null,
     session: `${session.id}.${session.transaction}`,

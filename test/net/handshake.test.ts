@@ -48,6 +48,24 @@ test('a network whose handshakes took long comes after one whose handshakes did 
   expect(order).toEqual(['other', 'slow'])
 })
 
+test('a network whose handshake takes more than half a second is refused for minutes, others are not', async () => {
+  const slow = await connection('203.0.113.1')
+  slow.stream.once('data', () => {
+    const before = process.threadCpuUsage()
+    for (let took = 0; took < 600_000; took = process.threadCpuUsage(before).user);
+  })
+  slow.sends(Buffer.alloc(10))
+  expect(slow.got).toHaveLength(1)
+  const again = await connection('203.0.113.1')
+  const other = await connection('192.0.2.1')
+  const refused = new Promise((resolve) => again.stream.once('error', resolve))
+  again.sends(Buffer.alloc(10))
+  other.sends(Buffer.alloc(10))
+  expect(await refused).toMatchObject({ message: expect.stringContaining('take too long to verify') })
+  expect(again.got).toEqual([])
+  await vi.waitFor(() => expect(other.got).toHaveLength(1), 100_000)
+})
+
 test('what comes while a connection waits for its turn is read in order, and all of it when the handshake is over', async () => {
   const first = await connection('192.0.2.1')
   const second = await connection('192.0.2.1')

@@ -78,7 +78,6 @@ describe('a conversation', () => {
       mail_from: 'sender@client.test',
       recipients: ['user@box.test', 'user2@box.test'],
       smtputf8: false,
-      eight_bit: true,
       esmtp: true,
       tls: null,
     })
@@ -171,7 +170,7 @@ test('the extensions asked for by a refused MAIL do not outlive it', async () =>
   await client.say('MAIL FROM:<bad..@> SMTPUTF8 BODY=8BITMIME')
   await client.say('MAIL FROM:<a@x.test.> SMTPUTF8 BODY=8BITMIME')
   expect(await client.deliver(message)).toMatch(/^250 /)
-  expect(box.deliveryTarget.kept[0]?.envelope).toMatchObject({ smtputf8: false, eight_bit: false })
+  expect(box.deliveryTarget.kept[0]?.envelope).toMatchObject({ smtputf8: false })
   client.destroy()
 })
 

@@ -8,7 +8,6 @@ const envelope: Envelope = {
   mail_from: 'sender@client.test',
   recipients: ['user@box.test', 'other@box.test'],
   smtputf8: false,
-  eight_bit: false,
   tls: { version: 'TLSv1.3', cipher: 'TLS_AES_256_GCM_SHA384' },
   session: 'abc.1',
 }

@@ -103,7 +103,6 @@ async function put(
     mail_from: owner.email,
     recipients: to,
     smtputf8: true,
-    eight_bit: true,
     tls: null,
     session: 'test',
     own: true as const,

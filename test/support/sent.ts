@@ -101,7 +101,7 @@ export function rows<Row = Record<string, unknown>>(box: Appliance, query: strin
   }
 }
 
-const nobody = { remote_address: '127.0.0.1', helo: 'box.test', smtputf8: false, eight_bit: false, tls: null, session: 'test' }
+const nobody = { remote_address: '127.0.0.1', helo: 'box.test', smtputf8: false, tls: null, session: 'test' }
 
 async function withStore<Result>(
   box: Appliance,

@@ -70,7 +70,6 @@ export function envelope(change: Partial<Envelope> = {}): Envelope {
     mail_from: 'eve@evil.test',
     recipients: ['u@mx.test'],
     smtputf8: false,
-    eight_bit: false,
     tls: null,
     session: 'test',
     ...change,

@@ -6,6 +6,7 @@ import { loggable } from '../../core/log.ts'
 import { release } from '../../core/memory.ts'
 import { conflict, invalid, notFound } from '../../core/fault.ts'
 import { type Caller, makerOf } from '../../core/scopes.ts'
+import { WorkLimiter } from '../../net/work-limiter.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { Domains } from '../../domains/domains.ts'
 import type { IdentityRow } from '../../identities/identities.ts'
@@ -91,9 +92,13 @@ interface ComposedEmail extends SendEnvelope, Composed {
   thread_id: string | null
 }
 
+/** Bytes from which messages are accepted one at a time: until it is stored, a message takes ten times its size in memory. */
+const large = 4 * 1024 * 1024
+
 /** Accepts messages for sending: once it resolves, they are on disk and will be sent. */
 export class Outbox {
   readonly #deps: Deps
+  readonly #turns = new WorkLimiter({ concurrent: { all: 1, one: 1 }, large })
   #settings: OutboxSettings
 
   constructor(deps: Deps) {
@@ -118,14 +123,17 @@ export class Outbox {
     requireBodySize(draft)
     const { clock, composer } = this.#deps
     const at = send_at === null ? clock.now() : Date.parse(send_at)
-    const { raw, head, whole } = await composer.compose(owner.account_id, draft, { name: owner.name, at })
-    if (raw.length + head.length > largestMessage) {
-      const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'
-      throw invalid(param, `The message has ${raw.length} bytes; the limit is ${largestMessage} (25 MiB).`, 'message_too_large')
-    }
-    const email = await this.#post({ ...draft, caller, owner, raw, head, whole })
-    release(whole)
-    return email
+    const bytes = draft.attachments.reduce((sum, one) => sum + one.content.length, 0)
+    return this.#inTurn(owner, bytes, async () => {
+      const { raw, head, whole } = await composer.compose(owner.account_id, draft, { name: owner.name, at })
+      if (raw.length + head.length > largestMessage) {
+        const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'
+        throw invalid(param, `The message has ${raw.length} bytes; the limit is ${largestMessage} (25 MiB).`, 'message_too_large')
+      }
+      const email = await this.#post({ ...draft, caller, owner, raw, head, whole })
+      release(whole)
+      return email
+    })
   }
 
   /** Accepts a complete message, to be sent at once; the caller has checked that its From is an address of the owner. */
@@ -136,11 +144,20 @@ export class Outbox {
     const octets = await prepareRaw(raw, { now: clock.now(), domain: domainOf(from) })
     if (octets.length > largestMessage) throw invalid('raw', 'The message is larger than 25 MiB.', 'message_too_large')
     if (addresses.length > maxRecipients) throw invalid('to', `A message can have at most ${maxRecipients} recipients.`)
-    const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
-    const addressees = addresseesOf(addresses, examined)
-    await this.#require(owner, from, addressees, null)
-    const rest = { head: '', addressees, labels, send_at: null, require_tls, thread_id: null }
-    return this.#post({ caller, owner, from, raw: octets, whole: octets, ...rest }, examined)
+    return this.#inTurn(owner, octets.length, async () => {
+      const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
+      const addressees = addresseesOf(addresses, examined)
+      await this.#require(owner, from, addressees, null)
+      const rest = { head: '', addressees, labels, send_at: null, require_tls, thread_id: null }
+      return this.#post({ caller, owner, from, raw: octets, whole: octets, ...rest }, examined)
+    })
+  }
+
+  /** Runs the work for a message of so many bytes: if it is large, when no other is worked on and it is the account's turn. */
+  #inTurn<Result>({ account_id }: IdentityRow, bytes: number, work: () => Promise<Result>): Promise<Result> {
+    const share = this.#turns.share(account_id)
+    share.reserve(bytes)
+    return share.run(undefined, work)
   }
 
   /** The count of a message for the rate limits. */
@@ -257,7 +274,6 @@ function envelopeOf(from: string): Envelope {
     mail_from: from,
     recipients: [],
     smtputf8: true,
-    eight_bit: true,
     tls: null,
     session: randomUUID(),
     own: true,

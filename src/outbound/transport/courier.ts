@@ -246,7 +246,6 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
       mail_from: from,
       recipients: [to],
       smtputf8: false,
-      eight_bit: true,
       tls: null,
       session: queuedEmail.recipient.delivery_id ?? newId('dlv'),
       own: true as const,
