@@ -105,8 +105,8 @@ const weight = 0.25
 const tooLong = { turn: 500, factor: 100 }
 
 /**
- * One handshake at a time reads what its server sent, and this thread then has as much time for other connections: servers that send their
- * certificates at one moment take half of it at most. First comes what costs least, by what handshakes with that network
+ * One handshake at a time reads what its server sent, and this thread then has as much time for other connections, up to half a second: servers
+ * that send their certificates at one moment take half of it at most, unless they are barred for it. First comes what costs least, by what handshakes with that network
  * took before, or by what was sent: ordinary servers do not wait for those with large certificates.
  */
 class HandshakeTurns {

@@ -92,7 +92,7 @@ interface ComposedEmail extends SendEnvelope, Composed {
   thread_id: string | null
 }
 
-/** Bytes from which messages are accepted one at a time: until it is stored, a message takes ten times its size in memory. */
+/** Bytes from which messages are accepted one at a time: until they were stored, three of 25 MB at once took the process to 619 MiB. */
 const large = 4 * 1024 * 1024
 
 /** Accepts messages for sending: once it resolves, they are on disk and will be sent. */
