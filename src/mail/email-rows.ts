@@ -3,7 +3,7 @@ import { inflateRaw } from 'node:zlib'
 import { readLongJson } from '../core/long-json.ts'
 import { longWork } from '../core/long-work.ts'
 import { inflate } from '../store/blobs.ts'
-import { join, type Reader, sql, type Sql } from '../store/database.ts'
+import { raw, type Reader, sql, type Sql } from '../store/database.ts'
 import type { Lists, StoredBodies } from '../message/parsed.ts'
 import { type Email, type EmailRow, replyToVerified } from './model.ts'
 
@@ -84,7 +84,7 @@ export const storedColumns: readonly string[] = [
 ]
 
 /** The columns of a list. */
-export const rowColumns: Sql = join(columns.map((name) => sql([`emails.${name}`])))
+export const rowColumns: Sql = raw(columns.map((name) => `emails.${name}`).join(', '))
 
 /** Selects e-mails with their bodies. */
 export const selectWithBody = sql`SELECT emails.*, blobs.deflated, blobs.bytes FROM emails LEFT JOIN blobs ON blobs.id = emails.body_id`

@@ -50,6 +50,9 @@ export const ThreadPaging = z.strictObject({
 })
 export type ThreadPaging = z.output<typeof ThreadPaging>
 
+// not as parameters: SQLite prepares a statement again for each value of a parameter that could satisfy the condition of a partial index
+const directions = { inbound: sql`direction = 'inbound'`, outbound: sql`direction = 'outbound'` }
+
 /** The SQL conditions of a list of e-mails. */
 export function selection(identityId: string, filter: EmailFilter): Pick<Rows, 'from' | 'where' | 'filters' | 'costly'> {
   const { trash, thread_id, unread, from, to, subject, label, has_attachments } = filter
@@ -60,9 +63,9 @@ export function selection(identityId: string, filter: EmailFilter): Pick<Rows, '
   // in the trash everything is listed by default
   const defaults = trash ? {} : { direction: 'inbound' as const, spam: false, duplicates: false }
   const { direction = 'all', spam, duplicates = true } = { ...defaults, ...given(filter) }
-  if (direction !== 'all') filters.push(sql`direction = ${direction}`)
-  if (spam !== undefined) filters.push(sql`spam = ${spam ? 1 : 0}`)
-  if (has_attachments !== undefined) filters.push(sql`has_attachments = ${has_attachments ? 1 : 0}`)
+  if (direction !== 'all') filters.push(directions[direction])
+  if (spam !== undefined) filters.push(spam ? sql`spam = 1` : sql`spam = 0`)
+  if (has_attachments !== undefined) filters.push(has_attachments ? sql`has_attachments = 1` : sql`has_attachments = 0`)
   if (!duplicates) filters.push(sql`duplicate_of IS NULL`)
   if (label !== undefined) {
     // quotes inside a label are escaped, so an opening quote only follows the bracket or a comma

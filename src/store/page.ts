@@ -74,7 +74,11 @@ export function fitting(sizes: readonly number[], limit: number): number {
 /** The total length of the texts in a row. */
 function lengthOf(row: unknown): number {
   let length = 0
-  for (const value of Object.values(row as object)) if (typeof value === 'string') length += value.length
+  // `Object.values` takes three times as long for the objects of SQLite
+  for (const name in row as Record<string, unknown>) {
+    const value = (row as Record<string, unknown>)[name]
+    if (typeof value === 'string') length += value.length
+  }
   return length
 }
 

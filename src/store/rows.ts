@@ -40,6 +40,7 @@ export async function readRows<Row>(
   const { columns = sql`*`, from, where, filters = [], costly = false, ascending = false, account } = rows
   const order = raw(rows.order ?? 'seq')
   const [onward, back] = ascending ? [sql`>`, sql`<`] : [sql`<`, sql`>`]
+  const last = ascending ? Number.MAX_SAFE_INTEGER : -1
   const begun = rows.after === undefined ? where : sql`${where} AND ${order} ${onward} ${rows.after}`
   const ordered = sql`ORDER BY ${order}${ascending ? empty : sql` DESC`}`
   const select = (condition: Sql): Sql =>
@@ -49,11 +50,11 @@ export async function readRows<Row>(
     if (filters.length === 0 && offset + limit <= maxRowsInline) return database.all(select(begun))
     // most rows usually pass the filters, so that a few are enough
     for (const window of new Set([Math.min(2 * (offset + limit), maxRowsInline), maxRowsInline])) {
-      const end = await database.get<{ place: number }>(
-        sql`SELECT ${order} AS place FROM ${from} WHERE ${begun} ${ordered} LIMIT 1 OFFSET ${window}`,
-      )
-      const found = await database.all<Row>(select(end ? sql`${filtered} AND ${order} ${back} ${end.place}` : filtered))
-      if (!end || found.length === limit) return found
+      const end = sql`SELECT ${order} AS place FROM ${from} WHERE ${begun} ${ordered} LIMIT 1 OFFSET ${window}`
+      const found = await database.all<Row>(select(sql`${filtered} AND ${order} ${back} coalesce((${end}), ${last})`))
+      if (found.length === limit) return found
+      // read again without the end: rows may have been deleted since
+      if ((await database.get(end)) === undefined) return database.all<Row>(select(filtered))
     }
   }
   return database.slow(select(filtered), timeout, account)
