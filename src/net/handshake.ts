@@ -28,6 +28,9 @@ const maxHandshake = 16 * 1024
  */
 const maxOverhead = { always: 64 * 1024, perByte: 4 }
 
+/** The code of the error with which a handshake is refused because others with its network took too long. It says nothing about this server. */
+export const networkBarred = 'NETWORK_BARRED'
+
 /** A connection on which a TLS client completes its handshake. */
 export interface LimitedHandshake {
   /** The socket, for the TLS client; it ends with an error when the server sends too much before `complete`. */
@@ -58,7 +61,10 @@ export function limitHandshake(socket: Duplex & { remoteAddress?: string | undef
   }
   const read = (): void => {
     if (!turns.isBarred(network)) release()
-    else stream.destroy(new Error('certificates from its network take too long to verify: retry in some minutes'))
+    else {
+      const why = 'certificates from its network take too long to verify: retry in some minutes'
+      stream.destroy(Object.assign(new Error(why), { code: networkBarred }))
+    }
   }
   const take = (chunk: Buffer | null): void => {
     held.push(chunk)
@@ -131,6 +137,11 @@ class HandshakeTurns {
     const [next] = this.#waiting.splice(costs.indexOf(Math.min(...costs)), 1)
     this.#busy = next !== undefined
     if (!next) return
+    if (this.isBarred(next.network)) {
+      next.read()
+      setTimeout(() => this.#next())
+      return
+    }
     const before = process.threadCpuUsage()
     next.read()
     const { user, system } = process.threadCpuUsage(before)

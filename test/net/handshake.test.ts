@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type LimitedHandshake, limitHandshake } from '../../src/net/handshake.ts'
 
 /** A connection to a server in a network, and what its TLS client got to read. */
@@ -90,4 +90,31 @@ test('after the handshake a server may send text, and no more than 64 KiB that i
   // of the text so far, as many bytes again four times over
   for (let sent = 0; sent < 4 * bytesRead; sent += 16_384) sends(Buffer.alloc(16_384))
   expect(await failed).toMatchObject({ message: 'it sends TLS records without text' })
+})
+
+test('handshakes that were refused do not count in what those with their network take', async () => {
+  const order: string[] = []
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const slow = await connection('203.0.113.2')
+  slow.stream.once('data', () => {
+    const before = process.threadCpuUsage()
+    for (let took = 0; took < 600_000; took = process.threadCpuUsage(before).user);
+  })
+  slow.sends(Buffer.alloc(10))
+  for (let count = 0; count < 20; count += 1) {
+    const refused = await connection('203.0.113.2')
+    refused.sends(Buffer.alloc(10))
+    await vi.waitFor(() => expect(refused.stream.destroyed).toBe(true), 100_000)
+  }
+  vi.advanceTimersByTime(200_000)
+  const first = await connection('192.0.2.11')
+  const others = [await connection('203.0.113.2'), await connection('192.0.2.12')]
+  first.sends(Buffer.alloc(10))
+  for (const [index, { stream, sends }] of others.entries()) {
+    stream.on('data', () => order.push(['slow', 'other'][index]!))
+    sends(Buffer.alloc(index === 0 ? 10 : 15_000))
+  }
+  await vi.waitFor(() => expect(order).toHaveLength(2), 100_000)
+  expect(order).toEqual(['other', 'slow'])
 })

@@ -3,6 +3,7 @@ import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { debugOnly, type Log, loggable } from '../../core/log.ts'
+import { networkBarred } from '../../net/handshake.ts'
 import { secureStream, type SecureStream } from '../../net/secure-stream.ts'
 import { declareInternational, extensionsOf, largestReply, limitReplies, secureWith } from './connection-internals.ts'
 import { connectFailure } from './dial.ts'
@@ -233,7 +234,9 @@ interface Failure extends Error {
 }
 
 function openingFailure(error: unknown, connection: SMTPConnection, level: TlsLevel): Undelivered {
-  const { code, response, message } = error as Failure
+  const { code, originalCode, response, message } = error as Failure
+  // not a failure of its TLS, after which it might be sent mail in the clear
+  if (originalCode === networkBarred) return later(message, '4.7.5', 'connect')
   const encrypting = connection.upgrading === true || code === 'ETLS'
   if (encrypting || (level !== 'opportunistic' && isCertificate(error))) {
     const why = response === undefined ? connectFailure(error) : readReply(response).text
