@@ -1,3 +1,4 @@
+/* oxlint-disable no-underscore-dangle -- the library's own names */
 import { randomBytes } from 'node:crypto'
 import type { Server, Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
@@ -10,6 +11,7 @@ import { dialogueLogger } from './dialogue-log.ts'
 import { ConnectionLimiter, type ConnectionLimits } from '../net/connection-limiter.ts'
 import { TransactionHandler, type TransactionLimits, type TransactionOptions } from './transaction.ts'
 import type { Client, ListenerMetrics } from './session-log.ts'
+import { type LimitedRecords, limitRecords } from '../net/tls-records.ts'
 import { addressesOf, type BoundEndpoint, type Endpoint, listenOn } from '../net/listen.ts'
 import { LoginAttempts, type SmtpCredentials } from './logins.ts'
 import type { DeliveryTarget } from './delivery-target.ts'
@@ -191,12 +193,17 @@ export class Receiver {
     const connection = new SMTPConnection(smtp, socket, { id: randomBytes(8).toString('hex') })
     smtp.connections.add(connection)
     preserveALabels(connection)
+    const records = limitTls(connection)
     const smtpSession = new SmtpSession(connection.id, address, socket, connection, () => this.#settings, this.#logins !== null)
     smtpSession.onEnded = onEnded
     this.#sessions.set(connection.id, smtpSession)
     const { sessionLog } = this.#transactions
     const client = (): Client => ({ session: connection.id, ip: address, helo: smtpSession.helo, tls: smtpSession.tls })
     smtpSession.onRefused = (reply, command) => sessionLog.command(client(), command, reply)
+    smtpSession.onSecured = (secured) => {
+      records.complete(secured)
+      if (this.#settings.implicit_tls) this.#greet(greet)
+    }
     let unsecured = false
     connection.on('error', (error) => {
       // `meta` is how the library marks handshake errors, which it emits twice
@@ -211,8 +218,7 @@ export class Receiver {
     const greet = connection.connectionReady.bind(connection)
     connection.connectionReady = () => undefined
     connection.init()
-    if (this.#settings.implicit_tls) smtpSession.onSecured = () => this.#greet(greet)
-    else this.#greet(greet)
+    if (!this.#settings.implicit_tls) this.#greet(greet)
   }
 
   #greet(greet: () => void): void {
@@ -250,6 +256,21 @@ export class Receiver {
     smtpSession.ended()
     if (this.#sessions.size === 0) this.#onEmpty()
   }
+}
+
+/** Has the library read the TLS records of this client within limits. */
+function limitTls(connection: SMTPConnection): { complete(secured: Socket): void } {
+  let limited: LimitedRecords | undefined
+  const upgrade = connection.upgrade.bind(connection)
+  connection.upgrade = (...callbacks) => {
+    const { _socket: socket, _parser: parser } = connection
+    if (parser) socket.unpipe(parser)
+    socket.removeAllListeners()
+    limited = limitRecords(socket)
+    connection._socket = limited.stream as Socket
+    upgrade(...callbacks)
+  }
+  return { complete: (secured) => limited?.complete(secured) }
 }
 
 /** The library's options for settings that can be reloaded. */

@@ -49,7 +49,7 @@ export class SmtpSession {
   /** Called with each reply of 400 or above, as sent, and the command it answers unless that may hold a secret. */
   onRefused: (reply: string, command: string | null) => void = () => undefined
   /** Called once the session is under TLS. */
-  onSecured: () => void = () => undefined
+  onSecured: (socket: Socket) => void = () => undefined
   /** Called when the connection has ended. */
   onEnded: () => void = () => undefined
   /** `receiving` a message: only its pace is checked. `storing` it: only the timeout of the delivery target applies. */
@@ -118,7 +118,7 @@ export class SmtpSession {
   secured(socket: Socket, tls: { version: string; cipher: string }): void {
     this.#socket = socket
     this.tls = tls
-    this.onSecured()
+    this.onSecured(socket)
   }
 
   /** Begins to receive a message. */

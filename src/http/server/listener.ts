@@ -1,31 +1,11 @@
 import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
-import {
-  createServer as createPlain,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
-import { createServer as createSecure, type Server as SecureServer } from 'node:https'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { SecureContext } from 'node:tls'
 import type { Duplex } from 'node:stream'
 import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
 import type { Endpoint } from '../../net/listen.ts'
-
-/** PEM texts. */
-interface TlsPair {
-  cert: string
-  key: string
-}
-
-/** The certificates of a port. */
-export interface ServedCertificate {
-  certificate: () => TlsPair
-  /** The certificate for a host name (SNI), if it is not the default. */
-  byHostname?: ((host: string) => SecureContext | undefined) | undefined
-}
+import { type ServedCertificate, TlsAcceptor, type TlsPair } from './tls-acceptor.ts'
 
 /** Timeouts in milliseconds. The idle timeout is above the longest wait of a handler, 120 s. */
 interface Timeouts {
@@ -61,7 +41,8 @@ export interface Upgrader {
 
 /** An HTTP or HTTPS port with timeouts, connection limits and API error responses to malformed requests. */
 export class Listener {
-  readonly #server: Server | SecureServer
+  readonly #server: Server
+  readonly #tls: TlsAcceptor | undefined
   readonly #reject: RejectRequest
   /** The current response of each connection, so that an error is never written inside one. */
   readonly #answers = new WeakMap<Duplex, ServerResponse>()
@@ -103,16 +84,14 @@ export class Listener {
       handler(request, response)
     }
     const { tls } = options
-    this.#server = tls
-      ? createSecure({ ...settings, ...tls.certificate(), ...byName(tls), minVersion: 'TLSv1.2' }, serve)
-      : createPlain(settings, serve)
+    this.#server = createServer(settings, serve)
+    this.#tls = tls && new TlsAcceptor(this.#server, tls, { timeout: bounds.headers, failed: options.tlsFailed })
     this.#server.timeout = bounds.idle
     this.#reject = reject
     this.#server.on('connection', (socket: Socket) => {
       this.#open++
       socket.once('close', () => this.#open--)
     })
-    if (options.tlsFailed) this.#server.on('tlsClientError', options.tlsFailed)
     const { limiter, connectionRefused } = options
     // before the TLS handshake, which is the expensive part of a connection
     this.#server.prependListener('connection', (socket: Socket) => {
@@ -161,7 +140,7 @@ export class Listener {
 
   /** New connections get the new certificate. */
   renew(certificate: TlsPair): void {
-    if ('setSecureContext' in this.#server) this.#server.setSecureContext({ ...certificate, minVersion: 'TLSv1.2' })
+    this.#tls?.renew(certificate)
   }
 
   limit(maxConnections: number): void {
@@ -243,12 +222,6 @@ export class Listener {
     // closing at once, with unread bytes, would reset the connection before the client reads the response
     if ('setTimeout' in socket) (socket as Socket).setTimeout(1000, () => socket.destroy())
   }
-}
-
-function byName({ byHostname }: ServedCertificate): {
-  SNICallback?: (host: string, done: (error: null, context?: SecureContext) => void) => void
-} {
-  return byHostname ? { SNICallback: (host, done) => done(null, byHostname(host)) } : {}
 }
 
 const rejections: Record<string, [code: string, message: string]> = {

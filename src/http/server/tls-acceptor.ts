@@ -1,0 +1,74 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
+import { limitRecords } from '../../net/tls-records.ts'
+
+/** PEM texts. */
+export interface TlsPair {
+  cert: string
+  key: string
+}
+
+/** The certificates of a port. */
+export interface ServedCertificate {
+  certificate: () => TlsPair
+  /** The certificate for a host name (SNI), if it is not the default. */
+  byHostname?: ((host: string) => SecureContext | undefined) | undefined
+}
+
+/** The TLS of an HTTP server: hands it connections when their handshake is complete. Used in place of `node:https`, which reads records without limits. */
+export class TlsAcceptor {
+  readonly #served: ServedCertificate
+  readonly #options: { timeout: number; failed: (() => void) | undefined }
+  #context: SecureContext
+
+  /** `timeout` of the handshake, in milliseconds; `failed` is called when one fails. */
+  constructor(server: Server, served: ServedCertificate, options: { timeout: number; failed: (() => void) | undefined }) {
+    this.#served = served
+    this.#options = options
+    this.#context = contextOf(served.certificate())
+    const listeners = server.listeners('connection') as ((socket: Socket) => void)[]
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: Socket) =>
+      this.#accept(socket, (secured) => {
+        for (const listener of listeners) listener.call(server, secured)
+      }),
+    )
+  }
+
+  renew(certificate: TlsPair): void {
+    this.#context = contextOf(certificate)
+  }
+
+  #accept(socket: Socket, serve: (secured: TLSSocket) => void): void {
+    // a peer that has disconnected, or was refused
+    if (socket.destroyed) return
+    const { remoteAddress } = socket
+    socket.setNoDelay(true)
+    const { stream, complete } = limitRecords(socket)
+    const { byHostname } = this.#served
+    const secured = new TLSSocket(stream, {
+      isServer: true,
+      secureContext: this.#context,
+      ALPNProtocols: ['http/1.1'],
+      ...(byHostname ? { SNICallback: (host: string, done) => done(null, byHostname(host)) } : {}),
+    })
+    Object.defineProperty(secured, 'remoteAddress', { value: remoteAddress })
+    const fail = (): void => void secured.destroy()
+    const failed = (): void => this.#options.failed?.()
+    const timer = setTimeout(fail, this.#options.timeout)
+    secured.on('error', fail).on('_tlsError', fail)
+    secured.once('close', failed).once('close', () => clearTimeout(timer))
+    secured.once('secure', () => {
+      clearTimeout(timer)
+      // from here on the HTTP server listens
+      secured.off('error', fail).off('_tlsError', fail).off('close', failed)
+      complete(secured)
+      serve(secured)
+    })
+  }
+}
+
+function contextOf({ cert, key }: TlsPair): SecureContext {
+  return createSecureContext({ cert, key, minVersion: 'TLSv1.2', honorCipherOrder: true })
+}
