@@ -9,6 +9,7 @@ const peers = [
   'test/peers/**/*.test.ts',
   'test/install/**/*.test.ts',
   'test/**/*{killed,restart}*.test.ts',
+  'test/{http/fuzz,cards/model,outbound/hostile}.test.ts',
   'test/ops/backup/{damage,full-disk}.test.ts',
   'test/certificates/self-signed.test.ts',
   'test/commands/completion.test.ts',
@@ -23,7 +24,7 @@ const peers = [
   'test/reporting/**/*.test.ts',
   'test/store/durability.test.ts',
   'test/tokens/{examples,others}.test.ts',
-  'test/ops/transfer/foreign.test.ts',
+  'test/ops/transfer/{directory,foreign}.test.ts',
   'test/watch/metrics.test.ts',
   'test/webhooks/examples.test.ts',
 ]

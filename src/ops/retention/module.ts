@@ -59,7 +59,6 @@ export class RetentionModule implements Module {
     return [
       { name: 'empty-trash', schedule: '7 * * * *', run: (signal) => this.#empty(signal) },
       { name: 'forget-events', schedule: '13 4 * * *', run: (signal) => this.#forget(signal) },
-      { name: 'reclaim-space', schedule: '33 5 * * *', run: (signal) => sweep(() => this.#deps.database.reclaim(), signal) },
     ]
   }
 

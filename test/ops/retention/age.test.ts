@@ -152,7 +152,7 @@ test('room that deleted mail took in the file is given back to the disk', async 
   for (const id of ids) await box.call('DELETE', `${at}/emails/${id}?purge=true`)
   await box.restart()
   const before = statSync(file).size
-  await job('reclaim-space')
+  await job('empty-trash')
   await box.restart()
   const after = statSync(file).size
   expect(before).toBeGreaterThan(4 * 1024 * 1024)
