@@ -10,7 +10,7 @@ import type { EventType } from '../events/model.ts'
 import { type Cascade, endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import { sql, type Transaction } from '../store/database.ts'
-import { bytesOf } from './encrypted.ts'
+import { storedForm } from './encrypted.ts'
 import type { Ledger } from './ledger.ts'
 import {
   type Card,
@@ -90,7 +90,7 @@ export class Cards {
     const name = nameOf(input)
     const { budget_cents, currency = 'usd', period = 'one_time' } = budgetOf(input)
     if (budget_cents === undefined) throw invalid('budget_cents', 'budget_cents (or budget.amount) is required.', 'missing')
-    const encrypted = bytesOf(input.encrypted_data)
+    const encrypted = storedForm(input.encrypted_data)
     const now = clock.now()
     requireNotPast(input, now)
     return database.transaction(async (tx) => {

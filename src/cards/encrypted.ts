@@ -5,36 +5,47 @@ const shortest = 29
 const longest = 8192
 
 /**
- * The bytes of a card's encrypted data. Throws Fault for anything but canonical base64 (RFC 4648 4) of 29 bytes to 8 KiB, and for
- * unencrypted data: text, or bytes that contain a card number.
+ * A card's encrypted data as it is stored: the bytes of base64 in its usual form (RFC 4648 4), and the text of any other, so that it is
+ * answered as it was given: for URLs, without padding, with line breaks. Throws Fault for anything but base64 of 29 bytes to 8 KiB, and for bytes
+ * that contain a card number in the clear.
  */
-export function bytesOf(encryptedData: string): Buffer {
-  const bytes = Buffer.from(encryptedData, 'base64')
-  if (bytes.length < shortest || bytes.length > longest || bytes.toString('base64') !== encryptedData) {
+export function storedForm(encryptedData: string): Buffer | string {
+  const bytes = bytesOf(encryptedData)
+  if (!bytes || bytes.length < shortest || bytes.length > longest) {
     throw invalid(
       'encrypted_data',
-      'encrypted_data must be base64, with its padding, of 29 bytes (12 nonce, ciphertext, 16 tag) to 8 KiB.',
+      'encrypted_data must be base64 of 29 bytes (12 nonce, ciphertext, 16 tag) to 8 KiB.',
       'invalid_value',
     )
   }
-  if (isText(bytes) || holdsCardNumber(bytes.toString('latin1'))) {
+  if (hasCardNumber(bytes.toString('latin1'))) {
     throw invalid('encrypted_data', 'encrypted_data is not encrypted: encrypt it under your card key first.', 'not_encrypted')
   }
-  return bytes
+  return bytes.toString('base64') === encryptedData ? bytes : encryptedData
 }
 
-function isText(bytes: Buffer): boolean {
-  try {
-    // eslint-disable-next-line no-control-regex
-    return !/[\u0000-\u0008\u000e-\u001f\u007f]/.test(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    return false
+/** The encrypted data of a card as it was given. */
+export function givenForm(stored: Uint8Array | string): string {
+  return typeof stored === 'string' ? stored : Buffer.from(stored).toString('base64')
+}
+
+/** The bytes of base64 in one of its forms (RFC 4648 4 and 5); undefined for any other text. */
+function bytesOf(text: string): Buffer | undefined {
+  const digits = text.replaceAll(/[\r\n\t ]/g, '').replace(/={0,2}$/, '')
+  for (const form of ['base64', 'base64url'] as const) {
+    const bytes = Buffer.from(digits, form)
+    if (bytes.toString(form).replace(/={0,2}$/, '') === digits) return bytes
   }
+  return undefined
 }
 
-/** Finds 13 to 19 digits, possibly grouped, with a valid check digit (ISO/IEC 7812-1 annex B). */
-function holdsCardNumber(text: string): boolean {
-  return [...text.matchAll(/\d(?:[ -]?\d){12,18}/g)].some(([number]) => isLuhn(number.replaceAll(/\D/g, '')))
+/**
+ * Finds 13 to 19 digits, possibly grouped, with a valid check digit (ISO/IEC 7812-1 annex B). Not within other letters and digits, such as those of
+ * an envelope in hexadecimal, and not times in milliseconds, which begin with 1 as no payment card does (annex A).
+ */
+function hasCardNumber(text: string): boolean {
+  const numbers = text.matchAll(/(?<![\w+/])[2-9](?:[ -]?\d){12,18}(?![\w+/])/g)
+  return [...numbers].some(([number]) => isLuhn(number.replaceAll(/\D/g, '')))
 }
 
 function isLuhn(digits: string): boolean {

@@ -57,10 +57,11 @@ export const NewCard = z
   .strictObject({
     encrypted_data: z
       .string()
-      .max(10_924)
+      .max(12_000)
       .meta({
-        override: { type: 'string', format: 'byte', maxLength: 10_924 },
-        description: 'base64 of nonce, ciphertext and tag of AES-256-GCM under the card key, which the box never receives',
+        override: { type: 'string', format: 'byte', maxLength: 12_000 },
+        description:
+          'base64 (also for URLs, without padding, with line breaks) of nonce, ciphertext and tag of AES-256-GCM under the card key, which the box never receives',
       }),
     last4: z.string().regex(/^\d{4}$/, { error: 'must be the last four digits of the number' }),
     brand: z
@@ -186,7 +187,7 @@ export const RevealQuery = z.strictObject({
 /** The only response that contains the encrypted data. */
 export const Revealed = z
   .object({
-    encrypted_data: z.string().meta({ description: 'base64, exactly as it was stored' }),
+    encrypted_data: z.string().meta({ description: 'base64, exactly as it was given' }),
     card: Card,
     transaction: CardTransaction,
   })

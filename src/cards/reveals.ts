@@ -2,7 +2,8 @@ import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import { sql, type Transaction } from '../store/database.ts'
+import { empty, sql, type Transaction } from '../store/database.ts'
+import { givenForm } from './encrypted.ts'
 import { type Ledger, type TransactionRow, toCardTransaction } from './ledger.ts'
 import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
 import { type CardRow, rollOver, rowOf, spentAt, toCard } from './row.ts'
@@ -41,7 +42,7 @@ export class Reveals {
       const before = await rowOf(tx, caller, id)
       const amount_cents = input.amount_cents ?? null
       const entry = { type: 'reveal', amount_cents, purpose: input.purpose ?? null } as const
-      const open = await this.#reserve(tx, id, amount_cents ?? 0, now)
+      const open = await this.#reserve(tx, id, amount_cents, now)
       const refusal = open ? null : refusalOf(before)
       const transaction = await ledger.record(tx, caller, open ?? before, now, {
         ...entry,
@@ -86,20 +87,23 @@ export class Reveals {
     }
   }
 
-  async #reserve(tx: Transaction, id: string, amount: number, now: number): Promise<Open | undefined> {
-    const touched = amount > 0 ? sql`, updated_at = ${iso(now)}` : sql``
+  /** Without an amount, what was spent may be above the budget. */
+  async #reserve(tx: Transaction, id: string, amount: number | null, now: number): Promise<Open | undefined> {
+    const spent = sql`${spentAt(now)} + ${amount ?? 0}`
+    const within = amount === null ? empty : sql` AND ${spent} <= budget_cents`
+    const touched = (amount ?? 0) > 0 ? sql`, updated_at = ${iso(now)}` : sql``
     const { changes } = await tx.run(
-      sql`UPDATE cards SET spent_cents = ${spentAt(now)} + ${amount}, ${rollOver(now)}${touched}
-        WHERE id = ${id} AND status = 'active' AND ${spentAt(now)} + ${amount} <= budget_cents`,
+      sql`UPDATE cards SET spent_cents = ${spent}, ${rollOver(now)}${touched}
+        WHERE id = ${id} AND status = 'active'${within}`,
     )
     return changes === 1 ? this.#open(tx, id) : undefined
   }
 
   async #open(tx: Transaction, id: string): Promise<Open | undefined> {
-    const row = await tx.get<CardRow & { encrypted_data: Uint8Array }>(
+    const row = await tx.get<CardRow & { encrypted_data: Uint8Array | string }>(
       sql`SELECT cards.*, encrypted_data FROM cards JOIN card_secrets ON card_seq = seq WHERE id = ${id} AND status = 'active'`,
     )
-    return row && { ...row, encrypted_data: Buffer.from(row.encrypted_data).toString('base64') }
+    return row && { ...row, encrypted_data: givenForm(row.encrypted_data) }
   }
 
   async #emit(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {

@@ -22,7 +22,7 @@ const route = routeOf('Cards')
 
 const whatRevealDoes =
   'With amount_cents, that amount of the budget is checked and reserved atomically: concurrent reveals never reserve more than ' +
-  'is left. Rejected if the card is frozen or cancelled, or the budget is too small (forbidden, codes card_frozen, card_cancelled, ' +
+  'is left; without it only the status of the card is checked. Rejected if the card is frozen or cancelled, or the budget is too small (forbidden, codes card_frozen, card_cancelled, ' +
   'budget_exceeded). Every attempt is recorded as a transaction. A repetition with the same Idempotency-Key reads the card again and charges ' +
   'nothing; the encrypted data is never stored with the key.'
 

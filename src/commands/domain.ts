@@ -3,7 +3,8 @@ import type { Domain } from '../domains/model.ts'
 import type { Alias } from '../identities/model.ts'
 import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
-import { everyOne, type Found, identityNamed } from './support/found.ts'
+import type { ReducedIdentity } from '../identities/model.ts'
+import { everyOne, identityNamed } from './support/found.ts'
 import { table } from './support/say.ts'
 
 const whichIdentity = 'its id, name or e-mail address'
@@ -83,7 +84,7 @@ async function addAlias(box: Box, address: string, who: string): Promise<Printed
 async function listAliases(box: Box, name: string): Promise<Printed> {
   const { id, name: called, catch_all } = await named(box, name)
   const aliases = await everyOne<Alias>(box, `/v1/domains/${id}/aliases`)
-  const identities = new Map((await everyOne<Found>(box, '/v1/identities')).map((one) => [one.id, one.email]))
+  const identities = new Map((await everyOne<ReducedIdentity>(box, '/v1/identities')).map((one) => [one.id, one.email]))
   const caught = catch_all === null ? [] : [{ address: `*@${called}`, identity_id: catch_all }]
   const rows = [...caught, ...aliases].map(({ address, identity_id }) => [address, identities.get(identity_id) ?? identity_id])
   return [aliases, table(['ADDRESS', 'GOES TO'], rows)]

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import type { Identity, Storage } from '../identities/model.ts'
 import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
-import { everyOne, type Found, identityNamed } from './support/found.ts'
+import type { ReducedIdentity } from '../identities/model.ts'
+import { everyOne, identityNamed } from './support/found.ts'
 import { confirmed } from './support/prompt.ts'
 import { bytes, table } from './support/say.ts'
 
@@ -33,8 +34,8 @@ export function addIdentityCommand(program: Command): void {
 }
 
 async function list(box: Box): Promise<Printed> {
-  const all = await everyOne<Found>(box, '/v1/identities')
-  const rows = all.map(({ id, name, email, phone_number = '', status }) => [id, name, email, phone_number, status])
+  const all = await everyOne<ReducedIdentity>(box, '/v1/identities')
+  const rows = all.map(({ id, name, email, phone_number, status }) => [id, name, email, phone_number ?? '', status])
   return [all, table(['ID', 'NAME', 'ADDRESS', 'PHONE', 'STATUS'], rows)]
 }
 

@@ -55,6 +55,11 @@ export function notFound(what: string): Fault {
   return new Fault('not_found', `No such ${what}.`)
 }
 
+/** 404: this parameter of the path has not the form of what it names. */
+export function badId(param: string, what: string): Fault {
+  return new Fault('not_found', `${param} in the path ${what}.`, { param, code: 'bad_id' })
+}
+
 /** 400: a parameter is missing or wrong; the message states what is expected. */
 export function invalid(param: string, message: string, code?: string): Fault {
   return new Fault('invalid_request', message, code === undefined ? { param } : { param, code })

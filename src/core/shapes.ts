@@ -6,12 +6,22 @@ export const Timestamp = z.iso
   .datetime()
   .meta({ id: 'Timestamp', description: 'ISO 8601 UTC', example: '2026-11-20T10:05:00.123Z' })
 
-/** A point in time as callers may write it: with any offset, stored as UTC. */
-export const TimestampInput = z.iso
-  .datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-11-20T10:05:00Z' })
+/** A point in time as callers may write it: with any offset, stored as UTC; a date alone is its midnight in UTC. */
+export const TimestampInput = z
+  .string()
+  // a query turns the plus of an offset into a space, unless it was escaped
+  .transform((text) => (/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text.replace(/ (?=\d{2}:\d{2}$)/, '+')))
+  .pipe(z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-11-20T10:05:00Z' }))
   // an offset can move a time out of the years of four digits, which could not be written nor compared as text
   .refine((text) => /^\d{4}-/.test(inUtc(text)), { error: 'must be in the years 0000 to 9999 in UTC' })
   .transform(inUtc)
+  .meta({ override: { type: 'string', format: 'date-time' } })
+
+/** A country, by its code (ISO 3166-1 alpha-2), in any case. */
+export const Country = z
+  .string()
+  .toUpperCase()
+  .regex(/^[A-Z]{2}$/, { error: 'must be a country code of two letters, such as US' })
 
 /** An id with its type prefix. */
 export function Id(prefix: IdPrefix) {
@@ -21,8 +31,12 @@ export function Id(prefix: IdPrefix) {
     .meta({ example: `${prefix}_01jd3v8m2ef1pbx9mz5k7q4w6a` })
 }
 
-/** `true` or `false` in a query string. */
-export const Flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((text) => text === 'true')
+/** `true` or `false` in a query string; 1 and 0, and capitals, are understood too. */
+export const Flag = z
+  .string()
+  .regex(/^(?:true|false|1|0)$/i, { error: 'must be true or false' })
+  .transform((text) => /^(?:true|1)$/i.test(text))
+  .meta({ override: { type: 'boolean' } })
 
 /** A whole number in a query string, within bounds. */
 export function Count(minimum: number, maximum: number, fallback: number) {

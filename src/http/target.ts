@@ -1,4 +1,4 @@
-import { Fault, invalid } from '../core/fault.ts'
+import { badId, Fault, invalid } from '../core/fault.ts'
 
 /** Maximum characters of a path; the longest route with its ids has less than 200. */
 const longestPath = 1024
@@ -31,19 +31,13 @@ export function readQuery(search: string): Record<string, string> {
   return query
 }
 
-/** Checks the form of ids in a path; whether they exist is left to the handler. */
+/** Checks the form of the ids in a path; whether they exist is left to the handler. Throws Fault 404 for one that cannot exist. */
 export function checkIds(params: Record<string, string>): void {
   for (const [name, value] of Object.entries(params)) {
     const isId = name === 'id' || name.endsWith('_id')
-    if (isId ? !/^[a-z]+_[0-9a-z]{26}$/.test(value) : value.length > 512 || hasControl(value)) {
-      throw invalid(
-        name,
-        isId
-          ? `${name} in the path must be an id: a prefix, _ and 26 lower-case letters and digits.`
-          : `${name} in the path is not valid.`,
-        'bad_id',
-      )
-    }
+    if (isId && !/^[a-z]+_[0-9a-z]{26}$/.test(value))
+      throw badId(name, 'must be an id: a prefix, _ and 26 lower-case letters and digits')
+    if (!isId && (value.length > 512 || hasControl(value))) throw badId(name, 'is too long or has control characters')
   }
 }
 

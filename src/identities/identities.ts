@@ -12,16 +12,7 @@ import type { Page } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { claim, mayChoose, named, notChosen, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
-import {
-  type Acquired,
-  type IdentityRow,
-  merged,
-  type PhoneNumbers,
-  reduced,
-  type Reduced,
-  selection,
-  toIdentity,
-} from './row.ts'
+import { type Acquired, type IdentityRow, merged, type PhoneNumbers, reduced, selection, toIdentity } from './row.ts'
 import {
   type Identity,
   type IdentityChange,
@@ -30,6 +21,7 @@ import {
   type IdentityFilter,
   identityUpdated,
   type NewIdentity,
+  type ReducedIdentity,
   type Storage,
 } from './model.ts'
 import { adultDate, generatedName, localPartOf, longestLocalPart, nameKey, oneName } from './names.ts'
@@ -105,9 +97,9 @@ export class Identities {
     this.#phones = phones
   }
 
-  async list(caller: Caller, filter: IdentityFilter): Promise<Page<Reduced>> {
+  async list(caller: Caller, filter: IdentityFilter): Promise<Page<ReducedIdentity>> {
     const { name, email, query } = filter
-    return page<IdentityRow, Reduced>(this.#deps.database, this.#deps.cursors, filter, {
+    return page<IdentityRow, ReducedIdentity>(this.#deps.database, this.#deps.cursors, filter, {
       name: `identities ${caller.account_id} ${JSON.stringify({ name, email, query })}`,
       columns: sql`seq, id, name, email, phone_number, status, created_at`,
       from: sql`identities`,

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { Country, Id, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 const bytes = 16 * 1024
@@ -36,11 +36,12 @@ export const ReducedIdentity = z
     id: Id('ident'),
     name: z.string(),
     email: z.string(),
-    phone_number: z.string().optional(),
+    phone_number: z.string().nullable(),
     status: IdentityStatus,
     created_at: Timestamp,
   })
   .meta({ id: 'ReducedIdentity' })
+export type ReducedIdentity = z.output<typeof ReducedIdentity>
 
 /** The storage of an identity. */
 export const Storage = z
@@ -80,10 +81,7 @@ export const NewIdentity = z
     name: Name.optional().meta({ description: 'unique in the account, case-insensitive; generated if omitted' }),
     display_name: Name.optional().meta({ description: 'the same as name' }),
     provision_phone: z.boolean().optional(),
-    phone_country: z
-      .string()
-      .regex(/^[A-Z]{2}$/, { error: 'must be a country code of two capital letters, such as US' })
-      .optional(),
+    phone_country: Country.optional(),
     metadata: Metadata.optional(),
     date_of_birth: DateOfBirth.optional(),
     email_username: LocalPart.optional(),

@@ -1,4 +1,4 @@
-import { type Identity, type IdentityFilter, Metadata } from './model.ts'
+import { type Identity, type IdentityFilter, Metadata, type ReducedIdentity } from './model.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import { mergePatch } from '../core/json.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -20,26 +20,17 @@ export interface IdentityRow extends Omit<Identity, 'phone_number' | 'status' | 
   trash_bytes: number
 }
 
-/** The fields of an identity in lists. */
-export type Reduced = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
-
 /** An identity as callers see it. */
 export function toIdentity(row: IdentityRow): Identity {
   const { date_of_birth, updated_at } = row
-  return { ...reduced(row), date_of_birth, metadata: JSON.parse(row.metadata) as Identity['metadata'], updated_at }
+  const { phone_number, ...fields } = reduced(row)
+  const phone = phone_number === null ? {} : { phone_number }
+  return { ...fields, ...phone, date_of_birth, metadata: JSON.parse(row.metadata) as Identity['metadata'], updated_at }
 }
 
 /** An identity in lists. */
-export function reduced(row: IdentityRow): Reduced {
-  const { id, name, email, phone_number, created_at } = row
-  return {
-    id,
-    name,
-    email,
-    ...(phone_number === null ? {} : { phone_number }),
-    status: row.status as Identity['status'],
-    created_at,
-  }
+export function reduced({ id, name, email, phone_number, status, created_at }: IdentityRow): ReducedIdentity {
+  return { id, name, email, phone_number, status: status as Identity['status'], created_at }
 }
 
 /** Applies a merge patch to metadata (RFC 7396); returns JSON. Throws Fault invalid_request when the result is too large. */

@@ -1,5 +1,5 @@
 import { type Cursors, pageOf } from '../store/page.ts'
-import { Fault, invalid, notFound } from '../core/fault.ts'
+import { badId, Fault, notFound } from '../core/fault.ts'
 import { type Caller, makerOf } from '../core/scopes.ts'
 import type { Page, Paging, SignedQuery } from '../core/shapes.ts'
 import type { Download } from '../http/route.ts'
@@ -60,7 +60,7 @@ export class Attachments {
 
 /** The number of an attachment or file in a path. */
 export function readIndex(index: string, what: string): number {
-  if (!/^\d{1,4}$/.test(index)) throw invalid('index', `index must be the number of ${what}, from 0.`, 'bad_id')
+  if (!/^\d{1,4}$/.test(index)) throw badId('index', `must be the number of ${what}, from 0`)
   return Number(index)
 }
 

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Country, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 export const SmsStatus = z.enum(['received', 'queued', 'sent', 'delivered', 'failed', 'unknown'])
@@ -85,7 +85,6 @@ export const SmsFilter = z.strictObject({
 })
 export type SmsFilter = z.output<typeof SmsFilter>
 
-const Country = z.string().regex(/^[A-Z]{2}$/, { error: 'must be a country code of two capital letters, such as US' })
 export const PhoneInput = z.strictObject({ country: Country.optional() }).meta({ id: 'PhoneWish' })
 
 /** A message injected into the loopback provider. */

@@ -126,7 +126,7 @@ const attacks: Attack[] = [
         return attacker.call('GET', path, { key: null, from: address(number % 200) })
       }),
     // the number of a file has four digits
-    answers: ['400 bad_id', '403 invalid_signature', '403 bad_signature', '404 not_found', '429 rate_limited'],
+    answers: ['404 bad_id', '403 invalid_signature', '403 bad_signature', '404 not_found', '429 rate_limited'],
   },
   {
     name: 'the large public documents, whose octets are not read',

@@ -52,6 +52,16 @@ describe('revealing', () => {
     ])
   })
 
+  test('without an amount also when more is spent than the budget that is left', async () => {
+    const world = await settled()
+    const { box } = world
+    const path = await stored(world, { budget_cents: 1000 })
+    await box.call('POST', `${path}/reveal`, { amount_cents: 800 })
+    await box.call('PATCH', `${path}/limits`, { budget_cents: 100 })
+    expect((await box.call('POST', `${path}/reveal`)).status).toBe(200)
+    expect((await box.call('POST', `${path}/reveal`, { amount_cents: 0 })).body.error.code).toBe('budget_exceeded')
+  })
+
   test('refused for the budget, for the state, and written down all the same', async () => {
     const world = await settled()
     const { box } = world

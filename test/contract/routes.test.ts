@@ -118,7 +118,11 @@ describe('whose things they are', async () => {
       if (real.includes('_')) bad.push(real.toUpperCase(), real.slice(0, -1), real.replace('_', ''), '1')
       for (const wrong of bad) {
         const told = await asking.ask(spelling, asking.path(spelling, own, { [name]: wrong }), question)
-        expect([wrong, told.status, told.json.error]).toMatchObject([wrong, 400, { code: 'bad_id', param: name }])
+        expect([wrong, told.status, told.json.error]).toMatchObject([
+          wrong,
+          404,
+          { type: 'not_found', code: 'bad_id', param: name },
+        ])
       }
     }
   })

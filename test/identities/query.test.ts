@@ -17,6 +17,9 @@ test('a part of a name, address or number finds identities, whatever its case; w
   expect(await found('_')).toEqual(['Ada_B'])
   expect(await found('grace@pillarbox')).toEqual(['Grace'])
   expect(await found(String(caller['phone_number']).slice(0, 6))).toEqual(['Caller'])
+  // who has no number has null in lists
+  const { body } = await box.call('GET', '/v1/identities?limit=100')
+  expect(new Set(body.data.map(({ phone_number }) => phone_number as unknown))).toEqual(new Set([caller['phone_number'], null]))
   expect(await found('nobody')).toEqual([])
   // pages of one search are of that search
   const first = await box.call('GET', '/v1/identities?query=ada&limit=1')

@@ -128,6 +128,21 @@ test('times bound a list on both sides, in any offset', async () => {
   expect(await list({ before: '2026-11-20T13:00:00+01:00' })).toEqual(['eleven', 'ten'])
   expect(await list({ after: '2026-11-20T09:59:59.999Z', before: '2026-11-20T11:00:00.001Z' })).toEqual(['eleven', 'ten'])
   expect(await list({ before: '9999-12-31T23:59:59Z' })).toHaveLength(3)
+  // a date is its midnight; an escaped space is the plus of an offset, which a query turns into one
+  expect(await list({ before: '2026-11-20' })).toEqual([])
+  expect(await list({ before: '2026-11-21' })).toHaveLength(3)
+  expect(await list({ before: '2026-11-20T13:00:00 01:00' })).toEqual(['eleven', 'ten'])
+  for (const wrong of ['2026-11-31', '2026-1-1', '2026-11-20 10:00', 'yesterday']) {
+    const { body } = await box.call('GET', `/v1/identities/${ada.id}/emails?after=${encodeURIComponent(wrong)}`)
+    expect(body).toMatchObject({ error: { status: 400, param: 'after' } })
+  }
+})
+
+test('true and false are understood as 1 and 0 and in capitals too', async () => {
+  const { send, subjects } = await mailbox()
+  await send({ Subject: 'One' })
+  for (const yes of ['true', 'True', 'TRUE', '1']) expect(await subjects({ unread: yes })).toEqual(['One'])
+  for (const no of ['false', 'False', 'FALSE', '0']) expect(await subjects({ unread: no })).toEqual([])
 })
 
 test('a message sent again after a lost answer is one message, and deleting the mailbox’s copy frees its room', async () => {

@@ -197,7 +197,7 @@ test('a number of the settings is of the country that was asked for, or none is 
   expect((await give('US')).body).toMatchObject({ error: { status: 400, code: 'no_numbers', param: 'country' } })
   const made = await opened.call('POST', '/v1/identities', { name: 'Cy', provision_phone: true, phone_country: 'FR' })
   expect(made.body).toMatchObject({ error: { status: 400, code: 'no_numbers', param: 'phone_country' } })
-  expect((await give('DE')).body).toMatchObject({ phone_number: second })
+  expect((await give('de')).body).toMatchObject({ phone_number: second })
 })
 
 test('a STOP lasts for as long as the number is ours, whoever has it', async () => {

@@ -160,7 +160,7 @@ test('the timeline shows mail and messages in the order they came, page by page'
 test('a number goes when it is taken away or its identity goes, and what waited is not sent', async () => {
   const box = await appliance()
   const [ada, bob] = await people(box, 'Ada', 'Bob')
-  expect((await box.call('POST', `/v1/identities/${ada!['id']}/phone`, { country: 'US' })).body).toMatchObject({
+  expect((await box.call('POST', `/v1/identities/${ada!['id']}/phone`, { country: 'us' })).body).toMatchObject({
     error: { status: 409, code: 'phone_number_exists' },
   })
   expect((await box.call('DELETE', `/v1/identities/${ada!['id']}/phone`)).body).toEqual({ id: ada!['id'], deleted: true })
@@ -170,7 +170,7 @@ test('a number goes when it is taken away or its identity goes, and what waited 
     status: 200,
     body: { id: ada!['id'], phone_number: expect.stringMatching(/^\+447700900\d{3}$/) },
   })
-  expect((await box.call('POST', `/v1/identities/${bob!['id']}/phone`, { country: 'gb' })).body).toMatchObject({
+  expect((await box.call('POST', `/v1/identities/${bob!['id']}/phone`, { country: 'gbr' })).body).toMatchObject({
     error: { param: 'country' },
   })
   await box.call('DELETE', `/v1/identities/${bob!['id']}`)

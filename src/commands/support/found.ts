@@ -1,5 +1,5 @@
 import type { Page } from '../../core/shapes.ts'
-import type { Identity } from '../../identities/model.ts'
+import type { ReducedIdentity } from '../../identities/model.ts'
 import type { Box } from './box.ts'
 import { Failure } from './refuse.ts'
 
@@ -15,15 +15,12 @@ export async function everyOne<Item>(box: Box, path: string, max = Infinity): Pr
   }
 }
 
-/** An identity in lists. */
-export type Found = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
-
 /** The identity of this id, name or address. Throws Failure when there is none. */
-export async function identityNamed(box: Box, who: string): Promise<Found> {
-  if (/^ident_[0-9a-z]{26}$/.test(who)) return box.call<Found>('GET', `/v1/identities/${who}`)
+export async function identityNamed(box: Box, who: string): Promise<ReducedIdentity> {
+  if (/^ident_[0-9a-z]{26}$/.test(who)) return box.call<ReducedIdentity>('GET', `/v1/identities/${who}`)
   const filters = who.includes('@') ? ['email', 'name'] : ['name']
   for (const filter of filters) {
-    const { data } = await box.call<Page<Found>>('GET', `/v1/identities?limit=1&${filter}=${encodeURIComponent(who)}`)
+    const { data } = await box.call<Page<ReducedIdentity>>('GET', `/v1/identities?limit=1&${filter}=${encodeURIComponent(who)}`)
     if (data[0]) return data[0]
   }
   throw new Failure(`The account has no identity ${who}. List the identities: pillarbox identity list`, 'not_found', 'identity')

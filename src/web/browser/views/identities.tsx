@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import type { Identity } from '../../../identities/model.ts'
+import type { Identity, ReducedIdentity } from '../../../identities/model.ts'
 import type { LiveEvent } from '../live.ts'
 import { useList, useSearch } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
@@ -10,7 +10,7 @@ import { announce } from '../widgets/announcer.tsx'
 import { DialogButton, FormDialog } from '../widgets/dialog.tsx'
 import { Field, filledIn, type Typed } from '../widgets/form.tsx'
 
-type Row = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
+type Row = ReducedIdentity
 
 const concerns = ({ type }: LiveEvent): boolean => type.startsWith('identity.') || type.startsWith('phone.')
 
