@@ -76,7 +76,7 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
     method: route.method,
     path: canonicalPath(route, call.params),
     search: call.search,
-    body: bytes,
+    body: comparedBody(route, bytes, body),
     identity_id: route.path.startsWith('/identities/:id') ? (call.params['id'] ?? null) : null,
     secret: route.secret ?? false,
   })
@@ -90,6 +90,12 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   }
   const run = async (): Promise<unknown> => route.handle(input((tx, memo) => outcome.remember(tx, memo)))
   return await withTimeout(settle(outcome, recipient, route, run, log), route, call, log)
+}
+
+/** The bytes of a body that tell a repetition from another call. */
+function comparedBody({ uncompared }: AnyRoute, bytes: Buffer, body: unknown): Buffer {
+  if (uncompared === undefined) return bytes
+  return Buffer.from(JSON.stringify({ ...(body as object), [uncompared]: undefined }))
 }
 
 /** The body as a stream, at whose end the caller is checked again. */

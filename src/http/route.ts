@@ -126,6 +126,8 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   effect?: true
   /** True if `Idempotency-Key` is supported; by default on every POST that needs a key. */
   idempotent?: boolean
+  /** The field of the body that is not part of what a repetition is compared by: a fast hash of a password would make guessing possible. */
+  uncompared?: string
   /** True if a full disk refuses it; by default every POST and PATCH. */
   stores?: boolean
   /** Largest request body in bytes; 1 MiB with a key and 64 KiB without by default. */

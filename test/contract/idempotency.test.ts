@@ -17,7 +17,7 @@ describe('a call with an Idempotency-Key', async () => {
     expect(honoured.length).toBeGreaterThanOrEqual(3)
     const others = asking.spellings.filter(({ method, route }) => method === 'POST' && !isIdempotent(route))
     // a session is begun anew each time, of a password not even a fingerprint is kept, and an upload is never read twice
-    const ofPasswords = ['/v1/setup', '/v1/accounts', '/v1/account/password', '/v1/account/totp']
+    const ofPasswords = ['/v1/setup', '/v1/account/password', '/v1/account/totp']
     const repeated = ['/v1/session', ...ofPasswords, '/v1/identities/:id/import']
     expect(others.map(({ path }) => path).toSorted()).toEqual(repeated.toSorted())
   })
@@ -47,7 +47,10 @@ describe('a call with an Idempotency-Key', async () => {
         body: { ...(question.body as object), [field!]: undefined, x: 1 },
       })
       expect(other.json.error.status).toBe(400)
-      const reused = await asking.ask(spelling, path, { ...repeated, body: `${JSON.stringify(question.body ?? {})} ` })
+      // of a body with a password, the fields are compared
+      const body =
+        name === 'POST /v1/accounts' ? { ...(question.body as object), name: 'Other' } : `${JSON.stringify(question.body ?? {})} `
+      const reused = await asking.ask(spelling, path, { ...repeated, body })
       expect(reused.json.error).toMatchObject({ status: 409, code: 'idempotency_key_reused', param: 'Idempotency-Key' })
 
       // another key of the same account must not be shown a secret that was told to this one
