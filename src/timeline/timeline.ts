@@ -8,6 +8,7 @@ import { positionOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
+import { reputationReported } from '../trust/model.ts'
 import { type Database, sql, type Sql } from '../store/database.ts'
 import { timeout } from '../store/rows.ts'
 import { envelopeOf, type EventEnvelope, type EventFilter, type Message } from './model.ts'
@@ -32,8 +33,7 @@ export class Timeline {
     const { limit, offset } = filter
     requireOneWay(filter)
     const visible = this.#deps.types.visibleTo(caller)
-    if (filter.type !== undefined) this.#requirePossibleName(filter.type)
-    const names = filter.type === undefined ? visible : visible.filter((name) => name === filter.type)
+    const { names, ofReport } = this.#named(visible, filter.type)
     const ascending = filter.since !== undefined
     const list = `events ${identityId} ${filter.type ?? ''} ${ascending ? 'oldest' : 'newest'}`
     const position = this.#deps.cursors.start(list, filter)
@@ -43,7 +43,7 @@ export class Timeline {
       account_id: caller.account_id,
       identity_id: identityId,
       types: names,
-      condition,
+      condition: sql`${condition} AND ${ofReport}`,
       ascending,
       after: position ?? seq,
     }
@@ -55,17 +55,24 @@ export class Timeline {
     }
   }
 
-  /** Throws Fault invalid_request for an impossible event name: a typo would look like an empty result. */
-  #requirePossibleName(type: string): void {
+  /**
+   * The events that a filter names, and the condition for a report that an identity made or that is about it: its own type (`positive`, or any other
+   * dotted name) is in its data. Throws Fault invalid_request for an impossible name: a typo would look like an empty result.
+   */
+  #named(visible: readonly string[], type: string | undefined): { names: readonly string[]; ofReport: Sql } {
+    if (type === undefined) return { names: visible, ofReport: always }
     const published = [...this.#deps.types.published().keys()]
+    if (published.includes(type)) return { names: visible.filter((name) => name === type), ofReport: always }
     // a reserved prefix, although it has no published event yet
     const spaces = new Set(['agent', ...published.map((name) => name.split('.')[0])])
     const [space, ...rest] = type.split('.')
-    // custom events have other names
-    if (published.includes(type) || (rest.length > 0 && !spaces.has(space!.toLowerCase()))) return
-    const near = nearest(type, published)
-    const hint = near === undefined ? '' : ` Did you mean ${near}?`
-    throw invalid('type', `There is no event ${type}.${hint} The events are ${published.join(', ')}.`, 'unknown_event')
+    if (!counted.has(type) && (rest.length === 0 || spaces.has(space!.toLowerCase()))) {
+      const near = nearest(type, published)
+      const hint = near === undefined ? '' : ` Did you mean ${near}?`
+      throw invalid('type', `There is no event ${type}.${hint} The events are ${published.join(', ')}.`, 'unknown_event')
+    }
+    const names = visible.filter((name) => name === reputationReported.name)
+    return { names, ofReport: sql`json_extract(data, '$.type') = ${type}` }
   }
 
   /** All messages, oldest first. */
@@ -118,7 +125,11 @@ export class Timeline {
   }
 }
 
-const fromTheEnd = { seq: undefined, condition: sql`1 = 1` }
+const always = sql`1 = 1`
+const fromTheEnd = { seq: undefined, condition: always }
+
+/** Types of reports that are no dotted names. */
+const counted = new Set(['positive', 'negative', 'dispute'])
 
 interface Head {
   type: 'email' | 'sms'

@@ -21,6 +21,8 @@ test('since names a time in any offset, or an event of the log; anything else is
   const path = `/v1/identities/${ada.id}/events`
   for (const since of [
     '2026-11-20T10:00:00+02:00',
+    '2026-11-20T10:00:00 02:00',
+    '2026-11-20',
     '2026-11-20T10:00:00.123456789Z',
     '0001-01-01T00:00:00Z',
     '9999-12-31T23:59:59Z',
@@ -29,12 +31,10 @@ test('since names a time in any offset, or an event of the log; anything else is
   }
   for (const since of [
     'yesterday',
-    '2026-11-20',
     '1763632800',
     'evt_',
     'evt_x',
     'email_01jd3v8m2ef1pbx9mz5k7q4w6a',
-    '2026-11-20T10:00:00 02:00',
     '9999-12-31T23:59:59-23:59',
     '0000-01-01T00:00:00+23:59',
   ]) {

@@ -50,6 +50,17 @@ describe('a report about another account’s agent', () => {
     for (const secret of ['Booked', ada.id, ada.email, ada.agent.did]) expect(log).not.toContain(secret)
   })
 
+  test('is found by its own type, by who made it and by whom it is about', async () => {
+    const cyd = await subject()
+    for (const type of ['dispute', 'shop.order.paid', 'shop.order.lost']) await report({ type, about: cyd.agent.id })
+    for (const type of ['dispute', 'shop.order.paid']) {
+      expect(await heard(box.call, ada.id, type)).toContainEqual(expect.objectContaining({ type, subject: cyd.agent.did }))
+      expect(new Set((await heard<{ type: string }>(box.call, ada.id, type)).map((one) => one.type))).toEqual(new Set([type]))
+    }
+    expect(await heard(other, cyd.id, 'dispute')).toMatchObject([{ type: 'dispute', direction: 'received' }])
+    expect(await heard(box.call, ada.id, 'positive.negative')).toEqual([])
+  })
+
   test('moves the score down when it is bad, by half as much when it is a dispute', async () => {
     const [one, two] = [await subject(), await subject()]
     await report({ type: 'negative', about: one.agent.id, weight: 4 })
