@@ -42,7 +42,10 @@ export const EventFilter = z.strictObject({
     .min(1)
     .max(64)
     .optional()
-    .meta({ description: 'an event name, such as email.received, or the type of a report, such as positive; an unknown name is rejected' }),
+    .meta({
+      description:
+        'an event name, such as email.received, or the type of a report, such as positive; an unknown name is rejected',
+    }),
   since,
 })
 export type EventFilter = z.output<typeof EventFilter>

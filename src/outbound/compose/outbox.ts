@@ -120,10 +120,11 @@ export class Outbox {
   /** Composes and accepts a message; returns it as stored. Throws a Fault when it may not be sent. */
   async accept({ owner, caller, from, addressees, send_at }: AdmittedEnvelope, content: MessageContent): Promise<Email> {
     const draft: Draft = { ...content, from, addressees, send_at }
-    requireBodySize(draft)
+    const bodies = requireBodySize(draft)
     const { clock, composer } = this.#deps
     const at = send_at === null ? clock.now() : Date.parse(send_at)
-    const bytes = draft.attachments.reduce((sum, one) => sum + one.content.length, 0)
+    // quoted-printable takes up to three bytes for one
+    const bytes = draft.attachments.reduce((sum, one) => sum + one.content.length, 3 * bodies)
     return this.#inTurn(owner, bytes, async () => {
       const { raw, head, whole } = await composer.compose(owner.account_id, draft, { name: owner.name, at })
       if (raw.length + head.length > largestMessage) {
@@ -285,10 +286,10 @@ function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>)
   throw conflict(`${email} is suspended and cannot send; PATCH its status to active first.`, { code: 'identity_suspended' })
 }
 
-/** Checked before encoding, which takes much longer than reading. Throws Fault invalid_request `message_too_large`. */
-function requireBodySize({ text, html }: Draft): void {
+/** The bytes of the bodies, checked before encoding, which takes much longer than reading. Throws Fault invalid_request `message_too_large`. */
+function requireBodySize({ text, html }: Draft): number {
   const [plain, rich] = [bytesOf(text ?? ''), bytesOf(html ?? '')]
-  if (plain + rich <= largestBodies) return
+  if (plain + rich <= largestBodies) return plain + rich
   const param = plain > rich ? 'body_text' : 'body_html'
   const why = `The text and HTML of the message are too long: the limit is ${largestBodies} bytes (10 MiB), with two bytes for each line end.`
   throw invalid(param, `${why} Send longer text as an attachment.`, 'message_too_large')
