@@ -18,7 +18,7 @@ type Context = Parameters<Reader>[0]
  */
 export const bodyMemory: WorkLimits = {
   memory: {
-    all: 96 * 1024 * 1024,
+    all: 64 * 1024 * 1024,
     one: 48 * 1024 * 1024,
     own: 1024 * 1024,
     message: 'Too many large bodies are being read at once. Retry when other requests have finished.',

@@ -4,6 +4,8 @@ import { fittingRows, page } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
+import { largeWork } from '../core/large-work.ts'
+import { release } from '../core/memory.ts'
 import { Turns } from '../core/paced-work.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
@@ -25,6 +27,7 @@ import {
 } from './email-rows.ts'
 import type { Dispatcher } from './types.ts'
 import type { Attachment, Email, EmailChange, EmailRow } from './model.ts'
+import { WorkLimiter, type WorkLimits } from '../net/work-limiter.ts'
 import { withTrace } from '../smtp/trace.ts'
 import { MailTrash } from './trash.ts'
 
@@ -48,10 +51,22 @@ interface Deps extends Pick<Basis, 'database' | 'cursors' | 'events'> {
   hostname: string
 }
 
+/** Raw messages that are read for answers, until these count as unread. */
+const sourceLimits = {
+  memory: {
+    all: 96 * 1024 * 1024,
+    one: 64 * 1024 * 1024,
+    own: 1024 * 1024,
+    message: 'Too many large messages are being read at once. Retry when other requests have finished.',
+  },
+  concurrent: { all: Infinity, one: Infinity },
+} satisfies WorkLimits
+
 /** The e-mails of identities that are not deleted, for API callers. */
 export class Emails {
   readonly #deps: Deps
   readonly #mailTrash: MailTrash
+  readonly #sources = new WorkLimiter(sourceLimits)
   #dispatcher: Dispatcher | undefined
 
   constructor(deps: Deps) {
@@ -180,10 +195,22 @@ export class Emails {
   }
 
   /** The raw message with our trace header prepended (RFC 5321 4.4), and without forged fields that bear our name. */
-  async raw(caller: Caller, identityId: string, id: string): Promise<Buffer> {
-    await this.#deps.identities.row(caller, identityId)
-    const row = await find(this.#deps.database, identityId, id)
-    return withTrace(await this.rawMessage(row), row.trace, this.#deps.hostname)
+  async raw(caller: Caller, identityId: string, id: string, signal: AbortSignal): Promise<Buffer> {
+    const row = await this.row(caller, identityId, id)
+    const share = this.#sources.share(caller.account_id)
+    try {
+      share.reserve(row.size)
+      return await largeWork(caller.account_id, row.size, async () => this.#withTrace(row), signal)
+    } finally {
+      share.release()
+    }
+  }
+
+  async #withTrace(row: StoredEmail): Promise<Buffer> {
+    const raw = await this.rawMessage(row)
+    const whole = withTrace(raw, row.trace, this.#deps.hostname)
+    if (whole !== raw) release(raw)
+    return whole
   }
 
   /** The raw message exactly as received. Throws Fault not_found, code `raw_expired`, when it is no longer stored. */

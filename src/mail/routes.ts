@@ -86,9 +86,9 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
       summary: 'Get the source of an e-mail',
       description: 'The raw message as received, with our trace header prepended (RFC 5321 4.4).',
       download: 'message/rfc822',
-      handle: async ({ caller, params }) => ({
+      handle: async ({ caller, params, signal }) => ({
         type: 'message/rfc822',
-        bytes: await emails.raw(caller, params.id, params.email_id),
+        bytes: await emails.raw(caller, params.id, params.email_id, signal),
         headers: { 'Content-Disposition': `attachment; filename="${params.email_id}.eml"` },
       }),
     }),

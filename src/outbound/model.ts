@@ -11,7 +11,7 @@ export const maxRecipients = 100
 export const largestMessage = 25 * 1024 * 1024
 
 /** Maximum bytes of its text and HTML together, as given. */
-export const largestBodies = 10 * 1024 * 1024
+export const largestBodies = 4 * 1024 * 1024
 
 const Recipients = z
   .union([z.string().max(1000), z.array(z.string().max(1000)).min(1).max(maxRecipients)], {

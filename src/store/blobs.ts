@@ -1,5 +1,5 @@
 import { inflateRawSync } from 'node:zlib'
-import { Turns } from '../core/paced-work.ts'
+import { separateTurn, Turns } from '../core/paced-work.ts'
 import { type Database, type Reader, sql, type Transaction } from './database.ts'
 
 /** Bytes as they are stored: deflated where that makes them smaller. */
@@ -61,6 +61,8 @@ export async function readBlob(database: Reader | Database, id: number): Promise
     if (!next) return undefined
     whole.set(next.bytes, at)
     at += next.bytes.length
+    // a transaction must not wait for anything but the database
+    if ('transaction' in database) await separateTurn()
   }
   return inflate(row.deflated === 1, whole)
 }

@@ -37,15 +37,9 @@ const since = z
 
 export const EventFilter = z.strictObject({
   ...Paging.shape,
-  type: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .meta({
-      description:
-        'an event name, such as email.received, or the type of a report, such as positive; an unknown name is rejected',
-    }),
+  type: z.string().min(1).max(64).optional().meta({
+    description: 'an event name, such as email.received, or the type of a report, such as positive; an unknown name is rejected',
+  }),
   since,
 })
 export type EventFilter = z.output<typeof EventFilter>

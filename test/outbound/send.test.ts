@@ -205,13 +205,13 @@ describe('how much', () => {
     expect(overweight.body.error.param).toMatch(/^attachments/)
     const wordy = await call({ body_text: `${large}\n`.repeat(400_000) })
     expect([wordy.status, wordy.body.error]).toMatchObject([400, { code: 'message_too_large', param: 'body_text' }])
-    expect((await call({ body_text: '\n'.repeat(5_000_000), body_html: 'x'.repeat(6_000_000) })).body.error).toMatchObject({
+    expect((await call({ body_text: '\n'.repeat(2_000_000), body_html: 'x'.repeat(2_400_000) })).body.error).toMatchObject({
       code: 'message_too_large',
       param: 'body_text',
       message:
-        'The text and HTML of the message are too long: the limit is 10485760 bytes (10 MiB), with two bytes for each line end. Send longer text as an attachment.',
+        'The text and HTML of the message are too long: the limit is 4194304 bytes (4 MiB), with two bytes for each line end. Send longer text as an attachment.',
     })
-    const ends = await call({ body_text: '\n'.repeat(5_300_000) })
+    const ends = await call({ body_text: '\n'.repeat(2_150_000) })
     expect(ends.body.error).toMatchObject({ code: 'message_too_large', param: 'body_text' })
     const lines = await call({ body_text: `a\rb\r\nc\nd${'\n'.repeat(1_000_000)}` })
     expect([lines.status, lines.body.body_text.slice(0, 9)]).toEqual([201, 'a\nb\nc\nd\n\n'])

@@ -16,6 +16,8 @@ export interface ZipEntry {
   /** Why it cannot be read; null for most. */
   flaw: 'encrypted' | 'unknown method' | 'no file' | 'name too long' | null
   offset: number
+  /** The place of its record in the directory, in bytes. */
+  place: number
 }
 
 interface Directory {
@@ -28,8 +30,9 @@ interface Directory {
 const maxEntries = 300_000
 const maxDirectory = 64 * 1024 * 1024
 
-/** Bytes of the directory that are read at once, and of its largest record. */
+/** Bytes of the directory that are read at once, and of its usual and its largest records. */
 const window = 512 * 1024
+const usualRecord = 256
 const maxRecord = 46 + 3 * 0xffff
 
 /** The longest name of a file that is read, in bytes. */
@@ -75,6 +78,14 @@ export class ZipFile {
   /** The files in the order of the directory. */
   async *entries(): AsyncGenerator<ZipEntry> {
     for await (const entry of records(this.#file, this.#directory)) if (!isFolder(entry)) yield entry
+  }
+
+  /** The file whose record is at this place of the directory, which `entries` gave. */
+  async entryAt(place: number): Promise<ZipEntry> {
+    const { start } = this.#directory
+    const record = await at(this.#file, start + place, usualRecord)
+    const size = sizeOf(record)
+    return entryOf(size <= record.length ? record : await at(this.#file, start + place, size), place)
   }
 
   /** The bytes of a file; throws Fault, code `too_large`, above `most` bytes. */
@@ -147,9 +158,9 @@ async function* records(file: FileHandle, { count, length, start }: Directory): 
     const record = piece.subarray(place - from)
     if (record.length < 46) throw damaged('its directory is truncated')
     if (record.readUInt32LE(0) !== 0x02014b50) throw damaged('its directory is not a list of files')
-    const size = 46 + record.readUInt16LE(28) + record.readUInt16LE(30) + record.readUInt16LE(32)
+    const size = sizeOf(record)
     if (size > record.length) throw damaged('its directory is truncated')
-    yield entryOf(record)
+    yield entryOf(record, place)
     place += size
     if (turns.due) await turns.yield()
   }
@@ -178,7 +189,11 @@ function isFolder({ name }: ZipEntry): boolean {
   return name.endsWith('/')
 }
 
-function entryOf(record: Buffer): ZipEntry {
+function sizeOf(record: Buffer): number {
+  return 46 + record.readUInt16LE(28) + record.readUInt16LE(30) + record.readUInt16LE(32)
+}
+
+function entryOf(record: Buffer, place: number): ZipEntry {
   const flags = record.readUInt16LE(8)
   const method = record.readUInt16LE(10)
   const nameEnd = 46 + record.readUInt16LE(28)
@@ -208,6 +223,7 @@ function entryOf(record: Buffer): ZipEntry {
               ? null
               : 'no file',
     offset,
+    place,
   }
 }
 

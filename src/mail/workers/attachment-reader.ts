@@ -1,3 +1,4 @@
+import { largeWork } from '../../core/large-work.ts'
 import { release } from '../../core/memory.ts'
 import { WorkLimiter, type WorkLimits } from '../../net/work-limiter.ts'
 import type { StoredEmail } from '../email-rows.ts'
@@ -58,12 +59,15 @@ export class AttachmentReader {
   }
 
   async #decode({ row, account, signal }: Reading, indexes: readonly number[]): Promise<Map<number, Buffer>> {
-    const raw = await this.#emails.rawMessage(row)
-    try {
-      const found = await this.#examiner.attachments(raw, indexes, account, signal)
-      return new Map(found.map(({ attachment, content }) => [attachment.index, content]))
-    } finally {
-      release(raw)
+    const decode = async (): Promise<Map<number, Buffer>> => {
+      const raw = await this.#emails.rawMessage(row)
+      try {
+        const found = await this.#examiner.attachments(raw, indexes, account, signal)
+        return new Map(found.map(({ attachment, content }) => [attachment.index, content]))
+      } finally {
+        release(raw)
+      }
     }
+    return largeWork(account, row.size, decode, signal)
   }
 }

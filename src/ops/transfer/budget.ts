@@ -36,6 +36,10 @@ export class Budget {
     return this.#archive.entries()
   }
 
+  entryAt(place: number): Promise<ZipEntry> {
+    return this.#archive.entryAt(place)
+  }
+
   async *stream(entry: ZipEntry): AsyncGenerator<Buffer> {
     yield* this.#read(entry, Infinity)
   }

@@ -3,6 +3,7 @@ import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { conflict, Fault, invalid, storageFull } from '../../core/fault.ts'
 import { newId } from '../../core/ids.ts'
+import { isLarge, largeWork } from '../../core/large-work.ts'
 import { release } from '../../core/memory.ts'
 import { type Caller, may } from '../../core/scopes.ts'
 import { Turns } from '../../core/paced-work.ts'
@@ -28,8 +29,8 @@ interface Deps extends Pick<Basis, 'database' | 'space'> {
   directory: string
 }
 
-/** The largest imported message in bytes. */
-const largest = 64 * 1024 * 1024
+/** The largest imported message in bytes: large providers deliver no more than 50 MB. */
+const largest = 50 * 1024 * 1024
 
 /** The largest unpacked size, as a multiple of the limit. */
 const maxExpansion = 8
@@ -43,7 +44,7 @@ const maxReading = { messages: 8, octets: 32 * 1024 * 1024 }
 const writeBatch = 16
 
 /** The most imports of all accounts that have messages in memory; the others wait. */
-const concurrent = { all: 2, one: 1 }
+const concurrent = { all: 1, one: 1 }
 
 /** The bytes after which an import lets one that waits continue, and what each message counts in addition to its own. */
 const turnBytes = { all: 32 * 1024 * 1024, message: 64 * 1024 }
@@ -193,13 +194,23 @@ class ImportRun {
     else if (headEnd(incoming.email) === Infinity) {
       this.#tally.header_too_large += 1
       release(incoming.email)
+    } else if (isLarge(incoming.email.length)) {
+      await this.end()
+      await largeWork(this.#caller.account_id, incoming.email.length, async () => {
+        this.#read(incoming)
+        await this.end()
+      })
     } else {
-      const message = this.#deps.mail.read(incoming.email, incoming.metadata, this.#caller.account_id)
-      // awaited in order
-      message.catch(() => undefined)
-      this.#reading.push({ octets: incoming.email.length, message })
+      this.#read(incoming)
       if (this.#reading.length >= maxReading.messages || octetsOf(this.#reading) > maxReading.octets) await this.#next()
     }
+  }
+
+  #read({ email, metadata }: Extract<Incoming, { email: unknown }>): void {
+    const message = this.#deps.mail.read(email, metadata, this.#caller.account_id)
+    // awaited in order
+    message.catch(() => undefined)
+    this.#reading.push({ octets: email.length, message })
   }
 
   /** Writes all that was taken. */

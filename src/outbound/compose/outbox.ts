@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { Basis } from '../../basis.ts'
 import type { Keys } from '../../accounts/keys.ts'
 import type { Plan } from '../../accounts/plan.ts'
+import { largeWork } from '../../core/large-work.ts'
 import { loggable } from '../../core/log.ts'
 import { release } from '../../core/memory.ts'
 import { conflict, invalid, notFound } from '../../core/fault.ts'
 import { type Caller, makerOf } from '../../core/scopes.ts'
-import { WorkLimiter } from '../../net/work-limiter.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { Domains } from '../../domains/domains.ts'
 import type { IdentityRow } from '../../identities/identities.ts'
@@ -92,13 +92,9 @@ interface ComposedEmail extends SendEnvelope, Composed {
   thread_id: string | null
 }
 
-/** Bytes from which messages are accepted one at a time: until they were stored, three of 25 MB at once took the process to 619 MiB. */
-const large = 4 * 1024 * 1024
-
 /** Accepts messages for sending: once it resolves, they are on disk and will be sent. */
 export class Outbox {
   readonly #deps: Deps
-  readonly #turns = new WorkLimiter({ concurrent: { all: 1, one: 1 }, large })
   #settings: OutboxSettings
 
   constructor(deps: Deps) {
@@ -125,7 +121,7 @@ export class Outbox {
     const at = send_at === null ? clock.now() : Date.parse(send_at)
     // quoted-printable takes up to three bytes for one
     const bytes = draft.attachments.reduce((sum, one) => sum + one.content.length, 3 * bodies)
-    return this.#inTurn(owner, bytes, async () => {
+    return largeWork(owner.account_id, bytes, async () => {
       const { raw, head, whole } = await composer.compose(owner.account_id, draft, { name: owner.name, at })
       if (raw.length + head.length > largestMessage) {
         const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'
@@ -145,20 +141,13 @@ export class Outbox {
     const octets = await prepareRaw(raw, { now: clock.now(), domain: domainOf(from) })
     if (octets.length > largestMessage) throw invalid('raw', 'The message is larger than 25 MiB.', 'message_too_large')
     if (addresses.length > maxRecipients) throw invalid('to', `A message can have at most ${maxRecipients} recipients.`)
-    return this.#inTurn(owner, octets.length, async () => {
+    return largeWork(owner.account_id, octets.length, async () => {
       const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
       const addressees = addresseesOf(addresses, examined)
       await this.#require(owner, from, addressees, null)
       const rest = { head: '', addressees, labels, send_at: null, require_tls, thread_id: null }
       return this.#post({ caller, owner, from, raw: octets, whole: octets, ...rest }, examined)
     })
-  }
-
-  /** Runs the work for a message of so many bytes: if it is large, when no other is worked on and it is the account's turn. */
-  #inTurn<Result>({ account_id }: IdentityRow, bytes: number, work: () => Promise<Result>): Promise<Result> {
-    const share = this.#turns.share(account_id)
-    share.reserve(bytes)
-    return share.run(undefined, work)
   }
 
   /** The count of a message for the rate limits. */
@@ -291,7 +280,7 @@ function requireBodySize({ text, html }: Draft): number {
   const [plain, rich] = [bytesOf(text ?? ''), bytesOf(html ?? '')]
   if (plain + rich <= largestBodies) return plain + rich
   const param = plain > rich ? 'body_text' : 'body_html'
-  const why = `The text and HTML of the message are too long: the limit is ${largestBodies} bytes (10 MiB), with two bytes for each line end.`
+  const why = `The text and HTML of the message are too long: the limit is ${largestBodies} bytes (4 MiB), with two bytes for each line end.`
   throw invalid(param, `${why} Send longer text as an attachment.`, 'message_too_large')
 }
 

@@ -1,5 +1,7 @@
 import type { Basis } from '../../basis.ts'
 import { hour, iso, minute } from '../../core/clock.ts'
+import { largeWork } from '../../core/large-work.ts'
+import { release } from '../../core/memory.ts'
 import type { Courier, Outcome } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { StoredEmail } from '../../mail/email-rows.ts'
@@ -39,9 +41,14 @@ export class Release implements Courier<ReleaseLoad> {
     const { database, outgoing, signer, queue } = this.#deps
     const email = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id} AND status = 'scheduled'`)
     if (!email) return gone
-    const octets = await outgoing.rawMessage(email)
-    if (!octets) throw new Error(`The raw bytes of ${email_id} are missing.`)
-    const trace = `${await signer.sign(domainOf(email.from_address), octets)}${email.trace}`
+    const signatures = await largeWork(email.identity_id, email.size, async () => {
+      const octets = await outgoing.rawMessage(email)
+      if (!octets) throw new Error(`The raw bytes of ${email_id} are missing.`)
+      const signed = await signer.sign(domainOf(email.from_address), octets)
+      release(octets)
+      return signed
+    })
+    const trace = `${signatures}${email.trace}`
     return database.transaction(async (tx) => {
       const row = await tx.get<{ account_id: string }>(
         sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}

@@ -1,5 +1,6 @@
 import { conflict, Fault, invalid } from '../../core/fault.ts'
 import { type Caller, insufficientScope, may } from '../../core/scopes.ts'
+import { largeWork } from '../../core/large-work.ts'
 import { release } from '../../core/memory.ts'
 import type { WorkLimiter, WorkShare } from '../../net/work-limiter.ts'
 import type { Identities, IdentityRow } from '../../identities/identities.ts'
@@ -91,9 +92,19 @@ export class SendService {
     const original = await this.#original(caller, identityId, emailId)
     const addressees = addresseesOf(input)
     const from = await senderOf(identities, owner, input.from)
-    const raw = await this.#deps.emails.rawMessage(original.row)
-    requireFewHops(raw, 'email_id')
-    release(raw)
+    const { size } = original.row
+    if (input.as_attachment && size > largestMessage)
+      throw invalid('as_attachment', 'The message is larger than 25 MiB.', 'message_too_large')
+    await largeWork(
+      owner.account_id,
+      size,
+      async () => {
+        const raw = await this.#deps.emails.rawMessage(original.row)
+        requireFewHops(raw, 'email_id')
+        release(raw)
+      },
+      signal,
+    )
     return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft, share) => {
       requireNoReferences(draft, 'headers')
       const isWhole = input.as_attachment ?? false
@@ -149,8 +160,7 @@ export class SendService {
   }
 
   async #whole(original: Original, share: WorkShare): Promise<OutgoingAttachment> {
-    // a longer message is refused once it is composed
-    share.reserve(Math.min(original.row.size, largestMessage))
+    share.reserve(original.row.size)
     return this.asAttachment(original.row)
   }
 

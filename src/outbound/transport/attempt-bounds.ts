@@ -2,6 +2,7 @@ import { minute } from '../../core/clock.ts'
 import { type TransportAnswer, later, type Security, Undelivered } from './undelivered.ts'
 import { type Log, loggable } from '../../core/log.ts'
 import type { AttemptResult, AttemptNotes } from '../../queue/courier.ts'
+import { WorkLimiter, type WorkLimits } from '../../net/work-limiter.ts'
 import { statusOf } from './outcomes.ts'
 
 /** Longest time for one attempt in milliseconds, and for one with a large message: RFC 5321 4.5.3.2.6 allows ten minutes after its end. */
@@ -13,14 +14,21 @@ export interface Timeouts {
 /** Bytes from which a message is large. */
 const large = 1024 * 1024
 
-/** Maximum bytes of messages in memory. */
-const maxMemory = 256 * 1024 * 1024
+/** Bytes of messages in memory: servers choose how long they take to read them, so that one account must not hold up the mail of others. */
+const limits = {
+  memory: {
+    all: 128 * 1024 * 1024,
+    one: 64 * 1024 * 1024,
+    own: 1024 * 1024,
+    message: 'too much mail is being sent; this message waits',
+  },
+  concurrent: { all: Infinity, one: Infinity },
+} satisfies WorkLimits
 
-/** Limits the time of each attempt, and the memory of the messages of all. */
+/** Limits the time of each attempt, and the memory of the messages of each account and of all. */
 export class AttemptBounds {
   readonly #timeout: Timeouts
-  /** Bytes of messages that are being sent. */
-  #memory = 0
+  readonly #limiter = new WorkLimiter(limits)
 
   constructor(timeout: Timeouts = { usual: 5 * minute, large: 10 * minute }) {
     this.#timeout = timeout
@@ -28,23 +36,20 @@ export class AttemptBounds {
 
   /** Runs an attempt with a timeout. It calls `reserve` before it reads the message into memory, which throws when the limit is reached. */
   async run<Result>(
-    size: number,
+    { account, size }: { account: string; size: number },
     signal: AbortSignal,
     work: (limited: AbortSignal, reserve: () => void) => Promise<Result>,
   ): Promise<Result> {
     const time = size > large ? this.#timeout.large : this.#timeout.usual
     const overdue = new AbortController()
     const timer = setTimeout(() => overdue.abort(), time)
-    let reserved = 0
+    const share = this.#limiter.share(account)
     const reserve = (): void => {
-      if (this.#memory > 0 && this.#memory + size > maxMemory) {
-        throw new Undelivered(
-          { outcome: 'deferred', response: 'too much mail is being sent; this message waits' },
-          { maxDelay: minute },
-        )
+      try {
+        share.reserve(size)
+      } catch {
+        throw new Undelivered({ outcome: 'deferred', response: limits.memory.message }, { maxDelay: minute })
       }
-      reserved = size
-      this.#memory += size
     }
     try {
       return await work(AbortSignal.any([signal, overdue.signal]), reserve)
@@ -55,7 +60,7 @@ export class AttemptBounds {
       throw error
     } finally {
       clearTimeout(timer)
-      this.#memory -= reserved
+      share.release()
     }
   }
 }

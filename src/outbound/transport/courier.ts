@@ -170,7 +170,8 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     this.#requireSending(domainOf(email.from_address))
     const { routing, smtpDelivery } = transport()
     const require_tls = load.require_tls === true
-    return this.#bounds.run(email.size, signal, async (limited, reserve) => {
+    const { account_id: account } = queuedEmail
+    return this.#bounds.run({ account, size: email.size }, signal, async (limited, reserve) => {
       const route = await routing.to(domainOf(to), require_tls)
       const read = (): Promise<Buffer> => {
         reserve()

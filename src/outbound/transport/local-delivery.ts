@@ -1,3 +1,4 @@
+import { largeWork } from '../../core/large-work.ts'
 import { release } from '../../core/memory.ts'
 import type { Inbox } from '../../mail/inbox.ts'
 import type { Envelope } from '../../mail/model.ts'
@@ -64,9 +65,11 @@ export class LocalDelivery {
     await share.run(undefined, async () => {
       this.#waiting.delete(id)
       let message: Promise<Message> | undefined
-      for (const deliver of deliveries) await deliver(() => (message ??= this.#read(queued, envelope)))
-      const found = await message?.catch(() => undefined)
-      if (found) release(found.raw)
+      await largeWork(queued.account_id, size, async () => {
+        for (const deliver of deliveries) await deliver(() => (message ??= this.#read(queued, envelope)))
+        const found = await message?.catch(() => undefined)
+        if (found) release(found.raw)
+      })
     })
     share.release()
   }
