@@ -51,12 +51,12 @@ const attacks: Attack[] = [
     answers: ['200', '404 not_found', '429 rate_limited', '429 too_much_unread'],
   },
   {
-    name: 'an e-mail of ten megabytes to a hundred tags of its sender',
+    name: 'an e-mail of four megabytes to a hundred tags of its sender',
     scopes: ['emails:write'],
     lasts: 20_000,
     run: async (attacker) => {
       const to = Array.from({ length: 100 }, (_, number) => attacker.target.identity.email.replace('@', `+${number}@`))
-      const body = text(5_000_000, '\n')
+      const body = text(2_000_000, '\n')
       await attacker.own('POST', '/emails', { body: { to, subject: 'Long', body_text: body, body_html: `<p>${body}` } })
       await attacker.hold()
     },

@@ -249,6 +249,59 @@ const attacks: Attack[] = [
     ],
   },
   {
+    name: 'e-mails of four megabytes of text',
+    scopes: ['emails:write'],
+    lasts: 5000,
+    run: (attacker) => {
+      const body = JSON.stringify({ to: attacker.target.identity.email, body_text: 'é'.repeat(2_000_000) })
+      return attacker.repeat(8, () => attacker.own('POST', '/emails', { body }))
+    },
+    answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
+  },
+  {
+    name: 'e-mails of 25 MB that are all to be sent at one moment',
+    scopes: ['emails:write'],
+    lasts: 20_000,
+    run: async (attacker) => {
+      const content = Buffer.alloc(18_000_000, 'words and ').toString('base64')
+      const send_at = new Date(Date.now() + 15_000).toISOString()
+      const { email } = attacker.target.identity
+      const body = JSON.stringify({ to: email, send_at, attachments: [{ filename: 'large.bin', content }] })
+      for (let number = 0; number < 6; number += 1) await attacker.own('POST', '/emails', { body })
+      await attacker.hold()
+    },
+    answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
+  },
+  {
+    name: 'a message of 48 MB, asked for by twenty calls that do not read it, and forwarded by others',
+    scopes: ['emails:read', 'emails:write'],
+    lasts: 4000,
+    prepare: async (attacker) => {
+      const lines = Buffer.alloc(48_000_000, `${'A'.repeat(76)}\r\n`)
+      const raw = mailWith('Subject: Large\r\nContent-Transfer-Encoding: base64\r\nContent-Type: a/b', lines)
+      const { body: job } = await attacker.own('POST', '/import', { body: raw, headers: { 'Content-Type': 'message/rfc822' } })
+      for (let status = ''; status !== 'done';) {
+        await sleep(200)
+        status = (await attacker.call('GET', `/v1/jobs/${job.id}`)).body.status
+      }
+    },
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/emails?direction=all', { quiet: true })).body.data[0]
+      const { key, identity } = attacker.target
+      const head = `Host: x\r\nAuthorization: Bearer ${key}\r\n`
+      for (let number = 0; number < 20; number += 1) {
+        const socket = await attacker.raw(
+          '127.0.0.2',
+          `GET /v1/identities/${identity.id}/emails/${id}/raw HTTP/1.1\r\n${head}\r\n`,
+        )
+        socket.once('data', () => socket.pause())
+      }
+      const body = { to: identity.email, as_attachment: true }
+      await attacker.repeat(2, () => attacker.own('POST', `/emails/${id}/forward`, { body }))
+    },
+    answers: ['200', '400 message_too_large', '429', '429 rate_limited', '429 too_much_at_once', '429 too_much_unread', 'closed'],
+  },
+  {
     name: 'e-mails with the dearest text and HTML',
     scopes: ['messages:write'],
     run: (attacker) => {
@@ -272,7 +325,7 @@ const attacks: Attack[] = [
     name: 'e-mails of nothing but line ends',
     scopes: ['messages:write'],
     run: (attacker) => {
-      const body = JSON.stringify({ to: attacker.target.identity.email, body_text: '\n'.repeat(10_000_000) })
+      const body = JSON.stringify({ to: attacker.target.identity.email, body_text: '\n'.repeat(2_000_000) })
       return attacker.repeat(2, () => attacker.own('POST', '/emails', { body }))
     },
     answers: [
@@ -286,9 +339,9 @@ const attacks: Attack[] = [
     ],
   },
   ...[
-    { kind: 'text', input: { body_text: 'a\n'.repeat(3_000_000) } },
-    { kind: 'text with CRLF', input: { body_text: 'a\r\n'.repeat(3_000_000) } },
-    { kind: 'HTML', input: { body_html: 'a\n'.repeat(3_000_000) } },
+    { kind: 'text', input: { body_text: 'a\n'.repeat(1_300_000) } },
+    { kind: 'text with CRLF', input: { body_text: 'a\r\n'.repeat(1_300_000) } },
+    { kind: 'HTML', input: { body_html: 'a\n'.repeat(1_300_000) } },
     { kind: 'an enclosed message', input: { attachments: [enclosure('a.eml', 'message/rfc822', 'a\n'.repeat(5_000_000))] } },
     { kind: 'a file', input: { attachments: [enclosure('a.txt', 'text/plain', 'é\n'.repeat(5_000_000))] } },
   ].map(({ kind, input }): Attack => ({
