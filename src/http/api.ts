@@ -315,5 +315,16 @@ function send(context: Context, answer: Answer): void {
   const { body } = answer
   // a stream that fails must break the connection, so that a truncated response does not look complete
   if (body instanceof Readable) body.once('error', () => response.destroy())
-  context.body = body
+  // TLS encrypts what it is given at once, for each connection: a long answer is given in pieces
+  if (Buffer.isBuffer(body) && body.length > piece && context.secure) {
+    context.body = Readable.from(piecesOf(body), { objectMode: false })
+    context.length = body.length
+  } else context.body = body
+}
+
+/** Bytes of an answer that are given to TLS at once. */
+const piece = 64 * 1024
+
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += piece) yield body.subarray(at, at + piece)
 }

@@ -26,7 +26,7 @@ const maxHandshake = 16 * 1024
  * Bytes after the handshake that are no text of the application, and bytes for each byte of text: a record of TLS 1.3 has 22 bytes besides its text
  * (RFC 8446 5.2), a message without text (session tickets, key updates) takes some microseconds.
  */
-export const maxOverhead = { always: 64 * 1024, perByte: 4 }
+const maxOverhead = { always: 64 * 1024, perByte: 4 }
 
 /** The code of the error with which a handshake is refused because others with its network took too long. It says nothing about this server. */
 export const networkBarred = 'NETWORK_BARRED'

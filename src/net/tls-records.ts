@@ -1,17 +1,26 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { FairQueue } from '../core/fair-queue.ts'
-import { maxOverhead } from './handshake.ts'
+import { lruMap } from '../core/memory.ts'
 import { networkOf } from './networks.ts'
 
 /** Maximum bytes of a client until its handshake is complete: a ClientHello with hybrid keys has two thousand. */
 const maxHandshake = 16 * 1024
 
-/** Bytes that are read at once: those of the largest record, or of six hundred of the smallest. */
-const slice = 16 * 1024
+/**
+ * Records after the handshake, and bytes of text for each further one. A record without text, such as a new key (KeyUpdate, RFC 8446 4.6.3), of which no
+ * TLS library limits the number, takes this thread 10 to 20 µs.
+ */
+const maxRecords = { always: 256, perText: 16 }
+
+/** Bytes that are read at once: those of the largest record, or of six hundred of the smallest; and of a network that used no time lately. */
+const slice = { usual: 16 * 1024, first: 2 * 1024 }
 
 /** Milliseconds in each iteration of the event loop for the records of all TLS clients; other work is done between. */
 const budget = 10
+
+/** Milliseconds of a second after which a network goes behind those that used less. */
+const share = 1
 
 /** A connection on which a TLS server reads the records of a client. */
 export interface LimitedRecords {
@@ -21,12 +30,10 @@ export interface LimitedRecords {
   complete: (secured: Pick<Socket, 'bytesRead'>) => void
 }
 
-/**
- * Limits what a TLS client may cost: its records are read in turns with those of other networks, and those without text are limited. Without it a packet
- * of 20,000 new keys (KeyUpdate, RFC 8446 4.6.3), of which no TLS library limits the number, is a quarter of a second.
- */
+/** Limits what a TLS client may cost: its records are read in turns with those of other networks, and those without text are limited. */
 export function limitRecords(socket: Socket): LimitedRecords {
   const network = networkOf(socket.remoteAddress ?? '')
+  const records = new RecordCounter()
   let secured: Pick<Socket, 'bytesRead'> | undefined
   let received = 0
   let waiting = 0
@@ -51,24 +58,24 @@ export function limitRecords(socket: Socket): LimitedRecords {
   const read = (octets: Buffer): void => {
     waiting -= 1
     if (stream.destroyed) return
-    // what was passed on before, and what became of it
-    const passed = received - stream.readableLength
-    if (!secured && passed > maxHandshake) {
+    if (!secured && received > maxHandshake) {
       stream.destroy(new Error(`its TLS handshake has more than ${maxHandshake} bytes`))
       return
     }
-    if (secured && passed > maxOverhead.always + maxOverhead.perByte * secured.bytesRead) {
+    if (secured && records.count > maxRecords.always + secured.bytesRead / maxRecords.perText) {
       stream.destroy(new Error('it sends TLS records without text'))
       return
     }
     received += octets.length
+    records.read(octets)
     full = !stream.push(octets)
     proceed()
   }
   socket.on('data', (octets: Buffer) => {
-    for (let at = 0; at < octets.length; at += slice) {
+    const size = turns.isIdle(network) ? slice.first : slice.usual
+    for (let at = 0; at < octets.length; at += size) {
       waiting += 1
-      turns.enter(network, () => read(octets.subarray(at, at + slice)))
+      turns.enter(secured ? network : handshake, network, () => read(octets.subarray(at, at + size)))
     }
     if (waiting > 0 || full) socket.pause()
   })
@@ -79,29 +86,67 @@ export function limitRecords(socket: Socket): LimitedRecords {
     stream,
     complete: (completed) => {
       secured = completed
-      received = 0
+      records.count = 0
     },
   }
 }
 
-/** Networks take turns; what the budget of an iteration does not suffice for is done in the next. */
+/** Counts TLS records by their headers (RFC 8446 5.1). */
+class RecordCounter {
+  count = 0
+  #header: number[] = []
+  /** Bytes of the current record that are still to come. */
+  #left = 0
+
+  read(octets: Buffer): void {
+    for (let at = 0; at < octets.length;) {
+      if (this.#left > 0) {
+        const taken = Math.min(this.#left, octets.length - at)
+        this.#left -= taken
+        at += taken
+      } else {
+        this.#header.push(octets[at]!)
+        at += 1
+        if (this.#header.length < 5) continue
+        this.#left = this.#header[3]! * 256 + this.#header[4]!
+        this.#header = []
+        this.count += 1
+      }
+    }
+  }
+}
+
+/** The queue of connections in their handshake, which come first. */
+const handshake = 'handshake'
+
+/** Networks take turns, those that used little time lately first; what the budget of an iteration does not suffice for is done in the next. */
 class Turns {
-  readonly #waiting = new FairQueue<() => void>()
+  readonly #waiting = new FairQueue<{ network: string; read: () => void }>()
+  /** Milliseconds by network, since `#counted`. */
+  readonly #used = lruMap<number>(10_000)
+  #counted = 0
   #spent = 0
   #scheduled = false
 
-  enter(network: string, read: () => void): void {
-    this.#waiting.push(network, read)
+  /** True if this network used no time lately. */
+  isIdle(network: string): boolean {
+    return this.#usedBy(network) === 0
+  }
+
+  enter(queue: string, network: string, read: () => void): void {
+    this.#waiting.push(queue, { network, read })
     this.#run()
   }
 
   #run(): void {
     while (this.#spent < budget) {
-      const read = this.#waiting.shift()
-      if (!read) break
+      const next = this.#next()
+      if (!next) break
       const begun = performance.now()
-      read()
-      this.#spent += performance.now() - begun
+      next.read()
+      const took = performance.now() - begun
+      this.#spent += took
+      this.#count(next.network, took, begun)
     }
     if (this.#spent === 0 || this.#scheduled) return
     this.#scheduled = true
@@ -110,6 +155,27 @@ class Turns {
       this.#spent = 0
       this.#run()
     })
+  }
+
+  #next(): { network: string; read: () => void } | undefined {
+    if (this.#waiting.size === 0) return undefined
+    return (
+      this.#waiting.shift((queue) => queue === handshake) ??
+      this.#waiting.shift((queue) => this.#usedBy(queue) < share) ??
+      this.#waiting.shift()
+    )
+  }
+
+  #count(network: string, took: number, now: number): void {
+    if (now - this.#counted > 1000) {
+      this.#used.clear()
+      this.#counted = now
+    }
+    this.#used.set(network, this.#usedBy(network) + took)
+  }
+
+  #usedBy(network: string): number {
+    return this.#used.peek(network) ?? 0
   }
 }
 

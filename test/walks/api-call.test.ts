@@ -17,7 +17,7 @@ test('identities are made, listed, changed and deleted', async () => {
   expect(changed.metadata).not.toHaveProperty('old')
 
   const { body: list } = await box.call('GET', '/v1/identities?limit=1')
-  expect(Object.keys(list.data[0]).toSorted()).toEqual(['created_at', 'email', 'id', 'name', 'status'])
+  expect(Object.keys(list.data[0]).toSorted()).toEqual(['created_at', 'email', 'id', 'name', 'phone_number', 'status'])
 
   expect((await box.call('DELETE', `/v1/identities/${made.body.id}`)).body).toEqual({ id: made.body.id, deleted: true })
   expect((await box.call('GET', `/v1/identities/${made.body.id}`)).status).toBe(404)

@@ -153,11 +153,13 @@ export class Listener {
     if (!this.#server.listening) return
     const closed = once(this.#server, 'close')
     this.#server.close()
+    this.#tls?.cut()
     this.#server.closeIdleConnections()
     await closed
   }
 
   cut(): void {
+    this.#tls?.cut()
     this.#server.closeAllConnections()
     for (const socket of this.#upgraded) socket.destroy()
   }

@@ -20,6 +20,8 @@ export interface ServedCertificate {
 export class TlsAcceptor {
   readonly #served: ServedCertificate
   readonly #options: { timeout: number; failed: (() => void) | undefined }
+  /** Connections whose handshake is not complete. */
+  readonly #open = new Set<TLSSocket>()
   #context: SecureContext
 
   /** `timeout` of the handshake, in milliseconds; `failed` is called when one fails. */
@@ -40,6 +42,11 @@ export class TlsAcceptor {
     this.#context = contextOf(certificate)
   }
 
+  /** Ends the connections whose handshake is not complete: the HTTP server does not know them. */
+  cut(): void {
+    for (const secured of this.#open) secured.destroy()
+  }
+
   #accept(socket: Socket, serve: (secured: TLSSocket) => void): void {
     // a peer that has disconnected, or was refused
     if (socket.destroyed) return
@@ -57,12 +64,17 @@ export class TlsAcceptor {
     const fail = (): void => void secured.destroy()
     const failed = (): void => this.#options.failed?.()
     const timer = setTimeout(fail, this.#options.timeout)
-    secured.on('error', fail).on('_tlsError', fail)
-    secured.once('close', failed).once('close', () => clearTimeout(timer))
-    secured.once('secure', () => {
+    const settle = (): void => {
       clearTimeout(timer)
-      // from here on the HTTP server listens
-      secured.off('error', fail).off('_tlsError', fail).off('close', failed)
+      this.#open.delete(secured)
+    }
+    this.#open.add(secured)
+    secured.on('error', fail).on('_tlsError', fail)
+    secured.once('close', failed).once('close', settle)
+    secured.once('secure', () => {
+      settle()
+      // from here on the HTTP server listens, but not for errors of TLS
+      secured.off('error', fail).off('close', failed)
       complete(secured)
       serve(secured)
     })

@@ -179,7 +179,7 @@ describe('who asks', async () => {
   test('what does not fit is refused with a sentence', async () => {
     const wrong = [
       ['from=yesterday', 'from', 'ISO 8601'],
-      ['to=2026-11-20', 'to', 'ISO 8601'],
+      ['to=2026-11', 'to', 'ISO 8601'],
       ['from=2026-11-20T10:00:00Z&to=2026-11-20T10:00:00Z', 'from', 'earlier than to'],
       ['from=2026-11-21T10:00:00Z', 'from', 'earlier than to'],
       ['from=2026-11-18T10:00:00Z', 'from', 'a day of minutes'],
