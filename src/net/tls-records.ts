@@ -62,7 +62,9 @@ export function limitRecords(socket: Socket): LimitedRecords {
       stream.destroy(new Error(`its TLS handshake has more than ${maxHandshake} bytes`))
       return
     }
-    if (secured && records.count > maxRecords.always + secured.bytesRead / maxRecords.perText) {
+    // what waits in the stream was counted, and its text was not
+    const isRead = stream.readableLength === 0
+    if (secured && isRead && records.count > maxRecords.always + secured.bytesRead / maxRecords.perText) {
       stream.destroy(new Error('it sends TLS records without text'))
       return
     }
@@ -94,7 +96,9 @@ export function limitRecords(socket: Socket): LimitedRecords {
 /** Counts TLS records by their headers (RFC 8446 5.1). */
 class RecordCounter {
   count = 0
-  #header: number[] = []
+  /** Bytes of the header that were read, and the upper half of the length in it. */
+  #seen = 0
+  #upper = 0
   /** Bytes of the current record that are still to come. */
   #left = 0
 
@@ -105,14 +109,19 @@ class RecordCounter {
         this.#left -= taken
         at += taken
       } else {
-        this.#header.push(octets[at]!)
+        this.#readHeader(octets[at]!)
         at += 1
-        if (this.#header.length < 5) continue
-        this.#left = this.#header[3]! * 256 + this.#header[4]!
-        this.#header = []
-        this.count += 1
       }
     }
+  }
+
+  #readHeader(octet: number): void {
+    this.#seen += 1
+    if (this.#seen === 4) this.#upper = octet
+    if (this.#seen < 5) return
+    this.#left = this.#upper * 256 + octet
+    this.#seen = 0
+    this.count += 1
   }
 }
 
