@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import type { Identity, Storage } from '../identities/model.ts'
+import type { Identity, ReducedIdentity, Storage } from '../identities/model.ts'
 import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
-import type { ReducedIdentity } from '../identities/model.ts'
 import { everyOne, identityNamed } from './support/found.ts'
 import { confirmed } from './support/prompt.ts'
 import { bytes, table } from './support/say.ts'
