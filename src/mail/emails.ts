@@ -199,7 +199,8 @@ export class Emails {
     const row = await this.row(caller, identityId, id)
     const share = this.#sources.share(caller.account_id)
     try {
-      share.reserve(row.size)
+      // smtp.size may be above the limit
+      share.reserve(Math.min(row.size, sourceLimits.memory.one))
       return await largeWork(caller.account_id, row.size, async () => this.#withTrace(row), signal)
     } finally {
       share.release()

@@ -39,9 +39,12 @@ export class Release implements Courier<ReleaseLoad> {
 
   async deliver({ email_id, require_tls }: ReleaseLoad): Promise<string> {
     const { database, outgoing, signer, queue } = this.#deps
-    const email = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id} AND status = 'scheduled'`)
+    const email = await database.get<StoredEmail & { account_id: string }>(
+      sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id
+        WHERE emails.id = ${email_id} AND emails.status = 'scheduled'`,
+    )
     if (!email) return gone
-    const signatures = await largeWork(email.identity_id, email.size, async () => {
+    const signatures = await largeWork(email.account_id, email.size, async () => {
       const octets = await outgoing.rawMessage(email)
       if (!octets) throw new Error(`The raw bytes of ${email_id} are missing.`)
       const signed = await signer.sign(domainOf(email.from_address), octets)
