@@ -83,7 +83,8 @@ for (const pipelining of [false, true]) {
         return '127.0.0.1'
       })
     }
-    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
+    // these servers run in this process too, and what they write waits in its memory
+    expect(process.memoryUsage().rss - before).toBeLessThan(400 * 1024 * 1024)
     sink.script = undefined
     box.dns.mx('good.test', 'mx.good.test').a('mx.good.test', '127.0.0.1')
     await until(await send('bob@good.test'), 'delivered')

@@ -71,7 +71,8 @@ test('killed in the middle of the octets: none of them is taken for a message; t
     return '354 Go on'
   }
   // more than lies in the buffers of a connection
-  const ids = await desk.send({ body: `${'x'.repeat(70)}\n`.repeat(110_000) }, everyone.slice(0, 1))
+  const attachments = [{ filename: 'large.bin', content: 'x'.repeat(8_000_000) }]
+  const ids = await desk.send({ attachments }, everyone.slice(0, 1))
   await expect.poll(() => deaf.length, timeout).toBe(1)
   await sleep(200)
   await desk.kill()
