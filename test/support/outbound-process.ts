@@ -70,7 +70,10 @@ export class OutboundProcess {
   }
 
   /** Sends a message to each of them; answers their ids, each acknowledged. */
-  async send(input: { attachments?: { filename: string; content: string }[]; send_at?: string } = {}, recipients = everyone): Promise<string[]> {
+  async send(
+    input: { attachments?: { filename: string; content: string }[]; send_at?: string } = {},
+    recipients = everyone,
+  ): Promise<string[]> {
     const ids: string[] = []
     for (const to of recipients) {
       const mail = { to, subject: `For ${to}`, body: 'Grüße\n.\n', ...input }
