@@ -40,10 +40,14 @@ async function list(box: Box): Promise<Printed> {
 
 async function show(box: Box, who: string): Promise<Printed> {
   const whole = await wholeOf(box, who)
-  const { storage, metadata, ...rest } = whole
+  const { storage, metadata, can_send_outside: _, cannot_send_outside_reason: reason, ...rest } = whole
   const { used, limit, media, trash } = storage
   const kept = `${bytes(used)} of mail${limit === null ? '' : ` of ${bytes(limit)}`}, ${bytes(media)} of pictures, ${bytes(trash)} in the trash`
-  const rows = [...Object.entries(rest).map(([name, value]) => [name, value]), ['storage', kept]]
+  const rows = [
+    ...Object.entries(rest).map(([name, value]) => [name, value]),
+    ['storage', kept],
+    ['mail outside', reason ?? 'yes'],
+  ]
   if (Object.keys(metadata).length > 0) rows.push(['metadata', JSON.stringify(metadata)])
   return [whole, rows.map(([name, value]) => `${name!.padEnd(14)}${value}`).join('\n')]
 }

@@ -83,11 +83,17 @@ export class Domains {
 
   /** Throws Fault conflict, `domain_not_verified`, when mail from this domain would not authenticate. */
   requireSending(domain: string): void {
-    if (this.#known.get(domain)?.status === 'verified') return
-    const hint = 'set the records that GET /v1/domains shows, then POST /v1/domains/{id}/verify.'
-    throw conflict(`${domain} is not verified, so mail from it can be sent only to addresses on this box; ${hint}`, {
-      code: 'domain_not_verified',
-    })
+    const reason = this.unsendable(domain)
+    if (reason !== undefined) throw conflict(reason, { code: 'domain_not_verified' })
+  }
+
+  /** Why mail from this domain can be sent only to addresses on this box, and who can change that; undefined when it can be sent anywhere. */
+  unsendable(domain: string): string | undefined {
+    if (this.#known.get(domain)?.status === 'verified') return undefined
+    return (
+      `${domain} is not verified, so mail from it can be sent only to addresses on this box. Ask whoever runs this box to set the DNS records ` +
+      'that GET /v1/domains shows, and then to call POST /v1/domains/{id}/verify: both take a key with account:read and account:write.'
+    )
   }
 
   /** The active keys of a domain that receives mail (lower-case A-labels), created on first use; none for any other domain. */

@@ -23,6 +23,7 @@ import {
   type NewIdentity,
   type ReducedIdentity,
   type Storage,
+  type WhoAmI,
 } from './model.ts'
 import { adultDate, generatedName, localPartOf, longestLocalPart, nameKey, oneName } from './names.ts'
 
@@ -35,7 +36,7 @@ type StorageOf = (row: Pick<IdentityRow, 'email' | 'stored_bytes' | 'media_bytes
 type IdentityHook = (tx: Transaction, identityId: string) => Promise<void>
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors' | 'account'> {
-  domains: Pick<Domains, 'mayUse' | 'stillUsable'>
+  domains: Pick<Domains, 'mayUse' | 'stillUsable' | 'unsendable'>
   /** The box's own domain. */
   domain: string
   plan: Plan
@@ -71,7 +72,7 @@ export class Identities {
         await this.#deps.plan.require(tx, caller.account_id, 'identities')
         return this.#insert(tx, caller.account_id, { ...input, name }, domain, { phone })
       })
-      return { ...identity, storage: this.#deps.storageOf({ ...identity, stored_bytes: 0, media_bytes: 0, trash_bytes: 0 }) }
+      return this.#described(identity, { ...identity, stored_bytes: 0, media_bytes: 0, trash_bytes: 0 })
     }
     if (!input.provision_phone) return make()
     // no number is bought for a request that fails anyway
@@ -111,7 +112,15 @@ export class Identities {
 
   async get(caller: Caller, id: string): Promise<Identity> {
     const row = await this.row(caller, id)
-    return { ...toIdentity(row), storage: this.#deps.storageOf(row) }
+    return this.#described(toIdentity(row), row)
+  }
+
+  /** The rights of a caller, and the identity that it is bound to. */
+  async whoami(caller: Caller): Promise<WhoAmI> {
+    const { account_id, key_id, session_id, rate_limit, until, identity_id } = caller
+    const identity = identity_id === null ? null : await this.get(caller, identity_id)
+    const expires_at = until === Infinity ? null : iso(until)
+    return { account_id, key_id, session_id, scopes: [...caller.scopes], rate_limit, expires_at, identity }
   }
 
   /** The row of a non-deleted identity that the caller may see; throws Fault not_found. */
@@ -149,7 +158,7 @@ export class Identities {
       })
       return after
     })
-    return { ...toIdentity(row), storage: this.#deps.storageOf(row) }
+    return this.#described(toIdentity(row), row)
   }
 
   /** Registers, before `start`, a hook that runs in the transaction of each deletion. */
@@ -202,6 +211,22 @@ export class Identities {
   /** Returns those of the addresses (lower case, without tags) that are the identity's own or its aliases. */
   ownAmong(id: string, addresses: string[]): Promise<string[]> {
     return ownAmong(this.#deps.database, id, addresses)
+  }
+
+  /** With what is known besides its row: its storage, and whether its mail can leave this box. */
+  #described(identity: Identity, sizes: Parameters<StorageOf>[0]): Identity {
+    const { email, status } = identity
+    const domain = email.slice(email.lastIndexOf('@') + 1)
+    const reason =
+      status === 'suspended'
+        ? 'The identity is suspended. Ask whoever manages it to set its status to active.'
+        : (this.#deps.domains.unsendable(domain) ?? null)
+    return {
+      ...identity,
+      storage: this.#deps.storageOf(sizes),
+      can_send_outside: reason === null,
+      cannot_send_outside_reason: reason,
+    }
   }
 
   /** The operator's identity for `postmaster` and `abuse` of hosted domains (RFC 5321 4.5.1), created with the first such message. */

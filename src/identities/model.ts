@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { scopes } from '../core/scopes.ts'
 import { Country, Id, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
@@ -65,11 +66,33 @@ export const Identity = z
     status: IdentityStatus,
     metadata: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
     storage: Storage.optional().meta({ description: 'omitted in events' }),
+    can_send_outside: z.boolean().optional().meta({
+      description: 'whether mail can be sent to addresses that are not on this box; omitted in events',
+    }),
+    cannot_send_outside_reason: z.string().nullable().optional().meta({
+      description: 'why not, and who can change that; null if it can; omitted in events',
+    }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
   .meta({ id: 'Identity' })
 export type Identity = z.output<typeof Identity>
+
+/** The caller itself: its rights, and the identity that it is bound to. */
+export const WhoAmI = z
+  .object({
+    account_id: z.string(),
+    key_id: Id('key').nullable().meta({ description: 'the API key; null for a session' }),
+    session_id: Id('sess').nullable().meta({ description: 'the session of a signed-in person; null for a key' }),
+    scopes: z.array(z.enum(scopes)),
+    rate_limit: z.int().meta({ description: 'calls a minute; 0 means no limit' }),
+    expires_at: Timestamp.nullable().meta({ description: 'time at which the key, or the secret that was used, ends' }),
+    identity: Identity.nullable().meta({
+      description: 'the one identity that the key is bound to; null if it reaches every identity of its account',
+    }),
+  })
+  .meta({ id: 'WhoAmI' })
+export type WhoAmI = z.output<typeof WhoAmI>
 
 /** The local part of an assigned address. */
 const LocalPart = z.string().regex(/^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,55}$/, {

@@ -1,12 +1,21 @@
 import { Deleted, Page } from '../core/shapes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Identities } from './identities.ts'
-import { Identity, IdentityChange, IdentityFilter, NewIdentity, ReducedIdentity } from './model.ts'
+import { scopes } from '../core/scopes.ts'
+import { Identity, IdentityChange, IdentityFilter, NewIdentity, ReducedIdentity, WhoAmI } from './model.ts'
 
 const route = routeOf('Identities')
 
 export function routes(identities: Identities): AnyRoute[] {
   return [
+    route('GET', '/whoami', {
+      scope: [...scopes],
+      summary: 'Get the caller',
+      description:
+        'What the key or session is and may do: its scopes, its rate limit, when it ends, and the identity that it is bound to, whole, whatever its scopes are.',
+      reply: WhoAmI,
+      handle: ({ caller }) => identities.whoami(caller),
+    }),
     route('POST', '/identities', {
       scope: 'identities:write',
       summary: 'Create an identity',

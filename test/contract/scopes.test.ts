@@ -11,6 +11,8 @@ import { inhabit } from './inhabited.ts'
  * that may write but not read: `all` of the answer, or these fields. `operator`: of the operator's account only.
  */
 const table = `
+GET    /v1/whoami                                         identities:read|identities:write|messages:read|messages:write|emails:read|emails:write|sms:read|sms:write|cards:read|cards:write|account:read|account:write
+
 POST   /v1/identities                                     identities:write                  all
 GET    /v1/identities                                     identities:read
 GET    /v1/identities/:id                                 identities:read

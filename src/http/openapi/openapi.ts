@@ -7,6 +7,7 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
+import { scopes } from '../../core/scopes.ts'
 import { trimEnd } from '../../core/text.ts'
 import { cookieName } from '../cookie.ts'
 import { inOrder } from './order.ts'
@@ -166,8 +167,9 @@ function scopeText(route: AnyRoute): string {
   ].join(' ')
 }
 
-function anyOf(scopes: readonly string[]): string {
-  return scopes.map(quoted).join(' or ')
+/** Scopes of which one is needed, in words. */
+export function anyOf(names: readonly string[]): string {
+  return names.length === scopes.length ? 'any' : names.map(quoted).join(' or ')
 }
 
 function quoted(name: string): string {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type Document, openapi } from './openapi.ts'
+import { anyOf, type Document, openapi } from './openapi.ts'
 import { type AnyRoute, type RoutePath, routePaths } from '../route.ts'
 import { inOrder, tagOrder } from './order.ts'
 
@@ -105,10 +105,6 @@ function index(calls: readonly RoutePath[]): string {
 
 function scopesOf({ scope, reads }: AnyRoute): string {
   return scope === 'public' ? 'public' : [scope, ...(reads ? [reads] : [])].map((names) => anyOf([names].flat())).join(', and ')
-}
-
-function anyOf(names: readonly string[]): string {
-  return names.map((name) => `\`${name}\``).join(' or ')
 }
 
 /** The data of events, by name: some of it is in no response of a call. */
