@@ -40,9 +40,10 @@ describe('with the store broken under it', async () => {
   const world = await inhabit()
   afterAll(() => world.close())
   const asking = new Asking(world)
-  // a token for sockets is signed, not stored; the example of one to verify is none; the policy of our domains and the card of the box are in
+  // a key is remembered for a while; a token for sockets is signed, not stored; the example of one to verify is none; the policy of our domains and the card of the box are in
   // memory; backups and certificates are files; the doctor says of a broken store that it is broken
   const remembered = [
+    'GET /v1/whoami',
     'POST /v1/realtime/token',
     'POST /v1/verify/token',
     'GET /v1/backups',
