@@ -10,6 +10,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
   return [
     route('GET', '/account', {
       scope: 'account:read',
+      sdk: 'account.get',
       summary: 'Get the account',
       reply: Account,
       handle: ({ caller }) => accounts.get(caller),

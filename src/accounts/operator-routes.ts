@@ -12,6 +12,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
     route('GET', '/accounts', {
       scope: 'account:read',
       operator: true,
+      sdk: 'accounts.list',
       summary: 'List the accounts of the box',
       description: 'All of them, oldest first.',
       query: Paging,
@@ -21,6 +22,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
     route('POST', '/accounts', {
       scope: 'account:write',
       operator: true,
+      sdk: 'accounts.create',
       summary: 'Add an account',
       description:
         'Its user signs in with this address and password. A repetition with the same Idempotency-Key is recognized by all fields but the password.',

@@ -10,6 +10,7 @@ export function routes(keys: Keys): AnyRoute[] {
   return [
     route('POST', '/api-keys', {
       scope: 'account:write',
+      sdk: 'apiKeys.create',
       summary: 'Create an API key',
       description:
         'The key is returned only in this response. A key can grant only its own scopes, rate limit and lifetime or less, and a bound ' +
@@ -24,6 +25,7 @@ export function routes(keys: Keys): AnyRoute[] {
     }),
     route('GET', '/api-keys', {
       scope: 'account:read',
+      sdk: 'apiKeys.list',
       summary: 'List API keys',
       description: 'Keys are masked: only key_prefix is shown.',
       query: ApiKeyFilter,
@@ -33,6 +35,7 @@ export function routes(keys: Keys): AnyRoute[] {
     route('POST', '/api-keys/:id/rotate', {
       scope: 'account:write',
       receipt: ['key', 'key_prefix', 'expires_at'],
+      sdk: 'apiKeys.rotate',
       summary: 'Rotate the secret of a key',
       description:
         'The former secret works for another grace_seconds, like a key that expires then: nothing created with it lasts longer, and it cannot rotate or revoke keys ' +
@@ -45,6 +48,7 @@ export function routes(keys: Keys): AnyRoute[] {
     }),
     route('DELETE', '/api-keys/:id', {
       scope: 'account:write',
+      sdk: 'apiKeys.revoke',
       summary: 'Revoke an API key',
       description:
         'Further calls with it get 401. What it created ends too: keys, including those it rotated, webhooks, including those whose URL it ' +
@@ -62,6 +66,7 @@ export function planRoutes(plan: Plan): AnyRoute[] {
   return [
     routeOf('Account')('GET', '/billing/subscription', {
       scope: 'account:read',
+      sdk: 'billing.subscription',
       summary: 'Get the subscription',
       description:
         'The limits of the account and its present usage. A call that would exceed a limit is rejected: 403, code plan_limit_reached. Not available to keys that are bound to one identity.',

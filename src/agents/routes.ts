@@ -13,6 +13,7 @@ export function routes(agents: Agents): AnyRoute[] {
   return [
     route('POST', '/agents', {
       scope: 'identities:write',
+      sdk: 'agents.create',
       summary: 'Create an agent',
       description:
         'The public profile of an identity, with which recipients can look up a sender. Its name, description, avatar, links and e-mail address ' +
@@ -33,6 +34,7 @@ export function routes(agents: Agents): AnyRoute[] {
     }),
     route('GET', '/agents', {
       scope: 'identities:read',
+      sdk: 'agents.list',
       summary: 'List agents',
       description: 'Newest first. With `handle` only the agent with that handle, if it belongs to this account.',
       query: AgentFilter,
@@ -41,12 +43,14 @@ export function routes(agents: Agents): AnyRoute[] {
     }),
     route('GET', '/agents/:id', {
       scope: 'identities:read',
+      sdk: 'agents.get',
       summary: 'Get an agent',
       reply: Agent,
       handle: ({ caller, params }) => agents.get(caller, params.id),
     }),
     route('PATCH', '/agents/:id', {
       scope: 'identities:write',
+      sdk: 'agents.update',
       summary: 'Change an agent',
       description: 'A former handle remains reserved for the agent: it still resolves to it, and the agent can return to it.',
       body: AgentChange,
@@ -56,6 +60,7 @@ export function routes(agents: Agents): AnyRoute[] {
     }),
     route('DELETE', '/agents/:id', {
       scope: 'identities:write',
+      sdk: 'agents.delete',
       summary: 'Delete an agent',
       description: 'Its documents are removed, and its DID no longer resolves. The identity stays; its handles are never reused.',
       reply: Deleted,
@@ -68,6 +73,7 @@ export function erc8004Routes(links: Erc8004Links): AnyRoute[] {
   return [
     route('POST', '/agents/:id/erc8004', {
       scope: 'identities:write',
+      sdk: 'agents.addErc8004',
       summary: 'Link an agent to ERC-8004',
       description:
         'States that the agent is this token of an on-chain identity registry, also in the registration file. The other half, the token’s ' +
@@ -80,6 +86,7 @@ export function erc8004Routes(links: Erc8004Links): AnyRoute[] {
     }),
     route('GET', '/agents/:id/erc8004', {
       scope: 'identities:read',
+      sdk: 'agents.erc8004',
       summary: 'List ERC-8004 links',
       query: Paging,
       reply: Page(Erc8004Link),
@@ -87,6 +94,7 @@ export function erc8004Routes(links: Erc8004Links): AnyRoute[] {
     }),
     route('DELETE', '/agents/:id/erc8004/:link_id', {
       scope: 'identities:write',
+      sdk: 'agents.removeErc8004',
       summary: 'Remove an ERC-8004 link',
       reply: Deleted,
       handle: ({ caller, params }) => links.remove(caller, params.id, params.link_id),

@@ -30,6 +30,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
   return [
     route('POST', '/identities/:id/cards', {
       scope: 'cards:write',
+      sdk: 'cards.create',
       summary: 'Store a card',
       description:
         'The client encrypts the number, expiry and security code with a card key that the box never receives; if the key is lost, nobody can read ' +
@@ -53,6 +54,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     }),
     route('GET', '/identities/:id/cards', {
       scope: 'cards:read',
+      sdk: 'cards.list',
       summary: 'List cards',
       description: 'Newest first, including cancelled ones. Without their encrypted data.',
       query: Paging,
@@ -61,12 +63,14 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     }),
     route('GET', '/cards/:id', {
       scope: 'cards:read',
+      sdk: 'cards.get',
       summary: 'Get a card',
       reply: Card,
       handle: ({ caller, params }) => cards.get(caller, params.id),
     }),
     route('POST', '/cards/:id/reveal', {
       scope: 'cards:read',
+      sdk: 'cards.reveal',
       summary: 'Reveal a card',
       description: whatRevealDoes,
       body: RevealInput,
@@ -98,6 +102,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('POST', '/cards/:id/freeze', {
       stores: false,
       scope: 'cards:write',
+      sdk: 'cards.freeze',
       summary: 'Freeze a card',
       description: 'After the response no reveal succeeds. A card that is frozen already stays frozen.',
       reply: Card,
@@ -105,6 +110,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     }),
     route('POST', '/cards/:id/unfreeze', {
       scope: 'cards:write',
+      sdk: 'cards.unfreeze',
       summary: 'Unfreeze a card',
       description: 'A conflict when the card is not frozen.',
       reply: Card,
@@ -113,6 +119,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('POST', '/cards/:id/cancel', {
       stores: false,
       scope: 'cards:write',
+      sdk: 'cards.cancel',
       summary: 'Cancel a card',
       description: 'Permanent: its encrypted data is destroyed. The card and its transactions remain readable.',
       reply: Card,
@@ -120,6 +127,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     }),
     route('GET', '/cards/:id/limits', {
       scope: 'cards:read',
+      sdk: 'cards.limits',
       summary: "Get a card's limits",
       reply: CardLimits,
       handle: ({ caller, params }) => cards.limits(caller, params.id),
@@ -127,6 +135,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('PATCH', '/cards/:id/limits', {
       scope: 'cards:write',
       receipt: ['card_id'],
+      sdk: 'cards.updateLimits',
       summary: "Change a card's limits",
       description:
         'A new period keeps the spent amount until it ends. With a budget below the spent amount, every reveal is rejected until then.',
@@ -137,6 +146,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     }),
     route('GET', '/cards/:id/transactions', {
       scope: 'cards:read',
+      sdk: 'cards.transactions',
       summary: "List a card's transactions",
       description:
         'Newest first: every reveal, allowed or rejected, every report and refund, and every reset of the spent amount.',
@@ -146,6 +156,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     }),
     route('POST', '/cards/:id/transactions', {
       scope: 'cards:write',
+      sdk: 'cards.report',
       summary: 'Record spending',
       description:
         'A report adds real spending; with reveal_id, the first one replaces the amount reserved by that reveal. It is never rejected because of ' +

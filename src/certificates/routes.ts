@@ -21,6 +21,7 @@ export function routes(deps: {
     route('GET', '/certificates', {
       scope: 'account:read',
       operator: true,
+      sdk: 'certificates.list',
       summary: 'List certificates',
       description: 'The certificates the box uses or should use, with their source, expiry and problems.',
       reply: Page(Certificate),
@@ -30,6 +31,7 @@ export function routes(deps: {
       scope: 'account:write',
       operator: true,
       reads: ['account:read'],
+      sdk: 'certificates.renew',
       summary: 'Renew certificates',
       description:
         'Reads the files again, and requests missing or due certificates from the CA, or the one for a given host even if it is not due. Returns all certificates once the CA has responded; a failure is stated in problem. Each is tried at most four times an hour: rate_limited, code acme_tries.',

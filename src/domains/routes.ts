@@ -19,6 +19,7 @@ export function routes({
   return [
     route('POST', '/domains', {
       scope: 'account:write',
+      sdk: 'domains.create',
       summary: 'Add a domain',
       description:
         'The response lists the DNS records to publish. Once they are published the domain is verified automatically, or immediately by verify; then identities can have addresses in it.',
@@ -31,6 +32,7 @@ export function routes({
     }),
     route('GET', '/domains', {
       scope: 'account:read',
+      sdk: 'domains.list',
       summary: 'List domains',
       description: "Newest first. mail.domain belongs to the operator's account.",
       query: Paging,
@@ -39,6 +41,7 @@ export function routes({
     }),
     route('GET', '/domains/:id', {
       scope: 'account:read',
+      sdk: 'domains.get',
       summary: 'Get a domain',
       description: 'With each DNS record: the result of the last lookup and the correct value.',
       reply: Domain,
@@ -46,6 +49,7 @@ export function routes({
     }),
     route('DELETE', '/domains/:id', {
       scope: 'account:write',
+      sdk: 'domains.delete',
       summary: 'Delete a domain',
       description:
         'Its mail is rejected from then on. A conflict, code domain_in_use, while identities have addresses in it; and for mail.domain, code default_domain.',
@@ -54,6 +58,7 @@ export function routes({
     }),
     route('POST', '/domains/:id/verify', {
       scope: 'account:write',
+      sdk: 'domains.verify',
       summary: 'Verify a domain',
       description:
         'Looks up the records now and returns the domain, verified or with the reasons why not. A conflict, code domain_held, if another account has it.',
@@ -62,6 +67,7 @@ export function routes({
     }),
     route('POST', '/domains/:id/dkim/rotate', {
       scope: 'account:write',
+      sdk: 'domains.rotateKeys',
       summary: 'Rotate the DKIM keys',
       description:
         'The spare keys sign from now on, and new spares are listed for publication; the old selectors stay listed for 7 days. A conflict, code spares_not_published, while the spares are not in the DNS.',
@@ -70,6 +76,7 @@ export function routes({
     }),
     route('GET', '/domains/:id/zone', {
       scope: 'account:read',
+      sdk: 'domains.zone',
       summary: "Get a domain's records as a zone file",
       description: 'Records in zone file format (RFC 1035) with absolute names, for import into any zone.',
       download: 'text/plain',
@@ -80,6 +87,7 @@ export function routes({
     }),
     route('GET', '/domains/:id/reports', {
       scope: 'account:read',
+      sdk: 'domains.reports',
       summary: 'List reports about a domain',
       description: 'Reports of other servers about mail in its name (DMARC) and TLS to it, newest first.',
       query: ReportFilter,

@@ -103,6 +103,8 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   rate?: 'address' | 'document' | 'callback' | 'sign-in'
   /** The session cookie to set or remove, from the result of the handler. */
   cookie?: (result: never) => SessionCookie
+  /** The method of the client libraries that makes this call: `emails.send`, unique. The libraries are printed from it (`npm run docs`). */
+  sdk?: string
   /** The title in the reference, and the operation's name in OpenAPI: unique. */
   summary: string
   description?: string

@@ -10,6 +10,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
   return [
     route('PATCH', '/domains/:id', {
       scope: 'account:write',
+      sdk: 'domains.update',
       summary: 'Change a domain',
       description:
         'catch_all names the identity that receives mail for every unassigned address of the domain; with null such mail is rejected (550 5.1.1). It never covers formerly used addresses and those reserved for the operator.',
@@ -20,6 +21,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
     }),
     route('POST', '/domains/:id/aliases', {
       scope: 'account:write',
+      sdk: 'aliases.create',
       summary: 'Add an alias',
       description:
         'An additional address of the domain: its mail goes to the identity, with the alias as to. A conflict with param local_part if the address was used before or is reserved; with code domain_not_verified until the domain is verified.',
@@ -32,6 +34,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
     }),
     route('GET', '/domains/:id/aliases', {
       scope: 'account:read',
+      sdk: 'aliases.list',
       summary: 'List aliases',
       description: 'Newest first.',
       query: Paging,
@@ -40,12 +43,14 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
     }),
     route('GET', '/domains/:id/aliases/:alias_id', {
       scope: 'account:read',
+      sdk: 'aliases.get',
       summary: 'Get an alias',
       reply: Alias,
       handle: ({ caller, params }) => aliases.get(caller, params.id, params.alias_id),
     }),
     route('PATCH', '/domains/:id/aliases/:alias_id', {
       scope: 'account:write',
+      sdk: 'aliases.update',
       summary: 'Change an alias',
       description: 'New mail goes to the other identity; earlier mail stays where it is.',
       body: AliasChange,
@@ -54,6 +59,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
     }),
     route('DELETE', '/domains/:id/aliases/:alias_id', {
       scope: 'account:write',
+      sdk: 'aliases.delete',
       summary: 'Delete an alias',
       description:
         'Mail to it is rejected (550 5.1.1), even if the domain has a catch-all. Its address stays with the account, which can use it again.',

@@ -18,6 +18,7 @@ export function routes(identities: Identities): AnyRoute[] {
     }),
     route('POST', '/identities', {
       scope: 'identities:write',
+      sdk: 'identities.create',
       summary: 'Create an identity',
       description: 'All fields are optional. The address is derived from the name and is permanent.',
       body: NewIdentity,
@@ -29,6 +30,7 @@ export function routes(identities: Identities): AnyRoute[] {
     }),
     route('GET', '/identities', {
       scope: 'identities:read',
+      sdk: 'identities.list',
       summary: 'List identities',
       description: 'Newest first, in the reduced form.',
       query: IdentityFilter,
@@ -37,12 +39,14 @@ export function routes(identities: Identities): AnyRoute[] {
     }),
     route('GET', '/identities/:id', {
       scope: 'identities:read',
+      sdk: 'identities.get',
       summary: 'Get an identity',
       reply: Identity,
       handle: ({ caller, params }) => identities.get(caller, params.id),
     }),
     route('PATCH', '/identities/:id', {
       scope: 'identities:write',
+      sdk: 'identities.update',
       summary: 'Change an identity',
       description: 'metadata is merged; a null removes a key. Mail to a suspended identity is deferred (450 4.2.1).',
       body: IdentityChange,
@@ -52,6 +56,7 @@ export function routes(identities: Identities): AnyRoute[] {
     }),
     route('DELETE', '/identities/:id', {
       scope: 'identities:write',
+      sdk: 'identities.delete',
       summary: 'Delete an identity',
       description:
         'Its address is never reused; mail to it is rejected with 550 5.1.1. Its messages are no longer available, and are purged after retention.trash. ' +

@@ -25,6 +25,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
   return [
     route('GET', '/jobs', {
       scope,
+      sdk: 'jobs.list',
       summary: 'List jobs',
       description:
         'Newest first: running jobs, and those of the last 7 days whose contents the key may read. An account keeps its last 1,000.',
@@ -34,6 +35,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
     }),
     route('GET', '/jobs/:id', {
       scope,
+      sdk: 'jobs.get',
       summary: 'Get a job',
       description: 'Its progress and result.',
       reply: Job,
@@ -43,6 +45,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
       stores: false,
       scope: write,
       receipt: 'all',
+      sdk: 'jobs.cancel',
       summary: 'Cancel a job',
       description:
         'Stops a running job; what it has done so far stays. A finished job is returned unchanged. Exports and imports require a scope to write ' +
@@ -52,6 +55,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
     }),
     route('DELETE', '/jobs/:id', {
       scope: write,
+      sdk: 'jobs.delete',
       summary: 'Delete a job',
       description:
         'Stops it if it is running, and removes it with its file (a backup stays). Exports and imports require a scope to write messages, backups ' +

@@ -28,6 +28,7 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
   return [
     route('GET', '/identities/:id/emails', {
       scope: read,
+      sdk: 'emails.list',
       summary: 'List e-mails',
       description: 'Newest first, without bodies. Inbound, without spam and duplicates by default.',
       query: EmailFilter,
@@ -36,6 +37,7 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
     }),
     route('GET', '/identities/:id/emails/search', {
       scope: read,
+      sdk: 'emails.search',
       summary: 'Search e-mails',
       description:
         'Full text over sender, subject and the first 262,144 characters of the body (of a message to more than four recipients here, 1,048,576 divided by their number), newest first. At least one parameter is required.',
@@ -46,6 +48,7 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
     }),
     route('GET', '/identities/:id/emails/:email_id', {
       scope: read,
+      sdk: 'emails.get',
       summary: 'Get an e-mail',
       description:
         'With bodies, codes, links, attachments and the results of SPF, DKIM, DMARC and ARC. Does not mark it as read.',
@@ -55,6 +58,7 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
     route('PATCH', '/identities/:id/emails/:email_id', {
       scope: write,
       receipt: ['read', 'send_at'],
+      sdk: 'emails.update',
       summary: 'Change an e-mail',
       description: 'Marks it as read or unread, changes labels, or reschedules a scheduled e-mail.',
       body: EmailChange,
@@ -64,6 +68,7 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
     }),
     route('DELETE', '/identities/:id/emails/:email_id', {
       scope: write,
+      sdk: 'emails.delete',
       summary: 'Delete an e-mail',
       description:
         'Moves it to the trash (GET …/emails?trash=true): it disappears immediately from lists, search, threads and the event log, and can be restored until the retention ' +
@@ -74,6 +79,7 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
     }),
     route('POST', '/identities/:id/emails/:email_id/restore', {
       scope: write,
+      sdk: 'emails.restore',
       summary: 'Restore an e-mail',
       description:
         'Restores it from the trash to where it was. A message that had not been sent when it was deleted is not sent.',
@@ -83,6 +89,7 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
     }),
     route('GET', '/identities/:id/emails/:email_id/raw', {
       scope: read,
+      sdk: 'emails.raw',
       summary: 'Get the source of an e-mail',
       description: 'The raw message as received, with our trace header prepended (RFC 5321 4.4).',
       download: 'message/rfc822',
@@ -94,6 +101,7 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
     }),
     route('GET', '/identities/:id/emails/:email_id/html', {
       scope: read,
+      sdk: 'emails.html',
       summary: 'Get an e-mail as an HTML page',
       description:
         'Its sanitized HTML as a page that runs no scripts, loads no external content and opens links in a new window, enforced by a Content-Security-Policy (sandbox). Embedded images are included. ' +
@@ -111,6 +119,7 @@ function attachmentRoutes(attachments: Attachments): AnyRoute[] {
   return [
     route('GET', '/identities/:id/emails/:email_id/attachments', {
       scope: read,
+      sdk: 'emails.attachments',
       summary: 'List attachments',
       query: Paging,
       reply: Page(Attachment),
@@ -118,6 +127,7 @@ function attachmentRoutes(attachments: Attachments): AnyRoute[] {
     }),
     route('GET', '/identities/:id/emails/:email_id/attachments/:index', {
       scope: read,
+      sdk: 'emails.attachment',
       summary: 'Get an attachment’s URL',
       description: 'The signed URL requires no key and is valid for 15 minutes.',
       reply: AttachmentWithUrl,
@@ -138,6 +148,7 @@ function threadRoutes(threads: Threads): AnyRoute[] {
   return [
     routeOf('Threads')('GET', '/identities/:id/threads', {
       scope: 'messages:read',
+      sdk: 'threads.list',
       summary: 'List threads',
       description: 'Ordered by their newest message, newest first.',
       query: Paging,
@@ -146,6 +157,7 @@ function threadRoutes(threads: Threads): AnyRoute[] {
     }),
     routeOf('Threads')('GET', '/identities/:id/threads/:thread_id', {
       scope: 'messages:read',
+      sdk: 'threads.get',
       summary: 'Get a thread',
       description: 'With complete messages. Long threads are paged: continue with next_cursor while has_more is true.',
       query: ThreadPaging,

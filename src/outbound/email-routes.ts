@@ -27,6 +27,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
     route('POST', '/identities/:id/emails', {
       ...writing,
       aliases: ['/identities/:id/emails/send'],
+      sdk: 'emails.send',
       summary: 'Send an e-mail',
       description:
         'Responds once the message is durably stored: it will be sent even after a crash. With in_reply_to the key also requires ' +
@@ -42,6 +43,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
     route('POST', '/identities/:id/emails/:email_id/reply', {
       ...writing,
       reads: readers,
+      sdk: 'emails.reply',
       summary: 'Reply to an e-mail',
       description:
         'Sends a reply to its Reply-To or sender (for a sent message: to its recipients), in its thread, with the message quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is used only with allow_unsigned; otherwise the reply goes to from. With reply_all an unsigned To or Cc with other addresses is a conflict, code unsigned_recipients.',
@@ -53,6 +55,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
     route('POST', '/identities/:id/emails/:email_id/forward', {
       ...writing,
       reads: readers,
+      sdk: 'emails.forward',
       summary: 'Forward an e-mail',
       description: 'Forwards the quoted text and the attachments, or the complete message as one attachment.',
       body: NewForward,
@@ -63,6 +66,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
     route('POST', '/identities/:id/emails/:email_id/cancel', {
       stores: false,
       scope: write,
+      sdk: 'emails.cancel',
       summary: 'Cancel an e-mail',
       description:
         'Possible while it is scheduled or queued. After the first delivery attempt for any recipient it is a conflict.',

@@ -9,6 +9,7 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
   return [
     route('GET', '/suppressions', {
       scope: 'account:read',
+      sdk: 'suppressions.list',
       summary: 'List suppressions',
       description: 'Addresses to which this account cannot send, newest first.',
       query: Paging,
@@ -17,6 +18,7 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
     }),
     route('POST', '/suppressions', {
       scope: 'account:write',
+      sdk: 'suppressions.create',
       summary: 'Suppress an address',
       body: NewSuppression,
       reply: Suppression,
@@ -27,6 +29,7 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
     }),
     route('DELETE', '/suppressions/:id', {
       scope: 'account:write',
+      sdk: 'suppressions.delete',
       summary: 'Lift a suppression',
       reply: Deleted,
       handle: ({ caller, params }) => suppressions.remove(caller, params.id),

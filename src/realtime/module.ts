@@ -92,6 +92,7 @@ function routes(access: Access): AnyRoute[] {
     routeOf('Realtime')('POST', '/realtime/token', {
       // additional events of a channel require their own scopes
       scope: ['messages:read', 'emails:read', 'sms:read'],
+      sdk: 'realtime.token',
       summary: 'Get a token for a WebSocket',
       description:
         'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',

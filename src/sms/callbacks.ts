@@ -104,6 +104,7 @@ async function handleCallback(
 function injection({ database, provider, inbound, numbers }: Deps): AnyRoute {
   return route('POST', '/sms/loopback/inject', {
     scope: 'account:write',
+    sdk: 'sms.inject',
     summary: 'Send a message to the loopback provider',
     description: 'Simulates a message from a phone to a number of this account. Only if sms.provider is loopback.',
     body: InjectedSms,

@@ -15,6 +15,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('POST', '/identities/:id/phone', {
       scope: 'identities:write',
       receipt: ['phone_number'],
+      sdk: 'identities.provisionPhone',
       summary: 'Provision a phone number for an identity',
       description:
         'Provisions a number from the SMS provider, in the named country or sms.country. If the provider fails, nothing is changed.',
@@ -26,6 +27,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     }),
     route('DELETE', '/identities/:id/phone', {
       scope: 'identities:write',
+      sdk: 'identities.releasePhone',
       summary: 'Release the phone number of an identity',
       description: 'Releases it to the provider, with retries until the provider accepts; then phone.released is emitted.',
       reply: Deleted,
@@ -34,6 +36,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('POST', '/identities/:id/sms', {
       aliases: ['/identities/:id/sms/send'],
       scope: [...write],
+      sdk: 'sms.send',
       summary: 'Send an SMS',
       description:
         'Responds as soon as it is in the queue. If the provider’s response is lost, the status is unknown, and it is not resent automatically. A recipient who sent STOP ' +
@@ -48,6 +51,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     }),
     route('GET', '/identities/:id/sms', {
       scope: [...read],
+      sdk: 'sms.list',
       summary: 'List SMS',
       description: 'Newest first, both directions unless one is named.',
       query: SmsFilter,
@@ -57,6 +61,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     }),
     route('GET', '/identities/:id/sms/:sms_id', {
       scope: [...read],
+      sdk: 'sms.get',
       summary: 'Get an SMS',
       reply: Sms,
       handle: ({ caller, params }) => messages.get(caller, params.id, params.sms_id),
@@ -64,6 +69,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('PATCH', '/identities/:id/sms/:sms_id', {
       scope: [...write],
       receipt: ['read'],
+      sdk: 'sms.update',
       summary: 'Mark an SMS as read or unread',
       body: SmsChange,
       reply: Sms,
@@ -72,6 +78,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     }),
     route('DELETE', '/identities/:id/sms/:sms_id', {
       scope: [...write],
+      sdk: 'sms.delete',
       summary: 'Delete an SMS',
       description:
         'Moves it to the trash (GET …/sms?trash=true), with its pictures and its events; it can be restored until the retention time of the trash ' +
@@ -82,6 +89,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     }),
     route('POST', '/identities/:id/sms/:sms_id/restore', {
       scope: [...write],
+      sdk: 'sms.restore',
       summary: 'Restore an SMS',
       description: 'Restores it from the trash. A message that had not been sent when it was deleted is not sent.',
       reply: Sms,
@@ -90,6 +98,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     }),
     route('GET', '/identities/:id/sms/:sms_id/media/:index', {
       scope: [...read],
+      sdk: 'sms.media',
       summary: 'Get the URL of a picture',
       description: 'Also for other files of the message. The signed URL requires no key and is valid for 15 minutes.',
       reply: SmsMediaWithUrl,

@@ -10,6 +10,7 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
   return [
     route('GET', '/identities/:id/events', {
       scope: ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read'],
+      sdk: 'identities.events',
       summary: 'List events',
       description: 'Newest first; with since, oldest first from there. Only types covered by the scopes of the key.',
       query: EventFilter,
@@ -19,6 +20,7 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
     }),
     route('GET', '/identities/:id/messages', {
       scope: 'messages:read',
+      sdk: 'identities.messages',
       summary: 'List all messages',
       description: 'E-mail and SMS together, oldest first, each with its type.',
       query: Paging,
@@ -27,6 +29,7 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
     }),
     route('GET', '/identities/:id/wait', {
       scope: ['messages:read', 'emails:read', 'sms:read'],
+      sdk: 'identities.wait',
       summary: 'Wait for a message',
       description:
         'Returns a message received after since, or waits for one. Without since it starts two minutes ago, skipping messages that a wait of this key has already returned. At most 500 calls of a key and 1,000 of an account can wait at the same time (rate_limited, code too_many_waits).',

@@ -17,6 +17,7 @@ export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
     route('POST', '/identities/:id/token', {
       scope: 'identities:write',
       receipt: 'all',
+      sdk: 'identities.issueToken',
       summary: 'Issue an identity token',
       description:
         'A short-lived JWT (EdDSA) that authenticates this identity to one audience; it can be verified with the public keys of this box. ' +
@@ -31,6 +32,7 @@ export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
       stores: false,
       scope: 'identities:write',
       receipt: ['revoked_at'],
+      sdk: 'identities.revokeTokens',
       summary: 'Revoke identity tokens',
       description:
         'All tokens issued to this identity so far are invalid here immediately. Verifiers that do not query this box accept them ' +
@@ -40,6 +42,7 @@ export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
     }),
     route('POST', '/verify/token', {
       scope: 'identities:read',
+      sdk: 'tokens.verify',
       summary: 'Verify an identity token',
       description:
         'Verifies a token of this box, or of another whose did:web document has the key (it is fetched, and cached for at most five minutes). An invalid token is ' +
@@ -53,6 +56,7 @@ export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
       scope: 'account:write',
       operator: true,
       receipt: 'all',
+      sdk: 'signingKeys.rotate',
       summary: 'Rotate the signing keys',
       description:
         'The next key, which is already published, signs from now on; earlier signatures remain valid until they expire. With `now`, for keys that ' +

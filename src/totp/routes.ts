@@ -10,6 +10,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
   return [
     route('POST', '/identities/:id/totp', {
       scope: 'identities:write',
+      sdk: 'totp.create',
       summary: 'Create a one-time password',
       description:
         'From the secret that a service shows when its second factor is enabled, or the uri of its QR code. The secret is stored encrypted and ' +
@@ -23,6 +24,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
     }),
     route('GET', '/identities/:id/totp', {
       scope: 'identities:read',
+      sdk: 'totp.list',
       summary: 'List one-time passwords',
       query: Paging,
       reply: Page(TotpEntry),
@@ -30,6 +32,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
     }),
     route('GET', '/identities/:id/totp/:totp_id', {
       scope: 'identities:read',
+      sdk: 'totp.get',
       summary: 'Get a one-time password',
       description: 'Its properties; the code has a separate call.',
       reply: TotpEntry,
@@ -37,6 +40,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
     }),
     route('GET', '/identities/:id/totp/:totp_id/code', {
       scope: 'identities:read',
+      sdk: 'totp.code',
       summary: 'Read the code',
       description:
         'The present code. Every read is recorded by a totp.read event, with key and address, before the response. Codes of a suspended identity ' +
@@ -51,6 +55,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
     }),
     route('DELETE', '/identities/:id/totp/:totp_id', {
       scope: 'identities:write',
+      sdk: 'totp.delete',
       summary: 'Delete a one-time password',
       description: 'Deletes the secret: if it is the only second factor, disable that at the service first.',
       reply: Deleted,

@@ -18,6 +18,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
   return [
     route('GET', '/identities/:id/reputation', {
       scope: 'identities:read',
+      sdk: 'identities.reputation',
       summary: 'Get the reputation of an identity',
       description:
         'Computed from the event log by the formula in docs/agents.md: the score is 0.5 plus the effects of all components. Mail within the ' +
@@ -27,6 +28,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
     }),
     route('GET', '/agents/:id/reputation', {
       scope: 'identities:read',
+      sdk: 'agents.reputation',
       summary: 'Get the reputation of an agent',
       description: 'The reputation of its identity. For agents of other accounts use trust/evaluate.',
       reply: Reputation,
@@ -34,6 +36,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
     }),
     route('POST', '/identities/:id/events', {
       scope: 'identities:write',
+      sdk: 'identities.report',
       summary: 'Report on a subject',
       description:
         'A report of this identity about an agent of this box or another, an address, or itself. positive, negative and dispute count in ' +
@@ -54,6 +57,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
     }),
     route('POST', '/identities/:id/reputation/credential', {
       scope: 'identities:read',
+      sdk: 'identities.credential',
       summary: 'Issue a reputation credential',
       description:
         'A Verifiable Credential (VC data model 2.0) as a JWT, signed by the box with a key of /.well-known/jwks.json, valid for 24 hours.',
@@ -62,6 +66,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
     }),
     route('POST', '/trust/evaluate', {
       scope: 'identities:read',
+      sdk: 'trust.evaluate',
       summary: 'Evaluate trust',
       description:
         'Decides whether a subject can be trusted with an action, with reasons. Send exactly one of token, did, handle, identity_id and email. Each ' +

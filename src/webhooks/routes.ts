@@ -19,6 +19,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
   return [
     route('POST', '/webhooks', {
       scope: 'account:write',
+      sdk: 'webhooks.create',
       summary: 'Create a webhook',
       description:
         'Every event of the listed types is posted to the url, signed. The key must have the scopes of those events; one bound to an identity creates ' +
@@ -34,6 +35,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     }),
     route('GET', '/webhooks', {
       scope: 'account:read',
+      sdk: 'webhooks.list',
       summary: 'List webhooks',
       query: WebhookFilter,
       reply: Page(Webhook),
@@ -41,12 +43,14 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     }),
     route('GET', '/webhooks/:id', {
       scope: 'account:read',
+      sdk: 'webhooks.get',
       summary: 'Get a webhook',
       reply: Webhook,
       handle: ({ caller, params }) => webhooks.get(caller, params.id),
     }),
     route('PATCH', '/webhooks/:id', {
       scope: 'account:write',
+      sdk: 'webhooks.update',
       summary: 'Change a webhook',
       description:
         'Requires the scopes of all events of the webhook. Setting active enables a disabled webhook again. A key that expires can change ' +
@@ -58,6 +62,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     }),
     route('DELETE', '/webhooks/:id', {
       scope: 'account:write',
+      sdk: 'webhooks.delete',
       summary: 'Delete a webhook',
       description: 'After the response nothing more is sent to it; a running attempt is aborted.',
       reply: Deleted,
@@ -65,6 +70,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     }),
     route('GET', '/webhooks/:id/deliveries', {
       scope: 'account:read',
+      sdk: 'webhooks.deliveries',
       summary: 'List deliveries of a webhook',
       description: 'Newest first, each with its attempts. Finished deliveries are kept for 30 days.',
       query: Paging,
@@ -73,6 +79,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     }),
     route('GET', '/webhooks/:id/deliveries/:delivery_id', {
       scope: 'account:read',
+      sdk: 'webhooks.delivery',
       summary: 'Get a delivery of a webhook',
       description: 'With the request body, for callers who may read the event themselves.',
       reply: WebhookDeliveryWithRequest,
@@ -80,6 +87,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     }),
     route('POST', '/webhooks/:id/deliveries/:delivery_id/redeliver', {
       scope: 'account:write',
+      sdk: 'webhooks.redeliver',
       summary: 'Redeliver an event',
       description:
         'Sends the same event with the same id immediately, with a new retry schedule. The key must have the scope of the event, and the webhook ' +
@@ -89,6 +97,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     }),
     route('POST', '/webhooks/:id/test', {
       scope: 'account:write',
+      sdk: 'webhooks.test',
       summary: 'Send a test event',
       description:
         'Sends a webhook.test event only to this webhook, regardless of its event types. Returns the delivery; the list shows its result.',
@@ -98,6 +107,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('POST', '/webhooks/:id/secret/rotate', {
       scope: 'account:write',
       receipt: ['secret'],
+      sdk: 'webhooks.rotateSecret',
       summary: 'Rotate the secret of a webhook',
       description: 'For 24 hours deliveries are also signed with the former secret.',
       body: SecretRotation,

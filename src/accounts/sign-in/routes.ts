@@ -71,6 +71,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     }),
     route('GET', '/account/sessions', {
       scope: 'account:read',
+      sdk: 'account.sessions',
       summary: 'List sessions',
       description: 'The active sessions of the account, newest first.',
       query: Paging,
@@ -80,6 +81,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     route('DELETE', '/account/sessions', {
       scope: 'account:write',
       receipt: ['count'],
+      sdk: 'account.endSessions',
       summary: 'Sign out everywhere',
       description: 'Ends every session of the account except the one of this call.',
       reply: SessionsEnded,

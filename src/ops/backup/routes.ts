@@ -12,6 +12,7 @@ export function routes(backups: Backups): AnyRoute[] {
       scope: 'account:write',
       operator: true,
       receipt: 'all',
+      sdk: 'backups.create',
       summary: 'Create a backup',
       description:
         "Only for the box's operator. Starts a job that writes the whole box to a file in `backup.directory`, and then removes surplus backups; its result names the file.",
@@ -21,6 +22,7 @@ export function routes(backups: Backups): AnyRoute[] {
     route('GET', '/backups', {
       scope: 'account:read',
       operator: true,
+      sdk: 'backups.list',
       summary: 'List backups',
       description: "Newest first. Only for the box's operator.",
       query: Paging,

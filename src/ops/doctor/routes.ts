@@ -9,6 +9,7 @@ export function routes(doctor: Doctor): AnyRoute[] {
     route('GET', '/doctor', {
       scope: 'account:read',
       operator: true,
+      sdk: 'doctor.get',
       summary: 'Get the last results of the doctor',
       description:
         'The health of the box, line by line; each problem has a remedy. Checks run automatically: local ones every 5 minutes, those that contact other servers every 6 hours.',
@@ -20,6 +21,7 @@ export function routes(doctor: Doctor): AnyRoute[] {
       scope: 'account:write',
       reads: ['account:read'],
       operator: true,
+      sdk: 'doctor.run',
       summary: 'Run all checks of the doctor',
       description: 'Runs every check, which may take half a minute, and returns the lines. Concurrent calls share one run.',
       reply: DoctorReport,

@@ -17,6 +17,7 @@ export function metricsModule(deps: Deps): Module {
   const stats = routeOf('Operation')('GET', '/stats', {
     scope: 'account:read',
     operator: true,
+    sdk: 'box.stats',
     summary: 'Get the activity of the box',
     description:
       'Counts of mail, events, webhooks, calls, the queue and the disk for each minute of a week; at most a day (1440) of minutes, or a week of hours, ' +

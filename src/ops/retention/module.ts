@@ -117,6 +117,7 @@ function routes({ identities, trash }: { identities: Identities; trash: Trash })
       // frees space
       stores: false,
       receipt: ['purged'],
+      sdk: 'identities.emptyTrash',
       summary: 'Empty the trash of an identity',
       description: 'Deletes its e-mails and text messages permanently, and frees their space.',
       reply: Emptied,

@@ -17,6 +17,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
     route('GET', '/status', {
       scope: 'account:read',
       operator: true,
+      sdk: 'box.status',
       summary: 'Get the status of the box',
       description: 'Its modules, queue, traffic of the last day, and disk.',
       reply: Status,
@@ -26,6 +27,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       scope: 'account:write',
       operator: true,
       receipt: 'all',
+      sdk: 'box.reload',
       summary: 'Reload the settings',
       description:
         'Like `systemctl reload pillarbox`. Invalid settings change nothing: the response is `invalid_request` with the code ' +
@@ -36,6 +38,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
     route('GET', '/queue', {
       scope: 'account:read',
       operator: true,
+      sdk: 'queue.list',
       summary: 'List the queue',
       description: 'Deliveries of all accounts, newest first: mail, text messages, webhooks.',
       query: QueueFilter,
@@ -46,6 +49,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
     route('GET', '/queue/summary', {
       scope: 'account:read',
       operator: true,
+      sdk: 'queue.summary',
       summary: 'Summarize the queue',
       description: 'Length and age of the queue, by kind and by destination.',
       reply: QueueSummary,
@@ -54,6 +58,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
     route('GET', '/queue/:id', {
       scope: 'account:read',
       operator: true,
+      sdk: 'queue.get',
       summary: 'Get a delivery of the queue',
       description: 'With every attempt and its response.',
       reply: QueueEntryWithHistory,
@@ -62,6 +67,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
     route('POST', '/queue/:id/retry', {
       scope: 'account:write',
       operator: true,
+      sdk: 'queue.retry',
       summary: 'Retry a delivery of the queue now',
       description:
         'A waiting delivery is tried now and keeps its place in the retry schedule; a failed mail or webhook delivery starts the schedule again. ' +
@@ -72,6 +78,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
     route('DELETE', '/queue/:id', {
       scope: 'account:write',
       operator: true,
+      sdk: 'queue.delete',
       summary: 'Drop a delivery of the queue',
       description:
         'Cancels the delivery. The copy of a message fails with the response “cancelled by the operator” and its event; a webhook is ' +

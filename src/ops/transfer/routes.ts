@@ -15,6 +15,7 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
   return [
     route('POST', '/identities/:id/export', {
       scope: ['messages:read', 'emails:read'],
+      sdk: 'identities.export',
       summary: 'Export an identity',
       description:
         'Starts a job that writes all data of the identity that the key may read into a ZIP: messages, text messages, threads, events, and the ' +
@@ -29,6 +30,7 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
     }),
     route('POST', '/identities/:id/import', {
       scope: ['messages:write', 'emails:write'],
+      sdk: 'identities.importMessages',
       summary: 'Import messages',
       description:
         'The body is an mbox, one message, a ZIP of these or of a maildir, or an export; at most transfer.upload_limit bytes. ' +
