@@ -53,7 +53,7 @@ const brands: [RegExp, string][] = [
   [/^62/, 'unionpay'],
 ]
 
-function keyFrom(cardKey: CardKey): Promise<CryptoKey> {
+function keyFrom(cardKey: CardKey) {
   const bytes = typeof cardKey === 'string' ? fromBase64(cardKey) : new Uint8Array(cardKey)
   if (bytes.length !== 32) {
     throw new PillarboxError(`A card key has 32 bytes, not ${bytes.length}. newCardKey() makes one.`, 'bad_card_key', { param: 'cardKey' })

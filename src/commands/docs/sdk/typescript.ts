@@ -141,7 +141,7 @@ function namesIn(method: SdkMethod): string[] {
 function declared(name: string, schema: Schema): string {
   const words = comment(schema.description, '')
   return schema.properties
-    ? `${words}export interface ${name} ${typeOf({ ...schema, $ref: undefined } as Schema, 0)}\n`
+    ? `${words}export interface ${name} ${objectType(schema, 0)}\n`
     : `${words}export type ${name} = ${typeOf(schema, 0)}\n`
 }
 
