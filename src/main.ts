@@ -13,6 +13,7 @@ import { addInitCommand } from './commands/init/init.ts'
 import { addExportCommand } from './commands/export.ts'
 import { addImportCommand } from './commands/import.ts'
 import { addKeyCommand } from './commands/key.ts'
+import { addListenCommand } from './commands/listen.ts'
 import { addLogCommand } from './commands/log/log.ts'
 import { addReadyCommand } from './commands/support/ready.ts'
 import { exits, mustBeKnown, refuse, unread, usageError } from './commands/support/refuse.ts'
@@ -56,6 +57,7 @@ addCertificateCommand(program)
 addIdentityCommand(program)
 addSendCommand(program)
 addQueueCommand(program)
+addListenCommand(program)
 addLogCommand(program)
 addStatusCommand(program)
 addCompletionCommand(program)

@@ -16,7 +16,7 @@ export async function everyOne<Item>(box: Box, path: string, max = Infinity): Pr
 }
 
 /** The identity of this id, name or address. Throws Failure when there is none. */
-export async function identityNamed(box: Box, who: string): Promise<ReducedIdentity> {
+export async function identityNamed(box: Pick<Box, 'call'>, who: string): Promise<ReducedIdentity> {
   if (/^ident_[0-9a-z]{26}$/.test(who)) return box.call<ReducedIdentity>('GET', `/v1/identities/${who}`)
   const filters = who.includes('@') ? ['email', 'name'] : ['name']
   for (const filter of filters) {
