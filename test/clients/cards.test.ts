@@ -15,7 +15,7 @@ test('a card is encrypted before it is sent, and read again from what the box re
   const client = clientOf(box, {
     cardKey,
     fetch: (url, init) => {
-      sent.push(String(init?.body ?? ''))
+      sent.push(JSON.stringify(init?.body))
       return fetch(url, init)
     },
   })
@@ -27,7 +27,14 @@ test('a card is encrypted before it is sent, and read again from what the box re
     label: 'travel',
     budget: { amount: 5000, currency: 'usd', period: 'monthly' },
   })
-  expect(card).toMatchObject({ last4: '4242', brand: 'visa', exp_month: 8, exp_year: 2039, card_name: 'travel', budget_cents: 5000 })
+  expect(card).toMatchObject({
+    last4: '4242',
+    brand: 'visa',
+    exp_month: 8,
+    exp_year: 2039,
+    card_name: 'travel',
+    budget_cents: 5000,
+  })
   for (const secret of [details.number, '"123"', '987', 'Ada Lovelace', cardKey]) expect(sent.join('\n')).not.toContain(secret)
   const revealed = await client.cards.reveal(card.id, { amount_cents: 1250, purpose: 'train' })
   expect(await decryptCard(cardKey, revealed.encrypted_data)).toEqual({ ...details, cvv: '987', holder: 'Ada Lovelace' })
@@ -96,5 +103,8 @@ test.each([
 ])('the number %s is of %s', async (number, brand) => {
   const client = clientOf(box, { cardKey: newCardKey() })
   const { id } = await client.identities.create()
-  expect(await client.cards.create(id, { ...details, number, label: 'x', budget_cents: 1 })).toMatchObject({ brand, last4: number.slice(-4) })
+  expect(await client.cards.create(id, { ...details, number, label: 'x', budget_cents: 1 })).toMatchObject({
+    brand,
+    last4: number.slice(-4),
+  })
 })

@@ -28,7 +28,7 @@ function faulty(...first: (Response | Error)[]): { fetch: typeof fetch; keys: (s
   return {
     keys,
     fetch: async (url, init) => {
-      keys.push(new Headers(init?.headers as Record<string, string>).get('Idempotency-Key'))
+      keys.push(new Headers(init?.headers).get('Idempotency-Key'))
       const instead = first.shift()
       if (instead instanceof Response) return instead
       const answer = await fetch(url, init)
@@ -36,6 +36,14 @@ function faulty(...first: (Response | Error)[]): { fetch: typeof fetch; keys: (s
       return answer
     },
   }
+}
+
+/** What a call throws. */
+async function thrown(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => 'nothing',
+    (error: unknown) => error,
+  )
 }
 
 test('a call is repeated with its own key after a status that passes and after a lost answer, and has one effect', async () => {
@@ -52,7 +60,9 @@ test('the same key of the caller’s own gives the same answer', async () => {
   const options = { idempotencyKey: 'order-4711' }
   const first = await client.identities.create({}, options)
   expect(await client.identities.create({}, options)).toEqual(first)
-  await expect(client.identities.create({ metadata: { other: true } }, options)).rejects.toMatchObject({ code: 'idempotency_key_reused' })
+  await expect(client.identities.create({ metadata: { other: true } }, options)).rejects.toMatchObject({
+    code: 'idempotency_key_reused',
+  })
 })
 
 test('a refusal for too many calls is repeated when the box says so, and thrown when that is long', async () => {
@@ -60,9 +70,7 @@ test('a refusal for too many calls is repeated when the box says so, and thrown 
   await clientOf(box, { fetch: soon.fetch }).account.get()
   expect(soon.keys).toHaveLength(2)
   const late = faulty(new Response('{"error":{"message":"m","code":"c"}}', { status: 429, headers: { 'Retry-After': '3600' } }))
-  const error: unknown = await clientOf(box, { fetch: late.fetch })
-    .account.get()
-    .catch((thrown: unknown) => thrown)
+  const error = await thrown(clientOf(box, { fetch: late.fetch }).account.get())
   expect(error).toBeInstanceOf(RateLimitedError)
   expect(error).toMatchObject({ code: 'c', status: 429, retry_after: 3600 })
 })
@@ -78,9 +86,7 @@ test('what may not happen twice is not repeated', async () => {
 test('no more is tried than was said', async () => {
   const answers = Array.from({ length: 9 }, () => new Response('', { status: 503, headers: { 'Retry-After': '0' } }))
   const { fetch, keys } = faulty(...answers)
-  const error: unknown = await clientOf(box, { fetch, retries: 1 })
-    .account.get()
-    .catch((thrown: unknown) => thrown)
+  const error = await thrown(clientOf(box, { fetch, retries: 1 }).account.get())
   expect(error).toBeInstanceOf(ServerError)
   expect(error).toMatchObject({ code: 'http_503', status: 503 })
   expect(keys).toHaveLength(2)
@@ -88,7 +94,6 @@ test('no more is tried than was said', async () => {
 
 test('errors have a class, a code, the parameter and the id of the request', async () => {
   const { id } = await client.identities.create({ name: 'Errors' })
-  const thrown = async (call: Promise<unknown>): Promise<unknown> => call.then(() => 'nothing', (error: unknown) => error)
   const narrow = await client.apiKeys.create({ label: 'narrow', scopes: ['identities:read'] })
 
   // the example of the API document
@@ -148,9 +153,15 @@ test('no answer is a TimeoutError, no connection a ConnectionError, and an abort
 })
 
 test('an answer that is not of a box says so', async () => {
-  for (const answer of [new Response('<html>', { status: 404 }), new Response(null, { status: 301, headers: { Location: '/' } })]) {
+  for (const answer of [
+    new Response('<html>', { status: 404 }),
+    new Response(null, { status: 301, headers: { Location: '/' } }),
+  ]) {
     const { fetch } = faulty(answer)
-    await expect(clientOf(box, { fetch }).account.get()).rejects.toMatchObject({ code: `http_${answer.status}`, status: answer.status })
+    await expect(clientOf(box, { fetch }).account.get()).rejects.toMatchObject({
+      code: `http_${answer.status}`,
+      status: answer.status,
+    })
   }
   for (const baseUrl of ['', 'box.example.com', 'ftp://box.example.com', 'https://box.example.com/?x']) {
     expect(() => new Pillarbox({ baseUrl })).toThrow(PillarboxError)
@@ -183,7 +194,11 @@ test('the spelling of the API document’s client library is understood', async 
 
 test('the code that is waited for is that of the sender who was named, and of a message that has one', async () => {
   const { id, email } = await client.identities.create()
-  await deliver(box.smtp, { from: 'a@other.test', to: email, raw: message({ From: 'a@other.test', Subject: 'x' }, 'Your code is 111111.\n') })
+  await deliver(box.smtp, {
+    from: 'a@other.test',
+    to: email,
+    raw: message({ From: 'a@other.test', Subject: 'x' }, 'Your code is 111111.\n'),
+  })
   await deliver(box.smtp, { to: email, raw: message({ Subject: 'Welcome' }, 'Good to have you.\n') })
   const waiting = client.waitForCode(id, { from: 'sender@sender.test', timeout: 60 })
   await deliver(box.smtp, { to: email, raw: message({ Subject: 'Sign in' }, 'Your code is 493817.\n') })
@@ -196,7 +211,7 @@ test('the code that is waited for is that of the sender who was named, and of a 
 
 test('a wait without a message ends with a TimeoutError, one with a signal by it', async () => {
   const { id } = await client.identities.create()
-  const error: unknown = await client.waitForCode(id, { from: 'nobody@x.test', timeout: 1 }).catch((thrown: unknown) => thrown)
+  const error = await thrown(client.waitForCode(id, { from: 'nobody@x.test', timeout: 1 }))
   expect(error).toBeInstanceOf(TimeoutError)
   expect(error).toMatchObject({ code: 'no_message', message: 'No message from nobody@x.test arrived within 1 s.' })
   const waiting = client.waitForMessage(id, { signal: AbortSignal.timeout(100) })

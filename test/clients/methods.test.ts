@@ -41,7 +41,8 @@ test('the names of the methods are of one form, and each is there once', () => {
 })
 
 test('what is printed of the client libraries is what the routes say (npm run docs writes it)', async () => {
-  for (const [file, text] of await clientFiles()) expect([file, readFileSync(new URL(file, clients), 'utf8')]).toEqual([file, text])
+  for (const [file, text] of await clientFiles())
+    expect([file, readFileSync(new URL(file, clients), 'utf8')]).toEqual([file, text])
 })
 
 test.each(named.map((spelling) => [spelling.route.sdk!, spelling] as const))('%s makes its call', async (sdk, spelling) => {
@@ -54,7 +55,7 @@ test.each(named.map((spelling) => [spelling.route.sdk!, spelling] as const))('%s
     apiKey: estate.key,
     retries: 0,
     fetch: (url, init) => {
-      requests.push({ url: new URL(String(url)), init: init! })
+      requests.push({ url: new URL(url), init: init! })
       return fetch(url, init)
     },
   })
@@ -81,15 +82,27 @@ test('a list can be iterated to its end, whatever its pages hold', async () => {
   expect(all.length).toBeGreaterThan(3)
   expect(all).toEqual(data.map(({ id }) => id))
   const events = []
-  for await (const { id } of client.identities.iterateEvents(world.own.objects['identities/:id']!, { limit: 1, offset: 1 })) events.push(id)
+  for await (const { id } of client.identities.iterateEvents(world.own.objects['identities/:id']!, { limit: 1, offset: 1 }))
+    events.push(id)
   const { data: listed } = await client.identities.events(world.own.objects['identities/:id']!, { limit: 200 })
   expect(events).toEqual(listed.slice(1).map(({ id }) => id))
-  expect(Object.values(methods).join('\n').match(/ page$/gm)!.length).toBeGreaterThan(20)
+  expect(
+    Object.values(methods)
+      .join('\n')
+      .match(/ page$/gm)!.length,
+  ).toBeGreaterThan(20)
 })
 
 test('the library is small', async () => {
   const entry = new URL('typescript/src/index.ts', clients).pathname
-  const { outputFiles } = await build({ entryPoints: [entry], bundle: true, minify: true, format: 'esm', target: 'es2022', write: false })
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    write: false,
+  })
   expect(outputFiles[0]!.contents.length).toBeLessThan(15_000)
   expect(outputFiles[0]!.text).not.toMatch(/from"|import"|require\(/)
 })

@@ -41,7 +41,8 @@ test('a delivery is verified by the former secret too, after a rotation', async 
   const { secret } = await client.webhooks.rotateSecret(former.id)
   await client.identities.create()
   const [{ raw, headers }] = (await sink.until(1)) as [(typeof sink.received)[0]]
-  for (const one of [secret, former.secret]) expect(await verifyWebhook(raw, headers, one)).toMatchObject({ type: 'identity.created' })
+  for (const one of [secret, former.secret])
+    expect(await verifyWebhook(raw, headers, one)).toMatchObject({ type: 'identity.created' })
 })
 
 test('what other software signed by Standard Webhooks is verified', async () => {

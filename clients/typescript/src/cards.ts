@@ -56,7 +56,9 @@ const brands: [RegExp, string][] = [
 function keyFrom(cardKey: CardKey) {
   const bytes = typeof cardKey === 'string' ? fromBase64(cardKey) : new Uint8Array(cardKey)
   if (bytes.length !== 32) {
-    throw new PillarboxError(`A card key has 32 bytes, not ${bytes.length}. newCardKey() makes one.`, 'bad_card_key', { param: 'cardKey' })
+    throw new PillarboxError(`A card key has 32 bytes, not ${bytes.length}. newCardKey() makes one.`, 'bad_card_key', {
+      param: 'cardKey',
+    })
   }
   return crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt'])
 }

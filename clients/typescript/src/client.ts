@@ -2,7 +2,7 @@ import { brandOf, type CardDetails, type CardKey, encryptCard } from './cards.ts
 import { InvalidRequestError, PillarboxError } from './errors.ts'
 import { type EventOptions, EventStream } from './events.ts'
 import { type Methods, methods } from './methods.ts'
-import { type Call, type RequestOptions, Transport, type TransportOptions } from './request.ts'
+import { type RequestOptions, Transport, type TransportOptions } from './request.ts'
 import type { Card, NewCard, Page } from './types.ts'
 import { type Arrived, type WaitOptions, Waits } from './wait.ts'
 
@@ -37,14 +37,19 @@ export const Pillarbox = function (options: PillarboxOptions): Pillarbox {
   const transport = new Transport(options)
   const all: Record<string, Record<string, unknown>> = {}
   for (const [group, text] of Object.entries(methods)) {
-    const [base, ...lines] = text.split('\n')
-    all[group] = Object.assign({}, ...lines.map((line) => methodsOf(transport, base!, line)))
+    let base = ''
+    all[group] = {}
+    for (const line of text.split('\n')) {
+      if (line.includes(' ')) Object.assign(all[group], methodsOf(transport, base, line))
+      else base = line
+    }
   }
   const groups = all as unknown as Methods
-  const waits = new Waits(groups.identities.wait)
+  const waits = new Waits(groups.identities)
   const source = {
     WebSocket: options.WebSocket ?? globalThis.WebSocket,
-    token: (...[wish, signal]: [Parameters<Methods['realtime']['token']>[0], AbortSignal]) => groups.realtime.token(wish, { signal }),
+    token: (...[wish, signal]: [Parameters<Methods['realtime']['token']>[0], AbortSignal]) =>
+      groups.realtime.token(wish, { signal }),
   }
   return {
     ...groups,
@@ -70,7 +75,7 @@ function methodsOf(transport: Transport, base: string, line: string): Record<str
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, param: string) => segment(param, given.shift()))
     const takes = kind === 'query' || kind === 'body' || kind === 'octets'
     const input = takes ? { [kind]: given.shift() ?? {} } : {}
-    return transport.send({ method, path: filled, ...input, answer: words.at(-1) } as Call, given[0] as RequestOptions)
+    return transport.send({ method, path: filled, ...input, answer: words.at(-1) }, given[0] as RequestOptions)
   }
   if (word !== 'page') return { [name]: call }
   const iterator = name === 'list' ? 'iterate' : `iterate${name[0]!.toUpperCase()}${name.slice(1)}`
@@ -101,12 +106,14 @@ async function createCard(
   cardKey: CardKey | undefined,
   [identityId, body, options]: [string, NewCard | PlainCard, RequestOptions | undefined],
 ): Promise<Card> {
-  if (!('number' in body)) return cards.create(identityId, body as NewCard, options)
+  if (!('number' in body)) return cards.create(identityId, body, options)
   if (cardKey === undefined) {
-    throw new PillarboxError('To store a number, make the client with a cardKey (of newCardKey).', 'no_card_key', { param: 'cardKey' })
+    throw new PillarboxError('To store a number, make the client with a cardKey (of newCardKey).', 'no_card_key', {
+      param: 'cardKey',
+    })
   }
   // what is not known to be harmless is encrypted
-  const { label, card_name, budget, budget_cents, currency, period, brand, ...details } = body as PlainCard
+  const { label, card_name, budget, budget_cents, currency, period, brand, ...details } = body
   const { number, exp_month, exp_year } = details
   const encrypted_data = await encryptCard(cardKey, details)
   const [last4, named] = [number.slice(-4), brand ?? brandOf(number)]

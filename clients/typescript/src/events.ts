@@ -91,7 +91,7 @@ export class EventStream implements AsyncIterable<Event> {
     const { signal } = this.#end
     try {
       for (;;) {
-        for (let event; (event = this.#waiting.shift()); ) {
+        for (let event; (event = this.#waiting.shift());) {
           if (signal.reason === closed) return
           this.#changed()
           yield event
@@ -143,31 +143,34 @@ export class EventStream implements AsyncIterable<Event> {
         if (quiet >= 2 * silence) leave(new ConnectionError(`Nothing was heard from ${url} for ${quiet} s.`, 'silence'))
         else if (quiet >= silence && socket.readyState === 1) socket.send('{"type":"ping"}')
       }, 5000)
+      let left = false
       const leave = (error?: Error): void => {
+        left = true
         clearInterval(timer)
         signal.removeEventListener('abort', stop)
-        socket.onopen = socket.onmessage = socket.onclose = null
         socket.close()
         if (error) reject(error)
         else resolve()
       }
       const stop = (): void => leave()
       signal.addEventListener('abort', stop)
-      socket.onopen = () => socket.send(subscribe)
-      socket.onmessage = ({ data }: { data: unknown }) => {
+      socket.addEventListener('open', () => socket.send(subscribe))
+      socket.addEventListener('message', ({ data }) => {
+        // what comes after it was left comes again on the next connection
+        if (left) return
         heard = Date.now()
         const frame = JSON.parse(String(data)) as Frame
         if (frame.type === 'subscribed') this.#begun(frame.since)
         if (frame.type === 'event') this.#take(frame.event)
         if (frame.type === 'error') leave(new PillarboxError(frame.message, frame.code, { param: frame.param }))
         if (this.#waiting.length >= mostWaiting) leave()
-      }
-      socket.onclose = ({ code, reason }: { code: number; reason: string }) => {
+      })
+      socket.addEventListener('close', ({ code, reason }) => {
         const Class = finalClosings.includes(code) ? PillarboxError : ConnectionError
         leave(new Class(`The connection to ${url} ended: ${code} ${reason}`, `socket_${code}`))
-      }
+      })
       // the close that follows says more
-      socket.onerror = () => undefined
+      socket.addEventListener('error', () => undefined)
     })
   }
 

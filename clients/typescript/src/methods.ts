@@ -1,6 +1,8 @@
 // Printed by `npm run docs` from the declarations of the box. Not to be changed by hand.
 
-import type { RequestOptions } from './request.ts'
+import type {
+  RequestOptions,
+} from './request.ts'
 import type {
   Account,
   AccountSessionsQuery,
@@ -133,8 +135,8 @@ import type {
 } from './types.ts'
 
 /**
- * The calls by group: first the path that all of a group begin with; then each method with its HTTP method, the rest of its path, and what else
- * there is. `query`, `body` or `octets` is sent; `page` (which takes a query), `text` or `bytes` comes back instead of an object. A POST
+ * The calls by group. A line with a path is the beginning of those that follow: each is a method with its HTTP method, the rest of its path, and
+ * what else there is. `query`, `body` or `octets` is sent; `page` (which takes a query), `text` or `bytes` comes back instead of an object. A POST
  * takes an Idempotency-Key, unless it sends octets.
  */
 export const methods = {
@@ -148,19 +150,21 @@ create POST body`,
   agents: `/agents
 create POST body
 list GET page
-get GET /{agent}
-update PATCH /{agent} body
-delete DELETE /{agent}
-addErc8004 POST /{agent}/erc8004 body
-erc8004 GET /{agent}/erc8004 page
-removeErc8004 DELETE /{agent}/erc8004/{link}
-reputation GET /{agent}/reputation`,
+/agents/{agent}
+get GET
+update PATCH body
+delete DELETE
+addErc8004 POST /erc8004 body
+erc8004 GET /erc8004 page
+removeErc8004 DELETE /erc8004/{link}
+reputation GET /reputation`,
   aliases: `/domains/{domain}/aliases
 create POST body
 list GET page
-get GET /{alias}
-update PATCH /{alias} body
-delete DELETE /{alias}`,
+/domains/{domain}/aliases/{alias}
+get GET
+update PATCH body
+delete DELETE`,
   apiKeys: `/api-keys
 create POST body
 list GET page
@@ -178,88 +182,96 @@ reload POST /reload`,
   cards: `
 create POST /identities/{identity}/cards body
 list GET /identities/{identity}/cards page
-get GET /cards/{card}
-reveal POST /cards/{card}/reveal body
-freeze POST /cards/{card}/freeze
-unfreeze POST /cards/{card}/unfreeze
-cancel POST /cards/{card}/cancel
-limits GET /cards/{card}/limits
-updateLimits PATCH /cards/{card}/limits body
-transactions GET /cards/{card}/transactions page
-report POST /cards/{card}/transactions body`,
+/cards/{card}
+get GET
+reveal POST /reveal body
+freeze POST /freeze
+unfreeze POST /unfreeze
+cancel POST /cancel
+limits GET /limits
+updateLimits PATCH /limits body
+transactions GET /transactions page
+report POST /transactions body`,
   certificates: `/certificates
 list GET
 renew POST /renew body`,
   doctor: `/doctor
 get GET
 run POST`,
-  domains: `/domains
-update PATCH /{domain} body
+  domains: `/domains/{domain}
+update PATCH body
+get GET
+delete DELETE
+verify POST /verify
+rotateKeys POST /dkim/rotate
+zone GET /zone text
+reports GET /reports page
+/domains
 create POST body
-list GET page
-get GET /{domain}
-delete DELETE /{domain}
-verify POST /{domain}/verify
-rotateKeys POST /{domain}/dkim/rotate
-zone GET /{domain}/zone text
-reports GET /{domain}/reports page`,
+list GET page`,
   emails: `/identities/{identity}/emails
 list GET page
 search GET /search page
-get GET /{email}
-update PATCH /{email} body
-delete DELETE /{email} query
-restore POST /{email}/restore
-raw GET /{email}/raw bytes
-html GET /{email}/html query text
-attachments GET /{email}/attachments page
-attachment GET /{email}/attachments/{index}
 send POST body
-reply POST /{email}/reply body
-forward POST /{email}/forward body
-cancel POST /{email}/cancel`,
+/identities/{identity}/emails/{email}
+get GET
+update PATCH body
+delete DELETE query
+restore POST /restore
+raw GET /raw bytes
+html GET /html query text
+attachments GET /attachments page
+attachment GET /attachments/{index}
+reply POST /reply body
+forward POST /forward body
+cancel POST /cancel`,
   identities: `/identities
 create POST body
 list GET page
-get GET /{identity}
-update PATCH /{identity} body
-delete DELETE /{identity}
-provisionPhone POST /{identity}/phone body
-releasePhone DELETE /{identity}/phone
-issueToken POST /{identity}/token body
-revokeTokens POST /{identity}/token/revoke
-reputation GET /{identity}/reputation
-report POST /{identity}/events body
-credential POST /{identity}/reputation/credential
-events GET /{identity}/events page
-messages GET /{identity}/messages page
-wait GET /{identity}/wait query
-export POST /{identity}/export body
-importMessages POST /{identity}/import octets
-emptyTrash POST /{identity}/trash/empty`,
+/identities/{identity}
+get GET
+update PATCH body
+delete DELETE
+provisionPhone POST /phone body
+releasePhone DELETE /phone
+issueToken POST /token body
+revokeTokens POST /token/revoke
+reputation GET /reputation
+report POST /events body
+credential POST /reputation/credential
+events GET /events page
+messages GET /messages page
+wait GET /wait query
+export POST /export body
+importMessages POST /import octets
+emptyTrash POST /trash/empty`,
   jobs: `/jobs
 list GET page
-get GET /{job}
-cancel POST /{job}/cancel
-delete DELETE /{job}`,
+/jobs/{job}
+get GET
+cancel POST /cancel
+delete DELETE`,
   queue: `/queue
 list GET page
 summary GET /summary
-get GET /{queue}
-retry POST /{queue}/retry
-delete DELETE /{queue}`,
+/queue/{queue}
+get GET
+retry POST /retry
+delete DELETE`,
   realtime: `/realtime/token
 token POST body`,
   signingKeys: `/signing-keys/rotate
 rotate POST body`,
-  sms: `
-send POST /identities/{identity}/sms body
-list GET /identities/{identity}/sms page
-get GET /identities/{identity}/sms/{sms}
-update PATCH /identities/{identity}/sms/{sms} body
-delete DELETE /identities/{identity}/sms/{sms} query
-restore POST /identities/{identity}/sms/{sms}/restore
-media GET /identities/{identity}/sms/{sms}/media/{index}
+  sms: `/identities/{identity}
+send POST /sms body
+list GET /sms page
+/identities/{identity}/sms/{sms}
+get GET
+update PATCH body
+delete DELETE query
+restore POST /restore
+media GET /media/{index}
+
 inject POST /sms/loopback/inject body`,
   suppressions: `/suppressions
 list GET page
@@ -273,22 +285,24 @@ verify POST body`,
   totp: `/identities/{identity}/totp
 create POST body
 list GET page
-get GET /{totp}
-code GET /{totp}/code query
-delete DELETE /{totp}`,
+/identities/{identity}/totp/{totp}
+get GET
+code GET /code query
+delete DELETE`,
   trust: `/trust/evaluate
 evaluate POST body`,
   webhooks: `/webhooks
 create POST body
 list GET page
-get GET /{webhook}
-update PATCH /{webhook} body
-delete DELETE /{webhook}
-deliveries GET /{webhook}/deliveries page
-delivery GET /{webhook}/deliveries/{delivery}
-redeliver POST /{webhook}/deliveries/{delivery}/redeliver
-test POST /{webhook}/test
-rotateSecret POST /{webhook}/secret/rotate body`,
+/webhooks/{webhook}
+get GET
+update PATCH body
+delete DELETE
+deliveries GET /deliveries page
+delivery GET /deliveries/{delivery}
+redeliver POST /deliveries/{delivery}/redeliver
+test POST /test
+rotateSecret POST /secret/rotate body`,
 } as const
 
 /** The methods, by group. What is called `iterate…` yields the rows of all pages. */

@@ -50,7 +50,9 @@ export class Transport {
 
   async send(call: Call, options: RequestOptions = {}): Promise<unknown> {
     const { retries = this.#options.retries ?? 3, signal } = options
-    const headers: Record<string, string> = isOnce(call) ? { 'Idempotency-Key': options.idempotencyKey ?? crypto.randomUUID() } : {}
+    const headers: Record<string, string> = isOnce(call)
+      ? { 'Idempotency-Key': options.idempotencyKey ?? crypto.randomUUID() }
+      : {}
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await this.#attempt(call, headers, options)
@@ -133,7 +135,7 @@ export function pause(seconds: number, signal?: AbortSignal): Promise<void> {
 
 function searchOf(query: object = {}): string {
   const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query) as [string, unknown][]) {
+  for (const [name, value] of Object.entries(query) as [string, string | number | boolean | Date | null | undefined][]) {
     if (value !== undefined && value !== null) search.append(name, value instanceof Date ? value.toISOString() : String(value))
   }
   return search.size === 0 ? '' : `?${search}`

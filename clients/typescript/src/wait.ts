@@ -32,12 +32,12 @@ const lookBack = 120_000
 
 /** Waits for messages by `GET …/wait`. */
 export class Waits {
-  readonly #wait: Methods['identities']['wait']
+  readonly #identities: Pick<Methods['identities'], 'wait'>
   /** The last messages that were returned. */
   readonly #returned = new Set<string>()
 
-  constructor(wait: Methods['identities']['wait']) {
-    this.#wait = wait
+  constructor(identities: Pick<Methods['identities'], 'wait'>) {
+    this.#identities = identities
   }
 
   /** The first message that fits. Throws TimeoutError, code `no_message`. */
@@ -52,7 +52,7 @@ export class Waits {
       const seconds = Math.max(0, Math.min(longestCall, Math.ceil(left / 1000)))
       const query = { from, subject_contains: subject, channel, spam, since, timeout: seconds }
       try {
-        const answer = (await this.#wait(id, query, { signal, timeout: seconds + 15, retries: 0 })) as Arrived
+        const answer = (await this.#identities.wait(id, query, { signal, timeout: seconds + 15, retries: 0 })) as Arrived
         if (answer.item && !(again && this.#returned.has(answer.item.id)) && fits(answer)) return this.#give(answer)
         since = answer.since ?? since
         if (answer.timed_out && left <= seconds * 1000) break

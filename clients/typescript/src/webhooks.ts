@@ -17,7 +17,8 @@ export async function verifyWebhook(
 ): Promise<Event> {
   const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) => read(headers, `webhook-${name}`))
   if (!id || !timestamp || !signatures) throw refused('unsigned', 'has no webhook-signature, webhook-id and webhook-timestamp')
-  if (!(Math.abs(now / 1000 - Number(timestamp)) <= tolerance)) throw refused('too_old', `was not sent within ${tolerance} s of now`)
+  if (!(Math.abs(now / 1000 - Number(timestamp)) <= tolerance))
+    throw refused('too_old', `was not sent within ${tolerance} s of now`)
   const body = typeof rawBody === 'string' ? utf8(rawBody) : rawBody
   const signed = new Uint8Array([...utf8(`${id}.${timestamp}.`), ...body])
   const bytes = secret.startsWith('whsec_') ? fromBase64(secret.slice(6)) : utf8(secret)

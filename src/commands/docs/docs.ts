@@ -16,8 +16,13 @@ import { typescriptMethods, typescriptTypes } from './sdk/typescript.ts'
 export function addDocsCommand(program: Command): void {
   program
     .command('docs')
-    .description('generate the reference of the API, the commands or the settings, the manual page, or the printed files of the client libraries')
-    .argument('[file]', 'output file (default: docs/api.md, docs/commands.md, docs/settings.md, docs/pillarbox.1); with --sdk the folder of the client libraries (default: clients)')
+    .description(
+      'generate the reference of the API, the commands or the settings, the manual page, or the printed files of the client libraries',
+    )
+    .argument(
+      '[file]',
+      'output file (default: docs/api.md, docs/commands.md, docs/settings.md, docs/pillarbox.1); with --sdk the folder of the client libraries (default: clients)',
+    )
     .option('--commands', 'the reference of the commands, generated from their help', false)
     .option('--man', 'the manual page, generated from the declarations of the commands', false)
     .option('--sdk', 'the types and methods of the client libraries, generated from the route declarations', false)

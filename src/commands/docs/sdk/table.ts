@@ -97,7 +97,7 @@ function methodOf(
   const [group, name] = sdk.split('.') as [string, string]
   const spelling = routePaths([route]).find(({ alias }) => !alias)!
   const whole = spelling.path.replaceAll(/:(\w+)/g, '{$1}')
-  const operation = (document.paths?.[whole] as Record<string, Operation>)[route.method.toLowerCase()]!
+  const operation = (document.paths![whole] as Record<string, Operation>)[route.method.toLowerCase()]!
   const path = namedPath(spelling.path)
   return {
     group,
@@ -120,10 +120,14 @@ interface Operation {
 
 /** `/v1/api-keys/:id/rotate` → `/api-keys/{api_key_id}/rotate`: as an argument, an id says what it is of. */
 function namedPath(path: string): string {
-  return path.replace(/^\/v1/, '').replaceAll(/([^/]+)\/:(\w+)/g, (_, owner: string, param: string) => {
-    const one = owner.replaceAll('-', '_').replace(/ies$/, 'y').replace(/s$/, '')
-    return `${owner}/{${param === 'id' ? `${one}_id` : param}}`
-  })
+  const parts = path.replace(/^\/v1/, '').split('/')
+  return parts
+    .map((part, index) => {
+      if (!part.startsWith(':')) return part
+      const one = parts[index - 1]!.replaceAll('-', '_').replace(/ies$/, 'y').replace(/s$/, '')
+      return part === ':id' ? `{${one}_id}` : `{${part.slice(1)}}`
+    })
+    .join('/')
 }
 
 function inputOf(route: AnyRoute, { parameters = [], requestBody }: Operation): MethodInput | undefined {
@@ -143,12 +147,12 @@ function inputOf(route: AnyRoute, { parameters = [], requestBody }: Operation): 
 
 function answerOf(route: AnyRoute, { responses }: Operation, named: Readonly<Record<string, Schema>>): MethodAnswer {
   if (route.download !== undefined) {
-    return { kind: /^text\//.test(route.download) ? 'text' : 'octets', schema: undefined }
+    return { kind: route.download.startsWith('text/') ? 'text' : 'octets', schema: undefined }
   }
   const schema = responses[String(route.status ?? 200)]?.content?.['application/json']?.schema ?? {}
   const { properties } = named[referred(schema) ?? ''] ?? schema
   const rows = properties?.['data']?.items
-  const paged = route.query !== undefined && rows && properties!['has_more'] && properties!['next_cursor']
+  const paged = route.query !== undefined && rows && properties['has_more'] && properties['next_cursor']
   return paged ? { kind: 'page', schema: rows } : { kind: 'json', schema }
 }
 
@@ -159,7 +163,7 @@ function reachable(roots: readonly (Schema | undefined)[], named: Readonly<Recor
   while (open.length > 0) {
     const next = open.pop()
     if (typeof next !== 'object' || next === null) continue
-    const name = Array.isArray(next) ? undefined : referred(next as Schema)
+    const name = Array.isArray(next) ? undefined : referred(next)
     const schema = name === undefined || name === anyJson ? undefined : named[name]
     if (schema && !found.has(name!)) {
       found.set(name!, schema)

@@ -49,21 +49,17 @@ export type Event = {
 export function typescriptMethods({ methods }: SdkTable): string {
   const groups = [...new Set(methods.map(({ group }) => group))]
   const own = (group: string): SdkMethod[] => methods.filter((method) => method.group === group)
-  const signatures = groups.map(
-    (group) => `  ${group}: {\n${own(group).map(signaturesOf).join('\n')}\n  }`,
-  )
+  const signatures = groups.map((group) => `  ${group}: {\n${own(group).map(signaturesOf).join('\n')}\n  }`)
   const text = signatures.join('\n')
-  const names = new Set(text.match(/\b[A-Z]\w+\b/g))
-  const imported = [...new Set(methods.flatMap(namesIn))].filter((name) => names.has(name)).toSorted()
+  const words = new Set(text.split(/\W/))
+  const imported = [...new Set(methods.flatMap(namesIn))].filter((name) => words.has(name))
   return `${notice}
-import type { RequestOptions } from './request.ts'
-import type {
-${[...imported, 'Page'].toSorted().map((name) => `  ${name},`).join('\n')}
-} from './types.ts'
+${importOf(['RequestOptions'], './request.ts')}
+${importOf([...imported, 'Page'].toSorted(), './types.ts')}
 
 /**
- * The calls by group: first the path that all of a group begin with; then each method with its HTTP method, the rest of its path, and what else
- * there is. \`query\`, \`body\` or \`octets\` is sent; \`page\` (which takes a query), \`text\` or \`bytes\` comes back instead of an object. A POST
+ * The calls by group. A line with a path is the beginning of those that follow: each is a method with its HTTP method, the rest of its path, and
+ * what else there is. \`query\`, \`body\` or \`octets\` is sent; \`page\` (which takes a query), \`text\` or \`bytes\` comes back instead of an object. A POST
  * takes an Idempotency-Key, unless it sends octets.
  */
 export const methods = {
@@ -78,19 +74,29 @@ ${text}
 }
 
 function tableOf(group: string, methods: readonly SdkMethod[]): string {
-  const base = methods.map(({ path }) => path.split('/')).reduce((one, other) => one.slice(0, sharedParts(one, other)))
-  const rows = methods.map((method) => `${method.name} ${lineOf(method, base.join('/'))}`)
-  return `  ${group}: \`${[base.join('/'), ...rows].join('\n').replaceAll('_id}', '}')}\`,`
+  const sections = Map.groupBy(methods, ({ path }) => beginningOf(path, methods))
+  const lines = [...sections].flatMap(([beginning, own]) => [
+    beginning,
+    ...own.map((method) => `${method.name} ${lineOf(method, beginning)}`),
+  ])
+  return `  ${group}: \`${lines.join('\n').replaceAll('_id}', '}')}\`,`
 }
 
-function sharedParts(one: readonly string[], other: readonly string[]): number {
-  const differs = one.findIndex((part, index) => part !== other[index])
-  return differs < 0 ? one.length : differs
+/** The longest beginning of a path that all methods share, or three do up to an id. */
+function beginningOf(path: string, methods: readonly SdkMethod[]): string {
+  const parts = path.split('/')
+  const beginnings = parts.map((_, index) => parts.slice(0, parts.length - index))
+  const shared = beginnings.find((beginning) => {
+    const count = methods.filter((other) => beginning.every((part, index) => other.path.split('/')[index] === part)).length
+    return count === methods.length || (count > 2 && beginning.at(-1)!.startsWith('{'))
+  })
+  return shared!.join('/')
 }
 
 /** Throws for a method of which the line would say something else. */
 function lineOf({ group, name, httpMethod, path, input, answer, idempotent }: SdkMethod, base: string): string {
-  if (idempotent !== (httpMethod === 'POST' && input?.kind !== 'octets')) throw new Error(`${group}.${name} is retried in another way`)
+  if (idempotent !== (httpMethod === 'POST' && input?.kind !== 'octets'))
+    throw new Error(`${group}.${name} is retried in another way`)
   const sent = input && answer.kind !== 'page' ? [input.kind] : []
   const back = { json: [], page: ['page'], text: ['text'], octets: ['bytes'] }[answer.kind]
   return [`${httpMethod} ${path.slice(base.length)}`.trimEnd(), ...sent, ...back].join(' ')
@@ -99,7 +105,9 @@ function lineOf({ group, name, httpMethod, path, input, answer, idempotent }: Sd
 function signaturesOf(method: SdkMethod): string {
   const { name, params, input, answer, summary } = method
   const ids = params.map((param) => `${camel(param)}: ${param === 'index' ? 'number' : 'string'}`)
-  const given = input ? [`${input.kind === 'octets' ? 'octets' : input.kind}${input.required ? '' : '?'}: ${inputType(method)}`] : []
+  const given = input
+    ? [`${input.kind === 'octets' ? 'octets' : input.kind}${input.required ? '' : '?'}: ${inputType(method)}`]
+    : []
   const lines = [
     `    /** ${summary}. */`,
     `    ${name}(${[...ids, ...given, 'options?: RequestOptions'].join(', ')}): Promise<${answerType(answer)}>`,
@@ -133,9 +141,13 @@ function ownName({ schema }: MethodInput): boolean {
   return schema !== undefined && schema.$ref === undefined
 }
 
+function importOf(names: readonly string[], file: string): string {
+  return `import type {\n${names.map((name) => `  ${name},\n`).join('')}} from '${file}'`
+}
+
 function namesIn(method: SdkMethod): string[] {
   const types = [method.input ? inputType(method) : '', answerType(method.answer)].join(' ')
-  return (types.match(/\b[A-Z]\w+\b/g) ?? []).filter((name) => !['Page', 'Uint8Array', 'Blob', 'Record'].includes(name))
+  return types.split(/\W/).filter((name) => /^[A-Z]/.test(name) && !['Page', 'Uint8Array', 'Blob', 'Record'].includes(name))
 }
 
 function declared(name: string, schema: Schema): string {
