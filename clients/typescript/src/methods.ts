@@ -132,6 +132,7 @@ import type {
   WebhookWithSecret,
   WebhooksDeliveriesQuery,
   WebhooksListQuery,
+  WhoAmI,
 } from './types.ts'
 
 /**
@@ -140,10 +141,11 @@ import type {
  * takes an Idempotency-Key, unless it sends octets.
  */
 export const methods = {
-  account: `/account
-sessions GET /sessions page
-endSessions DELETE /sessions
-get GET`,
+  account: `
+sessions GET /account/sessions page
+endSessions DELETE /account/sessions
+get GET /account
+whoami GET /whoami`,
   accounts: `/accounts
 list GET page
 create POST body`,
@@ -315,6 +317,8 @@ export interface Methods {
     endSessions(options?: RequestOptions): Promise<SessionsEnded>
     /** Get the account. */
     get(options?: RequestOptions): Promise<Account>
+    /** Get the caller. */
+    whoami(options?: RequestOptions): Promise<WhoAmI>
   }
   accounts: {
     /** List the accounts of the box. */

@@ -692,6 +692,10 @@ export interface Identity {
   metadata: Record<string, unknown>
   /** omitted in events */
   storage?: Storage | undefined
+  /** whether mail can be sent to addresses that are not on this box; omitted in events */
+  can_send_outside?: boolean | undefined
+  /** why not, and who can change that; null if it can; omitted in events */
+  cannot_send_outside_reason?: string | null | undefined
   created_at: Timestamp
   updated_at: Timestamp
 }
@@ -1774,6 +1778,21 @@ export interface WebhookWithSecret {
   expires_at: Timestamp | null
   /** returned only once */
   secret: string
+}
+
+export interface WhoAmI {
+  account_id: string
+  /** the API key; null for a session */
+  key_id: string | null
+  /** the session of a signed-in person; null for a key */
+  session_id: string | null
+  scopes: ('identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write')[]
+  /** calls a minute; 0 means no limit */
+  rate_limit: number
+  /** time at which the key, or the secret that was used, ends */
+  expires_at: Timestamp | null
+  /** the one identity that the key is bound to; null if it reaches every identity of its account */
+  identity: Identity | null
 }
 
 export interface AccountSessionsQuery {

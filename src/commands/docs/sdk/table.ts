@@ -65,10 +65,9 @@ type Described = Pick<EventType, 'name' | 'data'>
 
 /** Throws when a route cannot be a method: it has a query and a body. */
 export function sdkTable(routes: readonly AnyRoute[], eventTypes: readonly Described[]): SdkTable {
-  const document = openapi(routes, { version: '', publicUrl: '' })
-  const answered = (document.components?.schemas ?? {}) as Record<string, Schema>
+  const document = openapi(routes, { version: '', publicUrl: '' }) as unknown as Document
   const events = new Map<string, Schema>()
-  const named: Record<string, Schema> = { ...answered }
+  const named: Record<string, Schema> = { ...document.components?.schemas }
   for (const { name, data } of eventTypes) {
     const { $defs = {}, ...schema } = z.toJSONSchema(data, { io: 'output' }) as Schema & { $defs?: Record<string, Schema> }
     for (const [id, one] of Object.entries($defs)) named[id] ??= one
@@ -88,16 +87,11 @@ export function referred({ $ref }: Schema): string | undefined {
   return name?.startsWith('__schema') ? anyJson : name
 }
 
-function methodOf(
-  route: AnyRoute,
-  sdk: string,
-  document: ReturnType<typeof openapi>,
-  named: Readonly<Record<string, Schema>>,
-): SdkMethod {
+function methodOf(route: AnyRoute, sdk: string, document: Document, named: Readonly<Record<string, Schema>>): SdkMethod {
   const [group, name] = sdk.split('.') as [string, string]
   const spelling = routePaths([route]).find(({ alias }) => !alias)!
   const whole = spelling.path.replaceAll(/:(\w+)/g, '{$1}')
-  const operation = (document.paths![whole] as Record<string, Operation>)[route.method.toLowerCase()]!
+  const operation = document.paths[whole]![route.method.toLowerCase()]!
   const path = namedPath(spelling.path)
   return {
     group,
@@ -110,6 +104,11 @@ function methodOf(
     idempotent: isIdempotent(route),
     summary: route.summary,
   }
+}
+
+interface Document {
+  paths: Record<string, Record<string, Operation>>
+  components?: { schemas?: Record<string, Schema> }
 }
 
 interface Operation {
