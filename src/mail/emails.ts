@@ -10,7 +10,7 @@ import { Turns } from '../core/paced-work.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
-import { join, type Reader, sql, type Sql } from '../store/database.ts'
+import { join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { type EmailFilter, selection } from './queries.ts'
@@ -151,33 +151,45 @@ export class Emails {
   }
 
   async change(caller: Caller, identityId: string, id: string, change: EmailChange): Promise<Email> {
-    const read = readFlagOf(change)
+    const { send_at } = change
+    const marks = marksOf(change)
     await this.#deps.database.transaction(async (tx) => {
       await this.#deps.identities.row(caller, identityId, tx)
       const row = await find(tx, identityId, id)
-      const after = read === undefined ? row.read : read ? 1 : 0
-      const labels = withLabels(JSON.parse(row.labels) as string[], change.labels)
-      if (change.send_at !== undefined) await this.#dispatcher?.reschedule(tx, caller, row, change.send_at)
-      await tx.run(sql`UPDATE emails SET read = ${after}, labels = ${JSON.stringify(labels)} WHERE id = ${id}`)
-      if (after !== row.read && row.duplicate_of === null) {
-        await tx.run(sql`UPDATE threads SET unread_count = unread_count + ${after === 1 ? -1 : 1} WHERE id = ${row.thread_id}`)
-      }
+      if (send_at !== undefined) await this.#dispatcher?.reschedule(tx, caller, row, send_at)
+      await this.mark(tx, row, marks)
     })
     return this.get(caller, identityId, id)
+  }
+
+  /** Throws Fault invalid_request, before anything is written, for more labels than an e-mail can have. */
+  async mark(tx: Transaction, row: StoredEmail, { read, labels: change }: Marks): Promise<void> {
+    const after = read === undefined ? row.read : read ? 1 : 0
+    const labels = withLabels(JSON.parse(row.labels) as string[], change)
+    await tx.run(sql`UPDATE emails SET read = ${after}, labels = ${JSON.stringify(labels)} WHERE id = ${row.id}`)
+    if (after !== row.read && row.duplicate_of === null) {
+      await tx.run(sql`UPDATE threads SET unread_count = unread_count + ${after === 1 ? -1 : 1} WHERE id = ${row.thread_id}`)
+    }
   }
 
   /** Moves the message to the trash, or deletes it permanently with `purge`, also from the trash: its row, its raw content, and its event data. */
   async remove(caller: Caller, identityId: string, id: string, purge: boolean): Promise<{ id: string; deleted: true }> {
     return this.#deps.database.transaction(async (tx) => {
       const { account_id } = await this.#deps.identities.row(caller, identityId, tx)
-      const row = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${id} AND identity_id = ${identityId}`)
-      if (row) {
-        if (row.direction === 'outbound') await this.#dispatcher?.withdraw(tx, id)
-        await this.#mailTrash.put(tx, row, account_id)
-      } else if (!purge || !(await this.#mailTrash.find(tx, identityId, id))) throw notFound('e-mail')
-      if (purge) await this.#deps.trash.purge(tx, this.#mailTrash.kind, id)
+      if (!(await this.discard(tx, account_id, identityId, id, purge))) throw notFound('e-mail')
       return { id, deleted: true }
     })
+  }
+
+  /** The same in a transaction. Returns false where there is none. */
+  async discard(tx: Transaction, accountId: string, identityId: string, id: string, purge: boolean): Promise<boolean> {
+    const row = await stored(tx, identityId, id)
+    if (row) {
+      if (row.direction === 'outbound') await this.#dispatcher?.withdraw(tx, id)
+      await this.#mailTrash.put(tx, row, accountId)
+    } else if (!purge || !(await this.#mailTrash.find(tx, identityId, id))) return false
+    if (purge) await this.#deps.trash.purge(tx, this.#mailTrash.kind, id)
+    return true
   }
 
   /** Restores a message from the trash. */
@@ -265,9 +277,14 @@ export class Emails {
 }
 
 async function find(reader: Reader, identityId: string, id: string): Promise<StoredEmail> {
-  const row = await reader.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${id} AND identity_id = ${identityId}`)
+  const row = await stored(reader, identityId, id)
   if (!row) throw notFound('e-mail')
   return row
+}
+
+/** The row of an e-mail that is not in the trash. */
+export function stored(reader: Reader, identityId: string, id: string): Promise<StoredEmail | undefined> {
+  return reader.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${id} AND identity_id = ${identityId}`)
 }
 
 /** Throws Fault not_found, code `raw_expired`, when the raw message was deleted by retention. */
@@ -281,11 +298,18 @@ function rawExpired(): Fault {
   })
 }
 
-function readFlagOf(change: EmailChange): boolean | undefined {
-  if (change.read !== undefined && change.unread !== undefined && change.read === change.unread) {
+/** What a change asks for, without the two spellings of one flag. */
+export interface Marks {
+  read: boolean | undefined
+  labels: EmailChange['labels']
+}
+
+/** Throws Fault invalid_request for `read` and `unread` that contradict each other. */
+export function marksOf({ read, unread, labels }: Pick<EmailChange, 'read' | 'unread' | 'labels'>): Marks {
+  if (read !== undefined && unread !== undefined && read === unread) {
     throw invalid('unread', 'read and unread contradict each other; send only one of them.')
   }
-  return change.read ?? (change.unread === undefined ? undefined : !change.unread)
+  return { read: read ?? (unread === undefined ? undefined : !unread), labels }
 }
 
 function withLabels(labels: string[], change: EmailChange['labels']): string[] {

@@ -275,6 +275,23 @@ export const EmailChange = z
   .meta({ id: 'EmailChange' })
 export type EmailChange = z.output<typeof EmailChange>
 
+/** The most e-mails of one bulk change. */
+export const maxBulk = 500
+
+/** The answer of a bulk change. */
+export const BulkResult = z
+  .object({
+    changed: z.array(Id('email')).meta({ description: 'the e-mails that are now as asked for, also those that were so before' }),
+    not_found: z.array(z.string()).meta({ description: 'the ids that name no e-mail here' }),
+    failed: z
+      .array(z.object({ id: Id('email'), code: z.string(), message: z.string() }))
+      .meta({ description: 'the e-mails that are as they were, with the reason: more labels than an e-mail can have' }),
+    has_more: z.boolean().meta({ description: 'whether the search finds more: call again with next_cursor as cursor' }),
+    next_cursor: z.string().nullable(),
+  })
+  .meta({ id: 'BulkResult' })
+export type BulkResult = z.output<typeof BulkResult>
+
 /** A thread, as in lists. */
 export const Thread = z
   .object({

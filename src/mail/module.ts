@@ -12,6 +12,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { MailArchive } from './archive.ts'
+import { BulkChanges } from './bulk.ts'
 import { AttachmentReader } from './workers/attachment-reader.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
 import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
@@ -26,13 +27,13 @@ import type { Hosted, SubmissionAuth, SystemAddressHandler, VerdictListener } fr
 import { emailReceived } from './model.ts'
 import { OutgoingEmails } from './outgoing.ts'
 import type { Quota } from './quota.ts'
-import { sweepRawMail } from './raw-mail.ts'
 import { Receiver, type ReceiverSettings } from '../smtp/receiver.ts'
 import { routes } from './routes.ts'
 import { Screening, type ScreeningSettings } from '../mailauth/screening.ts'
 import { searchEmails } from './search.ts'
 import { htmlView } from './html-view.ts'
 import { Threads } from './threads.ts'
+import { sweepRawMail } from './trash.ts'
 
 interface Deps extends ModuleBasis {
   identities: Identities
@@ -102,6 +103,7 @@ export class MailModule implements Module {
     this.routes = routes({
       emails: this.emails,
       search: (caller, id, input) => searchEmails(deps, caller, id, input),
+      bulk: new BulkChanges({ ...deps, emails: this.emails }),
       threads: new Threads({ ...deps, emails: this.emails }),
       html: (caller, id, emailId, how) => htmlView({ emails: this.emails, reader }, caller, id, emailId, how),
       attachments: new Attachments({ emails: this.emails, reader, urls: deps.urls, cursors: deps.cursors }),

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { Count, Flag, Id, Paging, TimestampInput } from '../core/shapes.ts'
-import { Label } from './model.ts'
+import { EmailChange, Label, maxBulk } from './model.ts'
 import { sql, type Sql } from '../store/database.ts'
 import type { Rows } from '../store/rows.ts'
 
@@ -29,19 +29,38 @@ export const EmailFilter = z.strictObject({
 })
 export type EmailFilter = z.output<typeof EmailFilter>
 
-/** The query parameters of a search. */
-export const EmailSearch = z.strictObject({
-  ...Paging.shape,
+const words = z.string().trim().min(1).max(1000)
+
+const searchShapes = {
   ...shapes,
-  query: z
-    .string()
-    .trim()
-    .min(1)
-    .max(1000)
-    .optional()
-    .meta({ description: 'words, "phrases", prefix*, -not, from:, subject:, has:attachment' }),
-})
+  query: words.optional().meta({ description: 'words, "phrases", prefix*, -not, from:, subject:, has:attachment' }),
+}
+
+/** The query parameters of a search. */
+export const EmailSearch = z.strictObject({ ...Paging.shape, ...searchShapes })
 export type EmailSearch = z.output<typeof EmailSearch>
+
+/** What a search looks for. */
+export type SearchTerms = Omit<EmailSearch, keyof Paging>
+
+/** The body of a bulk change. */
+export const BulkChange = z
+  .strictObject({
+    ids: z.array(z.string().min(1).max(100)).min(1).max(maxBulk).optional().meta({
+      description: 'the e-mails to change; not together with search',
+    }),
+    search: z
+      .strictObject({ ...searchShapes, unread: z.boolean().optional() })
+      .optional()
+      .meta({ description: 'changes what GET …/emails/search finds with these, newest first; needs a scope to read too' }),
+    limit: z.int().min(1).max(maxBulk).default(100).meta({ description: 'the most e-mails that a search changes in this call' }),
+    cursor: Paging.shape.cursor.meta({ description: 'the next_cursor of the call before, with the same search' }),
+    ...EmailChange.omit({ send_at: true }).shape,
+    delete: z.boolean().default(false).meta({ description: 'moves them to the trash' }),
+    purge: z.boolean().default(false).meta({ description: 'deletes them permanently; ids may be in the trash' }),
+  })
+  .meta({ id: 'BulkChange' })
+export type BulkChange = z.output<typeof BulkChange>
 
 /** The paging of the messages of a thread. */
 export const ThreadPaging = z.strictObject({

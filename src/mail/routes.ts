@@ -4,8 +4,9 @@ import { Deleted, Deletion, Flag, Page, Paging, SignedQuery } from '../core/shap
 import { type AnyRoute, type Download, routeOf } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
 import type { Emails } from './emails.ts'
-import { Attachment, AttachmentWithUrl, Email, EmailChange, EmailRow, Thread, ThreadWithMessages } from './model.ts'
-import { EmailFilter, EmailSearch, ThreadPaging } from './queries.ts'
+import type { BulkChanges } from './bulk.ts'
+import { Attachment, AttachmentWithUrl, BulkResult, Email, EmailChange, EmailRow, Thread, ThreadWithMessages } from './model.ts'
+import { BulkChange, EmailFilter, EmailSearch, ThreadPaging } from './queries.ts'
 import type { Threads } from './threads.ts'
 
 const route = routeOf('E-mail')
@@ -15,6 +16,7 @@ const write: Scope[] = ['messages:write', 'emails:write']
 interface Nouns {
   emails: Emails
   search: (caller: Caller, identityId: string, input: EmailSearch) => Promise<Page<EmailRow>>
+  bulk: BulkChanges
   threads: Threads
   attachments: Attachments
   html: (caller: Caller, identityId: string, id: string, how: { remote: boolean; signal: AbortSignal }) => Promise<Download>
@@ -24,7 +26,7 @@ export function routes(nouns: Nouns): AnyRoute[] {
   return [...emailRoutes(nouns), ...attachmentRoutes(nouns.attachments), ...threadRoutes(nouns.threads)]
 }
 
-function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
+function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
   return [
     route('GET', '/identities/:id/emails', {
       scope: read,
@@ -45,6 +47,21 @@ function emailRoutes({ emails, search, html }: Nouns): AnyRoute[] {
       reply: Page(EmailRow),
       example: { query: { query: 'invoice -draft' } },
       handle: ({ caller, params, query }) => search(caller, params.id, query),
+    }),
+    route('POST', '/identities/:id/emails/bulk', {
+      scope: write,
+      receipt: 'all',
+      // may free space
+      stores: false,
+      summary: 'Change many e-mails',
+      description:
+        'Marks, labels or deletes up to 500 e-mails, named by ids or by a search (exactly one of the two). The same as PATCH and DELETE of each, some at a time: a call that ends early has ' +
+        'changed some of them, and can be repeated. While has_more is true, call again with next_cursor as cursor.',
+      body: BulkChange,
+      reply: BulkResult,
+      timeout: 120_000,
+      example: { body: { ids: ['email_01jd3v8m2ef1pbx9mz5k7q4w6a'], read: true, labels: { add: ['seen'] } } },
+      handle: ({ caller, params, body, signal }) => bulk.apply(caller, params.id, body, signal),
     }),
     route('GET', '/identities/:id/emails/:email_id', {
       scope: read,

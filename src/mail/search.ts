@@ -1,11 +1,12 @@
-import { type Cursors, fitting, rowsAt } from '../store/page.ts'
+import type { Basis } from '../basis.ts'
+import { fitting, rowsAt } from '../store/page.ts'
 import { trimEnd } from '../core/text.ts'
 import { invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, join, sql, type Sql } from '../store/database.ts'
-import { common, type EmailSearch } from './queries.ts'
+import { common, type EmailSearch, type SearchTerms } from './queries.ts'
 import { emailRow, listedEmailSize, rowColumns, type StoredEmail } from './email-rows.ts'
 import type { EmailRow } from './model.ts'
 
@@ -14,22 +15,36 @@ const deadline = 2000
 
 const maxTerms = 16
 
+interface Deps extends Pick<Basis, 'database' | 'cursors'> {
+  identities: Identities
+}
+
 /** Full-text search in one mailbox, newest first. */
-export async function searchEmails(
-  { database, cursors, identities }: { database: Database; cursors: Cursors; identities: Identities },
+export async function searchEmails(deps: Deps, caller: Caller, identityId: string, input: EmailSearch): Promise<Page<EmailRow>> {
+  await deps.identities.row(caller, identityId)
+  const { limit, cursor, offset, ...terms } = input
+  const { found, ...rest } = await findEmails(deps, caller, identityId, terms, { limit, cursor, offset })
+  const seqs = found.map(({ seq }) => seq)
+  const rows = await rowsAt<StoredEmail>(deps.database, { columns: rowColumns, from: sql`emails` }, seqs)
+  return { data: rows.map(emailRow), ...rest }
+}
+
+/** Where the e-mails are that a search finds: as many as fit into one answer. The caller has checked the identity. */
+export async function findEmails(
+  { database, cursors }: Pick<Deps, 'database' | 'cursors'>,
   caller: Caller,
   identityId: string,
-  input: EmailSearch,
-): Promise<Page<EmailRow>> {
-  await identities.row(caller, identityId)
-  const { limit, cursor, offset, ...named } = input
-  if (Object.values(named).every((value) => value === undefined)) {
+  wanted: SearchTerms,
+  paging: Pick<EmailSearch, 'limit' | 'cursor' | 'offset'>,
+): Promise<{ found: Pick<Head, 'seq' | 'id'>[]; has_more: boolean; next_cursor: string | null }> {
+  if (Object.values(wanted).every((value) => value === undefined)) {
     throw invalid('query', 'Send at least one of query, from, to, after, before and unread.')
   }
-  const name = `search ${identityId} ${JSON.stringify(named)}`
-  const position = cursors.start(name, { cursor, offset })
-  const terms = input.query === undefined ? undefined : parseQuery(input.query)
-  const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(input)]
+  const { limit, offset } = paging
+  const name = `search ${identityId} ${JSON.stringify(wanted)}`
+  const position = cursors.start(name, paging)
+  const terms = wanted.query === undefined ? undefined : parseQuery(wanted.query)
+  const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(wanted)]
   if (terms?.attachment) where.push(sql`has_attachments = 1`)
   const text = terms && matchText(identityId, terms)
   const heads = await headsOf(database, caller, text, where, position, limit + 1, offset)
@@ -37,10 +52,9 @@ export async function searchEmails(
     heads.map(({ octets }) => octets),
     limit,
   )
-  const seqs = heads.slice(0, count).map(({ seq }) => seq)
-  const rows = await rowsAt<StoredEmail>(database, { columns: rowColumns, from: sql`emails` }, seqs)
+  const found = heads.slice(0, count)
   const has_more = heads.length > count
-  return { data: rows.map(emailRow), has_more, next_cursor: has_more ? cursors.write(name, seqs.at(-1)!) : null }
+  return { found, has_more, next_cursor: has_more ? cursors.write(name, found.at(-1)!.seq) : null }
 }
 
 /** Positions and sizes: the rows may be too large to be read together. */
@@ -57,14 +71,14 @@ function headsOf(
   if (text === undefined) {
     const after = position === undefined ? sql`` : sql` AND seq < ${position}`
     return database.slow<Head>(
-      sql`SELECT emails.seq, ${listedEmailSize} AS octets FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
+      sql`SELECT emails.seq, emails.id, ${listedEmailSize} AS octets FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
       deadline,
       account_id,
     )
   }
   const after = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
   return database.slow<Head>(
-    sql`SELECT emails.seq, ${listedEmailSize} AS octets FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
+    sql`SELECT emails.seq, emails.id, ${listedEmailSize} AS octets FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
       AND ${rest} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`,
     deadline,
     account_id,
@@ -73,6 +87,7 @@ function headsOf(
 
 interface Head {
   seq: number
+  id: string
   octets: number
 }
 

@@ -38,6 +38,7 @@ GET    /v1/identities/:id/emails                          messages:read|emails:r
 POST   /v1/identities/:id/emails                          messages:write|emails:write       all
 POST   /v1/identities/:id/emails/send                     messages:write|emails:write       all
 GET    /v1/identities/:id/emails/search                   messages:read|emails:read
+POST   /v1/identities/:id/emails/bulk                     messages:write|emails:write       all
 GET    /v1/identities/:id/emails/:email_id                messages:read|emails:read
 PATCH  /v1/identities/:id/emails/:email_id                messages:write|emails:write       id identity_id status created_at read send_at
 DELETE /v1/identities/:id/emails/:email_id                messages:write|emails:write       all
