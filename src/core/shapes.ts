@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { invalid } from './fault.ts'
 import { type IdPrefix, isId } from './ids.ts'
 
 /** ISO 8601 UTC with milliseconds. */
@@ -48,6 +49,13 @@ export function Count(minimum: number, maximum: number, fallback: number) {
     .refine((value) => value >= minimum && value <= maximum, { error: message })
     .default(fallback)
     .meta({ override: { type: 'integer', minimum, maximum, default: fallback } })
+}
+
+/** The words of a search, which have two names. Throws Fault invalid_request for both with different values. */
+export function wordsOf({ query, q }: { query?: string | undefined; q?: string | undefined }): string | undefined {
+  if (query !== undefined && q !== undefined && query !== q)
+    throw invalid('q', 'query and q are the same; send only one of them.')
+  return query ?? q
 }
 
 /** The query every list takes. `cursor` and `offset` exclude each other (checked by `page()`). */

@@ -8,7 +8,7 @@ import { conflict, type Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames, isRoleName } from './role-names.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Page } from '../core/shapes.ts'
+import { type Page, wordsOf } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { claim, mayChoose, named, notChosen, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
@@ -99,13 +99,14 @@ export class Identities {
   }
 
   async list(caller: Caller, filter: IdentityFilter): Promise<Page<ReducedIdentity>> {
-    const { name, email, query } = filter
+    const { name, email } = filter
+    const query = wordsOf(filter)
     return page<IdentityRow, ReducedIdentity>(this.#deps.database, this.#deps.cursors, filter, {
       name: `identities ${caller.account_id} ${JSON.stringify({ name, email, query })}`,
       columns: sql`seq, id, name, email, phone_number, status, created_at`,
       from: sql`identities`,
       account: caller.account_id,
-      ...selection(caller, filter),
+      ...selection(caller, { ...filter, query }),
       present: reduced,
     })
   }

@@ -113,12 +113,15 @@ export const NewIdentity = z
   .meta({ id: 'NewIdentity' })
 export type NewIdentity = z.output<typeof NewIdentity>
 
+const Words = z.string().min(1).max(200)
+
 /** Filters a list of identities. */
 export const IdentityFilter = z.strictObject({
   ...Paging.shape,
   name: z.string().min(1).max(512).optional().meta({ description: 'the identity with this name, case-insensitive' }),
   email: z.string().min(1).max(320).optional().meta({ description: 'the identity with this address or alias' }),
-  query: z.string().min(1).max(200).optional().meta({ description: 'a part of the name, address or number, case-insensitive' }),
+  query: Words.optional().meta({ description: 'a part of the name, address or number, case-insensitive' }),
+  q: Words.optional().meta({ description: 'the same as query' }),
 })
 export type IdentityFilter = z.output<typeof IdentityFilter>
 

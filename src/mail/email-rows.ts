@@ -86,8 +86,14 @@ export const storedColumns: readonly string[] = [
 /** The columns of a list. */
 export const rowColumns: Sql = raw(columns.map((name) => `emails.${name}`).join(', '))
 
+/** The columns of `StoredEmailWithBody`, and their tables: those of `emails`, or another under its name. */
+export const columnsWithBody = sql`emails.*, blobs.deflated, blobs.bytes`
+export function withBody(from: Sql): Sql {
+  return sql`${from} LEFT JOIN blobs ON blobs.id = emails.body_id`
+}
+
 /** Selects e-mails with their bodies. */
-export const selectWithBody = sql`SELECT emails.*, blobs.deflated, blobs.bytes FROM emails LEFT JOIN blobs ON blobs.id = emails.body_id`
+export const selectWithBody = sql`SELECT ${columnsWithBody} FROM ${withBody(sql`emails`)}`
 
 /** Bytes of one delivery in JSON, apart from its texts. */
 const deliveryBytes = 250
@@ -97,9 +103,11 @@ export const listedEmailSize = sql`octet_length(from_address) + octet_length(fro
   + octet_length(snippet) + octet_length(labels) + octet_length(codes) + coalesce(octet_length(message_id), 0)
   + coalesce(octet_length(in_reply_to), 0)`
 
+/** The same with its bodies. */
+export const bodiedEmailSize = sql`${listedEmailSize} + coalesce((SELECT size FROM blobs WHERE blobs.id = emails.body_id), 0)`
+
 /** The same of a whole e-mail with its deliveries. */
-export const wholeEmailSize = sql`${listedEmailSize}
-  + octet_length(detail) + coalesce((SELECT size FROM blobs WHERE blobs.id = emails.body_id), 0)
+export const wholeEmailSize = sql`${bodiedEmailSize} + octet_length(detail)
   + CASE direction WHEN 'outbound' THEN coalesce((SELECT sum(${deliveryBytes} + octet_length(address) + coalesce(octet_length(response), 0))
     FROM email_recipients WHERE email_id = emails.id), 0) ELSE 0 END`
 

@@ -1,6 +1,6 @@
 import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { fittingRows, page } from '../store/page.ts'
+import { fittingRows, page, rowsAt } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
@@ -15,6 +15,8 @@ import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { type EmailFilter, selection } from './queries.ts'
 import {
+  bodiedEmailSize,
+  columnsWithBody,
   emailRow,
   listedEmailSize,
   rowColumns,
@@ -24,6 +26,7 @@ import {
   storedLists,
   wholeEmail,
   wholeEmailSize,
+  withBody,
 } from './email-rows.ts'
 import type { Dispatcher } from './types.ts'
 import type { Attachment, Email, EmailChange, EmailRow } from './model.ts'
@@ -81,14 +84,33 @@ export class Emails {
 
   async list(caller: Caller, identityId: string, filter: EmailFilter): Promise<Page<EmailRow>> {
     await this.#deps.identities.row(caller, identityId)
-    const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
-    return page<StoredEmail, EmailRow>(this.#deps.database, this.#deps.cursors, filter, {
-      name: `emails ${identityId} ${JSON.stringify(named)}`,
+    const { limit, cursor: _, offset, include, ...named } = filter
+    const { database, cursors } = this.#deps
+    const name = `emails ${identityId} ${JSON.stringify(named)}`
+    const list = { account: caller.account_id, ...selection(identityId, filter) }
+    if (include === 'body') {
+      const after = cursors.start(name, filter)
+      const { seqs, has_more } = await fittingRows(database, { ...list, octets: bodiedEmailSize, after }, limit, offset)
+      const data = await this.rowsWithBodies(caller, seqs, list.from)
+      return { data, has_more, next_cursor: has_more ? cursors.write(name, seqs.at(-1)!) : null }
+    }
+    return page<StoredEmail, EmailRow>(database, cursors, filter, {
+      ...list,
+      name,
       columns: filter.trash ? sql`${rowColumns}, deleted_at` : rowColumns,
-      account: caller.account_id,
-      ...selection(identityId, filter),
-      ...(filter.limit > fewRows ? { octets: listedEmailSize } : {}),
+      ...(limit > fewRows ? { octets: listedEmailSize } : {}),
       present: emailRow,
+    })
+  }
+
+  /** The list entries at these positions, in their order, with their bodies. The caller has checked that they fit into one answer. */
+  async rowsWithBodies({ account_id }: Caller, seqs: readonly number[], from = sql`emails`): Promise<EmailRow[]> {
+    const read = { columns: columnsWithBody, from: withBody(from) }
+    const rows = await rowsAt<StoredEmailWithBody>(this.#deps.database, read, [...seqs])
+    const emails = await inTurns(rows, (row) => wholeEmail(account_id, row))
+    return rows.map((row, index) => {
+      const { body_text, body_html, text } = emails[index]!
+      return { ...emailRow(row), body_text, body_html, text }
     })
   }
 
@@ -257,14 +279,7 @@ export class Emails {
   async #whole(account: string, rows: StoredEmailWithBody[]): Promise<Email[]> {
     const outbound = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
     const deliveries = await deliveriesOf(this.#deps.database, outbound)
-    const turns = new Turns()
-    const emails: Email[] = []
-    for (const row of rows) {
-      emails.push({ ...(await wholeEmail(account, row)), deliveries: deliveries.get(row.id) ?? [] })
-      // decompressing long bodies takes time
-      if (turns.due) await turns.yield()
-    }
-    return emails
+    return inTurns(rows, async (row) => ({ ...(await wholeEmail(account, row)), deliveries: deliveries.get(row.id) ?? [] }))
   }
 
   async #withBody(identityId: string, id: string): Promise<StoredEmailWithBody> {
@@ -274,6 +289,17 @@ export class Emails {
     if (!row) throw notFound('e-mail')
     return row
   }
+}
+
+/** Reads one after the other, with other work in between: decompressing long bodies takes time. */
+async function inTurns<Row, Result>(rows: readonly Row[], read: (row: Row) => Promise<Result>): Promise<Result[]> {
+  const turns = new Turns()
+  const results: Result[] = []
+  for (const row of rows) {
+    results.push(await read(row))
+    if (turns.due) await turns.yield()
+  }
+  return results
 }
 
 async function find(reader: Reader, identityId: string, id: string): Promise<StoredEmail> {

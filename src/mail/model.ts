@@ -142,7 +142,7 @@ export const EmailStatus = z.enum([
   'cancelled',
 ])
 
-/** An e-mail in a list, without bodies. */
+/** An e-mail in a list, without bodies unless these are asked for. */
 export const EmailRow = z
   .object({
     id: Id('email'),
@@ -170,6 +170,9 @@ export const EmailRow = z
     sent_at: Timestamp.nullable(),
     created_at: Timestamp,
     deleted_at: Timestamp.optional().meta({ description: 'time of deletion; only in the trash' }),
+    body_text: z.string().nullable().optional().meta({ description: 'only with include=body' }),
+    body_html: z.string().nullable().optional().meta({ description: 'only with include=body' }),
+    text: z.string().optional().meta({ description: 'only with include=body' }),
   })
   .meta({ id: 'EmailRow' })
 export type EmailRow = z.output<typeof EmailRow>

@@ -100,9 +100,10 @@ export class MailModule implements Module {
       settings: inboxSettings(config),
     })
     this.archive = new MailArchive({ ...deps, store, examiner: this.examiner, hostname: config.hostname })
+    const searching = { ...deps, withBodies: this.emails.rowsWithBodies.bind(this.emails) }
     this.routes = routes({
       emails: this.emails,
-      search: (caller, id, input) => searchEmails(deps, caller, id, input),
+      search: (caller, id, input) => searchEmails(searching, caller, id, input),
       bulk: new BulkChanges({ ...deps, emails: this.emails }),
       threads: new Threads({ ...deps, emails: this.emails }),
       html: (caller, id, emailId, how) => htmlView({ emails: this.emails, reader }, caller, id, emailId, how),

@@ -12,11 +12,19 @@ const shapes = {
   before: TimestampInput.optional().meta({ description: 'received before this time' }),
 }
 
+const Direction = z.enum(['inbound', 'outbound', 'all'])
+
+/** What rows have besides. */
+const Include = z.enum(['body']).optional().meta({
+  description: 'body: rows with body_text, body_html and text; a page then has as many as fit into about 1 MiB',
+})
+
 /** The query parameters of a list of e-mails. */
 export const EmailFilter = z.strictObject({
   ...Paging.shape,
   ...shapes,
-  direction: z.enum(['inbound', 'outbound', 'all']).optional().meta({ description: 'default inbound; in the trash both' }),
+  include: Include,
+  direction: Direction.optional().meta({ description: 'default inbound; in the trash both' }),
   thread_id: Id('thread').optional(),
   label: Label.optional(),
   subject: z.string().min(1).max(998).optional().meta({ description: 'part of the subject' }),
@@ -33,15 +41,17 @@ const words = z.string().trim().min(1).max(1000)
 
 const searchShapes = {
   ...shapes,
+  direction: Direction.optional().meta({ description: 'default inbound, as in the list' }),
   query: words.optional().meta({ description: 'words, "phrases", prefix*, -not, from:, subject:, has:attachment' }),
+  q: words.optional().meta({ description: 'the same as query' }),
 }
 
 /** The query parameters of a search. */
-export const EmailSearch = z.strictObject({ ...Paging.shape, ...searchShapes })
+export const EmailSearch = z.strictObject({ ...Paging.shape, ...searchShapes, include: Include })
 export type EmailSearch = z.output<typeof EmailSearch>
 
 /** What a search looks for. */
-export type SearchTerms = Omit<EmailSearch, keyof Paging>
+export type SearchTerms = Omit<EmailSearch, keyof Paging | 'include'>
 
 /** The body of a bulk change. */
 export const BulkChange = z
@@ -72,6 +82,10 @@ export type ThreadPaging = z.output<typeof ThreadPaging>
 // not as parameters: SQLite prepares a statement again for each value of a parameter that could satisfy the condition of a partial index
 const directions = { inbound: sql`direction = 'inbound'`, outbound: sql`direction = 'outbound'` }
 
+export function ofDirection(direction: z.output<typeof Direction>): Sql[] {
+  return direction === 'all' ? [] : [directions[direction]]
+}
+
 /** The SQL conditions of a list of e-mails. */
 export function selection(identityId: string, filter: EmailFilter): Pick<Rows, 'from' | 'where' | 'filters' | 'costly'> {
   const { trash, thread_id, unread, from, to, subject, label, has_attachments } = filter
@@ -82,7 +96,7 @@ export function selection(identityId: string, filter: EmailFilter): Pick<Rows, '
   // in the trash everything is listed by default
   const defaults = trash ? {} : { direction: 'inbound' as const, spam: false, duplicates: false }
   const { direction = 'all', spam, duplicates = true } = { ...defaults, ...given(filter) }
-  if (direction !== 'all') filters.push(directions[direction])
+  filters.push(...ofDirection(direction))
   if (spam !== undefined) filters.push(spam ? sql`spam = 1` : sql`spam = 0`)
   if (has_attachments !== undefined) filters.push(has_attachments ? sql`has_attachments = 1` : sql`has_attachments = 0`)
   if (!duplicates) filters.push(sql`duplicate_of IS NULL`)

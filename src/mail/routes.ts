@@ -32,7 +32,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
       scope: read,
       sdk: 'emails.list',
       summary: 'List e-mails',
-      description: 'Newest first, without bodies. Inbound, without spam and duplicates by default.',
+      description: 'Newest first, without bodies unless include=body. Inbound, without spam and duplicates by default.',
       query: EmailFilter,
       reply: Page(EmailRow),
       handle: ({ caller, params, query }) => emails.list(caller, params.id, query),
@@ -42,7 +42,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
       sdk: 'emails.search',
       summary: 'Search e-mails',
       description:
-        'Full text over sender, subject and the first 262,144 characters of the body (of a message to more than four recipients here, 1,048,576 divided by their number), newest first. At least one parameter is required.',
+        'Full text over sender, subject and the first 262,144 characters of the body (of a message to more than four recipients here, 1,048,576 divided by their number), newest first. Inbound by default, without spam and duplicates. At least one of query (or q), from, to, after, before and unread is required.',
       query: EmailSearch,
       reply: Page(EmailRow),
       example: { query: { query: 'invoice -draft' } },

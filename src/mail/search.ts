@@ -3,11 +3,11 @@ import { fitting, rowsAt } from '../store/page.ts'
 import { trimEnd } from '../core/text.ts'
 import { invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Page } from '../core/shapes.ts'
+import { type Page, wordsOf } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, join, sql, type Sql } from '../store/database.ts'
-import { common, type EmailSearch, type SearchTerms } from './queries.ts'
-import { emailRow, listedEmailSize, rowColumns, type StoredEmail } from './email-rows.ts'
+import { common, type EmailSearch, ofDirection, type SearchTerms } from './queries.ts'
+import { bodiedEmailSize, emailRow, listedEmailSize, rowColumns, type StoredEmail } from './email-rows.ts'
 import type { EmailRow } from './model.ts'
 
 /** Timeout of a search, in milliseconds. */
@@ -17,14 +17,18 @@ const maxTerms = 16
 
 interface Deps extends Pick<Basis, 'database' | 'cursors'> {
   identities: Identities
+  /** List entries with their bodies, by position. */
+  withBodies: (caller: Caller, seqs: readonly number[]) => Promise<EmailRow[]>
 }
 
 /** Full-text search in one mailbox, newest first. */
 export async function searchEmails(deps: Deps, caller: Caller, identityId: string, input: EmailSearch): Promise<Page<EmailRow>> {
   await deps.identities.row(caller, identityId)
-  const { limit, cursor, offset, ...terms } = input
-  const { found, ...rest } = await findEmails(deps, caller, identityId, terms, { limit, cursor, offset })
+  const { limit, cursor, offset, include, ...terms } = input
+  const octets = include === 'body' ? bodiedEmailSize : listedEmailSize
+  const { found, ...rest } = await findEmails(deps, caller, identityId, terms, { limit, cursor, offset, octets })
   const seqs = found.map(({ seq }) => seq)
+  if (include === 'body') return { data: await deps.withBodies(caller, seqs), ...rest }
   const rows = await rowsAt<StoredEmail>(deps.database, { columns: rowColumns, from: sql`emails` }, seqs)
   return { data: rows.map(emailRow), ...rest }
 }
@@ -35,19 +39,22 @@ export async function findEmails(
   caller: Caller,
   identityId: string,
   wanted: SearchTerms,
-  paging: Pick<EmailSearch, 'limit' | 'cursor' | 'offset'>,
+  paging: Pick<EmailSearch, 'limit' | 'cursor' | 'offset'> & { octets?: Sql },
 ): Promise<{ found: Pick<Head, 'seq' | 'id'>[]; has_more: boolean; next_cursor: string | null }> {
-  if (Object.values(wanted).every((value) => value === undefined)) {
+  const { query: _query, q: _q, direction = 'inbound', ...filters } = wanted
+  const query = wordsOf(wanted)
+  if ([query, ...Object.values(filters)].every((value) => value === undefined)) {
     throw invalid('query', 'Send at least one of query, from, to, after, before and unread.')
   }
-  const { limit, offset } = paging
-  const name = `search ${identityId} ${JSON.stringify(wanted)}`
+  const { limit, offset, octets = listedEmailSize } = paging
+  const name = `search ${identityId} ${JSON.stringify({ query, direction, ...filters })}`
   const position = cursors.start(name, paging)
-  const terms = wanted.query === undefined ? undefined : parseQuery(wanted.query)
-  const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(wanted)]
+  const terms = query === undefined ? undefined : parseQuery(query)
+  const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...ofDirection(direction)]
+  where.push(...common(filters))
   if (terms?.attachment) where.push(sql`has_attachments = 1`)
   const text = terms && matchText(identityId, terms)
-  const heads = await headsOf(database, caller, text, where, position, limit + 1, offset)
+  const heads = await headsOf(database, caller, { text, where, octets }, position, limit + 1, offset)
   const count = fitting(
     heads.map(({ octets }) => octets),
     limit,
@@ -61,8 +68,7 @@ export async function findEmails(
 function headsOf(
   database: Database,
   { account_id }: Caller,
-  text: string | undefined,
-  where: Sql[],
+  { text, where, octets }: { text: string | undefined; where: Sql[]; octets: Sql },
   position: number | undefined,
   limit: number,
   offset: number,
@@ -71,14 +77,14 @@ function headsOf(
   if (text === undefined) {
     const after = position === undefined ? sql`` : sql` AND seq < ${position}`
     return database.slow<Head>(
-      sql`SELECT emails.seq, emails.id, ${listedEmailSize} AS octets FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
+      sql`SELECT emails.seq, emails.id, ${octets} AS octets FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
       deadline,
       account_id,
     )
   }
   const after = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
   return database.slow<Head>(
-    sql`SELECT emails.seq, emails.id, ${listedEmailSize} AS octets FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
+    sql`SELECT emails.seq, emails.id, ${octets} AS octets FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
       AND ${rest} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`,
     deadline,
     account_id,

@@ -31,11 +31,13 @@ const lists: Record<string, { filled?: string; whole?: string; few?: string; bes
       'trash=true&thread_id=thread_00000000000000000000000000',
       'unread=true&spam=true',
     ],
-    here: ['unread=true', 'direction=all', 'thread_id=thread_00000000000000000000000000', 'trash=true'],
+    here: ['unread=true', 'include=body', 'direction=all', 'thread_id=thread_00000000000000000000000000', 'trash=true'],
   },
   '/v1/identities/{id}/emails/search': {
     beside: [
       'query=x',
+      'q=x&include=body',
+      'direction=all&query=x',
       'from=nobody',
       'to=nobody',
       'unread=true',
@@ -69,7 +71,11 @@ const lists: Record<string, { filled?: string; whole?: string; few?: string; bes
   '/v1/identities/{id}/totp': { filled: 'totp_entries', beside: [far] },
   '/v1/identities/{id}/cards': { filled: 'cards', beside: [far] },
   '/v1/cards/{id}/transactions': { filled: 'card_transactions', beside: [far, 'type=refund'] },
-  '/v1/identities': { filled: 'identities', beside: [far, 'query=nobody'], here: ['name=Own', 'email=nobody@pillarbox.test'] },
+  '/v1/identities': {
+    filled: 'identities',
+    beside: [far, 'query=nobody', 'q=nobody'],
+    here: ['name=Own', 'email=nobody@pillarbox.test'],
+  },
   '/v1/agents': {
     filled: 'agents',
     beside: [far, 'identity_id=ident_00000000000000000000000000'],

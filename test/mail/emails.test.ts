@@ -266,3 +266,49 @@ test('so does a list of messages that went to many', async () => {
   }
   expect(subjects).toEqual(Array.from({ length: 60 }, (_, turn) => `${turn}`))
 })
+
+test('with include=body rows of lists, searches and the trash have their bodies, and others have none', async () => {
+  const { box, path, send } = await mailbox()
+  const html = 'text/html; charset=utf-8'
+  await send({ Subject: 'plain one' }, 'First.\n')
+  await send({ Subject: 'marked one', 'Content-Type': html }, '<p>Second.</p>\n')
+  await send({ Subject: 'deleted one' }, 'Third.\n')
+  const { body: all } = await box.call('GET', `${path}/emails`)
+  for (const row of all.data) expect(Object.keys(row)).not.toContain('body_text')
+  await box.call('DELETE', `${path}/emails/${all.data[0].id}`)
+  for (const query of ['emails?', 'emails/search?q=one&']) {
+    const { body } = await box.call('GET', `${path}/${query}include=body`)
+    expect(body.data).toMatchObject([
+      { subject: 'marked one', body_text: null, body_html: expect.stringContaining('<p>Second.</p>'), text: 'Second.' },
+      { subject: 'plain one', body_text: 'First.\n', body_html: null, text: 'First.' },
+    ])
+    expect(body.data[0]).toMatchObject({ read: false, snippet: expect.any(String) })
+    const first = await box.call('GET', `${path}/${query}include=body&limit=1`)
+    expect(first.body).toMatchObject({ data: [{ subject: 'marked one' }], has_more: true })
+    const rest = await box.call('GET', `${path}/${query}include=body&limit=1&cursor=${first.body['next_cursor']}`)
+    expect(rest.body).toMatchObject({ data: [{ subject: 'plain one' }], has_more: false })
+  }
+  const { body: trash } = await box.call('GET', `${path}/emails?trash=true&include=body`)
+  expect(trash.data).toMatchObject([{ subject: 'deleted one', body_text: 'Third.\n', deleted_at: expect.any(String) }])
+  expect(await box.call('GET', `${path}/emails?include=bodies`)).toMatchObject({
+    status: 400,
+    body: { error: { param: 'include' } },
+  })
+})
+
+test('a page with long bodies has as many rows as fit into about 1 MiB, and the next goes on', async () => {
+  const { box, path, send } = await mailbox()
+  for (const subject of ['1', '2', '3', '4', '5']) await send({ Subject: subject }, `${'a long line of words\n'.repeat(19_000)}`)
+  for (const query of ['emails?', 'emails/search?q=words&']) {
+    const found: string[][] = []
+    let cursor = ''
+    do {
+      const { body } = await box.call('GET', `${path}/${query}include=body${cursor}`)
+      expect(JSON.stringify(body).length).toBeLessThan(2 * 1024 * 1024)
+      found.push(body.data.map(({ subject }) => subject))
+      cursor = body['has_more'] ? `&cursor=${body['next_cursor']}` : ''
+    } while (cursor !== '')
+    expect([query, found.flat()]).toEqual([query, ['5', '4', '3', '2', '1']])
+    expect(found.length).toBeGreaterThan(1)
+  }
+})

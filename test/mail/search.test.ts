@@ -146,3 +146,45 @@ test('a search can be bounded in time, sender and unread, alone or with words', 
   expect(await find({ unread: 'false' })).toEqual([])
   expect(await find({ query: 'invoice', offset: '1' })).toEqual(['two@b.test', 'one@a.test'])
 })
+
+test('q is query, in the mailbox and in the list of identities, and two different ones are refused', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await box.call('POST', '/v1/identities', { name: 'Bob' })
+  for (const subject of ['apple', 'pear', 'apple pie'])
+    await deliver(box.smtp, { to: ada.email, raw: message({ Subject: subject }, 'Hello\n') })
+  const path = `/v1/identities/${ada.id}/emails/search`
+  const { body: first } = await box.call('GET', `${path}?q=apple&limit=1`)
+  // a page goes on in either spelling
+  const { body: second } = await box.call('GET', `${path}?query=apple&limit=1&cursor=${first.next_cursor}`)
+  expect([...first.data, ...second.data].map(({ subject }) => subject)).toEqual(['apple pie', 'apple'])
+  expect((await box.call('GET', `${path}?q=apple&query=apple`)).body.data).toHaveLength(2)
+  const names = await box.call('GET', '/v1/identities?q=ad')
+  expect(names.body.data.map(({ name }) => name)).toEqual(['Ada'])
+  for (const place of [path, '/v1/identities']) {
+    expect(await box.call('GET', `${place}?q=apple&query=pear`)).toMatchObject({ status: 400, body: { error: { param: 'q' } } })
+  }
+})
+
+test('list and search have the same default direction: what was received', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const path = `/v1/identities/${ada.id}/emails`
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'apple in' }, 'Hello\n') })
+  await box.call('POST', path, { to: 'abuse@pillarbox.test', subject: 'apple out' })
+  const subjects = async (query: string): Promise<string[]> =>
+    (await box.call('GET', `${path}${query}`)).body.data.map(({ subject }) => subject as string)
+  for (const [direction, expected] of [
+    ['', ['apple in']],
+    ['direction=inbound', ['apple in']],
+    ['direction=outbound', ['apple out']],
+    ['direction=all', ['apple out', 'apple in']],
+  ] as const) {
+    expect([direction, await subjects(`?${direction}`)]).toEqual([direction, expected])
+    expect([direction, await subjects(`/search?q=apple&${direction}`)]).toEqual([direction, expected])
+  }
+  expect(await box.call('GET', `${path}/search?direction=all`)).toMatchObject({
+    status: 400,
+    body: { error: { param: 'query' } },
+  })
+})

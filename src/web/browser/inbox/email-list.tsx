@@ -18,7 +18,12 @@ interface Props {
 
 export function EmailList({ id, folder, query, current }: Props): JSX.Element {
   const path = `/v1/identities/${id}/emails${query === '' ? '' : '/search'}`
-  const list = useList<EmailRow>(path, query === '' ? folders[folder].query : { query }, eventsOf('email.', id), true)
+  const list = useList<EmailRow>(
+    path,
+    query === '' ? folders[folder].query : { query, direction: 'all' },
+    eventsOf('email.', id),
+    true,
+  )
   const pathOf = (email: EmailRow): string => `/v1/identities/${id}/emails/${email.id}`
   return (
     <Rows class="rows mails" list={list} empty={query === '' ? 'No e-mail.' : 'No results.'}>
