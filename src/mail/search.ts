@@ -56,7 +56,7 @@ export async function findEmails(
   const text = terms && matchText(identityId, terms)
   const heads = await headsOf(database, caller, { text, where, octets }, position, limit + 1, offset)
   const count = fitting(
-    heads.map(({ octets }) => octets),
+    heads.map((head) => head.octets),
     limit,
   )
   const found = heads.slice(0, count)

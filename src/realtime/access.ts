@@ -57,12 +57,14 @@ export class Access {
     }
     const expires_at = clock.now() + input.expires_in * 1000
     const { account_id, secret } = caller
-    const claims = { holder_id, secret, account_id, identity_id: identityId, channels: input.channels ?? readable, expires_at }
+    const granted = input.channels ?? readable
+    const claims = { holder_id, secret, account_id, identity_id: identityId, channels: granted, expires_at }
     const url = publicUrl()
     return {
       token: writeToken(tokenKey, claims),
       expires_at: iso(expires_at),
       url: `${url.replace(/^http/, 'ws')}/v1/realtime`,
+      frames: framesFor(granted[0]!, identityId),
       supabase_url: url,
     }
   }
@@ -94,6 +96,18 @@ export class Access {
   /** Throws Fault not_found unless the identity exists and belongs to the account of the grant. */
   async requireIdentity(grant: Grant, id: string): Promise<void> {
     await this.#deps.identities.row(grant, id)
+  }
+}
+
+/** Examples of the frames of the plain protocol, which this token allows. */
+function framesFor(channel: ChannelName, identityId: string | null): RealtimeToken['frames'] {
+  const place = { channel, ...(identityId === null ? {} : { identity_id: identityId }) }
+  return {
+    subscribe: { type: 'subscribe', ...place },
+    resume: { type: 'subscribe', ...place, since: 'evt_…' },
+    unsubscribe: { type: 'unsubscribe', ...place },
+    refresh: { type: 'refresh', token: 'rtt_…' },
+    ping: { type: 'ping' },
   }
 }
 

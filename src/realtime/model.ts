@@ -29,6 +29,24 @@ export const RealtimeToken = z
     token: z.string().meta({ example: 'rtt_…' }),
     expires_at: Timestamp,
     url: z.string().meta({ description: 'URL of the WebSocket', example: 'wss://box.example.com/v1/realtime' }),
+    frames: z
+      .object({
+        subscribe: z.object({ type: z.literal('subscribe'), channel: Channel, identity_id: Id('ident').optional() }),
+        resume: z.object({
+          type: z.literal('subscribe'),
+          channel: Channel,
+          identity_id: Id('ident').optional(),
+          since: z.string(),
+        }),
+        unsubscribe: z.object({ type: z.literal('unsubscribe'), channel: Channel, identity_id: Id('ident').optional() }),
+        refresh: z.object({ type: z.literal('refresh'), token: z.string() }),
+        ping: z.object({ type: z.literal('ping') }),
+      })
+      .meta({
+        description:
+          'examples of what to send to url, for this token, as JSON texts: subscribe is answered by {"type":"subscribed",…} and then {"type":"event","channel":…,"event":{…}} for each event; ' +
+          'resume, after a reconnect, names the id of the last event that was handled; a wrong frame is answered by {"type":"error","code":…,"message":…}',
+      }),
     supabase_url: z.string().meta({ description: 'the first argument of createClient', example: 'https://box.example.com' }),
   })
   .meta({ id: 'RealtimeToken' })

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, iso, minute } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { isId } from '../core/ids.ts'
 import { parseForeign } from '../core/json.ts'
@@ -37,6 +37,8 @@ export class PlainSession implements ManagedSession {
   /** One subscription catches up at a time, which bounds the memory of a socket. */
   #reading = Promise.resolve()
   #grant: Grant
+  /** When wrong frames came in the last minute. */
+  #mistakes: number[] = []
 
   constructor(socket: Socket, grant: Grant, deps: PlainDeps) {
     this.socket = socket
@@ -193,13 +195,25 @@ export class PlainSession implements ManagedSession {
     const named = { ...(channel === undefined ? {} : { channel }), ...(identity_id ? { identity_id } : {}) }
     const param = fault.param === undefined ? {} : { param: fault.param }
     this.#send({ type: 'error', code, message: fault.message, ...param, ...named })
-    const closing = closings[code] ?? (fault.type === 'unauthorized' ? 4401 : undefined)
+    const mistake = mistakes[code]
+    if (mistake !== undefined && this.#forgives()) return
+    const closing = mistake ?? (code === 'too_many_frames' ? 4429 : fault.type === 'unauthorized' ? 4401 : undefined)
     if (closing !== undefined) this.socket.close(closing, code)
+  }
+
+  /** Counts a wrong frame: true for a few each minute, so that a client can correct itself. */
+  #forgives(): boolean {
+    const now = this.#deps.clock.now()
+    this.#mistakes = [...this.#mistakes.filter((at) => now - at < minute), now]
+    return this.#mistakes.length <= forgiven
   }
 }
 
-/** Errors that close the socket, with their close codes. */
-const closings: Readonly<Record<string, number>> = {
+/** Wrong frames of one minute that do not close the socket. */
+const forgiven = 3
+
+/** Errors of wrong frames, with the codes that close the socket once there are too many of them. */
+const mistakes: Readonly<Record<string, number>> = {
   malformed_frame: 4400,
   too_deep: 4400,
   too_many_tokens: 4400,
@@ -207,7 +221,6 @@ const closings: Readonly<Record<string, number>> = {
   too_much_padding: 4400,
   too_many_escapes: 4400,
   not_permitted: 4403,
-  too_many_frames: 4429,
 }
 
 function read(text: string): Frame {
@@ -215,14 +228,16 @@ function read(text: string): Frame {
   try {
     value = parseForeign(text, 'The frame', frameBounds)
   } catch (error) {
-    throw error instanceof Fault ? error : malformed('The frame is not JSON.')
+    throw error instanceof Fault ? error : malformed(`The frame is not JSON. ${hint}`)
   }
   const parsed = Frame.safeParse(value)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]!
   const place = issue.code === 'unrecognized_keys' ? issue.keys[0]! : issue.path.join('.')
-  throw malformed(`The frame is not valid: ${place || 'type'}: ${issue.message}.`)
+  throw malformed(`The frame is not valid: ${place || 'type'}: ${issue.message}. ${hint}`)
 }
+
+const hint = `A frame is, for example, {"type":"subscribe","channel":"agent_events"}; the types are ${Frame.options.map(({ shape }) => shape.type.value).join(', ')}.`
 
 function knownChannel(name: string): ChannelName {
   const channel = Channel.safeParse(name)

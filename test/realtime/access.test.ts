@@ -47,11 +47,11 @@ test('a token is asked for in the right way, and opens nothing its key may not r
 test.each([
   ['another channel', { channels: ['email_messages'] }, { channel: 'agent_events' }],
   ['another identity', { identity: true }, { channel: 'agent_events', identity_id: 'ident_01jd3v8m2ef1pbx9mz5k7q4w6a' }],
-])('asking a token for %s ends the socket with 4403', async (_, input, frame) => {
+])('asking a token for %s is told, and asking again and again ends the socket with 4403', async (_, input, frame) => {
   const box = await appliance()
   const ada = await identity(box, 'Ada')
   const socket = await connect(box, 'identity' in input ? { identity_id: ada.id } : input)
-  socket.say({ type: 'subscribe', ...frame })
+  for (let count = 0; count < 4; count += 1) socket.say({ type: 'subscribe', ...frame })
   expect((await socket.until('error'))[0]).toMatchObject({ code: 'not_permitted' })
   expect((await socket.closed).code).toBe(4403)
 })

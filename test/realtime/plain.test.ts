@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
+import { movable } from '../support/held-clock.ts'
 import { connect, identity, live, token } from '../support/live.ts'
 
 const mail = (subject: string, body = 'Hello\n'): string => message({ Subject: subject }, body)
@@ -167,21 +168,50 @@ test.each([
   ['a missing channel', '{"type":"subscribe"}'],
   ['an unknown field', '{"type":"subscribe","channel":"agent_events","identiy_id":"x"}'],
   ['a number for a text', '{"type":"subscribe","channel":7}'],
-])('a frame that is %s is told and ends the socket with 4400', async (_, frame) => {
+])('a frame that is %s is told, with an example of a right one, and the socket stays open', async (_, frame) => {
   const box = await appliance()
   const socket = await connect(box)
   socket.say(frame)
-  expect((await socket.until('error'))[0]).toMatchObject({ code: 'malformed_frame', message: expect.any(String) })
+  expect((await socket.until('error'))[0]).toMatchObject({
+    code: 'malformed_frame',
+    message: expect.stringContaining('{"type":"subscribe","channel":"agent_events"}'),
+  })
+  socket.say({ type: 'subscribe', channel: 'agent_events' })
+  await socket.until('subscribed')
+})
+
+test('three wrong frames in a minute are forgiven, and the fourth ends the socket with its code', async () => {
+  const clock = movable()
+  const box = await appliance({}, clock)
+  const socket = await connect(box, { channels: ['email_messages'] })
+  const wrong = ['hello', '{"type":"dance"}', { type: 'subscribe', channel: 'agent_events' }]
+  for (const [index, frame] of wrong.entries()) {
+    socket.say(frame)
+    await socket.until('error', index + 1)
+  }
+  socket.say({ type: 'ping' })
+  await socket.until('pong')
+  clock.ahead += 61_000
+  for (const [index, frame] of wrong.entries()) {
+    socket.say(frame)
+    await socket.until('error', wrong.length + index + 1)
+  }
+  socket.say({ type: 'ping' })
+  await socket.until('pong', 2)
+  // what is right and cannot be done is no wrong frame
+  socket.say({ type: 'subscribe', channel: 'email_messages', since: 'evt_01jd3v8m2ef1pbx9mz5k7q4w6a' })
+  expect((await socket.until('error', 7))[6]).toMatchObject({ code: 'since_expired' })
+  socket.say('hello')
   expect((await socket.closed).code).toBe(4400)
 })
 
 test.each([
   ['too_deep', `{"type":"subscribe","channel":${'['.repeat(8000)}${']'.repeat(8000)}}`],
   ['too_many_tokens', `{"type":"subscribe","channel":[${'{},'.repeat(5000)}{}]}`],
-])('a frame that is %s is refused before it is read, and ends the socket with 4400', async (code, frame) => {
+])('a frame that is %s is refused before it is read, and ends the socket when it is not the first', async (code, frame) => {
   const box = await appliance()
   const socket = await connect(box)
-  socket.say(frame)
+  for (let count = 0; count < 4; count += 1) socket.say(frame)
   expect((await socket.until('error'))[0]).toMatchObject({ code, message: expect.stringContaining('The frame ') })
   expect((await socket.closed).code).toBe(4400)
 })
@@ -189,7 +219,7 @@ test.each([
 test('binary, oversize, crumbled and too many frames end the socket, each with its code', async () => {
   const box = await appliance()
   const binary = await connect(box)
-  binary.webSocket.send(Buffer.from('{"type":"ping"}'))
+  for (let count = 0; count < 4; count += 1) binary.webSocket.send(Buffer.from('{"type":"ping"}'))
   expect((await binary.closed).code).toBe(4400)
   const large = await connect(box)
   large.say(JSON.stringify({ type: 'refresh', token: 'x'.repeat(20_000) }))
@@ -226,4 +256,35 @@ test('a stop says goodbye with 1001', async () => {
   const socket = await connect(box)
   await box.restart()
   expect((await socket.closed).code).toBe(1001)
+})
+
+test('the frames that come with a token can be sent as they are, and are answered', async () => {
+  const box = await appliance()
+  const ada = await identity(box, 'Ada')
+  const inputs = [{}, { channels: ['sms_messages'] }, { identity_id: ada.id, channels: ['email_messages', 'sms_messages'] }]
+  const examples = ['agent_events', 'sms_messages', 'email_messages']
+  for (const [index, input] of inputs.entries()) {
+    const { body: made } = await box.call('POST', '/v1/realtime/token', input)
+    const { frames } = made
+    const place = { channel: examples[index], ...('identity_id' in input ? { identity_id: ada.id } : {}) }
+    expect(frames).toEqual({
+      subscribe: { type: 'subscribe', ...place },
+      resume: { type: 'subscribe', ...place, since: 'evt_…' },
+      unsubscribe: { type: 'unsubscribe', ...place },
+      refresh: { type: 'refresh', token: 'rtt_…' },
+      ping: { type: 'ping' },
+    })
+    const socket = await live(`${made['url']}?token=${made['token']}`)
+    socket.say(frames.subscribe)
+    const [{ since }] = await socket.until('subscribed')
+    socket.say({ ...frames.resume, since })
+    await socket.until('subscribed', 2)
+    socket.say(frames.unsubscribe)
+    await socket.until('unsubscribed')
+    socket.say({ ...frames.refresh, token: made['token'] })
+    await socket.until('refreshed')
+    socket.say(frames.ping)
+    await socket.until('pong')
+    socket.webSocket.terminate()
+  }
 })
