@@ -47,6 +47,7 @@ import type { TransportTest } from './outbound/transport/outbound-transport.ts'
 import { OutboundModule } from './outbound/module.ts'
 import { SmsModule } from './sms/module.ts'
 import type { StateFile } from './store/state.ts'
+import { EventFeed } from './timeline/feed.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { routes as timelineRoutes } from './timeline/routes.ts'
 import { Waiting } from './timeline/wait.ts'
@@ -161,6 +162,7 @@ export function assemble(basis: Deps): {
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, database, cursors, types })
   const waiting = new Waiting({ ...readers, admitted })
+  const feed = new EventFeed({ ...common, identities, admitted })
   const agents = new Agents({ ...common, identities })
   const tokens = new TokensModule({ ...common, identities, agents, log: logOf('tokens') })
   const reputations = new Reputations({ ...common, identities, agents })
@@ -190,7 +192,9 @@ export function assemble(basis: Deps): {
     testing: basis.testing?.doctor,
     log: logOf('doctor'),
   })
-  metrics.gauge('pillarbox_waiting_calls', 'Open calls of wait', (gauge) => gauge.set(waiting.size))
+  metrics.gauge('pillarbox_waiting_calls', 'Open calls of wait and of GET /v1/events that wait', (gauge) =>
+    gauge.set(waiting.size + feed.size),
+  )
   const transfer = transferModule({
     ...common,
     identities,
@@ -217,7 +221,7 @@ export function assemble(basis: Deps): {
     agentsModule({ ...common, agents, signer: tokens.keys }),
     tokens,
     trust,
-    { name: 'timeline', routes: timelineRoutes(timeline, waiting) },
+    { name: 'timeline', routes: timelineRoutes(timeline, waiting, feed) },
     webhooks,
     realtime,
     doctor,

@@ -50,7 +50,8 @@ const batchSize = 100
 
 const hidden = sql`EXISTS (SELECT 1 FROM hidden_events WHERE hidden_events.seq = events.seq)`
 
-const eventSize = sql`CASE WHEN ${hidden} THEN 0
+/** About how many bytes an event has, as SQL that does not read its texts. */
+export const eventSize = sql`CASE WHEN ${hidden} THEN 0
   ELSE octet_length(data) + coalesce((SELECT size FROM blobs WHERE blobs.id = events.blob_id), 0) END`
 
 /** The columns of `Row` in `events`; the data of hidden events is not read. */
@@ -245,9 +246,13 @@ export class EventLog {
   async list(query: EventQuery, limit: number, offset = 0): Promise<{ events: Event[]; has_more: boolean }> {
     // sizes are read first: the events may be too large to be read together
     const { seqs, has_more } = await fittingRows(this.#database, { ...rowsOf(query), octets: eventSize }, limit, offset)
-    const found = seqs.length === 0 ? [] : await this.#select(sql`seq IN (${join(seqs)})`)
-    const events = found.toSorted((one, other) => seqs.indexOf(one.seq) - seqs.indexOf(other.seq))
-    return { events, has_more }
+    return { events: await this.at(seqs), has_more }
+  }
+
+  /** The events at these positions, in their order; without those pruned meanwhile. */
+  async at(seqs: readonly number[]): Promise<Event[]> {
+    const found = seqs.length === 0 ? [] : await this.#select(sql`seq IN (${join([...seqs])})`)
+    return found.toSorted((one, other) => seqs.indexOf(one.seq) - seqs.indexOf(other.seq))
   }
 
   /** The positions of the same, and the messages and other resources that they are about, at most `limit`. */

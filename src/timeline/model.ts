@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { isId } from '../core/ids.ts'
-import { Count, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Count, Flag, Id, Page, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 import type { Event } from '../events/model.ts'
 import { Email, Link } from '../mail/model.ts'
 import { Sms } from '../sms/model.ts'
@@ -43,6 +43,35 @@ export const EventFilter = z.strictObject({
   since,
 })
 export type EventFilter = z.output<typeof EventFilter>
+
+export const FeedFilter = z.strictObject({
+  limit: Paging.shape.limit,
+  cursor: Paging.shape.cursor,
+  since,
+  types: z
+    .string()
+    .min(1)
+    .max(2000)
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .optional()
+    .meta({ description: 'event names, separated by commas; default: all that the key may read', override: { type: 'string' } }),
+  identity_id: Id('ident').optional().meta({ description: 'only events of this identity' }),
+  wait: Count(0, 120, 0).meta({
+    description: 'seconds to wait for an event where there is none yet; without since only what happens from now on',
+  }),
+})
+export type FeedFilter = z.output<typeof FeedFilter>
+
+export const FeedPage = z
+  .object({
+    ...Page(EventEnvelope).shape,
+    since: z.string().nullable().meta({
+      description:
+        'pass it as since in the next call, once has_more is false, to get every later event exactly once; null on later pages of newest first',
+    }),
+  })
+  .meta({ id: 'EventFeed' })
+export type FeedPage = z.output<typeof FeedPage>
 
 export const Message = z
   .discriminatedUnion('type', [

@@ -1,15 +1,33 @@
+import type { Scope } from '../core/scopes.ts'
 import { Page, Paging } from '../core/shapes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
-import { EventEnvelope, EventFilter, Message, WaitAnswer, WaitFilter } from './model.ts'
+import type { EventFeed } from './feed.ts'
+import { EventEnvelope, EventFilter, FeedFilter, FeedPage, Message, WaitAnswer, WaitFilter } from './model.ts'
 import type { Timeline } from './timeline.ts'
 import type { Waiting } from './wait.ts'
 
 const route = routeOf('Timeline')
 
-export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
+const readers: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read']
+
+export function routes(timeline: Timeline, waiting: Waiting, feed: EventFeed): AnyRoute[] {
   return [
+    route('GET', '/events', {
+      scope: readers,
+      sdk: 'account.events',
+      summary: 'List events of the account',
+      description:
+        'Of all its identities, and of its domains, certificates and doctor: what a WebSocket sends on agent_events. Newest first; with since, oldest first from there. ' +
+        'With wait it answers as soon as there is an event. A page may have few events or none while has_more is true: continue with next_cursor. ' +
+        'At most 500 calls of a key and 1,000 of an account can wait at the same time (rate_limited, code too_many_waits).',
+      query: FeedFilter,
+      reply: FeedPage,
+      timeout: 130_000,
+      example: { query: { types: 'email.received,sms.received', wait: '0' } },
+      handle: ({ caller, query, signal, turn }) => feed.read(caller, query, { signal, turn }),
+    }),
     route('GET', '/identities/:id/events', {
-      scope: ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read'],
+      scope: readers,
       sdk: 'identities.events',
       summary: 'List events',
       description: 'Newest first; with since, oldest first from there. Only types covered by the scopes of the key.',

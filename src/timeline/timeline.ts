@@ -1,6 +1,6 @@
 import type { Basis } from '../basis.ts'
 import { fitting, requireOneWay } from '../store/page.ts'
-import { invalid } from '../core/fault.ts'
+import { type Fault, invalid } from '../core/fault.ts'
 import { nearest } from '../core/text.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page, Paging } from '../core/shapes.ts'
@@ -67,9 +67,7 @@ export class Timeline {
     const spaces = new Set(['agent', ...published.map((name) => name.split('.')[0])])
     const [space, ...rest] = type.split('.')
     if (!counted.has(type) && (rest.length === 0 || spaces.has(space!.toLowerCase()))) {
-      const near = nearest(type, published)
-      const hint = near === undefined ? '' : ` Did you mean ${near}?`
-      throw invalid('type', `There is no event ${type}.${hint} The events are ${published.join(', ')}.`, 'unknown_event')
+      throw unknownEvent('type', type, published)
     }
     const names = visible.filter((name) => name === reputationReported.name)
     return { names, ofReport: sql`json_extract(data, '$.type') = ${type}` }
@@ -123,6 +121,13 @@ export class Timeline {
     )
     return place!
   }
+}
+
+/** 400: a filter names an event that there is not. */
+export function unknownEvent(param: string, type: string, published: readonly string[]): Fault {
+  const near = nearest(type, published)
+  const hint = near === undefined ? '' : ` Did you mean ${near}?`
+  return invalid(param, `There is no event ${type}.${hint} The events are ${published.join(', ')}.`, 'unknown_event')
 }
 
 const always = sql`1 = 1`

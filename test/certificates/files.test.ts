@@ -154,6 +154,7 @@ test('what was replaced is an event of the operator', async () => {
   const [event] = await sink.until(1)
   const { body } = await box.call('GET', plainly(box, '/v1/certificates'))
   expect(event!.body).toMatchObject({ type: 'certificate.renewed', identity_id: null, data: body.data[0] })
+  expect((await box.call('GET', plainly(box, '/v1/events?types=certificate.renewed'))).body.data).toEqual([event!.body])
 })
 
 test('HUP takes over other files at once', async () => {

@@ -20,6 +20,7 @@ PATCH  /v1/identities/:id                                 identities:write      
 DELETE /v1/identities/:id                                 identities:write                  all
 POST   /v1/identities/:id/phone                           identities:write                  id status created_at updated_at phone_number
 DELETE /v1/identities/:id/phone                           identities:write                  all
+GET    /v1/events                                         identities:read|messages:read|emails:read|sms:read|cards:read
 GET    /v1/identities/:id/events                          identities:read|messages:read|emails:read|sms:read|cards:read
 POST   /v1/identities/:id/events                          identities:write                  all
 GET    /v1/identities/:id/messages                        messages:read

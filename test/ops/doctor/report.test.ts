@@ -63,6 +63,8 @@ test('each change of a line is an event to the operator, and what stays as it is
     { name: 'permissions', subject: data, status: 'pass', before: 'fail', fix: null },
   ])
   expect(sink.received.map(({ body }) => body.identity_id)).toEqual(sink.received.map(() => null))
+  const { body: feed } = await box.call('GET', `/v1/events?types=doctor.changed&limit=${sink.received.length}`)
+  expect(new Set(feed.data.map(({ id }) => id))).toEqual(new Set(sink.received.map(({ body }) => body.id)))
 })
 
 test('only the operator may ask', async () => {
