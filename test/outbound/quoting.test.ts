@@ -66,8 +66,9 @@ test.each(['<body ', '<!doctype', '<title', '<title>', '<title ><', '</head x ',
   },
 )
 
-test('white space goes from the end of an answer, and ten million spaces before its end stay', () => {
-  expect(withReplyQuote({ text: 'Yes. \n\u00a0', html: null }, original).text).toMatch(/^Yes\.\n\nOn Fri, 20 Nov 2026/)
+test('an answer stays as it is before the quote, which an empty line sets off, also with ten million spaces in it', () => {
+  expect(withReplyQuote({ text: 'Yes. \n\u00a0', html: null }, original).text).toMatch(/^Yes\. \n\u00a0\n\nOn Fri, 20 Nov 2026/)
+  expect(withReplyQuote({ text: 'Yes.\r\n', html: null }, original).text).toMatch(/^Yes\.\r\n\nOn Fri, 20 Nov 2026/)
   const text = `a${' '.repeat(10_000_000)}b`
   expect(withReplyQuote({ text, html: null }, original).text!.startsWith(`${text}\n\nOn `)).toBe(true)
 })

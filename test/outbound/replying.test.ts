@@ -75,7 +75,7 @@ describe('a reply', () => {
     const { world, original } = await scene({ ...letter, Subject: 'RE: Lunch?' })
     expect((await reply(world, original.id, { body: 'Yes.', quote: false })).body).toMatchObject({
       subject: 'RE: Lunch?',
-      body_text: 'Yes.\n',
+      body_text: 'Yes.',
     })
     expect((await reply(world, original.id, { body: 'Yes.', subject: 'Dinner' })).body).toMatchObject({
       subject: 'Dinner',
@@ -181,7 +181,7 @@ describe('a message in answer to another', () => {
       in_reply_to: '<2@sender.test>',
       subject: 'Re: Lunch?',
       thread_id: original.thread_id,
-      body_text: 'x\n',
+      body_text: 'x',
     })
   })
 

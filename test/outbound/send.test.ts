@@ -31,7 +31,7 @@ describe('sending', () => {
       cc: [{ address: 'kathe@pillarbox.test', name: 'Käthe' }],
       bcc: [{ address: 'zoe@pillarbox.test', name: '' }],
       subject: 'Größe',
-      body_text: 'Hi\n',
+      body_text: 'Hi',
       labels: ['out'],
       send_at: null,
     })
@@ -43,9 +43,7 @@ describe('sending', () => {
     const listed = await box.call('GET', `/v1/identities/${ada.id}/emails?direction=outbound`)
     expect(listed.body.data.map(({ id }) => id)).toEqual([body.id])
     const events = await box.call('GET', `/v1/identities/${ada.id}/events?type=email.queued`)
-    expect(events.body.data).toMatchObject([
-      { event: 'email.queued', data: { id: body.id, body_text: 'Hi\n', status: 'queued' } },
-    ])
+    expect(events.body.data).toMatchObject([{ event: 'email.queued', data: { id: body.id, body_text: 'Hi', status: 'queued' } }])
 
     const raw = await source(world, body.id)
     expect(field(raw, 'from')).toBe(`Ada <${ada.email}>`)
@@ -214,7 +212,7 @@ describe('how much', () => {
     const ends = await call({ body_text: '\n'.repeat(2_150_000) })
     expect(ends.body.error).toMatchObject({ code: 'message_too_large', param: 'body_text' })
     const lines = await call({ body_text: `a\rb\r\nc\nd${'\n'.repeat(1_000_000)}` })
-    expect([lines.status, lines.body.body_text.slice(0, 9)]).toEqual([201, 'a\nb\nc\nd\n\n'])
+    expect([lines.status, lines.body.body_text.slice(0, 9)]).toEqual([201, 'a\rb\r\nc\nd\n'])
   })
 
   test('the rates by the hour, and what is on the box counts for the identity only', async () => {

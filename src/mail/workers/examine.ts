@@ -4,6 +4,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { getHeapStatistics } from 'node:v8'
 import { deflateRawSync } from 'node:zlib'
 import { collect } from '../../core/memory.ts'
+import { withoutControls } from '../../core/text.ts'
 import { oneLine } from '../../mailauth/authentication-results.ts'
 import { Dns, type DnsSettings } from '../../net/dns.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
@@ -47,6 +48,8 @@ export interface Task {
   attachments: readonly number[]
   /** A worker died while processing it: it is authenticated before it is parsed, and not parsed when it is rejected. */
   suspect: boolean
+  /** The text of a message composed here, stored as it was given. */
+  body_text?: string
 }
 
 /** Messages to the worker. Tasks are batched with their bytes in one buffer, as each message between threads has a cost. */
@@ -179,7 +182,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     }
   }
 
-  async function examine({ id, suspect }: Task, raw: Buffer, envelope: Envelope): Promise<Finished> {
+  async function examine({ id, suspect, body_text: given }: Task, raw: Buffer, envelope: Envelope): Promise<Finished> {
     const current = settings
     let isRead = false
     // Authentication starts first: the parser works while it waits for the DNS.
@@ -202,6 +205,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     const [found, judgement] = await Promise.all([read.finally(() => (isRead = true)), judged])
     const verdict = confirmAuthor(judgement, found.from, envelope, current)
     const parsed = vouchedLinks(found, verdict)
+    if (given !== undefined) parsed.body_text = withoutControls(given)
     const compressed = raw.length <= deflatable ? deflated(raw) : raw
     const { body_text, body_html, text } = parsed
     const lists = listsOf(parsed)

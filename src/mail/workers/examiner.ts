@@ -88,10 +88,13 @@ export class Examiner {
     return this.#outstanding
   }
 
-  /** Parses and authenticates a message of an account ('' for none). Accounts take turns. Rejects only when the examiner is stopped. */
-  examine(raw: Buffer, envelope: Envelope, account = ''): Promise<Examination> {
+  /**
+   * Parses and authenticates a message of an account ('' for none). Accounts take turns. Rejects only when the examiner is stopped. `body_text` is
+   * that of a message composed here, which the raw message has with other line ends.
+   */
+  examine(raw: Buffer, envelope: Envelope, account = '', body_text?: string): Promise<Examination> {
     return this.#submit(
-      { raw, envelope, attachments: [], account },
+      { raw, envelope, attachments: [], account, body_text },
       {
         done: ({ message, failure }, octets, verdict) => {
           this.counters.examined += 1
@@ -151,7 +154,7 @@ export class Examiner {
   }
 
   #submit<Answer>(
-    task: Pick<ExamineJob, 'raw' | 'envelope' | 'attachments' | 'account' | 'signal'>,
+    task: Pick<ExamineJob, 'raw' | 'envelope' | 'attachments' | 'account' | 'signal' | 'body_text'>,
     answer: {
       done(result: Result, octets: Uint8Array[], verdict: Verdict | null): Answer
       killed(why: EndReason, verdict: Verdict | null): Answer

@@ -9,6 +9,8 @@ export interface ExamineJob {
   envelope: Envelope | null
   /** Indexes of the attachments to extract. */
   attachments: readonly number[]
+  /** The text of a message composed here. */
+  body_text?: string | undefined
   /** Of the caller: when it aborts, the job is dropped unless a worker has it. */
   signal?: AbortSignal | undefined
   /** The account of the message: of the first local recipient, or of the sender or reader; '' for none. */
@@ -113,7 +115,8 @@ export class WorkerSlot {
       this.#jobs.set(id, { job, since: now })
       const start = position
       position += job.raw.length
-      return { id, start, end: position, envelope: job.envelope, attachments: job.attachments, suspect: job.suspect }
+      const { envelope, attachments, suspect, body_text } = job
+      return { id, start, end: position, envelope, attachments, suspect, ...(body_text === undefined ? {} : { body_text }) }
     })
     this.#octets += octets.length
     const order: ExamineOrder = { tasks, octets: octets.buffer }

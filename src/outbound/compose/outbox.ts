@@ -88,6 +88,8 @@ interface AdmittedEnvelope extends SendEnvelope {
 interface ComposedEmail extends SendEnvelope, Composed {
   labels: string[]
   require_tls: boolean
+  /** Its text as it was given; null without one. */
+  text: string | null
   /** The thread, when it is known other than by the header. */
   thread_id: string | null
 }
@@ -145,7 +147,7 @@ export class Outbox {
       const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
       const addressees = addresseesOf(addresses, examined)
       await this.#require(owner, from, addressees, null)
-      const rest = { head: '', addressees, labels, send_at: null, require_tls, thread_id: null }
+      const rest = { head: '', addressees, labels, send_at: null, require_tls, text: null, thread_id: null }
       return this.#post({ caller, owner, from, raw: octets, whole: octets, ...rest }, examined)
     })
   }
@@ -186,8 +188,8 @@ export class Outbox {
 
   async #post(composed: ComposedEmail, known?: Examination): Promise<Email> {
     const { database, clock, examiner, signer, quota } = this.#deps
-    const { caller, owner, from, raw, head, whole, addressees, send_at } = composed
-    const examined = known ?? (await examiner.examine(raw, envelopeOf(from), owner.account_id))
+    const { caller, owner, from, raw, head, whole, text, addressees, send_at } = composed
+    const examined = known ?? (await examiner.examine(raw, envelopeOf(from), owner.account_id, text ?? undefined))
     // a scheduled message is signed when it is sent, with the keys published then
     const signatures = send_at === null ? await signer.sign(domainOf(from), whole) : ''
     // whether that suffices is checked in the transaction

@@ -79,7 +79,9 @@ function listed(addresses: Address[]): string {
 }
 
 function below(text: string | null, quote: string): string {
-  return text === null || text === '' ? quote : `${text.trimEnd()}\n\n${quote}`
+  if (text === null || text === '') return quote
+  // the text stays as it was given, and an empty line follows
+  return `${text}${/[\r\n]/.test(text.at(-1)!) ? '\n' : '\n\n'}${quote}`
 }
 
 /** Puts more before the end of the HTML's body, or after the HTML if it has none. */
