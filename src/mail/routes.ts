@@ -50,6 +50,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
     }),
     route('POST', '/identities/:id/emails/bulk', {
       scope: write,
+      sdk: 'emails.updateMany',
       receipt: 'all',
       // may free space
       stores: false,

@@ -43,7 +43,8 @@ export function realtimeModule(deps: Deps): Module {
   const failed = (error: unknown): void => log.error({ err: error }, 'event could not be sent to a WebSocket')
   const patterns = new PatternQueue({ paced, events, failed })
   const [stored, filters] = [new StoredFrames(events), new Filters(paced)]
-  const sessionDeps = { access, events, hub, clock, hold, patterns, stored, filters }
+  const { types } = deps
+  const sessionDeps = { access, events, hub, clock, types, hold, patterns, stored, filters }
   const close = (): void => sockets.close()
   return {
     name: 'realtime',

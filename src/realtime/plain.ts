@@ -3,8 +3,10 @@ import { type Clock, iso, minute } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { isId } from '../core/ids.ts'
 import { parseForeign } from '../core/json.ts'
+import type { EventTypes } from '../events/catalogue.ts'
+import { unknownEvent } from '../timeline/timeline.ts'
 import type { Access, Grant } from './access.ts'
-import { frameBounds, maxSubscriptions } from './channels.ts'
+import { channels, frameBounds, maxSubscriptions } from './channels.ts'
 import { Channel, type ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
 import type { ManagedSession } from './sockets.ts'
@@ -13,7 +15,12 @@ import { Subscription, type SubscriptionDeps, type SubscriptionTarget } from './
 const Named = { channel: z.string(), identity_id: z.string().nullish() }
 
 const Frame = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('subscribe'), ...Named, since: z.string().nullish() }),
+  z.strictObject({
+    type: z.literal('subscribe'),
+    ...Named,
+    since: z.string().nullish(),
+    types: z.array(z.string()).min(1).max(100).nullish(),
+  }),
   z.strictObject({ type: z.literal('unsubscribe'), ...Named }),
   z.strictObject({ type: z.literal('refresh'), token: z.string() }),
   z.strictObject({ type: z.literal('ping') }),
@@ -22,6 +29,7 @@ type Frame = z.output<typeof Frame>
 type Asked = { channel?: string; identity_id?: string | null | undefined }
 
 export interface PlainDeps extends SubscriptionDeps {
+  types: EventTypes
   access: Access
   clock: Clock
   /** Counts the socket for this key and account. */
@@ -124,7 +132,11 @@ export class PlainSession implements ManagedSession {
     this.#reading = this.#reading.then(() => subscription.read(place)).catch((error: unknown) => this.#failed(error))
   }
 
-  async #subject({ channel: name, identity_id: wanted }: Extract<Frame, { type: 'subscribe' }>): Promise<SubscriptionTarget> {
+  async #subject({
+    channel: name,
+    identity_id: wanted,
+    types: named,
+  }: Extract<Frame, { type: 'subscribe' }>): Promise<SubscriptionTarget> {
     const { clock, access } = this.#deps
     if (this.#grant.expires_at <= clock.now()) {
       throw new Fault('unauthorized', 'The token has expired. Send {"type":"refresh","token":…} with a new one first.', {
@@ -143,7 +155,13 @@ export class PlainSession implements ManagedSession {
         throw error instanceof Fault ? new Fault(error.type, error.message, { param: 'identity_id' }) : error
       })
     }
-    return { channel, account_id: this.#grant.account_id, identity_id, types }
+    const { types: all } = this.#deps
+    for (const type of named ?? []) {
+      if (channels[channel].covers(type) && all.published().has(type)) continue
+      const those = [...all.published().keys()].filter((one) => channels[channel].covers(one))
+      throw unknownEvent('types', type, those)
+    }
+    return { channel, account_id: this.#grant.account_id, identity_id, types, wanted: named ? new Set(named) : undefined }
   }
 
   #unsubscribe(frame: Extract<Frame, { type: 'unsubscribe' }>): void {

@@ -28,6 +28,8 @@ export interface SubscriptionTarget {
   /** Null for all identities of the account. */
   identity_id: string | null
   types: ReadonlySet<string>
+  /** Those of them that the client asked for; undefined: all. */
+  wanted?: ReadonlySet<string> | undefined
 }
 
 /**
@@ -42,6 +44,7 @@ export class Subscription implements Watcher {
   readonly #events: EventLog
   readonly #stored: StoredFrames
   readonly #stop: () => void
+  readonly #chosen: ReadonlySet<string> | undefined
   #types: ReadonlySet<string>
   #position = 0
   #newest = 0
@@ -55,7 +58,8 @@ export class Subscription implements Watcher {
     this.channel = subject.channel
     this.account_id = subject.account_id
     this.identity_id = subject.identity_id
-    this.#types = subject.types
+    this.#chosen = subject.wanted
+    this.#types = this.#among(subject.types)
     this.#stop = hub.watch(subject.identity_id ?? subject.account_id, this)
   }
 
@@ -103,7 +107,7 @@ export class Subscription implements Watcher {
 
   /** Applies the event types of a new token. */
   renew(types: ReadonlySet<string>): void {
-    this.#types = types
+    this.#types = this.#among(types)
   }
 
   end(): void {
@@ -117,6 +121,11 @@ export class Subscription implements Watcher {
     if (!frame) return
     await this.#socket.sendPaced(frame)
     if (frame.length > large) await separateTurn()
+  }
+
+  #among(types: ReadonlySet<string>): ReadonlySet<string> {
+    const chosen = this.#chosen
+    return chosen ? new Set([...types].filter((type) => chosen.has(type))) : types
   }
 
   get #wanted(): boolean {

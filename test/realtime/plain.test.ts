@@ -258,6 +258,35 @@ test('a stop says goodbye with 1001', async () => {
   expect((await socket.closed).code).toBe(1001)
 })
 
+test('a subscription with types hears of these only: of inbound messages, live and stored, also after a refresh', async () => {
+  const box = await appliance()
+  const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
+  await deliver(box.smtp, { to: ada.email, raw: mail('Before') })
+  const socket = await connect(box)
+  const types = ['email.received', 'sms.received']
+  socket.say({ type: 'subscribe', channel: 'agent_events', identity_id: ada.id, types, since: '2001-01-01T00:00:00Z' })
+  await socket.until('subscribed')
+  await box.call('POST', `/v1/identities/${ada.id}/emails`, { to: bob.email, subject: 'Sent' })
+  socket.say({ type: 'refresh', token: (await token(box)).token })
+  await socket.until('refreshed')
+  await box.call('PATCH', `/v1/identities/${ada.id}`, { metadata: { a: 1 } })
+  await box.settled()
+  await deliver(box.smtp, { to: ada.email, raw: mail('After') })
+  await socket.until('event', 2)
+  const heard = socket.frames.filter(({ type }) => type === 'event').map(({ event }) => [event.type, event.data.subject])
+  expect(heard).toEqual([
+    ['email.received', 'Before'],
+    ['email.received', 'After'],
+  ])
+  for (const [index, wrong] of [
+    { channel: 'agent_events', types: ['email.recieved'] },
+    { channel: 'sms_messages', types: ['email.received'] },
+  ].entries()) {
+    socket.say({ type: 'subscribe', ...wrong })
+    expect((await socket.until('error', index + 1))[index]).toMatchObject({ code: 'unknown_event', param: 'types' })
+  }
+})
+
 test('the frames that come with a token can be sent as they are, and are answered', async () => {
   const box = await appliance()
   const ada = await identity(box, 'Ada')

@@ -5,6 +5,7 @@ import type {
 } from './request.ts'
 import type {
   Account,
+  AccountEventsQuery,
   AccountSessionsQuery,
   AccountWish,
   AccountsListQuery,
@@ -24,6 +25,8 @@ import type {
   Backup,
   BackupsListQuery,
   BoxStatsQuery,
+  BulkChange,
+  BulkResult,
   Card,
   CardLimits,
   CardTransaction,
@@ -145,7 +148,8 @@ export const methods = {
 sessions GET /account/sessions page
 endSessions DELETE /account/sessions
 get GET /account
-whoami GET /whoami`,
+whoami GET /whoami
+events GET /events page`,
   accounts: `/accounts
 list GET page
 create POST body`,
@@ -214,6 +218,7 @@ list GET page`,
   emails: `/identities/{identity}/emails
 list GET page
 search GET /search page
+updateMany POST /bulk body
 send POST body
 /identities/{identity}/emails/{email}
 get GET
@@ -319,6 +324,9 @@ export interface Methods {
     get(options?: RequestOptions): Promise<Account>
     /** Get the caller. */
     whoami(options?: RequestOptions): Promise<WhoAmI>
+    /** List events of the account. */
+    events(query?: AccountEventsQuery, options?: RequestOptions): Promise<Page<Event>>
+    iterateEvents(query?: AccountEventsQuery, options?: RequestOptions): AsyncGenerator<Event, void>
   }
   accounts: {
     /** List the accounts of the box. */
@@ -467,6 +475,8 @@ export interface Methods {
     /** Search e-mails. */
     search(identityId: string, query?: EmailsSearchQuery, options?: RequestOptions): Promise<Page<EmailRow>>
     iterateSearch(identityId: string, query?: EmailsSearchQuery, options?: RequestOptions): AsyncGenerator<EmailRow, void>
+    /** Change many e-mails. */
+    updateMany(identityId: string, body?: BulkChange, options?: RequestOptions): Promise<BulkResult>
     /** Get an e-mail. */
     get(identityId: string, emailId: string, options?: RequestOptions): Promise<Email>
     /** Change an e-mail. */

@@ -210,6 +210,59 @@ export interface Budget {
   period: 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly'
 }
 
+export interface BulkChange {
+  /** the e-mails to change; not together with search */
+  ids?: string[] | undefined
+  /** changes what GET …/emails/search finds with these, newest first; needs a scope to read too */
+  search?: {
+    unread?: boolean | undefined
+    /** part of the sender’s address or name */
+    from?: string | undefined
+    /** part of a recipient address */
+    to?: string | undefined
+    /** received after this time */
+    after?: string | undefined
+    /** received before this time */
+    before?: string | undefined
+    /** default inbound, as in the list */
+    direction?: 'inbound' | 'outbound' | 'all' | undefined
+    /** words, "phrases", prefix*, -not, from:, subject:, has:attachment */
+    query?: string | undefined
+    /** the same as query */
+    q?: string | undefined
+  } | undefined
+  /** the most e-mails that a search changes in this call */
+  limit?: number | undefined
+  /** the next_cursor of the call before, with the same search */
+  cursor?: string | undefined
+  read?: boolean | undefined
+  unread?: boolean | undefined
+  labels?: {
+    add?: string[] | undefined
+    remove?: string[] | undefined
+  } | undefined
+  /** moves them to the trash */
+  delete?: boolean | undefined
+  /** deletes them permanently; ids may be in the trash */
+  purge?: boolean | undefined
+}
+
+export interface BulkResult {
+  /** the e-mails that are now as asked for, also those that were so before */
+  changed: string[]
+  /** the ids that name no e-mail here */
+  not_found: string[]
+  /** the e-mails that are as they were, with the reason: more labels than an e-mail can have */
+  failed: {
+    id: string
+    code: string
+    message: string
+  }[]
+  /** whether the search finds more: call again with next_cursor as cursor */
+  has_more: boolean
+  next_cursor: string | null
+}
+
 export interface Card {
   id: string
   identity_id: string
@@ -484,6 +537,9 @@ export interface Email {
   created_at: Timestamp
   /** time of deletion; only in the trash */
   deleted_at?: Timestamp | undefined
+  body_text: string | null
+  body_html: string | null
+  text: string
   references: string[]
   reply_to: string | null
   /** whether verified_domain also covers reply_to; false: a forwarder may have added it, and reply goes to from unless specified; null when there is no reply_to, or from is not verified */
@@ -495,10 +551,7 @@ export interface Email {
     cc: Address[]
     bcc: Address[]
   }
-  body_text: string | null
-  body_html: string | null
   body_truncated?: boolean | undefined
-  text: string
   links: Link[]
   attachments: Attachment[]
   authentication: Authentication | null
@@ -570,6 +623,9 @@ export interface EmailMessage {
   created_at: Timestamp
   /** time of deletion; only in the trash */
   deleted_at?: Timestamp | undefined
+  body_text: string | null
+  body_html: string | null
+  text: string
   references: string[]
   reply_to: string | null
   /** whether verified_domain also covers reply_to; false: a forwarder may have added it, and reply goes to from unless specified; null when there is no reply_to, or from is not verified */
@@ -581,10 +637,7 @@ export interface EmailMessage {
     cc: Address[]
     bcc: Address[]
   }
-  body_text: string | null
-  body_html: string | null
   body_truncated?: boolean | undefined
-  text: string
   links: Link[]
   attachments: Attachment[]
   authentication: Authentication | null
@@ -646,6 +699,12 @@ export interface EmailRow {
   created_at: Timestamp
   /** time of deletion; only in the trash */
   deleted_at?: Timestamp | undefined
+  /** only with include=body */
+  body_text?: string | null | undefined
+  /** only with include=body */
+  body_html?: string | null | undefined
+  /** only with include=body */
+  text?: string | undefined
 }
 
 export interface Emptied {
@@ -1215,6 +1274,32 @@ export interface RealtimeToken {
   expires_at: Timestamp
   /** URL of the WebSocket */
   url: string
+  /** examples of what to send to url, for this token, as JSON texts: subscribe is answered by {"type":"subscribed",…} and then {"type":"event","channel":…,"event":{…}} for each event; resume, after a reconnect, names the id of the last event that was handled; a wrong frame is answered by {"type":"error","code":…,"message":…} */
+  frames: {
+    subscribe: {
+      type: 'subscribe'
+      channel: 'agent_events' | 'email_messages' | 'sms_messages'
+      identity_id?: string | undefined
+    }
+    resume: {
+      type: 'subscribe'
+      channel: 'agent_events' | 'email_messages' | 'sms_messages'
+      identity_id?: string | undefined
+      since: string
+    }
+    unsubscribe: {
+      type: 'unsubscribe'
+      channel: 'agent_events' | 'email_messages' | 'sms_messages'
+      identity_id?: string | undefined
+    }
+    refresh: {
+      type: 'refresh'
+      token: string
+    }
+    ping: {
+      type: 'ping'
+    }
+  }
   /** the first argument of createClient */
   supabase_url: string
 }
@@ -1803,6 +1888,20 @@ export interface AccountSessionsQuery {
   offset?: number | undefined
 }
 
+export interface AccountEventsQuery {
+  limit?: number | undefined
+  /** the next_cursor of the page before */
+  cursor?: string | undefined
+  /** an evt_ id or a time; from there, oldest first */
+  since?: string | undefined
+  /** event names, separated by commas; default: all that the key may read */
+  types?: string | undefined
+  /** only events of this identity */
+  identity_id?: string | undefined
+  /** seconds to wait for an event where there is none yet; without since only what happens from now on */
+  wait?: number | undefined
+}
+
 export interface AccountsListQuery {
   limit?: number | undefined
   /** the next_cursor of the page before */
@@ -1918,6 +2017,8 @@ export interface EmailsListQuery {
   after?: string | undefined
   /** received before this time */
   before?: string | undefined
+  /** body: rows with body_text, body_html and text; a page then has as many as fit into about 1 MiB */
+  include?: 'body' | undefined
   /** default inbound; in the trash both */
   direction?: 'inbound' | 'outbound' | 'all' | undefined
   thread_id?: string | undefined
@@ -1948,8 +2049,14 @@ export interface EmailsSearchQuery {
   after?: string | undefined
   /** received before this time */
   before?: string | undefined
+  /** default inbound, as in the list */
+  direction?: 'inbound' | 'outbound' | 'all' | undefined
   /** words, "phrases", prefix*, -not, from:, subject:, has:attachment */
   query?: string | undefined
+  /** the same as query */
+  q?: string | undefined
+  /** body: rows with body_text, body_html and text; a page then has as many as fit into about 1 MiB */
+  include?: 'body' | undefined
 }
 
 export interface EmailsDeleteQuery {
@@ -1982,6 +2089,8 @@ export interface IdentitiesListQuery {
   email?: string | undefined
   /** a part of the name, address or number, case-insensitive */
   query?: string | undefined
+  /** the same as query */
+  q?: string | undefined
 }
 
 export interface IdentitiesEventsQuery {
@@ -2164,6 +2273,9 @@ export interface EventData {
     created_at: Timestamp
     /** time of deletion; only in the trash */
     deleted_at?: Timestamp | undefined
+    body_text: string | null
+    body_html: string | null
+    text: string
     references: string[]
     reply_to: string | null
     /** whether verified_domain also covers reply_to; false: a forwarder may have added it, and reply goes to from unless specified; null when there is no reply_to, or from is not verified */
@@ -2175,10 +2287,7 @@ export interface EventData {
       cc: Address[]
       bcc: Address[]
     }
-    body_text: string | null
-    body_html: string | null
     body_truncated?: boolean | undefined
-    text: string
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
@@ -2239,6 +2348,9 @@ export interface EventData {
     created_at: Timestamp
     /** time of deletion; only in the trash */
     deleted_at?: Timestamp | undefined
+    body_text: string | null
+    body_html: string | null
+    text: string
     references: string[]
     reply_to: string | null
     /** whether verified_domain also covers reply_to; false: a forwarder may have added it, and reply goes to from unless specified; null when there is no reply_to, or from is not verified */
@@ -2250,10 +2362,7 @@ export interface EventData {
       cc: Address[]
       bcc: Address[]
     }
-    body_text: string | null
-    body_html: string | null
     body_truncated?: boolean | undefined
-    text: string
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
@@ -2314,6 +2423,9 @@ export interface EventData {
     created_at: Timestamp
     /** time of deletion; only in the trash */
     deleted_at?: Timestamp | undefined
+    body_text: string | null
+    body_html: string | null
+    text: string
     references: string[]
     reply_to: string | null
     /** whether verified_domain also covers reply_to; false: a forwarder may have added it, and reply goes to from unless specified; null when there is no reply_to, or from is not verified */
@@ -2325,10 +2437,7 @@ export interface EventData {
       cc: Address[]
       bcc: Address[]
     }
-    body_text: string | null
-    body_html: string | null
     body_truncated?: boolean | undefined
-    text: string
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
@@ -2389,6 +2498,9 @@ export interface EventData {
     created_at: Timestamp
     /** time of deletion; only in the trash */
     deleted_at?: Timestamp | undefined
+    body_text: string | null
+    body_html: string | null
+    text: string
     references: string[]
     reply_to: string | null
     /** whether verified_domain also covers reply_to; false: a forwarder may have added it, and reply goes to from unless specified; null when there is no reply_to, or from is not verified */
@@ -2400,10 +2512,7 @@ export interface EventData {
       cc: Address[]
       bcc: Address[]
     }
-    body_text: string | null
-    body_html: string | null
     body_truncated?: boolean | undefined
-    text: string
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
@@ -2464,6 +2573,9 @@ export interface EventData {
     created_at: Timestamp
     /** time of deletion; only in the trash */
     deleted_at?: Timestamp | undefined
+    body_text: string | null
+    body_html: string | null
+    text: string
     references: string[]
     reply_to: string | null
     /** whether verified_domain also covers reply_to; false: a forwarder may have added it, and reply goes to from unless specified; null when there is no reply_to, or from is not verified */
@@ -2475,10 +2587,7 @@ export interface EventData {
       cc: Address[]
       bcc: Address[]
     }
-    body_text: string | null
-    body_html: string | null
     body_truncated?: boolean | undefined
-    text: string
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
@@ -2539,6 +2648,9 @@ export interface EventData {
     created_at: Timestamp
     /** time of deletion; only in the trash */
     deleted_at?: Timestamp | undefined
+    body_text: string | null
+    body_html: string | null
+    text: string
     references: string[]
     reply_to: string | null
     /** whether verified_domain also covers reply_to; false: a forwarder may have added it, and reply goes to from unless specified; null when there is no reply_to, or from is not verified */
@@ -2550,10 +2662,7 @@ export interface EventData {
       cc: Address[]
       bcc: Address[]
     }
-    body_text: string | null
-    body_html: string | null
     body_truncated?: boolean | undefined
-    text: string
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
