@@ -12,6 +12,8 @@ type Any = ReturnType<typeof JSON.parse>
 /** Where a box is, and what the attacker has there. */
 export interface Target {
   url: string
+  /** The same by HTTPS. */
+  tls: string
   smtp: { host: string; port: number }
   /** A key with the scopes of the attack, and no more. */
   key: string

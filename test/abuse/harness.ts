@@ -11,13 +11,14 @@ import { afterAll, expect, test } from 'vitest'
 import type { Scope } from '../../src/core/scopes.ts'
 import { deliver, message } from '../support/appliance.ts'
 import { DnsStub } from '../support/dns-stub.ts'
+import { freePort } from '../support/free-port.ts'
 import { type BoxProcess, startProcess } from '../support/process.ts'
 import { Attacker } from './attacker.ts'
 import type { Honest, Seen } from './honest-caller.ts'
 
 /**
  * Attacks on a box that runs as a user starts it, beside somebody who uses it honestly (`honest-caller.ts`): calls `/healthz`, lists and
- * searches e-mail, and sends mail by SMTP. The attacker has an account of their own and the least rights that the attack needs. During and
+ * searches e-mail, opens connections of HTTPS, and sends small and large mail by SMTP, with STARTTLS and without. The attacker has an account of their own and the least rights that the attack needs. During and
  * after each attack
  *
  * - the honest caller's calls are all answered 200, and the 99th percentile of how long the box holds one is below `longest`;
@@ -116,9 +117,11 @@ class Scene {
   static async open(env: Record<string, string>): Promise<Scene> {
     const home = mkdtempSync(join(tmpdir(), 'pillarbox-abuse-'))
     const dns = await DnsStub.start()
+    const [http, tls] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
     const settings = {
       PILLARBOX_DATA_DIR: join(home, 'data'),
-      PILLARBOX_HTTP__LISTEN: '127.0.0.1:0',
+      PILLARBOX_HTTP__LISTEN: http,
+      PILLARBOX_HTTP__TLS__LISTEN: tls,
       PILLARBOX_SMTP__LISTEN: '127.0.0.1:0',
       PILLARBOX_DNS__SERVERS: dns.servers.join(','),
       PILLARBOX_BOOTSTRAP_KEY: bootstrapKey,
@@ -141,9 +144,16 @@ class Scene {
     // most boxes are stopped once while they hold little, and not again for long
     await young.end('SIGTERM')
     const box = start()
-    const { api: url, smtp } = await box.said('started')
+    const { smtp } = await box.said('started')
     const caller = fork(join(import.meta.dirname, 'honest-caller.ts'), { stdio: 'inherit' })
-    const honest = { pid: box.child.pid!, url, key: bootstrapKey, smtp: smtp[0], identity }
+    const honest = {
+      pid: box.child.pid!,
+      url: `http://${http}`,
+      tls: `https://${tls}`,
+      key: bootstrapKey,
+      smtp: smtp[0],
+      identity,
+    }
     const scene = new Scene({ box, caller, home, dns, honest, attackers })
     // workers are started by the first message; that is not what is measured
     await scene.#watched('first', async () => sleep(1000))
@@ -222,7 +232,7 @@ class Scene {
     const key = scopes.length === 0 ? '' : (await theirs('POST', '/v1/api-keys', { scopes, ...bound })).key
     const inPerson = operator(join(this.#home, 'data', 'control.sock'))
     const box = { directory: join(this.#home, 'data'), dns: this.#dns, operator: inPerson }
-    return { url: this.#honest.url, smtp: this.#honest.smtp, key, identity, box }
+    return { url: this.#honest.url, tls: this.#honest.tls, smtp: this.#honest.smtp, key, identity, box }
   }
 
   /** The accepted messages that no list shows. */

@@ -1,4 +1,5 @@
-import { Agent, request } from 'node:http'
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { Agent as SecureAgent, request as requestSecurely } from 'node:https'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Dialogue } from '../support/smtp.ts'
@@ -15,6 +16,8 @@ import { memoryOfChildren, peakMemory, resetPeakMemory, threadTime } from './fig
 export interface Honest {
   pid: number
   url: string
+  /** The same by HTTPS. */
+  tls: string
   key: string
   smtp: { host: string; port: number }
   identity: { id: string; email: string }
@@ -39,6 +42,9 @@ interface Sample {
 /** Longest that answers are waited for once the attack is over, in milliseconds. */
 const longest = 20_000
 
+/** More than has room in memory whatever others send. */
+const large = `${'Many words. '.repeat(6)}\r\n`.repeat(4000)
+
 class HonestCaller {
   readonly #box: Honest
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 32 })
@@ -58,6 +64,7 @@ class HonestCaller {
     // all that need a key are 9.5 a second: less than http.rate_limit has them be
     this.#timers = [
       setInterval(() => this.#call('/healthz'), 20),
+      setInterval(() => this.#callSecurely('/healthz'), 250),
       setInterval(() => this.#call(`${list}?limit=20`), 125),
       setInterval(() => this.#call(`${list}/search?limit=20&query=honest`), 700),
       setInterval(() => (this.#children = Math.max(this.#children, memoryOfChildren(box.pid))), 100),
@@ -78,19 +85,33 @@ class HonestCaller {
   }
 
   #call(path: string): void {
+    const headers = path === '/healthz' ? {} : { Authorization: `Bearer ${this.#box.key}` }
+    this.#ask(path.replace(/\?.*/, '').replace(/ident_\w+/, ':id'), (hear) =>
+      request(`${this.#box.url}${path}`, { agent: this.#agent, headers }, hear),
+    )
+  }
+
+  /** On a connection of its own. */
+  #callSecurely(path: string): void {
+    this.#ask(`${path} by HTTPS`, (hear) => {
+      const agent = new SecureAgent({ rejectUnauthorized: false })
+      return requestSecurely(`${this.#box.tls}${path}`, { agent }, hear)
+    })
+  }
+
+  #ask(name: string, begin: (hear: (response: IncomingMessage) => void) => ClientRequest): void {
     const begun = performance.now()
     const [box, own] = [threadTime(this.#box.pid), threadTime(process.pid)]
     const answer = new Promise<void>((resolve) => {
-      const headers = path === '/healthz' ? {} : { Authorization: `Bearer ${this.#box.key}` }
-      const call = request(`${this.#box.url}${path}`, { agent: this.#agent, headers }, (response) => {
+      const call = begin((response) => {
         response.resume().on('end', () => {
-          if (response.statusCode !== 200) this.#refused.push(`${path} was answered ${response.statusCode}`)
-          this.#note(path.replace(/\?.*/, '').replace(/ident_\w+/, ':id'), begun, box, own)
+          if (response.statusCode !== 200) this.#refused.push(`${name} was answered ${response.statusCode}`)
+          this.#note(name, begun, box, own)
           resolve()
         })
       })
       call.on('error', (error) => {
-        this.#refused.push(`${path}: ${error.message}`)
+        this.#refused.push(`${name}: ${error.message}`)
         resolve()
       })
       call.end()
@@ -109,14 +130,15 @@ class HonestCaller {
     this.#samples.set(name, samples)
   }
 
-  /** One message after the other; one that is put off is sent again, as servers do. */
+  /** One message after the other, every second by STARTTLS and every fourth large; one that is put off is sent again, as servers do. */
   async #write(name: string): Promise<void> {
     for (let number = 1; !this.#ended; number += 1) {
       const subject = `honest ${name} ${number}`
-      let reply = await this.#send(subject)
+      const send = (): Promise<string> => this.#send(subject, number % 4 === 0 ? large : 'Words.\r\n', number % 2 === 0)
+      let reply = await send()
       for (let tries = 1; !reply.startsWith('250') && tries < 50; tries += 1) {
         await sleep(200)
-        reply = await this.#send(subject)
+        reply = await send()
       }
       if (reply.startsWith('250')) this.#accepted.push(subject)
       else this.#refused.push(`mail was answered ${JSON.stringify(reply)}`)
@@ -124,16 +146,22 @@ class HonestCaller {
     }
   }
 
-  async #send(subject: string): Promise<string> {
+  async #send(subject: string, text: string, secure: boolean): Promise<string> {
     const { smtp, identity } = this.#box
     let client: Dialogue | undefined
     try {
       client = await Dialogue.connect(smtp.port, smtp.host)
       await client.reply()
       await client.say('EHLO honest.test')
+      if (secure) {
+        const reply = await client.say('STARTTLS')
+        if (!reply.startsWith('220')) return reply
+        await client.upgrade()
+        await client.say('EHLO honest.test')
+      }
       const id = `${process.pid}.${performance.now()}@honest.test`
       const head = `From: Ada <ada@honest.test>\r\nTo: ${identity.email}\r\nSubject: ${subject}\r\nMessage-ID: <${id}>`
-      return await client.deliver(`${head}\r\nDate: Fri, 20 Nov 2026 10:00:00 +0000\r\n\r\nWords.\r\n`, [identity.email])
+      return await client.deliver(`${head}\r\nDate: Fri, 20 Nov 2026 10:00:00 +0000\r\n\r\n${text}`, [identity.email])
     } catch (error) {
       return String(error)
     } finally {

@@ -1,7 +1,14 @@
+import { connect, type Socket } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
 import { keyUpdates } from '../support/key-updates.ts'
 import type { Dialogue } from '../support/smtp.ts'
 import { address, type Attacker, mailWith } from './attacker.ts'
 import { type Attack, underAttack } from './harness.ts'
+
+const anyone = { rejectUnauthorized: false }
+
+/** Connections that are prepared for an attack. */
+const prepared: { socket: Socket; records: Buffer }[] = []
 
 /** What a stranger does inside of TLS. */
 const attacks: Attack[] = [
@@ -53,6 +60,47 @@ const attacks: Attack[] = [
     lasts: 14_000,
     answers: ['220', '421', '454', 'closed'],
   })),
+  {
+    name: '1,200 new keys in one packet, from each of two hundred networks',
+    scopes: [],
+    prepare: async (attacker) => {
+      for (let number = 0; number < 200; number += 1) {
+        const dialogue = await startTls(attacker, address(number))
+        if (dialogue) prepared.push({ socket: dialogue.socket, records: await keyUpdates(dialogue.socket, 1200, true) })
+      }
+    },
+    run: async (attacker) => {
+      for (const { socket, records } of prepared.splice(0)) {
+        socket.write(records)
+        attacker.note('written')
+      }
+      await attacker.hold()
+    },
+    lasts: 14_000,
+    answers: ['written'],
+  },
+  {
+    name: '950 connections of HTTPS that read nothing of a large document',
+    scopes: [],
+    run: async (attacker) => {
+      const { hostname: host, port } = new URL(attacker.target.tls)
+      const all = Array.from({ length: 950 }, async (_, number) => {
+        const socket = connectSecurely({
+          socket: connect({ host, port: Number(port), localAddress: address(number % 50) }),
+          ...anyone,
+        })
+        socket.on('error', () => undefined).once('close', () => attacker.signal.aborted || attacker.note('closed'))
+        attacker.signal.addEventListener('abort', () => socket.destroy())
+        await new Promise((resolve) => socket.once('secureConnect', resolve).once('close', resolve))
+        socket.pause()
+        if (socket.write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20))) attacker.note('written')
+      })
+      await Promise.all(all)
+      await attacker.hold()
+    },
+    lasts: 8000,
+    answers: ['written', 'closed'],
+  },
 ]
 
 underAttack(attacks)
