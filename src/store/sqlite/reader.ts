@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
 import { stopping } from './failures.ts'
-import { parameters, Statements } from './statements.ts'
+import { parameters, type Prepared, Statements } from './statements.ts'
 
 /** The connection for short reads. It sees only data that is synced to disk, not a commit that is still being synced. */
 export class DurableReader {
@@ -15,17 +15,17 @@ export class DurableReader {
   }
 
   all(query: Sql): unknown[] {
-    return this.#prepare(query.sql).all(...parameters(query))
+    return this.#prepare(query.sql).all(parameters(query))
   }
 
   get(query: Sql): unknown {
-    return this.#prepare(query.sql).get(...parameters(query))
+    return this.#prepare(query.sql).get(parameters(query))
   }
 
   /** Keeps reading the state before the next commit, until `showCommit`. */
   hideCommit(): void {
     this.#prepare('BEGIN').run()
-    this.#prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get()
+    this.#prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get([])
   }
 
   showCommit(): void {
@@ -36,8 +36,8 @@ export class DurableReader {
     this.#database.close()
   }
 
-  #prepare(text: string): ReturnType<DatabaseSync['prepare']> {
+  #prepare(text: string): Prepared {
     if (!this.#database.isOpen) throw stopping()
-    return this.#statements.prepare(text).statement
+    return this.#statements.prepare(text)
   }
 }

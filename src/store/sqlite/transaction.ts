@@ -1,7 +1,7 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
 import type { Transaction } from '../database.ts'
-import { parameters, type Statements } from './statements.ts'
+import { parameters, type Prepared, type Statements } from './statements.ts'
 
 /** A transaction inside a group; it throws once its work has ended. */
 export class OpenTransaction implements Transaction {
@@ -27,15 +27,15 @@ export class OpenTransaction implements Transaction {
   }
 
   async all<Row>(query: Sql): Promise<Row[]> {
-    return this.#step(query, (statement, values) => statement.all(...values)) as Row[]
+    return this.#step(query, (statement, values) => statement.all(values)) as Row[]
   }
 
   async get<Row>(query: Sql): Promise<Row | undefined> {
-    return this.#step(query, (statement, values) => statement.get(...values)) as Row | undefined
+    return this.#step(query, (statement, values) => statement.get(values)) as Row | undefined
   }
 
   async run(query: Sql): Promise<{ changes: number }> {
-    return this.#step(query, (statement, values) => ({ changes: Number(statement.run(...values).changes) }))
+    return this.#step(query, (statement, values) => statement.run(values))
   }
 
   afterCommit(listener: () => void): void {
@@ -52,12 +52,12 @@ export class OpenTransaction implements Transaction {
     if (this.#lost !== undefined) throw this.#lost
   }
 
-  #step<Answer>(query: Sql, step: (statement: StatementSync, values: SQLInputValue[]) => Answer): Answer {
+  #step<Answer>(query: Sql, step: (statement: Prepared, values: SQLInputValue[]) => Answer): Answer {
     this.#mustBeOpen()
     // after such a rollback every further statement would commit alone
     this.mustNotBeLost()
-    const { statement, writes } = this.#statements.prepare(query.sql)
-    if (writes) this.#wrote = true
+    const statement = this.#statements.prepare(query.sql)
+    if (statement.writes) this.#wrote = true
     try {
       return step(statement, parameters(query))
     } catch (error) {

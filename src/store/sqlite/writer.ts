@@ -103,7 +103,7 @@ export class GroupWriter {
   }
 
   #exec(text: string): void {
-    this.#statements.prepare(text).statement.run()
+    this.#statements.prepare(text).run()
   }
 }
 
