@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Scope, scopes } from '../../src/core/scopes.ts'
+import { scopes } from '../../src/core/scopes.ts'
 import type { RoutePath } from '../../src/http/route.ts'
 import { deliver, message } from '../support/appliance.ts'
 import { absent, Asking, type Question } from './asking.ts'
@@ -130,7 +130,7 @@ const conflicts: Record<string, { before?: [method: string, path: string, body?:
 const world = await inhabit()
 const asking = new Asking(world)
 afterAll(() => world.close())
-const { own, box, plantKey } = world
+const { own, foreign, box, plantKey } = world
 const spellings = new Map(asking.spellings.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling]))
 const named = [...rows].map(([name, row]) => [name, row, spellings.get(name)!] as const)
 const { body: described } = await box.call<{ paths: Record<string, Record<string, { responses: object }>> }>(
@@ -150,9 +150,7 @@ const types: Record<number, string> = {
   429: 'rate_limited',
 }
 
-describe('the status codes of the API document', async () => {
-  const few = async (): Promise<string> => plantKey({ account: own.account, rate_limit: 1 })
-
+describe('the status codes of the API document', () => {
   test('the box has each of its calls', () => {
     expect([...rows.keys()].filter((name) => !spellings.has(name))).toEqual([])
   })
@@ -177,9 +175,9 @@ describe('the status codes of the API document', async () => {
       await note(401, { key: null })
       const needed: string[] = [spelling.route.scope].flat()
       await note(403, {
-        key: await plantKey({ account: own.account, scopes: scopes.filter((one) => !needed.includes(one)) as Scope[] }),
+        key: await plantKey({ account: own.account, scopes: scopes.filter((one) => !needed.includes(one)) }),
       })
-      const key = await few()
+      const key = await plantKey({ account: own.account, rate_limit: 1 })
       await asking.ask(spelling, path, { key, query: { nonsense: 'x' } })
       const headers = await note(429, { key })
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
@@ -196,27 +194,10 @@ describe('the status codes of the API document', async () => {
     const { responses } = described.paths[spelling.path.replaceAll(/:(\w+)/g, '{$1}')]![spelling.method.toLowerCase()]!
     expect(Object.keys(responses)).toEqual(expect.arrayContaining([success, 400, 429, ...(open ? [] : [401, 403])].map(String)))
   })
-
-  async function conflicting(name: string, spelling: RoutePath, estate: Estate): Promise<unknown[]> {
-    const { before = [], twice, body } = conflicts[name]!
-    const { path, question } = await asking.good(spelling, estate)
-    for (const [method, at, input] of before) {
-      const placed = asking.path({ path: at }, estate)
-      const domain = estate.objects['domains/:id']
-      const email_domain = input && (await box.call('GET', `/v1/domains/${domain}`)).body['name']
-      const done = await box.call(method, placed, input && { email_domain })
-      expect(done.body.error).toBeUndefined()
-    }
-    const asked = { ...question, ...(body === undefined ? {} : { body }) }
-    if (twice) expect((await asking.ask(spelling, path, asked)).status).toBe(rows.get(name)!.success)
-    const { status, json } = await asking.ask(spelling, path, asked)
-    return [status, json?.error?.type, json?.error?.status]
-  }
 })
 
 describe('the lists of the API document', () => {
   const lists = named.filter(([, { list }]) => list)
-  const { foreign } = world
   const as = { key: foreign.key }
 
   // of everything a second one, in an account where no other test adds any
@@ -239,19 +220,12 @@ describe('the lists of the API document', () => {
       'webhooks',
       'domains',
     ]) {
-      await more(`POST /v1/${name}`)
+      await another(`POST /v1/${name}`)
     }
-    await more('POST /v1/agents')
-    await more('POST /v1/agents/:id/erc8004')
+    await another('POST /v1/agents')
+    await another('POST /v1/agents/:id/erc8004')
     await box.settled()
   })
-
-  async function more(name: string): Promise<void> {
-    const spelling = spellings.get(name)!
-    const { path, question } = await asking.good(spelling, foreign)
-    const { json } = await asking.ask(spelling, path, { ...question, ...as })
-    expect([name, json.error]).toEqual([name, undefined])
-  }
 
   test.each(lists)('%s has data and has_more, in pages of limit that join without a gap', async (name, _row, spelling) => {
     const { path, question } = await asking.good(spelling, foreign)
@@ -278,3 +252,26 @@ describe('the lists of the API document', () => {
     }
   })
 })
+
+async function conflicting(name: string, spelling: RoutePath, estate: Estate): Promise<unknown[]> {
+  const { before = [], twice, body } = conflicts[name]!
+  const { path, question } = await asking.good(spelling, estate)
+  for (const [method, at, input] of before) {
+    const placed = asking.path({ path: at }, estate)
+    const domain = estate.objects['domains/:id']
+    const email_domain = input && (await box.call('GET', `/v1/domains/${domain}`)).body['name']
+    const done = await box.call(method, placed, input && { email_domain })
+    expect(done.body.error).toBeUndefined()
+  }
+  const asked = { ...question, ...(body === undefined ? {} : { body }) }
+  if (twice) expect((await asking.ask(spelling, path, asked)).status).toBe(rows.get(name)!.success)
+  const { status, json } = await asking.ask(spelling, path, asked)
+  return [status, json?.error?.type, json?.error?.status]
+}
+
+async function another(name: string): Promise<void> {
+  const spelling = spellings.get(name)!
+  const { path, question } = await asking.good(spelling, foreign)
+  const { json } = await asking.ask(spelling, path, { ...question, key: foreign.key })
+  expect([name, json.error]).toEqual([name, undefined])
+}
