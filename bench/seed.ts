@@ -54,7 +54,7 @@ export async function openStore(directory: string): Promise<Store> {
     events,
     clock,
     cursors,
-    domains: { mayUse: () => false, stillUsable: async () => true, unsendable: () => undefined },
+    domains: { mayUse: () => false, stillUsable: async () => true, unsendable: () => null },
     domain: boxDomain,
     account: '',
     plan,

@@ -26,6 +26,7 @@ import type { RotationResult } from './store/keyring.ts'
 import { WriteProbe } from './store/probe.ts'
 import { forgetFormer } from './store/rewrite.ts'
 import type { Counting } from './trust/counting.ts'
+import type { SendingRights } from './domains/sending.ts'
 import { version } from './version.ts'
 
 interface Opened {
@@ -56,6 +57,8 @@ export class App {
   readonly #counting: Counting
   readonly #http: HttpServer
   readonly #idempotency: Idempotency
+  /** Where mail from the box's own domain can be sent. */
+  readonly sendingRights: () => SendingRights
   readonly #certificates: ServedCertificate
   readonly #account: string
   readonly #types = new EventTypes()
@@ -87,7 +90,7 @@ export class App {
     this.#probe = new WriteProbe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
-    const { people, queue, events, mail, counting, certificates, plan, identities, modules } = assemble({
+    const { people, queue, events, mail, counting, certificates, plan, identities, modules, sendingRights } = assemble({
       config,
       log,
       clock,
@@ -119,6 +122,7 @@ export class App {
     const idempotency = new Idempotency({ database, seal: keyring.seal, clock, storage: plan })
     identities.onRemove((tx, id) => idempotency.forget(tx, id))
     this.#idempotency = idempotency
+    this.sendingRights = sendingRights
     this.#http = new HttpServer({
       settings: httpSettings(config, this.#certificates),
       challenge: certificates.challenge,
@@ -207,7 +211,8 @@ export class App {
     // only after every port is bound: a key that is never printed would be lost
     const firstKey = await this.#firstKey()
     this.#started = true
-    this.#log.info({ version, api: this.publicUrl, smtp: this.smtpAddresses, data: this.#config.data_dir }, 'started')
+    const { explanation: sending } = this.sendingRights()
+    this.#log.info({ version, api: this.publicUrl, smtp: this.smtpAddresses, data: this.#config.data_dir, sending }, 'started')
     return { firstKey }
   }
 
@@ -218,8 +223,9 @@ export class App {
     })
   }
 
-  /** Opens only the control socket, for a box that is open and not started. */
+  /** Opens only the control socket, for commands on a box that is open and not started. */
   async attend(): Promise<void> {
+    for (const module of this.#modules) await module.attend?.()
     await this.#http.startControlSocket()
   }
 

@@ -21,6 +21,7 @@ import type { DoctorTest } from './ops/doctor/context.ts'
 import { presentListeners } from './ops/doctor/checks/ports.ts'
 import { doctorModule } from './ops/doctor/module.ts'
 import type { RsaPair } from './domains/keys.ts'
+import type { SendingRights } from './domains/sending.ts'
 import { DomainsModule } from './domains/module.ts'
 import { ReportHandler } from './domains/report-handler.ts'
 import { eventMetrics } from './events/metrics.ts'
@@ -91,6 +92,7 @@ export function assemble(basis: Deps): {
   certificates: CertificatesModule
   plan: Plan
   identities: Identities
+  sendingRights: () => SendingRights
 } {
   const { config, log, clock, seal, database, metrics, types, state } = basis
   const logOf = (part: LogModule): Log => log.child({ part })
@@ -107,6 +109,7 @@ export function assemble(basis: Deps): {
   const { keys, holders } = people
   const ours = new DomainsModule({ ...common, log: logOf('domains') })
   const { domains } = ours
+  const sendingRights = (): SendingRights => domains.sendingRights()
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: quota.storageOf })
   const cascade = new Cascade({ ...common, log: logOf('retention') })
   keeping.serve(identities)
@@ -183,6 +186,7 @@ export function assemble(basis: Deps): {
     lookUpDomains: ours.domainStatus,
     probe: (domain, signal) => sending.probe(domain, signal),
     isOurs: (domain) => domains.receives(domain),
+    sendingRights,
     carrier: sms.provider,
     reports: () => reporting.status(),
     newestBackup: async (settings) => {
@@ -229,8 +233,8 @@ export function assemble(basis: Deps): {
     backupModule({ ...common, jobs, log: logOf('backup') }),
     jobsModule(jobs, metrics),
     keeping,
-    statusModule({ ...common, queue }),
+    statusModule({ ...common, queue, sendingRights }),
     { name: 'page', site, start: () => site.read() },
   ]
-  return { modules, people, queue, events, mail, counting: trust.counting, certificates, plan, identities }
+  return { modules, people, queue, events, mail, counting: trust.counting, certificates, plan, identities, sendingRights }
 }

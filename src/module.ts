@@ -28,6 +28,8 @@ export interface Module {
   /** The columns that are sealed under the master key. */
   sealed?: SealedColumn[]
   start?(): Promise<void>
+  /** Loads what commands need of a box that is opened for them and not started. */
+  attend?(): Promise<void>
   /** Resolves when the background work that runs now has ended; undefined when there is none. */
   readonly work?: Promise<unknown> | undefined
   /** Finishes running work and takes no more. */

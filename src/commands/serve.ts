@@ -117,6 +117,7 @@ export function welcome(app: App, config: Config, key: string, setupLink: string
   const smtp = `${host.includes(':') ? `[${host}]` : host}:${port}`
   const address = `ada@${config.mail.domain}`
   const mail = `From: You <you@sender.test>\\r\\nTo: ${address}\\r\\nSubject: Hello Ada\\r\\n\\r\\nYour sign-in code is 493817.\\r\\n`
+  const { explanation, fix } = app.sendingRights()
   const { protocol, hostname } = new URL(app.publicUrl)
   // the URL for browsers
   const secure = protocol === 'https:' || /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)
@@ -126,6 +127,8 @@ Pillarbox is running.
 
   API   ${app.publicUrl}  (reference at ${app.publicUrl}/docs)
   SMTP  ${smtp}  for ${config.mail.domain}
+
+Sending: ${explanation}${fix === null ? '' : `\n${fix}`}
 
 ${config.bootstrap_key === undefined ? 'Your API key, shown only once. Store it safely:' : 'Your API key is the bootstrap key you set:'}
 

@@ -18,7 +18,7 @@ export function addStatusCommand(program: Command): void {
 }
 
 function formatStatus(
-  { version, uptime, identities, queue, last_24_hours: day, disk }: Status,
+  { version, uptime, sending, identities, queue, last_24_hours: day, disk }: Status,
   failing: string[],
   running: boolean,
 ): string {
@@ -30,6 +30,7 @@ function formatStatus(
   const free = disk.free === null ? 'an unknown module' : bytes(disk.free)
   const lines = [
     ['Pillarbox', `${version} ${state}${since}`],
+    ['sending', sending.explanation],
     ['identities', String(identities)],
     [
       'mail, 24 h',

@@ -43,6 +43,10 @@ export const outbound = Group({
       description: 'Relays for certain recipient domains, in every mode',
       example: [{ domains: ['example.net'], host: 'smtp.example.net' }],
     }),
+  unverified_domains: Choice(['refuse', 'relay']).prefault('refuse').meta({
+    description:
+      'Whether mail from a domain of the box that is not verified can be sent to other servers: never, or through outbound.relay and outbound.relays; receivers may take such mail for forged, as SPF and DMARC do not pass unless the relay sees to them',
+  }),
   port: Whole(1, 65_535).prefault(25).meta({ description: 'Port of other mail servers', unit: 'port' }),
   allow_networks: List(AddressBlock, 'address blocks')
     .prefault([])
@@ -95,10 +99,19 @@ export interface SettingFlaw {
   why: string
 }
 
-/** Relays that cannot be used: with a user but no password or the reverse, and by IP address where the certificate must name the host. */
-export function relayFlaws(settings: { relay?: RelayFields | undefined; relays: RelayFields[] }): SettingFlaw[] {
+/** A permission for relays without one, and relays that cannot be used: with a user but no password or the reverse, and by IP address where the certificate must name the host. */
+export function relayFlaws(settings: {
+  mode: 'direct' | 'relay' | 'none'
+  relay?: RelayFields | undefined
+  relays: RelayFields[]
+  unverified_domains: 'refuse' | 'relay'
+}): SettingFlaw[] {
+  const { mode, unverified_domains } = settings
+  const unused = unverified_domains === 'relay' && mode !== 'relay' && settings.relays.length === 0
+  const why = `can be relay only if mail goes through a relay: set outbound.mode to relay and outbound.relay, or outbound.relays (outbound.mode is ${mode})`
+  const permission = unused ? [{ path: ['outbound', 'unverified_domains'], why }] : []
   const one = settings.relay ? flawsOf(settings.relay, ['outbound', 'relay']) : []
-  return [...one, ...settings.relays.flatMap((entry, index) => flawsOf(entry, ['outbound', 'relays', index]))]
+  return [...permission, ...one, ...settings.relays.flatMap((entry, index) => flawsOf(entry, ['outbound', 'relays', index]))]
 }
 
 function flawsOf({ host, tls, user, password }: RelayFields, path: SettingFlaw['path']): SettingFlaw[] {

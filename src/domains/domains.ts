@@ -14,6 +14,7 @@ import type { DkimKey, DomainRow, PublicKey } from './types.ts'
 import type { Domain, NewDomain } from './model.ts'
 import { mailDomainOf, zoneText } from './zone.ts'
 import { type DomainSettings, policyText, recordsOf } from './records.ts'
+import { mayRelay, type SendingRights, sendingRights, type SendingSettings } from './sending.ts'
 
 export type { DkimKey } from './types.ts'
 
@@ -25,6 +26,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'account'>
   nextCheck: NextCheck
   plan: Plan
   settings: () => DomainSettings
+  outbound: () => SendingSettings
   /** The box's own domain. */
   domain: string
 }
@@ -57,8 +59,13 @@ export class Domains {
           ${domain}, 1, 1, ${iso(clock.now())}) ON CONFLICT (account_id, name) DO UPDATE SET is_default = 1, receives = 1`,
       )
     })
+    await this.load()
+  }
+
+  /** Loads the domains that receive mail. */
+  async load(): Promise<void> {
     const held = sql`SELECT id, name, account_id, is_default, status FROM domains WHERE receives = 1`
-    for (const row of await database.all<Known>(held)) this.know(row)
+    for (const row of await this.#deps.database.all<Known>(held)) this.know(row)
   }
 
   /** True if mail for this domain (lower-case A-labels) is accepted: it was verified once, or is the box's own. */
@@ -81,19 +88,32 @@ export class Domains {
     return row !== undefined
   }
 
-  /** Throws Fault conflict, `domain_not_verified`, when mail from this domain would not authenticate. */
-  requireSending(domain: string): void {
-    const reason = this.unsendable(domain)
-    if (reason !== undefined) throw conflict(reason, { code: 'domain_not_verified' })
+  /** True if mail from this domain (lower-case A-labels) authenticates. */
+  isVerified(domain: string): boolean {
+    return this.#known.get(domain)?.status === 'verified'
   }
 
-  /** Why mail from this domain can be sent only to addresses on this box, and who can change that; undefined when it can be sent anywhere. */
-  unsendable(domain: string): string | undefined {
-    if (this.#known.get(domain)?.status === 'verified') return undefined
-    return (
-      `${domain} is not verified, so mail from it can be sent only to addresses on this box. Ask whoever runs this box to set the DNS records ` +
-      'that GET /v1/domains shows, and then to call POST /v1/domains/{id}/verify: both take a key with account:read and account:write.'
-    )
+  /**
+   * Throws Fault conflict, `domain_not_verified`, when mail from this domain would not authenticate, and no relay may take it to this domain of
+   * another server.
+   */
+  requireSending(from: string, to: string): void {
+    if (this.isVerified(from) || (this.receives(from) && mayRelay(this.#deps.outbound(), to))) return
+    throw conflict(inWords(this.sendingRights(from)), { code: 'domain_not_verified' })
+  }
+
+  /** Where mail from a domain can be sent; without one, from the box's own. */
+  sendingRights(domain = this.#deps.domain): SendingRights {
+    const { outbound } = this.#deps
+    const known = this.#known.get(domain)
+    if (known) return sendingRights(known, outbound())
+    return sendingRights({ name: domain, status: 'pending', is_default: 0 }, { ...outbound(), unverified_domains: 'refuse' })
+  }
+
+  /** Why mail from a domain cannot be sent to any address, and who can change that; null when it can. */
+  unsendable(domain?: string): string | null {
+    const rights = this.sendingRights(domain)
+    return rights.outside ? null : inWords(rights)
   }
 
   /** The active keys of a domain that receives mail (lower-case A-labels), created on first use; none for any other domain. */
@@ -235,6 +255,10 @@ export class Domains {
     const dns_records = recordsOf(name, keys, this.#deps.settings()).map((wanted) => toDnsRecord(wanted, seen))
     return { id, name, status, default: is_default === 1, catch_all, dns_records, created_at, verified_at, last_checked_at }
   }
+}
+
+function inWords({ explanation, request }: SendingRights): string {
+  return request === null ? explanation : `${explanation} ${request}`
 }
 
 /** Requires a key that is not bound to one identity. */

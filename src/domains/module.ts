@@ -13,6 +13,7 @@ import { mailDomainOf } from './zone.ts'
 import { DomainReports } from './reports.ts'
 import { routes } from './routes.ts'
 import type { DomainSettings } from './records.ts'
+import type { SendingSettings } from './sending.ts'
 import { type DomainStatusReport, statusOf } from './status.ts'
 import { Verification } from './verification.ts'
 
@@ -33,14 +34,23 @@ export class DomainsModule implements Module {
   /** The status of every domain; `fresh` checks them first. */
   readonly domainStatus: (fresh: boolean) => Promise<DomainStatusReport[]>
   #settings: DomainSettings
+  #outbound: SendingSettings
 
   constructor(deps: Deps) {
     const { config, database, metrics } = deps
     this.#settings = settingsOf(config)
+    this.#outbound = config.outbound
     const settings = (): DomainSettings => this.#settings
     const nextCheck = new NextCheck()
     const keys = new DkimKeys({ ...deps, nextCheck, rsaPair: deps.testing?.rsaPair })
-    this.domains = new Domains({ ...deps, keys, nextCheck, settings, domain: config.mail.domain })
+    this.domains = new Domains({
+      ...deps,
+      keys,
+      nextCheck,
+      settings,
+      outbound: () => this.#outbound,
+      domain: config.mail.domain,
+    })
     const checked = metrics.counter(
       'pillarbox_domain_checks_total',
       'DNS checks of domains by result: right, wrong, unknown (no answer), late (superseded by a newer check)',
@@ -84,8 +94,13 @@ export class DomainsModule implements Module {
     return this.domains.start()
   }
 
+  attend(): Promise<void> {
+    return this.domains.load()
+  }
+
   reload(config: Config): void {
     this.#settings = settingsOf(config)
+    this.#outbound = config.outbound
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { type Clock, day, iso } from '../core/clock.ts'
-import { conflict, Fault, invalid } from '../core/fault.ts'
+import { conflict, Fault, type FaultType, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Seal, SealedColumn } from '../core/seal/seal.ts'
 import { sweep } from '../core/cron.ts'
@@ -278,9 +278,12 @@ export function readIdempotencyKey(header: string): string {
   return header
 }
 
-/** True if the response is not stored: after a 5xx or a rate limit the same key may be used again. */
+/** The types of errors that another try, or a corrected call, may not meet. */
+const released = new Set<FaultType>(['invalid_request', 'rate_limited', 'internal_error'])
+
+/** True if the response is not stored: after a 400, a 429 or a 5xx the same key may be used again. */
 export function releases(error: unknown): boolean {
-  return !(error instanceof Fault) || error.type === 'internal_error' || error.type === 'rate_limited'
+  return !(error instanceof Fault) || released.has(error.type)
 }
 
 /** A batch of the records that the condition selects: their number, and a condition for them; undefined when there are none. */

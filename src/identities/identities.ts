@@ -121,7 +121,19 @@ export class Identities {
     const { account_id, key_id, session_id, rate_limit, until, identity_id } = caller
     const identity = identity_id === null ? null : await this.get(caller, identity_id)
     const expires_at = until === Infinity ? null : iso(until)
-    return { account_id, key_id, session_id, scopes: [...caller.scopes], rate_limit, expires_at, identity }
+    // of an account, what its new identities can do
+    const reason = identity === null ? this.#deps.domains.unsendable() : (identity.cannot_send_outside_reason ?? null)
+    return {
+      account_id,
+      key_id,
+      session_id,
+      scopes: [...caller.scopes],
+      rate_limit,
+      expires_at,
+      can_send_outside: reason === null,
+      cannot_send_outside_reason: reason,
+      identity,
+    }
   }
 
   /** The row of a non-deleted identity that the caller may see; throws Fault not_found. */
@@ -221,7 +233,7 @@ export class Identities {
     const reason =
       status === 'suspended'
         ? 'The identity is suspended. Ask whoever manages it to set its status to active.'
-        : (this.#deps.domains.unsendable(domain) ?? null)
+        : this.#deps.domains.unsendable(domain)
     return {
       ...identity,
       storage: this.#deps.storageOf(sizes),

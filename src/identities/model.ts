@@ -87,6 +87,11 @@ export const WhoAmI = z
     scopes: z.array(z.enum(scopes)),
     rate_limit: z.int().meta({ description: 'calls a minute; 0 means no limit' }),
     expires_at: Timestamp.nullable().meta({ description: 'time at which the key, or the secret that was used, ends' }),
+    can_send_outside: z.boolean().meta({
+      description:
+        'whether mail can be sent to addresses that are not on this box: by the identity, else by a new one at the domain of the box',
+    }),
+    cannot_send_outside_reason: z.string().nullable().meta({ description: 'why not, and who can change that; null if it can' }),
     identity: Identity.nullable().meta({
       description: 'the one identity that the key is bound to; null if it reaches every identity of its account',
     }),

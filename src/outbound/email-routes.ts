@@ -19,6 +19,10 @@ const writing = {
   timeout: 120_000,
 } as const
 
+const outside =
+  'A recipient that is not on this box is a conflict, code domain_not_verified, where mail from the domain of the sender can be sent only to addresses ' +
+  'on this box: can_send_outside of the identity says so before, and its reason names whom to ask. It holds for a message with send_at too.'
+
 export function emailRoutes(sendService: SendService, pending: Pending, emails: Emails): AnyRoute[] {
   // a repetition returns the message as it is now
   const again = ({ caller, params }: { caller: Caller; params: { id: string } }, id: string): Promise<Email> =>
@@ -31,7 +35,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       summary: 'Send an e-mail',
       description:
         'Responds once the message is durably stored: it will be sent even after a crash. With in_reply_to the key also requires ' +
-        'messages:read or emails:read.',
+        `messages:read or emails:read. ${outside}`,
       body: NewEmail,
       example: { body: { to: 'postmaster@pillarbox.test', subject: 'Hello', body_text: 'Hello there.' } },
       handle: ({ caller, params, body, signal }) => sendService.send(caller, params.id, body, signal),
@@ -46,7 +50,8 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       sdk: 'emails.reply',
       summary: 'Reply to an e-mail',
       description:
-        'Sends a reply to its Reply-To or sender (for a sent message: to its recipients), in its thread, with the message quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is used only with allow_unsigned; otherwise the reply goes to from. With reply_all an unsigned To or Cc with other addresses is a conflict, code unsigned_recipients.',
+        'Sends a reply to its Reply-To or sender (for a sent message: to its recipients), in its thread, with the message quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is used only with allow_unsigned; otherwise the reply goes to from. With reply_all an unsigned To or Cc with other addresses is a conflict, code unsigned_recipients. ' +
+        outside,
       body: NewReply,
       example: { body: { body_text: 'Thank you.' } },
       handle: ({ caller, params, body, signal }) => sendService.reply(caller, params.id, params.email_id, body, signal),
@@ -57,7 +62,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       reads: readers,
       sdk: 'emails.forward',
       summary: 'Forward an e-mail',
-      description: 'Forwards the quoted text and the attachments, or the complete message as one attachment.',
+      description: `Forwards the quoted text and the attachments, or the complete message as one attachment. ${outside}`,
       body: NewForward,
       example: { body: { to: 'postmaster@pillarbox.test', body_text: 'See below.' } },
       handle: ({ caller, params, body, signal }) => sendService.forward(caller, params.id, params.email_id, body, signal),

@@ -98,7 +98,7 @@ class SubmissionLogin implements DeliveryTarget {
     if (domains.receives(domainOf(recipient))) return owner.account_id
     if (!outbox.leaves(domainOf(recipient)))
       throw invalid('to', `${recipient} is not on this box, and outgoing mail is disabled.`, 'outbound_off')
-    domains.requireSending(domainOf(this.#sender))
+    domains.requireSending(domainOf(this.#sender), domainOf(recipient))
     return owner.account_id
   }
 

@@ -19,7 +19,7 @@ import { ReportSender, type ReportSettings } from './reports.ts'
 interface Deps extends ModuleBasis {
   queue: Queue
   sending: OutboundModule
-  domains: Pick<Domains, 'receives' | 'requireSending'>
+  domains: Pick<Domains, 'receives' | 'isVerified'>
   outsideDial?: OutsideDial | undefined
 }
 
@@ -83,14 +83,10 @@ export class ReportingModule implements Module {
       const fix = 'Set outbound.mode to direct, or reports.dmarc and reports.tls to false.'
       return { why: 'Outgoing mail is disabled (outbound.mode is none).', fix }
     }
-    try {
-      this.#deps.domains.requireSending(domain)
-      return null
-    } catch {
-      return {
-        why: `They come from ${domain}, which is not verified.`,
-        fix: `Publish the records shown by: pillarbox domain check ${domain}`,
-      }
+    if (this.#deps.domains.isVerified(domain)) return null
+    return {
+      why: `They come from ${domain}, which is not verified.`,
+      fix: `Publish the records shown by: pillarbox domain check ${domain}`,
     }
   }
 

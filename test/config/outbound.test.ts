@@ -18,6 +18,24 @@ test.each([
   expect(problems).not.toContain('secret-word')
 })
 
+test('unverified domains can be permitted to use a relay only where there is one that is used', async () => {
+  const permitted = { PILLARBOX_OUTBOUND__UNVERIFIED_DOMAINS: 'relay' }
+  const relay = { PILLARBOX_OUTBOUND__RELAY__HOST: 'smtp.example.net' }
+  // a relay that the mode does not use sends nothing
+  for (const env of [permitted, { ...permitted, ...relay }, { ...permitted, PILLARBOX_OUTBOUND__MODE: 'none' }]) {
+    const failure: unknown = await loadConfig({ env, cwd: '/' }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(ConfigError)
+    expect(String(failure)).toMatch(
+      /PILLARBOX_OUTBOUND__UNVERIFIED_DOMAINS: can be relay only if mail goes through a relay: set outbound\.mode to relay and outbound\.relay/,
+    )
+  }
+  const env = { ...permitted, ...relay, PILLARBOX_OUTBOUND__MODE: 'relay' }
+  expect((await loadConfig({ env, cwd: '/' })).outbound.unverified_domains).toBe('relay')
+  expect((await loadConfig({ env: {}, cwd: '/' })).outbound.unverified_domains).toBe('refuse')
+  const wrong = { ...env, PILLARBOX_OUTBOUND__UNVERIFIED_DOMAINS: 'yes' }
+  await expect(loadConfig({ env: wrong, cwd: '/' })).rejects.toThrow(/UNVERIFIED_DOMAINS: must be one of refuse, relay/)
+})
+
 test('a relay with a whole login, or none, is fine', async () => {
   for (const relay of [{}, { USER: 'box', PASSWORD: 'secret-word' }, { TLS: 'none' }]) {
     const env = Object.entries({ HOST: 'smtp.example.net', ...relay }).map(([key, value]) => [

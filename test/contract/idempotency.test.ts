@@ -107,6 +107,51 @@ test('fifty at once make one identity', async () => {
   expect((await box.call('GET', '/v1/identities')).body.data).toHaveLength(1)
 })
 
+test('after a 400 the key is free, for the same call and for a corrected one; a 403, 404 or 409 is answered again', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
+  const { body: shy } = await box.call('POST', '/v1/suppressions', { email: bob['email'] })
+  const headers = { 'Idempotency-Key': 'once' }
+  const send = (body: object) => box.call('POST', `/v1/identities/${ada.id}/emails`, body, { headers })
+  // by its form
+  expect((await send({ to: bob['email'], subjekt: 'Hello' })).body.error).toMatchObject({ status: 400, code: 'unknown_field' })
+  // by what the box knows
+  const letter = { to: bob['email'], subject: 'Hello' }
+  expect((await send(letter)).body.error).toMatchObject({ status: 400, code: 'recipient_suppressed' })
+  await box.call('DELETE', `/v1/suppressions/${shy.id}`)
+  const sent = await send(letter)
+  expect([sent.status, sent.headers.get('idempotency-replayed')]).toEqual([201, null])
+  const again = await send(letter)
+  expect([again.status, again.headers.get('idempotency-replayed'), again.body.id]).toEqual([201, 'true', sent.body.id])
+
+  const name = (key: string) => box.call('POST', '/v1/identities', { name: 'Bob' }, { headers: { 'Idempotency-Key': key } })
+  expect((await name('taken')).status).toBe(409)
+  await box.call('PATCH', `/v1/identities/${bob.id}`, { name: 'Robert' })
+  const kept = await name('taken')
+  expect([kept.status, kept.headers.get('idempotency-replayed')]).toEqual([409, 'true'])
+  expect((await name('another')).status).toBe(201)
+})
+
+test('an account is added once by its key, whatever the password of the repetition, which no answer has', async () => {
+  const box = await appliance()
+  const headers = { 'Idempotency-Key': 'grace' }
+  const grace = { name: 'Grace', email: 'grace@example.com', password: 'a long and quiet evening' }
+  const add = (body: object) => box.call('POST', '/v1/accounts', body, { headers })
+  const first = await add(grace)
+  const again = await add({ ...grace, password: 'another quiet evening' })
+  expect([first.status, again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 201, 'true'])
+  expect(again.body).toEqual(first.body)
+  expect(JSON.stringify([first.body, again.body])).not.toContain('evening')
+  expect((await add({ ...grace, name: 'Hopper' })).body.error).toMatchObject({ status: 409, code: 'idempotency_key_reused' })
+  const { data } = (await box.call('GET', '/v1/accounts')).body
+  expect(data.filter((one) => one['name'] === 'Grace')).toHaveLength(1)
+  const signedIn = (password: string) =>
+    box.call('POST', '/v1/session', { email: grace.email, password }, { key: null, headers: { Origin: box.url } })
+  // of the first call only
+  expect([(await signedIn(grace.password)).status, (await signedIn('another quiet evening')).status]).toEqual([200, 401])
+})
+
 test('what is kept outlives a restart, and of a secret no file holds a readable byte', async () => {
   const box = await appliance()
   const headers = { 'Idempotency-Key': 'kept' }

@@ -39,3 +39,25 @@ test('an identity says whether its mail can leave the box, why not, and whom to 
   const { body: suspended } = await box.call('PATCH', at, { status: 'suspended' })
   expect(suspended).toMatchObject({ can_send_outside: false, cannot_send_outside_reason: expect.stringContaining('suspended') })
 })
+
+test('a key that is bound to one identity reads that identity, and sees only it in the list', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
+  const bound = async (...scopes: string[]) => ({
+    key: (await box.call('POST', '/v1/api-keys', { scopes, identity_id: ada.id })).body['key'] as string,
+  })
+  const reader = await bound('identities:read')
+  const own = await box.call('GET', `/v1/identities/${ada.id}`, undefined, reader)
+  expect([own.status, own.body]).toMatchObject([200, { id: ada.id, email: 'ada@pillarbox.test', can_send_outside: false }])
+  expect(own.body).toEqual((await box.call('GET', `/v1/identities/${ada.id}`)).body)
+  for (const query of ['', '?query=bob', '?name=Bob', `?email=${bob['email']}`, '?offset=1']) {
+    const { body } = await box.call('GET', `/v1/identities${query}`, undefined, reader)
+    expect([query, body.data.map(({ id }) => id), body['has_more']]).toEqual([query, query === '' ? [ada.id] : [], false])
+  }
+  expect((await box.call('GET', `/v1/identities/${bob.id}`, undefined, reader)).body.error['status']).toBe(404)
+  // the scope of the call is needed all the same; what the identity is, whoami says to every key
+  const writer = await bound('messages:write')
+  expect((await box.call('GET', `/v1/identities/${ada.id}`, undefined, writer)).body.error['code']).toBe('insufficient_scope')
+  expect((await box.call('GET', '/v1/whoami', undefined, writer)).body['identity']).toMatchObject({ id: ada.id })
+})

@@ -32,6 +32,9 @@ test('the one-time link leads to a password, and in; a second time it says why n
   await page.getByRole('button', { name: 'Set the password' }).click()
   await page.getByRole('heading', { name: 'Identities' }).waitFor()
   expect(page.url()).toBe(`${box.url}/`)
+  // the first view says what a new box cannot send, why, and what to do
+  const { cannot_send_outside_reason: reason } = (await box.call('GET', '/v1/whoami')).body
+  await page.getByText(String(reason), { exact: true }).waitFor()
   await context.clearCookies()
   await page.goto(`${box.url}/setup`)
   await page.getByText('This address works only with the token').waitFor()

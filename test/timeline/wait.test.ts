@@ -152,7 +152,7 @@ async function log(disk: { slow: Promise<void> }) {
   const identities = new Identities({
     ...parts,
     storageOf: new Quota({ ...parts, trash }, { quota: 0, operator: '' }).storageOf,
-    domains: { mayUse: () => false, stillUsable: async () => true, unsendable: () => undefined },
+    domains: { mayUse: () => false, stillUsable: async () => true, unsendable: () => null },
     domain: 'box.test',
     account: '',
   })

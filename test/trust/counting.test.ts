@@ -212,7 +212,7 @@ class Desk {
     this.database = await SqliteDatabase.open(this.#file, quiet)
     const clock = { now: () => Date.UTC(2026, 10, 20, 10) }
     this.events = new EventLog(this.database, clock)
-    const domains = { mayUse: () => true, stillUsable: async () => true, unsendable: () => undefined }
+    const domains = { mayUse: () => true, stillUsable: async () => true, unsendable: () => null }
     const plan = limitless(this.database, clock)
     const common = { database: this.database, events: this.events, clock, cursors: new Cursors(Buffer.alloc(32)), plan }
     const trash = new Trash({ ...common, time: 0 })

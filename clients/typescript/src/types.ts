@@ -1534,6 +1534,17 @@ export interface Status {
   uptime: number
   /** failing modules: http, smtp, space, store */
   failing: string[]
+  /** where mail from the domain of the box can be sent */
+  sending: {
+    /** mail.domain, the domain of new addresses */
+    domain: string
+    /** whether mail from it can be sent to any address */
+    can_send_outside: boolean
+    /** where it can be sent, and why */
+    explanation: string
+    /** what the operator can do; null if it can be sent anywhere */
+    fix: string | null
+  }
   identities: number
   queue: {
     kind: string
@@ -1876,6 +1887,10 @@ export interface WhoAmI {
   rate_limit: number
   /** time at which the key, or the secret that was used, ends */
   expires_at: Timestamp | null
+  /** whether mail can be sent to addresses that are not on this box: by the identity, else by a new one at the domain of the box */
+  can_send_outside: boolean
+  /** why not, and who can change that; null if it can */
+  cannot_send_outside_reason: string | null
   /** the one identity that the key is bound to; null if it reaches every identity of its account */
   identity: Identity | null
 }

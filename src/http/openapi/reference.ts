@@ -37,8 +37,8 @@ Unknown fields and parameters are refused, with the nearest known one named. Tim
 \`X-Request-Id\`.
 
 **Idempotency.** A POST, and a GET that says so, may carry \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body returns the first
-response again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 5xx or a 429 the same key
-may be tried again. A call that sends or moves a message is answered with the message as it is now. A response with a secret (such as a new API key) is returned again only to the
+response again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 400, a
+429 or a 5xx the same key is free, also for another body; any other error is returned again. A call that sends or moves a message is answered with the message as it is now. A response with a secret (such as a new API key) is returned again only to the
 same secret of an API key, or the same session: for any other it is a first call. \`idempotency_answer_gone\` (404): what the call was about was deleted since;
 \`idempotency_answer_not_kept\` (409): its response had more than 256 KiB, or no room in its account; \`idempotency_interrupted\`: a restart interrupted the first call, so check
 whether it took effect.

@@ -1,5 +1,6 @@
 import type { Basis } from '../../basis.ts'
 import type { DomainStatusReport } from '../../domains/status.ts'
+import type { SendingRights } from '../../domains/sending.ts'
 import type { BackupDirectorySettings } from '../backup/backup-directory.ts'
 import type { Endpoint } from './conversation.ts'
 import type { ExternalView } from './external-view.ts'
@@ -87,6 +88,8 @@ export interface BoxSources {
   probe: (domain: string, signal: AbortSignal) => Promise<string>
   /** True if the domain is hosted here. */
   isOurs: (domain: string) => boolean
+  /** Where mail from the box's own domain can be sent. */
+  sendingRights: () => SendingRights
   /** The id of this key, if it is valid. */
   keyOf: (key: string) => Promise<string | undefined>
   /** The SMS provider; `check` tries the connection and the credentials, and throws a sentence. */

@@ -12,7 +12,7 @@ import { blocklists } from './checks/blocklists.ts'
 import { certificates, reports } from './checks/certificates.ts'
 import { clock } from './checks/clock.ts'
 import { disk } from './checks/disk.ts'
-import { domains } from './checks/domains.ts'
+import { domains, sending } from './checks/domains.ts'
 import { bootstrapKey, masterKey } from './checks/keys.ts'
 import { helo, operatorNames, ptr, resolver } from './checks/names.ts'
 import { permissions } from './checks/permissions.ts'
@@ -90,6 +90,7 @@ function checksOf(deps: Deps, config: Config, running: () => boolean): Check[] {
   const inner = [
     port25,
     domains,
+    sending,
     storeWrites,
     storeWhole,
     storeRewritten,

@@ -91,6 +91,14 @@ export const Status = z
     started_at: Timestamp,
     uptime: z.int().meta({ description: 'seconds' }),
     failing: z.array(z.string()).meta({ description: 'failing modules: http, smtp, space, store' }),
+    sending: z
+      .object({
+        domain: z.string().meta({ description: 'mail.domain, the domain of new addresses' }),
+        can_send_outside: z.boolean().meta({ description: 'whether mail from it can be sent to any address' }),
+        explanation: z.string().meta({ description: 'where it can be sent, and why' }),
+        fix: z.string().nullable().meta({ description: 'what the operator can do; null if it can be sent anywhere' }),
+      })
+      .meta({ description: 'where mail from the domain of the box can be sent' }),
     identities: z.int(),
     queue: QueueSummary.shape.kinds,
     last_24_hours: z

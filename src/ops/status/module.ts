@@ -1,4 +1,5 @@
 import type { Queue } from '../../queue/queue.ts'
+import type { SendingRights } from '../../domains/sending.ts'
 import type { Module, ModuleBasis } from '../../module.ts'
 import { Backlog } from './backlog.ts'
 import { routes } from './routes.ts'
@@ -9,12 +10,14 @@ interface Deps extends ModuleBasis {
   queue: Queue
   failing: () => Promise<string[]>
   reread: () => Promise<Reloaded>
+  sendingRights: () => SendingRights
 }
 
 export function statusModule(deps: Deps): Module {
   statusMetrics(deps)
   const backlog = new Backlog(deps)
-  const state = new BoxState({ ...deps, backlog, directory: deps.config.data_dir })
+  const { data_dir: directory, mail } = deps.config
+  const state = new BoxState({ ...deps, backlog, directory, domain: mail.domain })
   return { name: 'operation', routes: routes({ backlog, state, reread: deps.reread }) }
 }
 

@@ -19,7 +19,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       operator: true,
       sdk: 'box.status',
       summary: 'Get the status of the box',
-      description: 'Its modules, queue, traffic of the last day, and disk.',
+      description: 'Its modules, what it can send, its queue, traffic of the last day, and disk.',
       reply: Status,
       handle: () => state.status(),
     }),

@@ -1,6 +1,7 @@
 import type { Basis } from '../../basis.ts'
 import { day, iso } from '../../core/clock.ts'
 import { join, sql } from '../../store/database.ts'
+import type { SendingRights } from '../../domains/sending.ts'
 import { databaseSize } from '../../store/space.ts'
 import type { Backlog } from './backlog.ts'
 import type { Status } from './model.ts'
@@ -9,6 +10,8 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'space' | 'version'> {
   backlog: Backlog
   directory: string
   failing: () => Promise<string[]>
+  domain: string
+  sendingRights: () => SendingRights
 }
 
 type Counted = Status['last_24_hours']
@@ -38,7 +41,8 @@ export class BoxState {
   }
 
   async status(): Promise<Status> {
-    const { database, clock, space, backlog, version, directory, failing } = this.#deps
+    const { database, clock, space, backlog, version, directory, failing, domain, sendingRights } = this.#deps
+    const { outside, explanation, fix } = sendingRights()
     const now = clock.now()
     const identities = await database.get<{ n: number }>(sql`SELECT count(*) AS n FROM identities WHERE status <> 'deleted'`)
     return {
@@ -46,6 +50,7 @@ export class BoxState {
       started_at: iso(this.#started),
       uptime: Math.max(0, Math.round((now - this.#started) / 1000)),
       failing: await failing(),
+      sending: { domain, can_send_outside: outside, explanation, fix },
       identities: identities!.n,
       queue: (await backlog.summary()).kinds,
       last_24_hours: await this.#counts(iso(now - day)),

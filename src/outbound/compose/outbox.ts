@@ -168,7 +168,7 @@ export class Outbox {
       const why = 'outgoing mail is disabled (outbound.mode is none).'
       throw invalid(unreachable.field, `${unreachable.address.address} is not on this box, and ${why}`, 'outbound_off')
     }
-    if (outside.length > 0) domains.requireSending(domainOf(from))
+    for (const { address } of outside) domains.requireSending(domainOf(from), domainOf(address.address))
     const addresses = addressees.map(({ address }) => address.address)
     const suppressed = await suppressions.among(database, owner.account_id, addresses)
     if (suppressed.length > 0) {

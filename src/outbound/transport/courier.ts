@@ -167,7 +167,7 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     const to = `${recipient.address.slice(0, recipient.address.lastIndexOf('@'))}@${domainOf(recipient.address)}`
     notes['return_path'] = from
     if (domains.receives(domainOf(to))) return this.#deliverLocally(queuedEmail, { from, to }, signal, notes)
-    this.#requireSending(domainOf(email.from_address))
+    this.#requireSending(domainOf(email.from_address), domainOf(to))
     const { routing, smtpDelivery } = transport()
     const require_tls = load.require_tls === true
     const { account_id: account } = queuedEmail
@@ -225,11 +225,11 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     }
   }
 
-  #requireSending(domain: string): void {
+  #requireSending(from: string, to: string): void {
     try {
-      this.#deps.domains.requireSending(domain)
+      this.#deps.domains.requireSending(from, to)
     } catch (error) {
-      throw later(error instanceof Error ? error.message : `${domain} may not send`, '4.7.1')
+      throw later(error instanceof Error ? error.message : `${from} may not send`, '4.7.1')
     }
   }
 

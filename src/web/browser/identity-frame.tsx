@@ -17,7 +17,11 @@ export function useIdentity(): Loaded<Identity> {
 
 /** The heading and tabs above every view of one identity. Its children can rely on a valid id. */
 export function IdentityFrame({ id, children }: { id: string; children: (of: Identity) => ComponentChildren }): JSX.Element {
-  const identity = useResource<Identity>(`/v1/identities/${encodeURIComponent(id)}`, eventsOf('identity.', id))
+  const [ofIdentity, ofDomain] = [eventsOf('identity.', id), eventsOf('domain.')]
+  const identity = useResource<Identity>(
+    `/v1/identities/${encodeURIComponent(id)}`,
+    (event) => ofIdentity(event) || ofDomain(event),
+  )
   return (
     <Current.Provider value={identity}>
       <WhenLoaded of={identity}>
@@ -31,6 +35,7 @@ export function IdentityFrame({ id, children }: { id: string; children: (of: Ide
                 <span class="mono">{value.email}</span> <CopyButton text={value.email} what="the address" />
               </span>
             </div>
+            {value.can_send_outside === false && <p class="hint">{value.cannot_send_outside_reason}</p>}
             <Tabs id={id} />
             {children(value)}
           </>

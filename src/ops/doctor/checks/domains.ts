@@ -8,6 +8,16 @@ export function domains({ lookUpDomains: lookUp }: BoxContext): Check {
   return newCheck('domains', 'often', async (asked) => (await lookUp(asked)).flatMap((domain) => linesOf(domain)))
 }
 
+/** Whether mail from the box's own domain can be sent to any address. */
+export function sending({ sendingRights, settings }: BoxContext): Check {
+  return newCheck('sending', 'often', async () => {
+    const { explanation, fix } = sendingRights()
+    const line = about('sending', settings.domain)
+    // a box that is not to send is not at fault
+    return [fix === null || settings.mode === 'none' ? line.pass(explanation) : line.warn(explanation, fix)]
+  })
+}
+
 function linesOf({ name, receives, records }: DomainStatusReport): Line[] {
   const purposes = [...new Set(records.map(({ purpose }) => purpose))]
   return purposes.map((purpose) => {

@@ -46,7 +46,7 @@ function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element {
   return (
     <Section sheet id="box" title="The box">
       <WhenLoaded of={status}>
-        {({ version, uptime, failing, identities, disk, last_24_hours: day }) => (
+        {({ version, uptime, failing, sending, identities, disk, last_24_hours: day }) => (
           <dl class="facts">
             <Fact name="State">
               {failing.length === 0 ? (
@@ -58,6 +58,7 @@ function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element {
             <Fact name="Version">
               {version}, up {span(uptime)}
             </Fact>
+            <Fact name="Sending">{sending.explanation}</Fact>
             <Fact name="Identities">{identities.toLocaleString('en')}</Fact>
             <Fact name="E-mail, last 24 hours">
               {day.emails_received} received, {day.emails_delivered} delivered, {day.emails_bounced} bounced, {day.emails_failed}{' '}
