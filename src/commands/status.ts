@@ -27,7 +27,7 @@ function formatStatus(
   const heaps = queue.map(
     ({ kind, waiting, running: now, age }) => `${kind}: ${waiting} waiting, ${now} running, oldest ${span(age)}`,
   )
-  const free = disk.free === null ? 'an unknown module' : bytes(disk.free)
+  const free = disk.free === null ? 'an unknown amount' : bytes(disk.free)
   const lines = [
     ['Pillarbox', `${version} ${state}${since}`],
     ['sending', sending.explanation],
