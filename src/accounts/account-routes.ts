@@ -11,12 +11,19 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
     route('GET', '/account', {
       scope: 'account:read',
       sdk: 'account.get',
+      errors: { 404: ['not_found'] },
       summary: 'Get the account',
       reply: Account,
       handle: ({ caller }) => accounts.get(caller),
     }),
     route('POST', '/account/password', {
       scope: 'account:write',
+      errors: {
+        403: ['wrong_password', 'setup_link_required', 'beyond_own'],
+        404: ['not_found'],
+        409: ['password_changed', 'email_taken'],
+        429: ['too_many_attempts', 'busy'],
+      },
       summary: 'Set the password',
       description:
         'Requires current_password (if wrong: forbidden, code wrong_password). The first password is set by a one-time link (POST /v1/setup), never by a ' +
@@ -38,6 +45,12 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
     route('POST', '/account/totp', {
       scope: 'account:write',
       receipt: 'all',
+      errors: {
+        403: ['session_required', 'wrong_password'],
+        404: ['not_found'],
+        409: ['totp_enabled', 'no_password', 'password_changed'],
+        429: ['too_many_attempts', 'busy'],
+      },
       summary: 'Start adding a second factor',
       description:
         'Returns, only once, the secret for an authenticator app and ten recovery codes. It takes effect once it is confirmed; until then, a new call ' +
@@ -54,6 +67,12 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
     route('POST', '/account/totp/confirm', {
       scope: 'account:write',
       receipt: ['totp_enabled'],
+      errors: {
+        403: ['session_required', 'wrong_code'],
+        404: ['not_found'],
+        409: ['nothing_to_confirm', 'no_password'],
+        429: ['too_many_attempts'],
+      },
       summary: 'Confirm the second factor',
       description:
         'Requires a code of the app; from then on signing in requires one. Requires a session. Ends all other sessions.',
@@ -64,6 +83,12 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
     }),
     route('DELETE', '/account/totp', {
       scope: 'account:write',
+      errors: {
+        403: ['session_required', 'wrong_password', 'wrong_code'],
+        404: ['not_found'],
+        409: ['no_password', 'password_changed'],
+        429: ['too_many_attempts', 'busy'],
+      },
       summary: 'Remove the second factor',
       description:
         'Requires the password, a code of the app, or a recovery code, and a session (which was started with the second factor): a key is ' +

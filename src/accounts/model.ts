@@ -1,19 +1,20 @@
 import * as z from 'zod'
 import { planned, type Planned } from '../core/planned.ts'
-import { scopes } from '../core/scopes.ts'
+import { scopes, whatScopesAllow } from '../core/scopes.ts'
 import { Deleted, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 
+const Scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` }).meta({ id: 'Scope', description: whatScopesAllow })
+
 const Scopes = z
-  .array(z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` }))
+  .array(Scope)
   .min(1)
   .transform((list) => [...new Set(list)])
-  .meta({ override: { type: 'array', items: { type: 'string', enum: [...scopes] }, minItems: 1 } })
+  .meta({ override: { type: 'array', items: { $ref: '#/components/schemas/Scope' }, minItems: 1 } })
 
 /** The creator of an object: the id of a key or a session. */
 export const Maker = z.string().nullable().meta({
   description:
     'the key or session that created it; null if it was created on the machine of the box, or before this was recorded',
-  example: 'key_01jd3v8m2ef1pbx9mz5k7q4w6a',
 })
 
 /** Filters a list by the key or session that created its items. */
@@ -31,7 +32,7 @@ export const ApiKey = z
   .object({
     id: Id('key'),
     label: z.string(),
-    scopes: z.array(z.enum(scopes)),
+    scopes: z.array(Scope),
     key_prefix: z.string().meta({ description: 'the first characters, to tell keys apart' }),
     identity_id: Id('ident').nullable().meta({ description: 'the one identity the key is bound to' }),
     rate_limit: z.int().meta({ description: 'calls a minute, of this key and the keys it created together; 0 is no limit' }),
@@ -60,9 +61,16 @@ export const NewApiKey = z
       .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
       .default('unnamed'),
     scopes: Scopes.optional().meta({ description: 'all scopes of the caller if omitted' }),
-    identity_id: Id('ident').optional(),
-    rate_limit: z.int().min(0).max(1_000_000).optional(),
-    expires_at: TimestampInput.optional(),
+    identity_id: Id('ident')
+      .optional()
+      .meta({ description: 'binds the key to this identity: it sees and does nothing outside of it' }),
+    rate_limit: z
+      .int()
+      .min(0)
+      .max(1_000_000)
+      .optional()
+      .meta({ description: 'calls a minute, of this key and the keys it creates; 0 is no limit' }),
+    expires_at: TimestampInput.optional().meta({ description: 'never if omitted' }),
   })
   .meta({ id: 'NewApiKey' })
 export type NewApiKey = z.output<typeof NewApiKey>

@@ -11,6 +11,11 @@ export function routes(keys: Keys): AnyRoute[] {
     route('POST', '/api-keys', {
       scope: 'account:write',
       sdk: 'apiKeys.create',
+      errors: {
+        403: ['plan_limit_reached', 'beyond_own', 'missing_scope', 'too_many_generations'],
+        404: ['not_found'],
+        409: ['too_many_keys'],
+      },
       summary: 'Create an API key',
       description:
         'The key is returned only in this response. A key can grant only its own scopes, rate limit and lifetime or less, and a bound ' +
@@ -36,6 +41,7 @@ export function routes(keys: Keys): AnyRoute[] {
       scope: 'account:write',
       receipt: ['key', 'key_prefix', 'expires_at'],
       sdk: 'apiKeys.rotate',
+      errors: { 403: ['beyond_own', 'missing_scope', 'former_secret', 'too_many_rotators'] },
       summary: 'Rotate the secret of a key',
       description:
         'The former secret works for another grace_seconds, like a key that expires then: nothing created with it lasts longer, and it cannot rotate or revoke keys ' +
@@ -49,6 +55,7 @@ export function routes(keys: Keys): AnyRoute[] {
     route('DELETE', '/api-keys/:id', {
       scope: 'account:write',
       sdk: 'apiKeys.revoke',
+      errors: { 403: ['former_secret'], 409: ['last_key'] },
       summary: 'Revoke an API key',
       description:
         'Further calls with it get 401. What it created ends too: keys, including those it rotated, webhooks, including those whose URL it ' +
@@ -67,6 +74,7 @@ export function planRoutes(plan: Plan): AnyRoute[] {
     routeOf('Account')('GET', '/billing/subscription', {
       scope: 'account:read',
       sdk: 'billing.subscription',
+      errors: { 404: ['not_found'] },
       summary: 'Get the subscription',
       description:
         'The limits of the account and its present usage. A call that would exceed a limit is rejected: 403, code plan_limit_reached. Not available to keys that are bound to one identity.',

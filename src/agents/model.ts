@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { Id, Json, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 import { Metadata, Name } from '../identities/model.ts'
 
@@ -46,7 +46,7 @@ export const Agent = z
     avatar_url: z.string().nullable(),
     capabilities: z.array(z.string()),
     links: z.array(z.object({ name: z.string(), url: z.string() })),
-    metadata: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
+    metadata: z.record(z.string(), Json),
     did: z.string().meta({ description: 'did:web, resolved at /v1/agents/{id}/did.json' }),
     status: z.enum(['active', 'suspended']).meta({ description: 'the status of its identity' }),
     created_at: Timestamp,
@@ -81,9 +81,9 @@ export const AgentChange = z
     capabilities: Capabilities.optional().meta({ description: 'replaces the list' }),
     links: Links.optional().meta({ description: 'replaces the list' }),
     metadata: z
-      .record(z.string().min(1).max(128), z.json())
+      .record(z.string().min(1).max(128), Json)
       .optional()
-      .meta({ override: { type: 'object', additionalProperties: true }, description: 'merged; null removes a key (RFC 7396)' }),
+      .meta({ description: 'merged; null removes a key (RFC 7396)' }),
   })
   .meta({ id: 'AgentChange' })
 export type AgentChange = z.output<typeof AgentChange>

@@ -14,6 +14,7 @@ export function routes(agents: Agents): AnyRoute[] {
     route('POST', '/agents', {
       scope: 'identities:write',
       sdk: 'agents.create',
+      errors: { 403: ['plan_limit_reached'], 404: ['not_found'], 409: ['conflict', 'too_many_handles'] },
       summary: 'Create an agent',
       description:
         'The public profile of an identity, with which recipients can look up a sender. Its name, description, avatar, links and e-mail address ' +
@@ -51,6 +52,7 @@ export function routes(agents: Agents): AnyRoute[] {
     route('PATCH', '/agents/:id', {
       scope: 'identities:write',
       sdk: 'agents.update',
+      errors: { 409: ['conflict', 'too_many_handles'] },
       summary: 'Change an agent',
       description: 'A former handle remains reserved for the agent: it still resolves to it, and the agent can return to it.',
       body: AgentChange,
@@ -74,6 +76,7 @@ export function erc8004Routes(links: Erc8004Links): AnyRoute[] {
     route('POST', '/agents/:id/erc8004', {
       scope: 'identities:write',
       sdk: 'agents.addErc8004',
+      errors: { 409: ['conflict', 'too_many_links'] },
       summary: 'Link an agent to ERC-8004',
       description:
         'States that the agent is this token of an on-chain identity registry, also in the registration file. The other half, the token’s ' +

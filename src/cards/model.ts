@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { Id, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
-export const Period = z.enum(['one_time', 'daily', 'weekly', 'monthly', 'yearly'])
+export const Period = z.enum(['one_time', 'daily', 'weekly', 'monthly', 'yearly']).meta({ id: 'Period' })
 export type Period = z.output<typeof Period>
 
 /** Minor units of the card's currency. */

@@ -31,6 +31,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('POST', '/identities/:id/cards', {
       scope: 'cards:write',
       sdk: 'cards.create',
+      errors: { 403: ['plan_limit_reached'] },
       summary: 'Store a card',
       description:
         'The client encrypts the number, expiry and security code with a card key that the box never receives; if the key is lost, nobody can read ' +
@@ -71,6 +72,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('POST', '/cards/:id/reveal', {
       scope: 'cards:read',
       sdk: 'cards.reveal',
+      errors: { 403: ['card_frozen', 'card_cancelled', 'budget_exceeded'] },
       summary: 'Reveal a card',
       description: whatRevealDoes,
       body: RevealInput,
@@ -82,6 +84,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     }),
     route('GET', '/cards/:id/reveal', {
       scope: 'cards:read',
+      errors: { 403: ['card_frozen', 'card_cancelled', 'budget_exceeded', 'key_required'] },
       summary: 'Reveal a card by GET',
       description: `The same for clients that use GET; only with an API key in the Authorization header. ${whatRevealDoes}`,
       query: RevealQuery,
@@ -103,6 +106,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       stores: false,
       scope: 'cards:write',
       sdk: 'cards.freeze',
+      errors: { 409: ['card_cancelled'] },
       summary: 'Freeze a card',
       description: 'After the response no reveal succeeds. A card that is frozen already stays frozen.',
       reply: Card,
@@ -111,6 +115,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('POST', '/cards/:id/unfreeze', {
       scope: 'cards:write',
       sdk: 'cards.unfreeze',
+      errors: { 409: ['card_not_frozen', 'card_cancelled'] },
       summary: 'Unfreeze a card',
       description: 'A conflict when the card is not frozen.',
       reply: Card,
@@ -136,6 +141,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       scope: 'cards:write',
       receipt: ['card_id'],
       sdk: 'cards.updateLimits',
+      errors: { 409: ['card_cancelled', 'currency_in_use'] },
       summary: "Change a card's limits",
       description:
         'A new period keeps the spent amount until it ends. With a budget below the spent amount, every reveal is rejected until then.',
@@ -157,6 +163,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('POST', '/cards/:id/transactions', {
       scope: 'cards:write',
       sdk: 'cards.report',
+      errors: { 403: ['plan_limit_reached'], 409: ['already_reported'] },
       summary: 'Record spending',
       description:
         'A report adds real spending; with reveal_id, the first one replaces the amount reserved by that reveal. It is never rejected because of ' +

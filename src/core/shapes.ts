@@ -3,9 +3,12 @@ import { invalid } from './fault.ts'
 import { type IdPrefix, isId } from './ids.ts'
 
 /** ISO 8601 UTC with milliseconds. */
-export const Timestamp = z.iso
-  .datetime()
-  .meta({ id: 'Timestamp', description: 'ISO 8601 UTC', example: '2026-11-20T10:05:00.123Z' })
+export const Timestamp = z.iso.datetime()
+
+/** Any value of JSON; `z.json()` would be described anew wherever it is used. */
+export const Json: z.ZodType<z.core.util.JSONType> = z
+  .lazy(() => z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(Json), z.record(z.string(), Json)]))
+  .meta({ id: 'Json', description: 'any JSON' })
 
 /** A point in time as callers may write it: with any offset, stored as UTC; a date alone is its midnight in UTC. */
 export const TimestampInput = z
@@ -29,7 +32,7 @@ export function Id(prefix: IdPrefix) {
   return z
     .string()
     .refine((text) => isId(prefix, text), { error: `must be an id such as ${prefix}_01j…` })
-    .meta({ example: `${prefix}_01jd3v8m2ef1pbx9mz5k7q4w6a` })
+    .meta({ pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$` })
 }
 
 /** `true` or `false` in a query string; 1 and 0, and capitals, are understood too. */

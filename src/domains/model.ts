@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { Id, Json, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 export const DnsRecord = z
@@ -63,8 +63,7 @@ export const DomainReport = z
     begins_at: Timestamp.nullable(),
     ends_at: Timestamp.nullable(),
     received_at: Timestamp,
-    data: z.record(z.string(), z.json()).meta({
-      override: { type: 'object', additionalProperties: true },
+    data: z.record(z.string(), Json).meta({
       description:
         'dmarc: {policy, rows[{source_ip, count, disposition, dkim, spf, header_from}], pass, fail}; tls: {policies[{type, domain, successful, failed, failures[]}]}',
     }),

@@ -20,6 +20,7 @@ export function routes({
     route('POST', '/domains', {
       scope: 'account:write',
       sdk: 'domains.create',
+      errors: { 403: ['plan_limit_reached'], 404: ['not_found'], 409: ['conflict'] },
       summary: 'Add a domain',
       description:
         'The response lists the DNS records to publish. Once they are published the domain is verified automatically, or immediately by verify; then identities can have addresses in it.',
@@ -33,6 +34,7 @@ export function routes({
     route('GET', '/domains', {
       scope: 'account:read',
       sdk: 'domains.list',
+      errors: { 404: ['not_found'] },
       summary: 'List domains',
       description: "Newest first. mail.domain belongs to the operator's account.",
       query: Paging,
@@ -50,6 +52,7 @@ export function routes({
     route('DELETE', '/domains/:id', {
       scope: 'account:write',
       sdk: 'domains.delete',
+      errors: { 409: ['default_domain', 'domain_in_use'] },
       summary: 'Delete a domain',
       description:
         'Its mail is rejected from then on. A conflict, code domain_in_use, while identities have addresses in it; and for mail.domain, code default_domain.',
@@ -59,6 +62,7 @@ export function routes({
     route('POST', '/domains/:id/verify', {
       scope: 'account:write',
       sdk: 'domains.verify',
+      errors: { 409: ['domain_held'] },
       summary: 'Verify a domain',
       description:
         'Looks up the records now and returns the domain, verified or with the reasons why not. A conflict, code domain_held, if another account has it.',
@@ -68,6 +72,7 @@ export function routes({
     route('POST', '/domains/:id/dkim/rotate', {
       scope: 'account:write',
       sdk: 'domains.rotateKeys',
+      errors: { 409: ['spares_not_published'] },
       summary: 'Rotate the DKIM keys',
       description:
         'The spare keys sign from now on, and new spares are listed for publication; the old selectors stay listed for 7 days. A conflict, code spares_not_published, while the spares are not in the DNS.',
@@ -98,6 +103,7 @@ export function routes({
       root: true,
       scope: 'public',
       rate: 'document',
+      errors: { 404: ['not_found'] },
       summary: 'Get the MTA-STS policy',
       description: 'The TLS policy for senders (RFC 8461), served at mta-sts.<domain>; not found at any other host.',
       download: 'text/plain',

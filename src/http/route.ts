@@ -105,6 +105,11 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   cookie?: (result: never) => SessionCookie
   /** The method of the client libraries that makes this call: `emails.send`, unique. The libraries are printed from it (`npm run docs`). */
   sdk?: string
+  /**
+   * The codes of errors that this call has besides those of every call (`openapi/errors.ts`), by status: `{409: ['domain_in_use']}`. A code that
+   * is the name of its type is meant with a `param`.
+   */
+  errors?: Partial<Record<400 | 401 | 403 | 404 | 409 | 429 | 500, readonly string[]>>
   /** The title in the reference, and the operation's name in OpenAPI: unique. */
   summary: string
   description?: string

@@ -22,6 +22,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
     route('POST', '/domains/:id/aliases', {
       scope: 'account:write',
       sdk: 'aliases.create',
+      errors: { 403: ['plan_limit_reached'], 409: ['conflict', 'domain_not_verified'] },
       summary: 'Add an alias',
       description:
         'An additional address of the domain: its mail goes to the identity, with the alias as to. A conflict with param local_part if the address was used before or is reserved; with code domain_not_verified until the domain is verified.',

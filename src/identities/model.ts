@@ -1,14 +1,14 @@
 import * as z from 'zod'
 import { scopes } from '../core/scopes.ts'
-import { Country, Id, Paging, Timestamp } from '../core/shapes.ts'
+import { Country, Id, Json, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 const bytes = 16 * 1024
 
 export const Metadata = z
-  .record(z.string().min(1).max(128), z.json())
+  .record(z.string().min(1).max(128), Json)
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= bytes, { error: 'must be at most 16 KiB as JSON' })
-  .meta({ override: { type: 'object', additionalProperties: true }, description: 'free-form, at most 16 KiB' })
+  .meta({ description: 'free-form, at most 16 KiB' })
 
 // Line breaks could end a header field, and bidirectional control characters could disguise a name.
 const unprintable = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
@@ -64,7 +64,7 @@ export const Identity = z
     phone_number: z.string().optional(),
     date_of_birth: z.string(),
     status: IdentityStatus,
-    metadata: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
+    metadata: z.record(z.string(), Json),
     storage: Storage.optional().meta({ description: 'omitted in events' }),
     can_send_outside: z.boolean().optional().meta({
       description: 'whether mail can be sent to addresses that are not on this box; omitted in events',
@@ -135,9 +135,9 @@ export const IdentityChange = z
     name: Name.optional(),
     display_name: Name.optional(),
     metadata: z
-      .record(z.string().min(1).max(128), z.json())
+      .record(z.string().min(1).max(128), Json)
       .optional()
-      .meta({ override: { type: 'object', additionalProperties: true }, description: 'merged; null removes a key (RFC 7396)' }),
+      .meta({ description: 'merged; null removes a key (RFC 7396)' }),
     date_of_birth: DateOfBirth.optional(),
     status: IdentityStatus.optional(),
   })

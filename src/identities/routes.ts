@@ -20,6 +20,11 @@ export function routes(identities: Identities): AnyRoute[] {
     route('POST', '/identities', {
       scope: 'identities:write',
       sdk: 'identities.create',
+      errors: {
+        403: ['plan_limit_reached'],
+        404: ['not_found'],
+        409: ['conflict', 'domain_not_verified', 'too_many_addresses', 'sms_provider_error'],
+      },
       summary: 'Create an identity',
       description: 'All fields are optional. The address is derived from the name and is permanent.',
       body: NewIdentity,
@@ -48,6 +53,7 @@ export function routes(identities: Identities): AnyRoute[] {
     route('PATCH', '/identities/:id', {
       scope: 'identities:write',
       sdk: 'identities.update',
+      errors: { 409: ['conflict'] },
       summary: 'Change an identity',
       description: 'metadata is merged; a null removes a key. Mail to a suspended identity is deferred (450 4.2.1).',
       body: IdentityChange,

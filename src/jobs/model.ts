@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { Maker } from '../accounts/model.ts'
-import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { Id, Json, Paging, Timestamp } from '../core/shapes.ts'
 
 export const Progress = z.object({
   done: z.int(),
@@ -17,13 +17,9 @@ export const Job = z
     identity_id: Id('ident').nullable(),
     status: z.enum(['running', 'done', 'failed', 'cancelled']),
     progress: Progress,
-    result: z
-      .record(z.string(), z.json())
-      .nullable()
-      .meta({
-        override: { type: ['object', 'null'], additionalProperties: true },
-        description: 'the result, once it is done',
-      }),
+    result: z.record(z.string(), Json).nullable().meta({
+      description: 'the result, once it is done',
+    }),
     error: z
       .object({
         message: z.string(),

@@ -34,7 +34,9 @@ export const Attachment = z
   .meta({ id: 'Attachment' })
 export type Attachment = z.output<typeof Attachment>
 
-const result = z.enum(['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy'])
+const result = z
+  .enum(['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy'])
+  .meta({ id: 'AuthenticationResult' })
 export type AuthResult = z.output<typeof result>
 
 /** The results of SPF, DKIM, DMARC and ARC on arrival (RFC 8601). */
@@ -129,18 +131,9 @@ export interface Verdict {
   forwarder: string | null
 }
 
-export const EmailStatus = z.enum([
-  'received',
-  'scheduled',
-  'queued',
-  'sending',
-  'sent',
-  'delivered',
-  'deferred',
-  'bounced',
-  'failed',
-  'cancelled',
-])
+export const EmailStatus = z
+  .enum(['received', 'scheduled', 'queued', 'sending', 'sent', 'delivered', 'deferred', 'bounced', 'failed', 'cancelled'])
+  .meta({ id: 'EmailStatus' })
 
 /** An e-mail in a list, without bodies unless these are asked for. */
 export const EmailRow = z
@@ -211,6 +204,8 @@ export const DeliveryAttempt = z
   .meta({ id: 'DeliveryAttempt' })
 export type DeliveryAttempt = z.output<typeof DeliveryAttempt>
 
+const EmailDelivery = z.object({ ...Delivery.shape, history: z.array(DeliveryAttempt).optional() }).meta({ id: 'EmailDelivery' })
+
 /** A whole e-mail. */
 export const Email = z
   .object({
@@ -236,9 +231,8 @@ export const Email = z
     created_by: Maker.default(null).meta({
       description:
         'the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions',
-      example: 'key_01jd3v8m2ef1pbx9mz5k7q4w6a',
     }),
-    deliveries: z.array(z.object({ ...Delivery.shape, history: z.array(DeliveryAttempt).optional() })).meta({
+    deliveries: z.array(EmailDelivery).meta({
       description:
         'one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days',
     }),

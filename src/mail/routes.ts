@@ -77,6 +77,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
       scope: write,
       receipt: ['read', 'send_at'],
       sdk: 'emails.update',
+      errors: { 403: ['plan_limit_reached', 'beyond_own'], 409: ['not_scheduled'] },
       summary: 'Change an e-mail',
       description: 'Marks it as read or unread, changes labels, or reschedules a scheduled e-mail.',
       body: EmailChange,
@@ -108,6 +109,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
     route('GET', '/identities/:id/emails/:email_id/raw', {
       scope: read,
       sdk: 'emails.raw',
+      errors: { 404: ['not_found', 'raw_expired'] },
       summary: 'Get the source of an e-mail',
       description: 'The raw message as received, with our trace header prepended (RFC 5321 4.4).',
       download: 'message/rfc822',
@@ -154,6 +156,7 @@ function attachmentRoutes(attachments: Attachments): AnyRoute[] {
     route('GET', '/attachments/:email_id/:index', {
       scope: 'public',
       rate: 'document',
+      errors: { 403: ['bad_signature', 'url_expired', 'url_ended'], 500: ['attachment_unreadable'] },
       summary: 'Download an attachment by its signed URL',
       query: SignedQuery,
       download: 'application/octet-stream',

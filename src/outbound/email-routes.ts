@@ -17,6 +17,19 @@ const writing = {
   location: ({ id, identity_id }: Email): string => `/v1/identities/${identity_id}/emails/${id}`,
   limit: 40 * 1024 * 1024,
   timeout: 120_000,
+  errors: {
+    400: [
+      'outbound_off',
+      'recipient_suppressed',
+      'sender_not_allowed',
+      'url_unreachable',
+      'message_too_large',
+      'too_many_recipients',
+    ],
+    403: ['plan_limit_reached', 'beyond_own'],
+    409: ['domain_not_verified', 'identity_suspended', 'mailbox_full', 'no_reply_address'],
+    429: ['send_rate', 'warm_up', 'automatic_replies'],
+  },
 } as const
 
 const outside =
@@ -48,6 +61,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       ...writing,
       reads: readers,
       sdk: 'emails.reply',
+      errors: { ...writing.errors, 409: [...writing.errors[409], 'null_sender', 'unsigned_recipients'] },
       summary: 'Reply to an e-mail',
       description:
         'Sends a reply to its Reply-To or sender (for a sent message: to its recipients), in its thread, with the message quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is used only with allow_unsigned; otherwise the reply goes to from. With reply_all an unsigned To or Cc with other addresses is a conflict, code unsigned_recipients. ' +
@@ -72,6 +86,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       stores: false,
       scope: write,
       sdk: 'emails.cancel',
+      errors: { 409: ['not_cancellable'] },
       summary: 'Cancel an e-mail',
       description:
         'Possible while it is scheduled or queued. After the first delivery attempt for any recipient it is a conflict.',

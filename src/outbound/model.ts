@@ -17,7 +17,7 @@ const Recipients = z
   .union([z.string().max(1000), z.array(z.string().max(1000)).min(1).max(maxRecipients)], {
     error: 'must be an address such as ada@example.com, or a list of them',
   })
-  .meta({ description: 'an address, also as Name <address>, or a list of them' })
+  .meta({ id: 'Recipients', description: 'an address, also as Name <address>, or a list of them' })
 
 const NewAttachment = z
   .strictObject({
@@ -45,18 +45,18 @@ const contents = {
   reply_to: Recipients.optional(),
   headers: z
     .record(z.string().min(1).max(100), z.string().max(10_000))
-    .optional()
     .meta({
-      override: { type: 'object', additionalProperties: { type: 'string' } },
+      id: 'HeaderFields',
       description: 'additional header fields, at most 100 and 64 KiB in total; not those that the box sets',
-    }),
+    })
+    .optional(),
   attachments: z.array(NewAttachment).max(100).optional(),
   labels: z.array(Label).max(50).optional(),
   send_at: TimestampInput.optional().meta({ description: 'not before this time, at most a year ahead' }),
   auto_submitted: z
     .enum(['no', 'auto-generated', 'auto-replied'])
-    .optional()
-    .meta({ description: 'Auto-Submitted (RFC 3834): whether a program sent it automatically' }),
+    .meta({ id: 'AutoSubmitted', description: 'Auto-Submitted (RFC 3834): whether a program sent it automatically' })
+    .optional(),
   require_tls: z
     .boolean()
     .optional()

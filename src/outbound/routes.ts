@@ -10,6 +10,7 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
     route('GET', '/suppressions', {
       scope: 'account:read',
       sdk: 'suppressions.list',
+      errors: { 404: ['not_found'] },
       summary: 'List suppressions',
       description: 'Addresses to which this account cannot send, newest first.',
       query: Paging,
@@ -19,6 +20,7 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
     route('POST', '/suppressions', {
       scope: 'account:write',
       sdk: 'suppressions.create',
+      errors: { 403: ['plan_limit_reached'], 404: ['not_found'], 409: ['conflict'] },
       summary: 'Suppress an address',
       body: NewSuppression,
       reply: Suppression,

@@ -94,6 +94,7 @@ function routes(access: Access): AnyRoute[] {
       // additional events of a channel require their own scopes
       scope: ['messages:read', 'emails:read', 'sms:read'],
       sdk: 'realtime.token',
+      errors: { 403: ['missing_scope'], 404: ['not_found'] },
       summary: 'Get a token for a WebSocket',
       description:
         'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',

@@ -34,6 +34,7 @@ function twilioCallbacks(deps: Deps): AnyRoute[] {
       scope: 'public',
       rate: 'callback',
       raw: true,
+      errors: { 403: ['bad_signature'], 404: ['not_found'] },
       summary,
       description: 'For Twilio, with its signature for this URL below public_url. Returns empty TwiML.',
       download: 'text/xml',
@@ -60,6 +61,7 @@ function jsonCallbacks(deps: Deps): AnyRoute[] {
       raw: true,
       ...more,
       idempotent: false,
+      errors: { 403: ['bad_signature'], 404: ['not_found'] },
       summary,
       description,
       reply: CallbackResult,
@@ -105,6 +107,7 @@ function injection({ database, provider, inbound, numbers }: Deps): AnyRoute {
   return route('POST', '/sms/loopback/inject', {
     scope: 'account:write',
     sdk: 'sms.inject',
+    errors: { 400: ['sms_not_configured'], 404: ['not_found'] },
     summary: 'Send a message to the loopback provider',
     description: 'Simulates a message from a phone to a number of this account. Only if sms.provider is loopback.',
     body: InjectedSms,

@@ -16,6 +16,12 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       scope: 'identities:write',
       receipt: ['phone_number'],
       sdk: 'identities.provisionPhone',
+      errors: {
+        400: ['sms_not_configured'],
+        403: ['plan_limit_reached', 'too_many_numbers_released'],
+        409: ['phone_number_exists', 'no_free_number'],
+        500: ['sms_provider_error'],
+      },
       summary: 'Provision a phone number for an identity',
       description:
         'Provisions a number from the SMS provider, in the named country or sms.country. If the provider fails, nothing is changed.',
@@ -37,6 +43,12 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       aliases: ['/identities/:id/sms/send'],
       scope: [...write],
       sdk: 'sms.send',
+      errors: {
+        400: ['sms_not_configured'],
+        403: ['plan_limit_reached', 'country_not_allowed', 'recipient_opted_out'],
+        409: ['no_phone_number', 'identity_suspended', 'provider_not_configured'],
+        429: ['sms_rate'],
+      },
       summary: 'Send an SMS',
       description:
         'Responds as soon as it is in the queue. If the provider’s response is lost, the status is unknown, and it is not resent automatically. A recipient who sent STOP ' +
@@ -99,6 +111,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('GET', '/identities/:id/sms/:sms_id/media/:index', {
       scope: [...read],
       sdk: 'sms.media',
+      errors: { 409: ['media_pending'] },
       summary: 'Get the URL of a picture',
       description: 'Also for other files of the message. The signed URL requires no key and is valid for 15 minutes.',
       reply: SmsMediaWithUrl,
@@ -107,6 +120,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('GET', '/media/:sms_id/:index', {
       scope: 'public',
       rate: 'document',
+      errors: { 403: ['bad_signature', 'url_expired', 'url_ended'] },
       summary: 'Download a picture by its signed URL',
       query: SignedQuery,
       download: 'application/octet-stream',

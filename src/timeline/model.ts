@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { isId } from '../core/ids.ts'
-import { Count, Flag, Id, Page, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Count, Flag, Id, Json, Page, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 import type { Event } from '../events/model.ts'
 import { Email, Link } from '../mail/model.ts'
 import { Sms } from '../sms/model.ts'
@@ -13,7 +13,7 @@ export const EventEnvelope = z
     type: z.string().meta({ description: 'the same as event' }),
     identity_id: Id('ident').nullable(),
     created_at: Timestamp,
-    data: z.json().meta({ override: { type: 'object', additionalProperties: true }, description: 'the whole resource' }),
+    data: z.record(z.string(), Json).meta({ description: 'the whole resource' }),
   })
   .meta({ id: 'Event' })
 export type EventEnvelope = z.output<typeof EventEnvelope>

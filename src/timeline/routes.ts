@@ -29,6 +29,7 @@ export function routes(timeline: Timeline, waiting: Waiting, feed: EventFeed): A
     route('GET', '/identities/:id/events', {
       scope: readers,
       sdk: 'identities.events',
+      errors: { 400: ['since_expired'] },
       summary: 'List events',
       description: 'Newest first; with since, oldest first from there. Only types covered by the scopes of the key.',
       query: EventFilter,
@@ -48,6 +49,7 @@ export function routes(timeline: Timeline, waiting: Waiting, feed: EventFeed): A
     route('GET', '/identities/:id/wait', {
       scope: ['messages:read', 'emails:read', 'sms:read'],
       sdk: 'identities.wait',
+      errors: { 400: ['since_expired'], 403: ['missing_scope'], 429: ['too_many_waits'] },
       summary: 'Wait for a message',
       description:
         'Returns a message received after since, or waits for one. Without since it starts two minutes ago, skipping messages that a wait of this key has already returned. At most 500 calls of a key and 1,000 of an account can wait at the same time (rate_limited, code too_many_waits).',

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { day } from '../core/clock.ts'
 import { Maker } from '../accounts/model.ts'
 import { invalid } from '../core/fault.ts'
-import { Id, Timestamp } from '../core/shapes.ts'
+import { Id, Json, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 /** How long after its last use a key stays published, in milliseconds: the longest validity of a signature. */
@@ -161,13 +161,9 @@ export const Verified = z
     reason: Flaw.nullable().meta({ description: 'why it is not valid' }),
     message: z.string().nullable().meta({ description: 'the reason as a sentence' }),
     temporary: z.boolean().meta({ description: 'whether a retry may help: another box did not respond' }),
-    claims: z
-      .record(z.string(), z.json())
-      .nullable()
-      .meta({
-        override: { type: ['object', 'null'], additionalProperties: true },
-        description: 'its claims; null unless its signature is valid',
-      }),
+    claims: z.record(z.string(), Json).nullable().meta({
+      description: 'its claims; null unless its signature is valid',
+    }),
     identity: z
       .object({ id: Id('ident').nullable().meta({ description: "only of the caller's account" }), email: z.string() })
       .nullable()

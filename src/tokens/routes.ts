@@ -18,6 +18,7 @@ export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
       scope: 'identities:write',
       receipt: 'all',
       sdk: 'identities.issueToken',
+      errors: { 409: ['identity_suspended'] },
       summary: 'Issue an identity token',
       description:
         'A short-lived JWT (EdDSA) that authenticates this identity to one audience; it can be verified with the public keys of this box. ' +
@@ -57,6 +58,7 @@ export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
       operator: true,
       receipt: 'all',
       sdk: 'signingKeys.rotate',
+      errors: { 409: ['signing_key_too_new'] },
       summary: 'Rotate the signing keys',
       description:
         'The next key, which is already published, signs from now on; earlier signatures remain valid until they expire. With `now`, for keys that ' +

@@ -11,6 +11,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
     route('POST', '/identities/:id/totp', {
       scope: 'identities:write',
       sdk: 'totp.create',
+      errors: { 403: ['plan_limit_reached'] },
       summary: 'Create a one-time password',
       description:
         'From the secret that a service shows when its second factor is enabled, or the uri of its QR code. The secret is stored encrypted and ' +
@@ -41,6 +42,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
     route('GET', '/identities/:id/totp/:totp_id/code', {
       scope: 'identities:read',
       sdk: 'totp.code',
+      errors: { 429: ['too_many_waits'] },
       summary: 'Read the code',
       description:
         'The present code. Every read is recorded by a totp.read event, with key and address, before the response. Codes of a suspended identity ' +

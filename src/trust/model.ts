@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Id, Timestamp } from '../core/shapes.ts'
+import { Id, Json, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 import { Metadata } from '../identities/model.ts'
 
@@ -57,7 +57,7 @@ export const Report = z
     weight: z.int().meta({ description: 'as sent; 0 for reports within an account' }),
     counted_weight: z.number().meta({ description: 'the effective weight' }),
     note: z.string().nullable().meta({ description: 'null for the subject' }),
-    data: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
+    data: z.record(z.string(), Json),
     created_at: Timestamp,
   })
   .meta({ id: 'Report' })

@@ -58,6 +58,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
     route('POST', '/identities/:id/reputation/credential', {
       scope: 'identities:read',
       sdk: 'identities.credential',
+      errors: { 409: ['identity_suspended'] },
       summary: 'Issue a reputation credential',
       description:
         'A Verifiable Credential (VC data model 2.0) as a JWT, signed by the box with a key of /.well-known/jwks.json, valid for 24 hours.',
@@ -67,6 +68,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
     route('POST', '/trust/evaluate', {
       scope: 'identities:read',
       sdk: 'trust.evaluate',
+      errors: { 404: ['not_found'] },
       summary: 'Evaluate trust',
       description:
         'Decides whether a subject can be trusted with an action, with reasons. Send exactly one of token, did, handle, identity_id and email. Each ' +

@@ -20,6 +20,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('POST', '/webhooks', {
       scope: 'account:write',
       sdk: 'webhooks.create',
+      errors: { 403: ['plan_limit_reached', 'missing_scope'], 404: ['not_found'], 409: ['too_many_webhooks'] },
       summary: 'Create a webhook',
       description:
         'Every event of the listed types is posted to the url, signed. The key must have the scopes of those events; one bound to an identity creates ' +
@@ -51,6 +52,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('PATCH', '/webhooks/:id', {
       scope: 'account:write',
       sdk: 'webhooks.update',
+      errors: { 403: ['missing_scope', 'beyond_own'] },
       summary: 'Change a webhook',
       description:
         'Requires the scopes of all events of the webhook. Setting active enables a disabled webhook again. A key that expires can change ' +
@@ -88,6 +90,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('POST', '/webhooks/:id/deliveries/:delivery_id/redeliver', {
       scope: 'account:write',
       sdk: 'webhooks.redeliver',
+      errors: { 403: ['missing_scope'], 409: ['webhook_inactive', 'event_not_wanted', 'delivery_under_way'] },
       summary: 'Redeliver an event',
       description:
         'Sends the same event with the same id immediately, with a new retry schedule. The key must have the scope of the event, and the webhook ' +
@@ -98,6 +101,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('POST', '/webhooks/:id/test', {
       scope: 'account:write',
       sdk: 'webhooks.test',
+      errors: { 409: ['webhook_inactive'] },
       summary: 'Send a test event',
       description:
         'Sends a webhook.test event only to this webhook, regardless of its event types. Returns the delivery; the list shows its result.',
@@ -108,6 +112,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       receipt: ['secret'],
       sdk: 'webhooks.rotateSecret',
+      errors: { 403: ['beyond_own'], 409: ['conflict'] },
       summary: 'Rotate the secret of a webhook',
       description: 'For 24 hours deliveries are also signed with the former secret.',
       body: SecretRotation,

@@ -1,31 +1,43 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
+import { openapi } from '../../src/http/openapi/openapi.ts'
 import { routePaths } from '../../src/http/route.ts'
 import { appliance, type Appliance } from '../support/appliance.ts'
+
+interface Parameter {
+  $ref?: string
+  name: string
+  in: string
+  required?: boolean
+}
 
 interface Operation {
   operationId: string
   tags: string[]
   security?: unknown[]
-  parameters?: { name: string; in: string; required?: boolean }[]
+  parameters?: Parameter[]
   requestBody?: object
-  responses: Record<string, { $ref?: string; content?: Record<string, { schema: object }> }>
+  responses: Record<string, { $ref?: string; description?: string; content?: Record<string, { schema: object }> }>
 }
 
 interface Described {
   openapi: string
   servers: { url: string }[]
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, { type?: string; additionalProperties?: unknown; properties?: object }> }
+  components: {
+    schemas: Record<string, { type?: string; additionalProperties?: unknown; properties?: object }>
+    parameters: Record<string, Parameter>
+    responses: Record<string, object>
+  }
 }
 
-test('the description is valid OpenAPI 3.1 and names every spelling of every route', async () => {
+test('the whole description is valid OpenAPI 3.1 and names every spelling of every route', async () => {
   const box = await appliance({ PILLARBOX_PUBLIC_URL: 'https://box.test' })
   const {
     body: document,
     status,
     headers,
-  } = await box.call<Described>('GET', `${plainUrl(box)}/v1/openapi.json`, undefined, {
+  } = await box.call<Described>('GET', `${plainUrl(box)}/v1/openapi.json?all=true`, undefined, {
     key: null,
   })
   expect(status).toBe(200)
@@ -36,16 +48,16 @@ test('the description is valid OpenAPI 3.1 and names every spelling of every rou
   expect(document.openapi).toMatch(/^3\.1\./)
   expect(document.servers).toEqual([{ url: 'https://box.test' }])
 
-  const described = Object.entries(document.paths).flatMap(([path, calls]) =>
+  const named = Object.entries(document.paths).flatMap(([path, calls]) =>
     Object.keys(calls).map((method) => `${method.toUpperCase()} ${path}`),
   )
   const declared = routePaths(box.app.routes).map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`)
-  expect(described.toSorted()).toEqual([...declared, 'GET /v1/openapi.json'].toSorted())
+  expect(named.toSorted()).toEqual([...declared, 'GET /v1/openapi.json'].toSorted())
 })
 
 test('each operation says who may call it, what it takes, what it answers, and every way it fails', async () => {
   const box = await appliance()
-  const { body: document } = await box.call<Described>('GET', '/v1/openapi.json', undefined, { key: null })
+  const document = await described(box, '?all=true')
   const names = new Set<string>()
   for (const { method, path, route } of routePaths(box.app.routes)) {
     const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
@@ -53,12 +65,16 @@ test('each operation says who may call it, what it takes, what it answers, and e
     expect(operation.operationId).toMatch(/^[a-z][A-Za-z0-9]+$/)
     expect(operation.tags).toHaveLength(1)
     expect(operation.security).toEqual(route.scope === 'public' ? [] : undefined)
-    const inPath = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path')
+    const { parameters, responses } = document.components
+    const inPath = (operation.parameters ?? [])
+      .map((one) => (one.$ref ? parameters[one.$ref.split('/').at(-1)!]! : one))
+      .filter((parameter) => parameter.in === 'path')
     expect(inPath.map(({ name, required }) => [name, required])).toEqual(
       [...path.matchAll(/:(\w+)/g)].map(([, name]) => [name, true]),
     )
     expect(operation.requestBody !== undefined).toBe((route.body ?? route.upload) !== undefined)
-    expect(operation.responses[route.status ?? 200]!.content).toBeDefined()
+    const success = operation.responses[route.status ?? 200]!
+    expect(success.$ref ? responses[success.$ref.split('/').at(-1)!] : success).toHaveProperty('content')
     expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['400', '429', '500']))
     if (route.scope !== 'public') expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['401', '403']))
     if (path.includes(':')) expect(Object.keys(operation.responses)).toContain('404')
@@ -66,13 +82,112 @@ test('each operation says who may call it, what it takes, what it answers, and e
   expect(names.size).toBe(routePaths(box.app.routes).length)
 })
 
-test('what the description shows of a resource is closed: a field it does not name is not part of it', async () => {
+test('a field that a resource does not name is not part of it, and a caller may meet fields that are added later', async () => {
   const box = await appliance()
-  const { body: document } = await box.call<Described>('GET', '/v1/openapi.json', undefined, { key: null })
-  const open = Object.entries(document.components.schemas).filter(
-    ([name, schema]) => schema.properties !== undefined && schema.additionalProperties !== false && name !== 'Error',
+  const declared = openapi(box.app.routes, { version: '1', publicUrl: '' })
+  const open = Object.entries(declared.components.schemas).filter(
+    ([name, schema]) => schema['properties'] !== undefined && schema['additionalProperties'] !== false && name !== 'Error',
   )
   expect(open.map(([name]) => name)).toEqual([])
+  const { components } = await described(box, '?all=true')
+  expect(components.schemas['Identity']).not.toHaveProperty('additionalProperties')
+  expect(components.schemas['NewEmail']).toHaveProperty('additionalProperties', false)
+})
+
+test('what a program reads is under 120 kB, valid, and has the daily calls in few words', async () => {
+  const box = await appliance()
+  const response = await fetch(`${box.url}/v1/openapi.json`)
+  const text = await response.text()
+  expect(Buffer.byteLength(text)).toBeLessThan(120_000)
+  const document = JSON.parse(text) as Described
+  expect((await new Validator().validate(structuredClone(document) as never)).errors).toBeUndefined()
+  const calls = Object.values(document.paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
+  expect(calls).toEqual(
+    expect.arrayContaining([
+      'createIdentity',
+      'sendEmail',
+      'replyToEmail',
+      'changeManyEmails',
+      'readCode',
+      'createAPIKey',
+      'sendSMS',
+      'getCaller',
+    ]),
+  )
+  expect(calls).not.toContain('listAccounts')
+})
+
+test('every reference leads to a component, and any JSON is one schema with a name', async () => {
+  const box = await appliance()
+  for (const query of ['', '?all=true']) {
+    const document = await described(box, query)
+    const text = JSON.stringify(document)
+    expect(text).not.toContain('__schema')
+    expect(document.components.schemas['Json']).toBeDefined()
+    for (const [, kind, name] of text.matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
+      expect(Object.keys(document.components[kind as 'schemas'])).toContain(name)
+    }
+  }
+})
+
+test('scopes and the identity of a key are described, and errors are named once', async () => {
+  const box = await appliance()
+  const document = await described(box)
+  const { NewApiKey, Scope } = document.components.schemas as Record<
+    string,
+    { description?: string; properties?: Record<string, object> }
+  >
+  expect(Scope!.description).toMatch(/messages: read e-mail and SMS; write: send, mark and delete them/)
+  expect(NewApiKey!.properties!['identity_id']).toHaveProperty(
+    'description',
+    expect.stringContaining('binds the key to this identity'),
+  )
+  expect(JSON.stringify(NewApiKey!.properties!['scopes'])).toContain('#/components/schemas/Scope')
+  const whole = await described(box, '?all=true')
+  for (const { responses } of Object.values(whole.paths).flatMap((path) => Object.values(path))) {
+    for (const [status, response] of Object.entries(responses)) {
+      if (Number(status) >= 400) expect(response.$ref).toMatch(/^#\/components\/responses\//)
+    }
+  }
+})
+
+/** Statuses that tools have met, with a code of each. */
+const met: [call: string, status: number, code: string][] = [
+  ['POST /v1/identities/{id}/emails', 409, 'domain_not_verified'],
+  ['POST /v1/identities/{id}/emails/{email_id}/reply', 409, 'domain_not_verified'],
+  ['POST /v1/identities/{id}/emails/{email_id}/forward', 409, 'domain_not_verified'],
+  ['POST /v1/identities/{id}/emails/{email_id}/forward', 429, 'send_rate'],
+  ['GET /v1/attachments/{email_id}/{index}', 403, 'bad_signature'],
+  ['GET /v1/attachments/{email_id}/{index}', 403, 'url_expired'],
+  ['POST /v1/account/totp', 404, 'not_found'],
+  ['POST /v1/account/totp/confirm', 404, 'not_found'],
+  ['POST /v1/identities', 409, 'domain_not_verified'],
+  ['POST /v1/api-keys', 403, 'plan_limit_reached'],
+  ['POST /v1/session', 401, 'invalid_credentials'],
+  ['GET /v1/identities/{id}/wait', 429, 'too_many_waits'],
+  ['POST /v1/cards/{id}/reveal', 403, 'budget_exceeded'],
+]
+
+test.each(met)('%s may answer %i %s', async (call, status, code) => {
+  const box = await appliance()
+  const [method, path] = call.split(' ') as [string, string]
+  const document = await described(box, '?all=true')
+  expect(document.paths[path]?.[method.toLowerCase()]?.responses[status]?.description).toContain(code)
+})
+
+test('patterns hold only what ECMAScript, Python and Java read alike', async () => {
+  const box = await appliance()
+  const patterns = new Set<string>()
+  JSON.stringify(await described(box, '?all=true'), (key, value: unknown) => {
+    if (key === 'pattern' && typeof value === 'string') patterns.add(value)
+    return value
+  })
+  expect(patterns.size).toBeGreaterThan(20)
+  for (const pattern of patterns) {
+    // letters after a backslash that mean the same in all three
+    for (const [, letter] of pattern.matchAll(/\\([A-Za-z])/g)) expect('dwsx').toContain(letter)
+    expect(pattern).not.toMatch(/\(\?<|\[\[|&&/)
+  }
 })
 
 test('the description and its page hold no address, path or name of the machine', async () => {
@@ -84,6 +199,11 @@ test('the description and its page hold no address, path or name of the machine'
     for (const secret of [box.directory, box.key, process.cwd(), 'node_modules']) expect(text).not.toContain(secret)
   }
 })
+
+async function described(box: Appliance, query = ''): Promise<Described> {
+  const { body } = await box.call<Described>('GET', `/v1/openapi.json${query}`, undefined, { key: null })
+  return body
+}
 
 function plainUrl({ app }: Appliance): string {
   return `http://127.0.0.1:${app.httpAddresses.plain!.port}`

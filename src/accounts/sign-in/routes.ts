@@ -34,6 +34,11 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     route('POST', '/session', {
       scope: 'public',
       rate: 'sign-in',
+      errors: {
+        401: ['invalid_credentials', 'totp_required', 'invalid_totp'],
+        403: ['csrf'],
+        429: ['too_many_attempts', 'busy'],
+      },
       summary: 'Sign in',
       description:
         'Sets the cookie of a new session. Requires the header Origin, like every change by cookie (forbidden, code csrf). A wrong address or ' +
@@ -52,6 +57,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     }),
     route('GET', '/session', {
       scope: 'account:read',
+      errors: { 403: ['session_required'], 404: ['not_found'] },
       summary: 'Get the signed-in account',
       description: 'Requires a session: a key is forbidden, code session_required.',
       reply: Session,
@@ -63,6 +69,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     }),
     route('DELETE', '/session', {
       scope: 'account:write',
+      errors: { 403: ['session_required'] },
       summary: 'Sign out',
       description: 'Ends the session and its WebSockets, and deletes the cookie.',
       reply: Deleted,
@@ -72,6 +79,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     route('GET', '/account/sessions', {
       scope: 'account:read',
       sdk: 'account.sessions',
+      errors: { 404: ['not_found'] },
       summary: 'List sessions',
       description: 'The active sessions of the account, newest first.',
       query: Paging,
@@ -82,6 +90,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
       scope: 'account:write',
       receipt: ['count'],
       sdk: 'account.endSessions',
+      errors: { 404: ['not_found'] },
       summary: 'Sign out everywhere',
       description: 'Ends every session of the account except the one of this call.',
       reply: SessionsEnded,
@@ -96,6 +105,7 @@ export function setupRoutes(setup: AccountSetup): AnyRoute[] {
     routeOf('Account')('POST', '/setup', {
       scope: 'public',
       rate: 'sign-in',
+      errors: { 403: ['csrf', 'setup_link_invalid'], 409: ['email_taken'], 429: ['busy'] },
       summary: 'Set the first password',
       description:
         'Requires the token of a one-time link, which the first start prints and pillarbox account setup-link creates. Requires the header Origin, as ' +
@@ -110,6 +120,7 @@ export function setupRoutes(setup: AccountSetup): AnyRoute[] {
       operator: true,
       local: true,
       receipt: 'all',
+      errors: { 409: ['password_set'] },
       summary: 'Create a link to set the first password',
       description:
         'It can be used once, within 24 hours, and replaces any earlier link. If the account has a password: conflict, code password_set. Only on the ' +

@@ -39,7 +39,7 @@ const html = `<!doctype html>
 `
 
 const start = `SwaggerUIBundle({
-  url: '/v1/openapi.json',
+  url: '/v1/openapi.json?all=true',
   dom_id: '#api',
   deepLinking: true,
   validatorUrl: null,

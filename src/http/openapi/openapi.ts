@@ -1,86 +1,80 @@
-import { keptIds } from './operation-ids.ts'
 import * as z from 'zod'
 import {
   createDocument,
-  type createDocument as Create,
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
 import { scopes } from '../../core/scopes.ts'
+import { Flag } from '../../core/shapes.ts'
 import { trimEnd } from '../../core/text.ts'
 import { cookieName } from '../cookie.ts'
-import { inOrder } from './order.ts'
 import { type AnyRoute, isIdempotent, readersOf, routeOf, type RoutePath, routePaths } from '../route.ts'
+import { brief, compact } from './compact.ts'
+import type { Components, Document } from './document.ts'
+import { ErrorBody, errorResponses, errorsOf } from './errors.ts'
+import { keptIds } from './operation-ids.ts'
+import { inOrder, rarelyRead } from './order.ts'
+import { pathParameters } from './path-parameters.ts'
 
-/** An OpenAPI 3.1 document. */
-export type Document = ReturnType<typeof Create>
+const info = `Identities with real mail for software agents, on your own server. Calls carry \`Authorization: Bearer <key>\`; bodies are JSON.
+Lists return \`{data, has_more, next_cursor}\`: the next page is requested with \`cursor\`. Times are ISO 8601 in UTC, ids are opaque. Fields may be added to responses.
+How the commonest things are done is at \`/llms.txt\`, the documentation at \`/docs\`.`
 
-const ErrorBody = z
-  .object({
-    error: z.object({
-      type: z.enum(['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict', 'rate_limited', 'internal_error']),
-      message: z.string(),
-      param: z.string().optional().meta({ description: 'path of the invalid parameter: `metadata.colour`' }),
-      status: z.int(),
-      code: z.string().meta({ description: 'a stable machine-readable code' }),
-      request_id: z.string().meta({ description: 'also in X-Request-Id' }),
-    }),
-  })
-  .meta({ id: 'Error', description: 'The shape of every error.' })
-
-const failures: Record<number, ZodOpenApiResponseObject> = {
-  400: failure(
-    'BadRequest',
-    'invalid_request: a parameter is missing or invalid; `param` names it, the message states what is allowed.',
-  ),
-  401: failure('Unauthorized', 'unauthorized: missing or invalid API key or session.'),
-  403: failure('Forbidden', 'forbidden: the key lacks the scope, or a rule or plan limit does not allow the call.'),
-  404: failure('NotFound', 'not_found: no such object, or it belongs to another account.'),
-  409: failure('Conflict', 'conflict: the object exists already, or its state does not allow the call.'),
-  429: failure('RateLimited', 'rate_limited: too many requests; `Retry-After` states when to try again.'),
-  500: failure('InternalError', 'internal_error: an error of the server.'),
-}
-
-/** `GET /v1/openapi.json`: generated once, at the first request. */
+/** `GET /v1/openapi.json`: each of the two documents is generated once, at its first request. */
 export function openapiRoute(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }): AnyRoute {
-  let document: Buffer | undefined
+  const documents = new Map<boolean, Buffer>()
   const described: AnyRoute = routeOf('Reference')('GET', '/openapi.json', {
     scope: 'public',
     rate: 'document',
     summary: 'Get the OpenAPI description',
-    description: 'Every call, in OpenAPI 3.1; also as a page at `/docs`.',
+    description:
+      'The calls of programs in OpenAPI 3.1, with short descriptions; also as a page at `/docs`. With all=true every call, described in full.',
+    query: z.strictObject({
+      all: Flag.default(false).meta({
+        description:
+          'also the calls of the operator, of people who sign in, of SMS providers, and public documents; descriptions in full',
+      }),
+    }),
     download: 'application/json',
-    handle: async () => {
-      document ??= Buffer.from(JSON.stringify(openapi([...routes, described], about)))
+    handle: async ({ query: { all } }) => {
+      const document = documents.get(all) ?? Buffer.from(JSON.stringify(published([...routes, described], about, all)))
+      documents.set(all, document)
       return { type: 'application/json; charset=utf-8', bytes: document, headers: { 'Content-Disposition': 'inline' } }
     },
   })
   return described
 }
 
+function published(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }, all: boolean): Document {
+  return all ? compact(openapi(routes, about)) : compact(brief(openapi(routes.filter(isDaily), about)))
+}
+
+/** What a program with a key calls daily: not what only people, the operator, SMS providers and strangers do, nor a section of its own. */
+function isDaily({ tag, method, operator, local, raw }: AnyRoute): boolean {
+  if (operator || local || raw || (tag === 'Account' && method !== 'GET')) return false
+  return !rarelyRead.includes(tag)
+}
+
 /** Describes every spelling of every route. Throws when two routes would have one operation name: the summary must be unique. */
 export function openapi(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }): Document {
   const paths: ZodOpenApiPathsObject = {}
   const names = new Set<string>()
-  for (const spelling of routePaths(routes)) {
-    const path = spelling.path.replaceAll(/:(\w+)/g, '{$1}')
+  const spellings = routePaths(routes)
+  for (const spelling of spellings) {
     const described = operation(spelling)
     if (names.has(described.operationId!)) throw new Error(`Two operations are named ${described.operationId}`)
     names.add(described.operationId!)
-    paths[path] = { ...paths[path], [spelling.method.toLowerCase()]: described }
+    paths[templateOf(spelling)] = { ...paths[templateOf(spelling)], [spelling.method.toLowerCase()]: described }
   }
-  return createDocument({
+  const document = createDocument({
     openapi: '3.1.0',
-    info: {
-      title: 'Pillarbox API',
-      version: about.version,
-      description: 'Identities with real mail for software agents, on your own server.',
-    },
+    info: { title: 'Pillarbox API', version: about.version, description: info },
     servers: [{ url: trimEnd(about.publicUrl, '/') || '/' }],
     tags: [...new Set(inOrder(routes).map(({ tag }) => tag))].map((name) => ({ name })),
     security: [{ key: [] }, { session: [] }],
     components: {
+      schemas: { Error: ErrorBody },
       securitySchemes: {
         key: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer pbx_…`' },
         session: {
@@ -92,19 +86,34 @@ export function openapi(routes: readonly AnyRoute[], about: { version: string; p
       },
     },
     paths,
-  })
+  }) as unknown as Document
+  for (const spelling of spellings) {
+    const { responses } = document.paths[templateOf(spelling)]![spelling.method.toLowerCase()]!
+    Object.assign(responses, errorsOf(spelling.route, spelling.path))
+  }
+  const made: Partial<Components> & Pick<Components, 'schemas' | 'securitySchemes'> = document.components
+  return { ...document, components: { parameters: {}, headers: {}, ...made, responses: errorResponses } }
+}
+
+/** `/v1/identities/:id` → `/v1/identities/{id}` */
+function templateOf({ path }: RoutePath): string {
+  return path.replaceAll(/:(\w+)/g, '{$1}')
 }
 
 function operation({ route, path, alias }: RoutePath): ZodOpenApiOperationObject {
   const open = route.scope === 'public'
   const header = isIdempotent(route) ? { header: z.object({ 'Idempotency-Key': idempotencyKey.optional() }) } : {}
-  const params = pathParams(path)
+  const params = pathParameters(path)
   const id = keptIds[`${route.method} ${route.path}`] ?? nameOf(route.summary)
   return {
     operationId: alias ? `${id}By${nameOf(path.replaceAll(/[/:]/g, ' '), true)}` : id,
     tags: [route.tag],
     summary: route.summary,
-    description: [route.description, alias ? `The same call as \`${route.method} /v1${route.path}\`.` : '', scopeText(route)]
+    description: [
+      alias ? `The same call as \`${route.method} /v1${route.path}\`.` : route.description,
+      scopeText(route),
+      receiptText(route),
+    ]
       .filter(Boolean)
       .join('\n\n'),
     ...(open ? { security: [] } : {}),
@@ -115,7 +124,7 @@ function operation({ route, path, alias }: RoutePath): ZodOpenApiOperationObject
     },
     ...(route.body ? { requestBody: requestBody(route) } : {}),
     ...(route.upload === undefined ? {} : { requestBody: octets(route.upload) }),
-    responses: { [route.status ?? 200]: success(route), ...errorsOf(route, path) },
+    responses: { [route.status ?? 200]: success(route) },
   }
 }
 
@@ -131,40 +140,29 @@ function octets(type: string) {
 
 function success(route: AnyRoute): ZodOpenApiResponseObject {
   if (route.download !== undefined) {
-    return { description: route.summary, content: { [route.download]: { schema: z.string().meta({ format: 'binary' }) } } }
+    return { description: 'OK', content: { [route.download]: { schema: z.string().meta({ format: 'binary' }) } } }
   }
   return {
-    description: route.summary,
-    ...(route.location
-      ? { headers: z.object({ Location: z.string().meta({ description: 'the path of the created object' }) }) }
-      : {}),
+    description: route.status === 201 ? 'Created' : 'OK',
+    ...(route.location ? { headers: z.object({ Location: location }) } : {}),
     content: { 'application/json': { schema: route.reply ?? z.object({}) } },
   }
 }
 
-function errorsOf(route: AnyRoute, path: string): Record<string, ZodOpenApiResponseObject> {
-  const statuses = [400, 429, 500]
-  if (route.scope !== 'public') statuses.push(401, 403)
-  if (path.includes(':')) statuses.push(404)
-  if (route.method === 'POST' || route.method === 'PATCH' || isIdempotent(route)) statuses.push(409)
-  return Object.fromEntries(statuses.map((status) => [status, failures[status]!]))
-}
-
-function pathParams(path: string): z.ZodObject | undefined {
-  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!)
-  if (names.length === 0) return undefined
-  return z.object(Object.fromEntries(names.map((name) => [name, z.string()])))
-}
-
 function scopeText(route: AnyRoute): string {
   if (route.scope === 'public') return 'Requires no key.'
+  return `Scope: ${anyOf([route.scope].flat())}${route.reads ? `, and ${anyOf(route.reads)}` : ''}.`
+}
+
+/** What a key that may write but not read is answered. */
+function receiptText(route: AnyRoute): string {
   const readers = readersOf(route)
+  if (!readers) return ''
   const shape = route.reply instanceof z.ZodObject ? route.reply.shape : {}
-  const fields = readers?.fields.filter((field) => field in shape)
-  return [
-    `Scope: ${anyOf([route.scope].flat())}${route.reads ? `, and ${anyOf(route.reads)}` : ''}.`,
-    ...(readers ? [`A key without ${anyOf(readers.scopes)} gets only ${fields!.map(quoted).join(', ')}.`] : []),
-  ].join(' ')
+  return `A key without ${anyOf(readers.scopes)} gets only ${readers.fields
+    .filter((field) => field in shape)
+    .map(quoted)
+    .join(', ')}.`
 }
 
 /** Scopes of which one is needed, in words. */
@@ -188,9 +186,7 @@ function nameOf(summary: string, upper = false): string {
     .join('')
 }
 
-function failure(id: string, description: string): ZodOpenApiResponseObject {
-  return { id, description, content: { 'application/json': { schema: ErrorBody } } }
-}
+const location = z.string().meta({ header: { id: 'Location' }, description: 'the path of the created object' })
 
 const idempotencyKey = z.string().min(1).max(255).meta({
   description: 'A repeated call with the same key and body gets the first response again, for 24 hours.',

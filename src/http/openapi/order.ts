@@ -28,6 +28,21 @@ export const tagOrder = [
   'Reference',
 ]
 
+/** Tags that only the complete OpenAPI document has, so that the usual one is short. */
+export const rarelyRead = [
+  'Domains',
+  'Agents',
+  'Identity tokens',
+  'Reputation and trust',
+  'Public documents',
+  'Export and import',
+  'Jobs',
+  'Sessions',
+  'Backups',
+  'Doctor',
+  'Operation',
+]
+
 /** The routes by their tags; under a tag short paths before long ones, downloads by signed URLs and other paths than those of the API last. */
 export function inOrder(routes: readonly AnyRoute[]): AnyRoute[] {
   return routes.toSorted((one, other) => place(one.tag) - place(other.tag) || depth(one) - depth(other))

@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { anyOf, type Document, openapi } from './openapi.ts'
+import type { Document } from './document.ts'
+import { anyOf, openapi } from './openapi.ts'
 import { type AnyRoute, type RoutePath, routePaths } from '../route.ts'
 import { inOrder, tagOrder } from './order.ts'
 
@@ -70,7 +71,7 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
   const tags = [...new Set(calls.map(({ route }) => route.tag))]
   return [
     '# API reference',
-    'Generated from the route declarations. A running box serves the same at `/docs`, and in OpenAPI 3.1 at `/v1/openapi.json`.',
+    'Generated from the route declarations. A running box serves the same at `/docs`, and in OpenAPI 3.1 at `/v1/openapi.json` (`?all=true`: with the calls of the operator too).',
     basics,
     '## All routes',
     index(calls),
@@ -81,7 +82,7 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
     ...(events.length === 0 ? [] : ['## Events', eventTable(events)]),
     '## Objects',
     ...named
-      .filter(([name]) => !isUnnamed(name))
+      .filter(([name]) => name !== 'Json')
       .toSorted(([one], [other]) => one.localeCompare(other, 'en'))
       .map(([name, schema]) => [`### ${titleOf(name)}`, schema.description ?? '', object(schema)].filter(Boolean).join('\n\n')),
     '## Bounds of requests and responses',
@@ -124,7 +125,13 @@ function call({ method, path, route }: RoutePath, document: Document): string {
     | { content?: Record<string, { schema?: Schema }> }
     | undefined
   const query = (
-    (operation?.parameters ?? []) as { name: string; in: string; required?: boolean; schema?: Schema; description?: string }[]
+    (operation?.parameters ?? []) as unknown as {
+      name: string
+      in: string
+      required?: boolean
+      schema?: Schema
+      description?: string
+    }[]
   ).filter((parameter) => parameter.in === 'query')
   const taken = body?.content?.['application/json']?.schema
   const given = answer?.content?.['application/json']?.schema
@@ -196,17 +203,12 @@ function meaning({ description, default: fallback }: Schema): string {
 
 function link(name: string | undefined): string {
   if (name === undefined) return 'object'
-  return isUnnamed(name) ? 'any JSON' : `[${name}](#${anchor(titleOf(name))})`
+  return name === 'Json' ? 'any JSON' : `[${name}](#${anchor(titleOf(name))})`
 }
 
 /** The heading of an object: not that of a tag. */
 function titleOf(name: string): string {
   return tagOrder.includes(name) ? `${name} (object)` : name
-}
-
-/** Zod's own name for a schema that refers to itself, such as that of any JSON. */
-function isUnnamed(name: string): boolean {
-  return name.startsWith('__schema')
 }
 
 /** The name of a heading in links. */

@@ -13,6 +13,7 @@ export function routes(backups: Backups): AnyRoute[] {
       operator: true,
       receipt: 'all',
       sdk: 'backups.create',
+      errors: { 409: ['backup_not_configured', 'job_running', 'too_many_jobs'] },
       summary: 'Create a backup',
       description:
         "Only for the box's operator. Starts a job that writes the whole box to a file in `backup.directory`, and then removes surplus backups; its result names the file.",
@@ -23,6 +24,7 @@ export function routes(backups: Backups): AnyRoute[] {
       scope: 'account:read',
       operator: true,
       sdk: 'backups.list',
+      errors: { 409: ['backup_not_configured'] },
       summary: 'List backups',
       description: "Newest first. Only for the box's operator.",
       query: Paging,

@@ -16,6 +16,7 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
     route('POST', '/identities/:id/export', {
       scope: ['messages:read', 'emails:read'],
       sdk: 'identities.export',
+      errors: { 409: ['too_many_exports', 'too_many_jobs', 'job_running'] },
       summary: 'Export an identity',
       description:
         'Starts a job that writes all data of the identity that the key may read into a ZIP: messages, text messages, threads, events, and the ' +
@@ -31,6 +32,7 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
     route('POST', '/identities/:id/import', {
       scope: ['messages:write', 'emails:write'],
       sdk: 'identities.importMessages',
+      errors: { 400: ['body_too_large'], 409: ['job_running', 'too_many_jobs'] },
       summary: 'Import messages',
       description:
         'The body is an mbox, one message, a ZIP of these or of a maildir, or an export; at most transfer.upload_limit bytes. ' +
@@ -47,6 +49,7 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
     route('GET', '/exports/:job_id/:index', {
       scope: 'public',
       rate: 'document',
+      errors: { 403: ['bad_signature', 'url_expired', 'url_ended'] },
       summary: 'Download an export by its signed URL',
       query: SignedQuery,
       download: 'application/zip',

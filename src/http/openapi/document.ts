@@ -1,0 +1,39 @@
+/** A value of JSON. */
+export type Json = null | boolean | number | string | Json[] | JsonObject
+
+export interface JsonObject {
+  [key: string]: Json
+}
+
+/** A parameter, header or response, or a reference to one of the components. */
+export type Described = JsonObject & { $ref?: string; description?: string }
+
+export interface Operation {
+  operationId: string
+  tags: string[]
+  summary: string
+  description: string
+  security?: Json
+  parameters?: Described[]
+  requestBody?: Described
+  responses: Record<string, Described>
+}
+
+/** An OpenAPI 3.1 document, as far as it is worked on here. */
+export interface Document {
+  openapi: string
+  info: { title: string; version: string; description: string }
+  servers: { url: string }[]
+  tags: { name: string }[]
+  security: Json
+  paths: Record<string, Record<string, Operation>>
+  components: Components
+}
+
+export interface Components {
+  schemas: Record<string, JsonObject>
+  parameters: Record<string, Described>
+  headers: Record<string, Described>
+  responses: Record<string, Described>
+  securitySchemes: Json
+}
