@@ -13,6 +13,7 @@ import { bodyMemory, bodyOf, disconnectUnread } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
 import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
+import { Manual, noSuchPage } from './manual/manual.ts'
 import { docsPage, docsPaths } from './openapi/docs-page.ts'
 import { dispatcher, type Handler, type RouterContext } from './server/dispatch.ts'
 import { handleCall } from './endpoint.ts'
@@ -131,21 +132,26 @@ export class Api {
       ...spelling,
       answer: (context: Matched) => this.#call(context, spelling),
     }))
-    const documents = docsPaths.map((path) => ({
+    const manual = new Manual()
+    const document = (path: string, answerOf: (path: string) => Promise<Answer>): Handler<State> => ({
       method: 'GET',
       path,
-      answer: async (context: Matched) => {
+      answer: async (context) => {
         context.state.route = '/docs'
         await this.#admit(context.state, { scope: 'public', rate: 'document' })
-        send(context, await docsPage(context.path))
+        send(context, await answerOf(path))
       },
-    }))
-    return [...calls, ...documents]
+    })
+    return [
+      ...calls,
+      ...docsPaths.map((path) => document(path, docsPage)),
+      ...manual.paths.map((path) => document(path, (one) => manual.answer(one))),
+    ]
   }
 
   async #call(context: Matched, { path, route }: RoutePath): Promise<void> {
     const { state, params, req: request } = context
-    if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state)
+    if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state, context.path)
     state.route = path
     if (route.document) allowAnyOrigin(context.res)
     const { caller } = await this.#admit(state, route)
@@ -223,7 +229,7 @@ export class Api {
       const answer = this.#withoutRoute(context)
       if (answer) send(context, await answer)
       else await next()
-      if (context.status === 404 && context.body === undefined) throw await this.#unknown(state)
+      if (context.status === 404 && context.body === undefined) throw await this.#unknown(state, context.path)
     } catch (error) {
       this.#fail(context, error)
     }
@@ -280,9 +286,12 @@ export class Api {
     return verdict
   }
 
-  async #unknown(state: State): Promise<Fault> {
+  async #unknown(state: State, path: string): Promise<Fault> {
     await this.#admit(state, undefined)
-    return new Fault('not_found', 'Unknown path or method.', { code: 'unknown_path' })
+    const message = path.startsWith('/docs/')
+      ? noSuchPage
+      : 'Unknown path or method. All calls are listed at /docs/api.md, the commonest at /llms.txt.'
+    return new Fault('not_found', message, { code: 'unknown_path' })
   }
 
   #fail(context: ApiContext, thrown: unknown): void {

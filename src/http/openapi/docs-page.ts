@@ -30,7 +30,9 @@ const html = `<!doctype html>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 </head>
 <body>
-<noscript>This page needs JavaScript. The same description is at <a href="/v1/openapi.json">/v1/openapi.json</a>.</noscript>
+<p><a href="/docs/README">All documentation</a> · <a href="/docs/api">API reference</a>, also as <a href="/docs/api.md">Markdown</a> ·
+for agents: <code>/llms.txt</code> · <a href="/v1/openapi.json">OpenAPI</a></p>
+<noscript>Trying calls needs JavaScript; the pages above do not.</noscript>
 <div id="api"></div>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/start.js"></script>

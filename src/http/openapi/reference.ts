@@ -212,7 +212,7 @@ function titleOf(name: string): string {
 }
 
 /** The name of a heading in links. */
-function anchor(heading: string): string {
+export function anchor(heading: string): string {
   return heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
