@@ -58,6 +58,9 @@ import { totpModule } from './totp/module.ts'
 import { transferModule } from './ops/transfer/module.ts'
 import type { Counting } from './trust/counting.ts'
 import { trustModule } from './trust/module.ts'
+import { guideRoutes } from './ops/guide/routes.ts'
+import type { BoxFacts } from './ops/guide/guide.ts'
+import { trimEnd } from './core/text.ts'
 import { Reputations } from './trust/reputations.ts'
 import { webhooksModule } from './webhooks/module.ts'
 
@@ -208,6 +211,13 @@ export function assemble(basis: Deps): {
     urls,
     routes: () => modules.flatMap((module) => module.routes ?? []),
   })
+  const facts = (): BoxFacts => ({
+    url: trimEnd(basis.publicUrl(), '/'),
+    domain: config.mail.domain,
+    sending: sendingRights(),
+    sms: sms.provider?.name,
+    version: basis.version,
+  })
   const site = new BuiltSite(join(import.meta.dirname, '..', 'dist', 'page'))
   const modules: Module[] = [
     // started first and stopped last, so that what the others do is counted
@@ -234,6 +244,7 @@ export function assemble(basis: Deps): {
     jobsModule(jobs, metrics),
     keeping,
     statusModule({ ...common, queue, sendingRights }),
+    { name: 'guide', routes: guideRoutes(facts) },
     { name: 'page', site, start: () => site.read() },
   ]
   return { modules, people, queue, events, mail, counting: trust.counting, certificates, plan, identities, sendingRights }

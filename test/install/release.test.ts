@@ -144,7 +144,15 @@ test('unpacked, with no Node.js and no npm on the machine, it runs a box with it
   const page = await (await fetch(`${api}/`)).text()
   const script = /src="([^"]+\.js)"/.exec(page)![1]!
   expect((await fetch(new URL(script, api))).status).toBe(200)
-  for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/v1/openapi.json']) {
+  for (const path of [
+    '/llms.txt',
+    '/docs/README.md',
+    '/docs/README',
+    '/docs',
+    '/docs/swagger-ui-bundle.js',
+    '/docs/swagger-ui.css',
+    '/v1/openapi.json',
+  ]) {
     expect([path, (await fetch(`${api}${path}`)).status]).toEqual([path, 200])
   }
   const headers = { Authorization: `Bearer ${first_key}`, 'Content-Type': 'application/json' }

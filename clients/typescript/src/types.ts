@@ -19,7 +19,7 @@ export interface Account {
   /** whether signing in requires a second factor */
   totp_enabled: boolean
   recovery_codes_left: number
-  created_at: Timestamp
+  created_at: string
 }
 
 export interface AccountWish {
@@ -49,13 +49,13 @@ export interface Agent {
     name: string
     url: string
   }[]
-  metadata: Record<string, unknown>
+  metadata: Record<string, Json>
   /** did:web, resolved at /v1/agents/{id}/did.json */
   did: string
   /** the status of its identity */
   status: 'active' | 'suspended'
-  created_at: Timestamp
-  updated_at: Timestamp
+  created_at: string
+  updated_at: string
 }
 
 export interface AgentChange {
@@ -72,7 +72,7 @@ export interface AgentChange {
     url: string
   }[] | undefined
   /** merged; null removes a key (RFC 7396) */
-  metadata?: Record<string, unknown> | undefined
+  metadata?: Record<string, Json> | undefined
 }
 
 export interface Alias {
@@ -83,7 +83,7 @@ export interface Alias {
   local_part: string
   /** the identity that receives its mail and may send from it */
   identity_id: string
-  created_at: Timestamp
+  created_at: string
 }
 
 export interface AliasChange {
@@ -94,41 +94,41 @@ export interface AliasChange {
 export interface ApiKey {
   id: string
   label: string
-  scopes: ('identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write')[]
+  scopes: Scope[]
   /** the first characters, to tell keys apart */
   key_prefix: string
   /** the one identity the key is bound to */
   identity_id: string | null
   /** calls a minute, of this key and the keys it created together; 0 is no limit */
   rate_limit: number
-  created_at: Timestamp
+  created_at: string
   /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
   created_by: string | null
   /** the key or session that last gave it a new secret, if not the key itself */
   rotated_by: string | null
-  last_used_at: Timestamp | null
-  expires_at: Timestamp | null
-  revoked_at: Timestamp | null
+  last_used_at: string | null
+  expires_at: string | null
+  revoked_at: string | null
 }
 
 export interface ApiKeyWithSecret {
   id: string
   label: string
-  scopes: ('identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write')[]
+  scopes: Scope[]
   /** the first characters, to tell keys apart */
   key_prefix: string
   /** the one identity the key is bound to */
   identity_id: string | null
   /** calls a minute, of this key and the keys it created together; 0 is no limit */
   rate_limit: number
-  created_at: Timestamp
+  created_at: string
   /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
   created_by: string | null
   /** the key or session that last gave it a new secret, if not the key itself */
   rotated_by: string | null
-  last_used_at: Timestamp | null
-  expires_at: Timestamp | null
-  revoked_at: Timestamp | null
+  last_used_at: string | null
+  expires_at: string | null
+  revoked_at: string | null
   /** returned only once */
   key: string
 }
@@ -155,17 +155,17 @@ export interface AttachmentWithUrl {
   sha256: string
   /** usable without a key until it expires */
   url: string
-  expires_at: Timestamp
+  expires_at: string
 }
 
 export interface Authentication {
   spf: {
-    result: 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror' | 'policy'
+    result: AuthenticationResult
     domain: string | null
     reason: string | null
   }
   dkim: {
-    result: 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror' | 'policy'
+    result: AuthenticationResult
     domain: string
     selector: string
     algorithm: string | null
@@ -175,18 +175,23 @@ export interface Authentication {
     signed_fields: string[]
   }[]
   dmarc: {
-    result: 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror' | 'policy'
+    result: AuthenticationResult
     domain: string | null
     policy: 'none' | 'quarantine' | 'reject' | null
     aligned_by: ('spf' | 'dkim')[]
     reason: string | null
   }
   arc: {
-    result: 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror' | 'policy'
+    result: AuthenticationResult
     chain: number
     reason: string | null
   }
 }
+
+export type AuthenticationResult = 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror' | 'policy'
+
+/** Auto-Submitted (RFC 3834): whether a program sent it automatically */
+export type AutoSubmitted = 'no' | 'auto-generated' | 'auto-replied'
 
 export interface Backup {
   /** name of its file in backup.directory */
@@ -195,7 +200,7 @@ export interface Backup {
   size: number
   box_id: string
   /** the time of its state */
-  created_at: Timestamp
+  created_at: string
   program_version: string
   database_version: number
   /** whether it contains the keys, encrypted with a passphrase */
@@ -207,7 +212,7 @@ export interface Backup {
 export interface Budget {
   amount: number
   currency: string
-  period: 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly'
+  period: Period
 }
 
 export interface BulkChange {
@@ -281,9 +286,9 @@ export interface Card {
   /** the same as budget_cents, currency and period */
   budget: Budget
   currency: string
-  period: 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly'
-  created_at: Timestamp
-  updated_at: Timestamp
+  period: Period
+  created_at: string
+  updated_at: string
 }
 
 export interface CardLimits {
@@ -293,10 +298,10 @@ export interface CardLimits {
   /** budget minus spent; below 0 if more was reported than budgeted */
   remaining_cents: number
   status: 'active' | 'frozen' | 'cancelled'
-  period: 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly'
+  period: Period
   currency: string
   /** time at which spent_cents is reset to 0; null for one_time */
-  resets_at: Timestamp | null
+  resets_at: string | null
 }
 
 export interface CardRevealed {
@@ -317,9 +322,9 @@ export interface CardRevealed {
   /** the same as budget_cents, currency and period */
   budget: Budget
   currency: string
-  period: 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly'
-  created_at: Timestamp
-  updated_at: Timestamp
+  period: Period
+  created_at: string
+  updated_at: string
   transaction: CardTransaction
 }
 
@@ -341,7 +346,7 @@ export interface CardTransaction {
   user_agent: string
   purpose: string | null
   description: string | null
-  created_at: Timestamp
+  created_at: string
 }
 
 export interface Certificate {
@@ -357,14 +362,14 @@ export interface Certificate {
   issuer: string | null
   /** SHA-256, in hexadecimal */
   fingerprint: string | null
-  not_before: Timestamp | null
-  not_after: Timestamp | null
+  not_before: string | null
+  not_after: string | null
   /** time from which ACME requests the next one */
-  renew_at: Timestamp | null
+  renew_at: string | null
   /** time of the last request to the CA */
-  tried_at: Timestamp | null
+  tried_at: string | null
   /** after a failure */
-  next_try_at: Timestamp | null
+  next_try_at: string | null
   /** why there is none, or none newer: the fault of the files, or the error of the CA */
   problem: string | null
 }
@@ -377,7 +382,7 @@ export interface CertificateRenewal {
 export interface Credential {
   /** a Verifiable Credential (VC 2.0) as a JWT, type vc+jwt */
   credential: string
-  expires_at: Timestamp
+  expires_at: string
 }
 
 export interface Deleted {
@@ -387,7 +392,7 @@ export interface Deleted {
 
 export interface Delivery {
   recipient: string
-  status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+  status: EmailStatus
   /** SMTP code of the last reply (RFC 5321 4.2) */
   smtp_code: number | null
   /** enhanced status code of the last reply (RFC 3463) */
@@ -399,14 +404,14 @@ export interface Delivery {
   /** version and cipher, and whether the certificate was verified; null without TLS */
   tls: string | null
   attempts: number
-  next_attempt_at: Timestamp | null
-  delivered_at: Timestamp | null
+  next_attempt_at: string | null
+  delivered_at: string | null
 }
 
 export interface DeliveryAttempt {
   number: number
-  started_at: Timestamp
-  ended_at: Timestamp | null
+  started_at: string
+  ended_at: string | null
   outcome: 'delivered' | 'sent' | 'deferred' | 'bounced' | 'failed' | 'interrupted' | 'pending'
   response: string | null
   mx: string | null
@@ -433,7 +438,7 @@ export interface DnsRecord {
   /** whether the last lookup failed: the other fields are from an earlier one */
   unanswered: boolean
   /** time of the last DNS answer; null if there was none, or it was not recorded */
-  seen_at: Timestamp | null
+  seen_at: string | null
 }
 
 export interface DoctorChange {
@@ -448,7 +453,7 @@ export interface DoctorChange {
   fix: string | null
   /** its status before; null for a new line */
   before: 'pass' | 'warn' | 'fail' | null
-  since: Timestamp
+  since: string
 }
 
 export interface DoctorLine {
@@ -462,8 +467,8 @@ export interface DoctorLine {
   /** the remedy, verbatim: a command, a setting, a DNS record */
   fix: string | null
   /** time since which it has this status */
-  since: Timestamp
-  checked_at: Timestamp
+  since: string
+  checked_at: string
 }
 
 export interface DoctorReport {
@@ -473,7 +478,7 @@ export interface DoctorReport {
   warn: number
   fail: number
   /** time of the last check; null before the first */
-  checked_at: Timestamp | null
+  checked_at: string | null
   lines: DoctorLine[]
 }
 
@@ -487,9 +492,9 @@ export interface Domain {
   /** the identity that receives mail for unknown addresses of the domain */
   catch_all: string | null
   dns_records: DnsRecord[]
-  created_at: Timestamp
-  verified_at: Timestamp | null
-  last_checked_at: Timestamp | null
+  created_at: string
+  verified_at: string | null
+  last_checked_at: string | null
 }
 
 export interface DomainChange {
@@ -501,11 +506,11 @@ export interface DomainReport {
   kind: 'dmarc' | 'tls'
   reporter: string
   report_id: string
-  begins_at: Timestamp | null
-  ends_at: Timestamp | null
-  received_at: Timestamp
+  begins_at: string | null
+  ends_at: string | null
+  received_at: string
   /** dmarc: {policy, rows[{source_ip, count, disposition, dkim, spf, header_from}], pass, fail}; tls: {policies[{type, domain, successful, failed, failures[]}]} */
-  data: Record<string, unknown>
+  data: Record<string, Json>
 }
 
 export interface Email {
@@ -513,7 +518,7 @@ export interface Email {
   identity_id: string
   thread_id: string
   direction: 'inbound' | 'outbound'
-  status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+  status: EmailStatus
   from: string
   from_name: string
   to: string
@@ -532,11 +537,11 @@ export interface Email {
   message_id: string | null
   in_reply_to: string | null
   codes: string[]
-  received_at: Timestamp
-  sent_at: Timestamp | null
-  created_at: Timestamp
+  received_at: string
+  sent_at: string | null
+  created_at: string
   /** time of deletion; only in the trash */
-  deleted_at?: Timestamp | undefined
+  deleted_at?: string | undefined
   body_text: string | null
   body_html: string | null
   text: string
@@ -557,28 +562,11 @@ export interface Email {
   authentication: Authentication | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
-  send_at: Timestamp | null
+  send_at: string | null
   /** the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions */
   created_by: string | null
   /** one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days */
-  deliveries: {
-    recipient: string
-    status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
-    /** SMTP code of the last reply (RFC 5321 4.2) */
-    smtp_code: number | null
-    /** enhanced status code of the last reply (RFC 3463) */
-    enhanced_code: string | null
-    /** the last reply, or the reason why there was none */
-    response: string | null
-    /** the last server contacted */
-    mx: string | null
-    /** version and cipher, and whether the certificate was verified; null without TLS */
-    tls: string | null
-    attempts: number
-    next_attempt_at: Timestamp | null
-    delivered_at: Timestamp | null
-    history?: DeliveryAttempt[] | undefined
-  }[]
+  deliveries: EmailDelivery[]
   /** the earlier e-mail with the same envelope and content, within 24 h (RFC 1047) */
   duplicate_of: string | null
 }
@@ -594,12 +582,31 @@ export interface EmailChange {
   send_at?: string | undefined
 }
 
+export interface EmailDelivery {
+  recipient: string
+  status: EmailStatus
+  /** SMTP code of the last reply (RFC 5321 4.2) */
+  smtp_code: number | null
+  /** enhanced status code of the last reply (RFC 3463) */
+  enhanced_code: string | null
+  /** the last reply, or the reason why there was none */
+  response: string | null
+  /** the last server contacted */
+  mx: string | null
+  /** version and cipher, and whether the certificate was verified; null without TLS */
+  tls: string | null
+  attempts: number
+  next_attempt_at: string | null
+  delivered_at: string | null
+  history?: DeliveryAttempt[] | undefined
+}
+
 export interface EmailMessage {
   id: string
   identity_id: string
   thread_id: string
   direction: 'inbound' | 'outbound'
-  status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+  status: EmailStatus
   from: string
   from_name: string
   to: string
@@ -618,11 +625,11 @@ export interface EmailMessage {
   message_id: string | null
   in_reply_to: string | null
   codes: string[]
-  received_at: Timestamp
-  sent_at: Timestamp | null
-  created_at: Timestamp
+  received_at: string
+  sent_at: string | null
+  created_at: string
   /** time of deletion; only in the trash */
-  deleted_at?: Timestamp | undefined
+  deleted_at?: string | undefined
   body_text: string | null
   body_html: string | null
   text: string
@@ -643,28 +650,11 @@ export interface EmailMessage {
   authentication: Authentication | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
-  send_at: Timestamp | null
+  send_at: string | null
   /** the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions */
   created_by: string | null
   /** one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days */
-  deliveries: {
-    recipient: string
-    status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
-    /** SMTP code of the last reply (RFC 5321 4.2) */
-    smtp_code: number | null
-    /** enhanced status code of the last reply (RFC 3463) */
-    enhanced_code: string | null
-    /** the last reply, or the reason why there was none */
-    response: string | null
-    /** the last server contacted */
-    mx: string | null
-    /** version and cipher, and whether the certificate was verified; null without TLS */
-    tls: string | null
-    attempts: number
-    next_attempt_at: Timestamp | null
-    delivered_at: Timestamp | null
-    history?: DeliveryAttempt[] | undefined
-  }[]
+  deliveries: EmailDelivery[]
   /** the earlier e-mail with the same envelope and content, within 24 h (RFC 1047) */
   duplicate_of: string | null
   type: 'email'
@@ -675,7 +665,7 @@ export interface EmailRow {
   identity_id: string
   thread_id: string
   direction: 'inbound' | 'outbound'
-  status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+  status: EmailStatus
   from: string
   from_name: string
   to: string
@@ -694,11 +684,11 @@ export interface EmailRow {
   message_id: string | null
   in_reply_to: string | null
   codes: string[]
-  received_at: Timestamp
-  sent_at: Timestamp | null
-  created_at: Timestamp
+  received_at: string
+  sent_at: string | null
+  created_at: string
   /** time of deletion; only in the trash */
-  deleted_at?: Timestamp | undefined
+  deleted_at?: string | undefined
   /** only with include=body */
   body_text?: string | null | undefined
   /** only with include=body */
@@ -706,6 +696,8 @@ export interface EmailRow {
   /** only with include=body */
   text?: string | undefined
 }
+
+export type EmailStatus = 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
 
 export interface Emptied {
   id: string
@@ -732,13 +724,16 @@ export interface Erc8004Link {
   tx_hash?: string | undefined
   /** the box does not query any chain: clients must check the registry themselves */
   status: 'unverified'
-  created_at: Timestamp
+  created_at: string
 }
 
 export interface ExportWish {
   /** format of the messages: all in messages.mbox, or each in a separate file below eml/ */
   format?: 'mbox' | 'eml' | undefined
 }
+
+/** additional header fields, at most 100 and 64 KiB in total; not those that the box sets */
+export type HeaderFields = Record<string, string>
 
 export interface Identity {
   id: string
@@ -748,22 +743,22 @@ export interface Identity {
   phone_number?: string | undefined
   date_of_birth: string
   status: 'active' | 'suspended'
-  metadata: Record<string, unknown>
+  metadata: Record<string, Json>
   /** omitted in events */
   storage?: Storage | undefined
   /** whether mail can be sent to addresses that are not on this box; omitted in events */
   can_send_outside?: boolean | undefined
   /** why not, and who can change that; null if it can; omitted in events */
   cannot_send_outside_reason?: string | null | undefined
-  created_at: Timestamp
-  updated_at: Timestamp
+  created_at: string
+  updated_at: string
 }
 
 export interface IdentityChange {
   name?: string | undefined
   display_name?: string | undefined
   /** merged; null removes a key (RFC 7396) */
-  metadata?: Record<string, unknown> | undefined
+  metadata?: Record<string, Json> | undefined
   date_of_birth?: string | undefined
   status?: 'active' | 'suspended' | undefined
 }
@@ -771,7 +766,7 @@ export interface IdentityChange {
 export interface IdentityToken {
   /** a JWT signed with EdDSA */
   token: string
-  expires_at: Timestamp
+  expires_at: string
 }
 
 export interface InjectedSms {
@@ -804,10 +799,10 @@ export interface Job {
     /** a stable machine-readable code, such as import_too_large */
     code: string | null
   } | null
-  created_at: Timestamp
+  created_at: string
   /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
   created_by: string | null
-  finished_at: Timestamp | null
+  finished_at: string | null
 }
 
 export interface KeyRevoked {
@@ -831,13 +826,13 @@ export interface LimitsChange {
   budget_cents?: number | undefined
   /** can be changed only while nothing is spent */
   currency?: string | undefined
-  period?: 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly' | undefined
+  period?: Period | undefined
   /** the same as budget_cents, currency and period */
   budget?: {
     amount?: number | undefined
     /** ISO 4217, stored in lower case */
     currency?: string | undefined
-    period?: 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly' | undefined
+    period?: Period | undefined
   } | undefined
   /** true resets spent_cents to 0 */
   reset_spent?: boolean | undefined
@@ -872,7 +867,7 @@ export interface NewAgent {
     url: string
   }[] | undefined
   /** free-form, at most 16 KiB; not public */
-  metadata?: Record<string, unknown> | undefined
+  metadata?: Record<string, Json> | undefined
 }
 
 export interface NewAlias {
@@ -885,9 +880,12 @@ export interface NewAlias {
 export interface NewApiKey {
   label?: string | undefined
   /** all scopes of the caller if omitted */
-  scopes?: ('identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write')[] | undefined
+  scopes?: Scope[] | undefined
+  /** binds the key to this identity: it sees and does nothing outside of it */
   identity_id?: string | undefined
+  /** calls a minute, of this key and the keys it creates; 0 is no limit */
   rate_limit?: number | undefined
+  /** never if omitted */
   expires_at?: string | undefined
 }
 
@@ -921,13 +919,13 @@ export interface NewCard {
   /** ISO 4217, stored in lower case; default usd */
   currency?: string | undefined
   /** when spent_cents is reset to 0: default one_time (never); in UTC, weeks start on Monday */
-  period?: 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly' | undefined
+  period?: Period | undefined
   /** the same as budget_cents, currency and period */
   budget?: {
     amount: number
     /** ISO 4217, stored in lower case */
     currency?: string | undefined
-    period?: 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly' | undefined
+    period?: Period | undefined
   } | undefined
 }
 
@@ -940,12 +938,9 @@ export interface NewDomain {
 }
 
 export interface NewEmail {
-  /** an address, also as Name <address>, or a list of them */
-  to: string | string[]
-  /** an address, also as Name <address>, or a list of them */
-  cc?: string | string[] | undefined
-  /** an address, also as Name <address>, or a list of them */
-  bcc?: string | string[] | undefined
+  to: Recipients
+  cc?: Recipients | undefined
+  bcc?: Recipients | undefined
   subject?: string | undefined
   /** the e-mail to reply to */
   in_reply_to?: string | undefined
@@ -955,16 +950,13 @@ export interface NewEmail {
   /** the same as body_text */
   body?: string | undefined
   body_html?: string | undefined
-  /** an address, also as Name <address>, or a list of them */
-  reply_to?: string | string[] | undefined
-  /** additional header fields, at most 100 and 64 KiB in total; not those that the box sets */
-  headers?: Record<string, string> | undefined
+  reply_to?: Recipients | undefined
+  headers?: HeaderFields | undefined
   attachments?: NewAttachment[] | undefined
   labels?: string[] | undefined
   /** not before this time, at most a year ahead */
   send_at?: string | undefined
-  /** Auto-Submitted (RFC 3834): whether a program sent it automatically */
-  auto_submitted?: 'no' | 'auto-generated' | 'auto-replied' | undefined
+  auto_submitted?: AutoSubmitted | undefined
   /** sends only over verified TLS at every hop (REQUIRETLS, RFC 8689); otherwise it bounces */
   require_tls?: boolean | undefined
 }
@@ -982,12 +974,9 @@ export interface NewErc8004Link {
 }
 
 export interface NewForward {
-  /** an address, also as Name <address>, or a list of them */
-  to: string | string[]
-  /** an address, also as Name <address>, or a list of them */
-  cc?: string | string[] | undefined
-  /** an address, also as Name <address>, or a list of them */
-  bcc?: string | string[] | undefined
+  to: Recipients
+  cc?: Recipients | undefined
+  bcc?: Recipients | undefined
   subject?: string | undefined
   /** attaches the complete message as message/rfc822 instead of quoting it */
   as_attachment?: boolean | undefined
@@ -997,16 +986,13 @@ export interface NewForward {
   /** the same as body_text */
   body?: string | undefined
   body_html?: string | undefined
-  /** an address, also as Name <address>, or a list of them */
-  reply_to?: string | string[] | undefined
-  /** additional header fields, at most 100 and 64 KiB in total; not those that the box sets */
-  headers?: Record<string, string> | undefined
+  reply_to?: Recipients | undefined
+  headers?: HeaderFields | undefined
   attachments?: NewAttachment[] | undefined
   labels?: string[] | undefined
   /** not before this time, at most a year ahead */
   send_at?: string | undefined
-  /** Auto-Submitted (RFC 3834): whether a program sent it automatically */
-  auto_submitted?: 'no' | 'auto-generated' | 'auto-replied' | undefined
+  auto_submitted?: AutoSubmitted | undefined
   /** sends only over verified TLS at every hop (REQUIRETLS, RFC 8689); otherwise it bounces */
   require_tls?: boolean | undefined
 }
@@ -1019,7 +1005,7 @@ export interface NewIdentity {
   provision_phone?: boolean | undefined
   phone_country?: string | undefined
   /** free-form, at most 16 KiB */
-  metadata?: Record<string, unknown> | undefined
+  metadata?: Record<string, Json> | undefined
   date_of_birth?: string | undefined
   email_username?: string | undefined
   email_domain?: string | undefined
@@ -1029,10 +1015,8 @@ export interface NewReply {
   reply_all?: boolean | undefined
   /** also sends to addresses that the verified sender did not sign: a Reply-To whose reply_to_verified is false and, with reply_all, those of an unsigned To or Cc */
   allow_unsigned?: boolean | undefined
-  /** an address, also as Name <address>, or a list of them */
-  cc?: string | string[] | undefined
-  /** an address, also as Name <address>, or a list of them */
-  bcc?: string | string[] | undefined
+  cc?: Recipients | undefined
+  bcc?: Recipients | undefined
   subject?: string | undefined
   /** quotes the message replied to below the text; default true */
   quote?: boolean | undefined
@@ -1042,16 +1026,13 @@ export interface NewReply {
   /** the same as body_text */
   body?: string | undefined
   body_html?: string | undefined
-  /** an address, also as Name <address>, or a list of them */
-  reply_to?: string | string[] | undefined
-  /** additional header fields, at most 100 and 64 KiB in total; not those that the box sets */
-  headers?: Record<string, string> | undefined
+  reply_to?: Recipients | undefined
+  headers?: HeaderFields | undefined
   attachments?: NewAttachment[] | undefined
   labels?: string[] | undefined
   /** not before this time, at most a year ahead */
   send_at?: string | undefined
-  /** Auto-Submitted (RFC 3834): whether a program sent it automatically */
-  auto_submitted?: 'no' | 'auto-generated' | 'auto-replied' | undefined
+  auto_submitted?: AutoSubmitted | undefined
   /** sends only over verified TLS at every hop (REQUIRETLS, RFC 8689); otherwise it bounces */
   require_tls?: boolean | undefined
 }
@@ -1064,7 +1045,7 @@ export interface NewReport {
   /** private: not shown to the subject */
   note?: string | undefined
   /** private */
-  data?: Record<string, unknown> | undefined
+  data?: Record<string, Json> | undefined
 }
 
 export interface NewSms {
@@ -1115,6 +1096,8 @@ export interface NewWebhook {
   /** sent with every delivery */
   headers?: Record<string, string> | undefined
 }
+
+export type Period = 'one_time' | 'daily' | 'weekly' | 'monthly' | 'yearly'
 
 export interface PhoneNumber {
   id: string
@@ -1186,9 +1169,9 @@ export interface QueueEntry {
   /** why it ended early, if it did */
   reason: string | null
   /** time of the next attempt */
-  due_at: Timestamp | null
-  created_at: Timestamp
-  ended_at: Timestamp | null
+  due_at: string | null
+  created_at: string
+  ended_at: string | null
   /** seconds from its creation to its end, or until now */
   age: number
 }
@@ -1220,15 +1203,15 @@ export interface QueueEntryWithHistory {
   /** why it ended early, if it did */
   reason: string | null
   /** time of the next attempt */
-  due_at: Timestamp | null
-  created_at: Timestamp
-  ended_at: Timestamp | null
+  due_at: string | null
+  created_at: string
+  ended_at: string | null
   /** seconds from its creation to its end, or until now */
   age: number
   history: {
     number: number
-    started_at: Timestamp
-    ended_at: Timestamp | null
+    started_at: string
+    ended_at: string | null
     outcome: 'done' | 'failed' | 'deferred' | 'interrupted' | 'pending'
     answer: string | null
     /** of the reply of the mail server (RFC 5321 4.2) */
@@ -1254,7 +1237,7 @@ export interface QueueSummary {
     /** age of the oldest, in seconds */
     age: number
     /** time of the next attempt */
-    due_at: Timestamp | null
+    due_at: string | null
   }[]
   /** the hundred destinations with the most waiting deliveries */
   destinations: {
@@ -1265,13 +1248,13 @@ export interface QueueSummary {
     /** age of the oldest, in seconds */
     age: number
     /** time of the next attempt */
-    due_at: Timestamp | null
+    due_at: string | null
   }[]
 }
 
 export interface RealtimeToken {
   token: string
-  expires_at: Timestamp
+  expires_at: string
   /** URL of the WebSocket */
   url: string
   /** examples of what to send to url, for this token, as JSON texts: subscribe is answered by {"type":"subscribed",…} and then {"type":"event","channel":…,"event":{…}} for each event; resume, after a reconnect, names the id of the last event that was handled; a wrong frame is answered by {"type":"error","code":…,"message":…} */
@@ -1313,13 +1296,16 @@ export interface RealtimeTokenWish {
   expires_in?: number | undefined
 }
 
+/** an address, also as Name <address>, or a list of them */
+export type Recipients = string | string[]
+
 export interface ReducedIdentity {
   id: string
   name: string
   email: string
   phone_number: string | null
   status: 'active' | 'suspended'
-  created_at: Timestamp
+  created_at: string
 }
 
 export interface Reloaded {
@@ -1344,8 +1330,8 @@ export interface Report {
   counted_weight: number
   /** null for the subject */
   note: string | null
-  data: Record<string, unknown>
-  created_at: Timestamp
+  data: Record<string, Json>
+  created_at: string
 }
 
 export interface Reputation {
@@ -1363,7 +1349,7 @@ export interface Reputation {
     explanation: string
   }[]
   counters: Record<string, number>
-  updated_at: Timestamp
+  updated_at: string
 }
 
 export interface Revealed {
@@ -1385,6 +1371,9 @@ export interface Rotation {
   grace_seconds?: number | undefined
 }
 
+/** What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. */
+export type Scope = 'identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write'
+
 export interface SecretRotation {
   /** generated if omitted */
   secret?: string | undefined
@@ -1396,9 +1385,9 @@ export interface SessionEntry {
   current: boolean
   ip: string
   user_agent: string
-  created_at: Timestamp
-  last_used_at: Timestamp
-  expires_at: Timestamp
+  created_at: string
+  last_used_at: string
+  expires_at: string
 }
 
 export interface SessionsEnded {
@@ -1425,12 +1414,12 @@ export interface Sms {
   media: SmsMedia[]
   /** one-time codes, best first */
   codes: string[]
-  received_at: Timestamp
-  sent_at: Timestamp | null
-  delivered_at: Timestamp | null
-  created_at: Timestamp
+  received_at: string
+  sent_at: string | null
+  delivered_at: string | null
+  created_at: string
   /** time of deletion; only in the trash */
-  deleted_at?: Timestamp | undefined
+  deleted_at?: string | undefined
 }
 
 export interface SmsChange {
@@ -1460,7 +1449,7 @@ export interface SmsMediaWithUrl {
   size: number | null
   sha256: string | null
   url: string
-  expires_at: Timestamp
+  expires_at: string
 }
 
 export interface SmsMessage {
@@ -1481,25 +1470,25 @@ export interface SmsMessage {
   media: SmsMedia[]
   /** one-time codes, best first */
   codes: string[]
-  received_at: Timestamp
-  sent_at: Timestamp | null
-  delivered_at: Timestamp | null
-  created_at: Timestamp
+  received_at: string
+  sent_at: string | null
+  delivered_at: string | null
+  created_at: string
   /** time of deletion; only in the trash */
-  deleted_at?: Timestamp | undefined
+  deleted_at?: string | undefined
   type: 'sms'
 }
 
 export interface Stats {
   /** start of the first step */
-  from: Timestamp
+  from: string
   /** end of the last step */
-  to: Timestamp
+  to: string
   step: 'minute' | 'hour'
   /** every step, oldest first; null if the box was not running, or the step has not ended */
   series: {
     /** start of the step */
-    at: Timestamp
+    at: string
     /** messages accepted by SMTP */
     mail_in: number | null
     /** messages and recipients rejected by SMTP */
@@ -1529,7 +1518,7 @@ export interface Stats {
 
 export interface Status {
   version: string
-  started_at: Timestamp
+  started_at: string
   /** seconds */
   uptime: number
   /** failing modules: http, smtp, space, store */
@@ -1553,7 +1542,7 @@ export interface Status {
     /** age of the oldest, in seconds */
     age: number
     /** time of the next attempt */
-    due_at: Timestamp | null
+    due_at: string | null
   }[]
   /** as far back as the event log goes */
   last_24_hours: {
@@ -1595,9 +1584,9 @@ export interface Subscription {
   limits: PlanLimits
   usage: PlanUsage
   /** the start of the month in UTC */
-  current_period_start: Timestamp
+  current_period_start: string
   /** time at which emails_sent and sms_sent are reset to 0 */
-  current_period_end: Timestamp
+  current_period_end: string
 }
 
 export interface Suppression {
@@ -1607,7 +1596,7 @@ export interface Suppression {
   source: 'manual' | 'bounce' | 'complaint'
   /** the message that bounced or got a complaint */
   email_id: string | null
-  created_at: Timestamp
+  created_at: string
 }
 
 export interface Thread {
@@ -1617,7 +1606,7 @@ export interface Thread {
   participants: string[]
   message_count: number
   unread_count: number
-  last_message_at: Timestamp
+  last_message_at: string
   snippet: string
 }
 
@@ -1628,7 +1617,7 @@ export interface ThreadWithMessages {
   participants: string[]
   message_count: number
   unread_count: number
-  last_message_at: Timestamp
+  last_message_at: string
   snippet: string
   /** oldest first, as many as fit into one response (about 1 MiB) */
   messages: Email[]
@@ -1636,9 +1625,6 @@ export interface ThreadWithMessages {
   has_more: boolean
   next_cursor: string | null
 }
-
-/** ISO 8601 UTC */
-export type Timestamp = string
 
 export interface TokenQuestion {
   token: string
@@ -1650,7 +1636,7 @@ export interface TokenQuestion {
 
 export interface TokensRevoked {
   identity_id: string
-  revoked_at: Timestamp
+  revoked_at: string
 }
 
 export interface TokenWish {
@@ -1668,7 +1654,7 @@ export interface TotpCode {
   /** seconds until the next code, rounded up */
   remaining_seconds: number
   period: number
-  expires_at: Timestamp
+  expires_at: string
 }
 
 export interface TotpEntry {
@@ -1681,7 +1667,7 @@ export interface TotpEntry {
   digits: number
   /** seconds for which a code is valid */
   period: number
-  created_at: Timestamp
+  created_at: string
 }
 
 export interface TrustEvaluation {
@@ -1769,18 +1755,18 @@ export interface Webhook {
   description: string | null
   headers: Record<string, string>
   /** time of the first failed attempt since the last success */
-  failing_since: Timestamp | null
-  disabled_at: Timestamp | null
+  failing_since: string | null
+  disabled_at: string | null
   /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
   disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
-  created_at: Timestamp
+  created_at: string
   /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
   created_by: string | null
-  updated_at: Timestamp
+  updated_at: string
   /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
   updated_by: string | null
   /** time at which it ends with the key that created it; null if it does not expire */
-  expires_at: Timestamp | null
+  expires_at: string | null
 }
 
 export interface WebhookChange {
@@ -1805,8 +1791,8 @@ export interface WebhookDelivery {
   attempts: {
     number: number
     status: 'pending' | 'delivered' | 'failed' | 'interrupted'
-    started_at: Timestamp
-    ended_at: Timestamp | null
+    started_at: string
+    ended_at: string | null
     response_status: number | null
     response_body: string | null
     error: string | null
@@ -1815,8 +1801,8 @@ export interface WebhookDelivery {
   response_status: number | null
   /** the first KiB of the response; less if it has many control characters */
   response_body: string | null
-  next_attempt_at: Timestamp | null
-  created_at: Timestamp
+  next_attempt_at: string | null
+  created_at: string
 }
 
 export interface WebhookDeliveryWithRequest {
@@ -1829,8 +1815,8 @@ export interface WebhookDeliveryWithRequest {
   attempts: {
     number: number
     status: 'pending' | 'delivered' | 'failed' | 'interrupted'
-    started_at: Timestamp
-    ended_at: Timestamp | null
+    started_at: string
+    ended_at: string | null
     response_status: number | null
     response_body: string | null
     error: string | null
@@ -1839,8 +1825,8 @@ export interface WebhookDeliveryWithRequest {
   response_status: number | null
   /** the first KiB of the response; less if it has many control characters */
   response_body: string | null
-  next_attempt_at: Timestamp | null
-  created_at: Timestamp
+  next_attempt_at: string | null
+  created_at: string
   /** the request of the next attempt; its headers and signature are created then */
   request: {
     /** the present url of the webhook */
@@ -1860,18 +1846,18 @@ export interface WebhookWithSecret {
   description: string | null
   headers: Record<string, string>
   /** time of the first failed attempt since the last success */
-  failing_since: Timestamp | null
-  disabled_at: Timestamp | null
+  failing_since: string | null
+  disabled_at: string | null
   /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
   disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
-  created_at: Timestamp
+  created_at: string
   /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
   created_by: string | null
-  updated_at: Timestamp
+  updated_at: string
   /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
   updated_by: string | null
   /** time at which it ends with the key that created it; null if it does not expire */
-  expires_at: Timestamp | null
+  expires_at: string | null
   /** returned only once */
   secret: string
 }
@@ -1886,7 +1872,7 @@ export interface WhoAmI {
   /** calls a minute; 0 means no limit */
   rate_limit: number
   /** time at which the key, or the secret that was used, ends */
-  expires_at: Timestamp | null
+  expires_at: string | null
   /** whether mail can be sent to addresses that are not on this box: by the identity, else by a new one at the domain of the box */
   can_send_outside: boolean
   /** why not, and who can change that; null if it can */
@@ -2264,7 +2250,7 @@ export interface EventData {
     identity_id: string
     thread_id: string
     direction: 'inbound' | 'outbound'
-    status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+    status: EmailStatus
     from: string
     from_name: string
     to: string
@@ -2283,11 +2269,11 @@ export interface EventData {
     message_id: string | null
     in_reply_to: string | null
     codes: string[]
-    received_at: Timestamp
-    sent_at: Timestamp | null
-    created_at: Timestamp
+    received_at: string
+    sent_at: string | null
+    created_at: string
     /** time of deletion; only in the trash */
-    deleted_at?: Timestamp | undefined
+    deleted_at?: string | undefined
     body_text: string | null
     body_html: string | null
     text: string
@@ -2308,28 +2294,11 @@ export interface EventData {
     authentication: Authentication | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
-    send_at: Timestamp | null
+    send_at: string | null
     /** the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions */
     created_by: string | null
     /** one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days */
-    deliveries: {
-      recipient: string
-      status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
-      /** SMTP code of the last reply (RFC 5321 4.2) */
-      smtp_code: number | null
-      /** enhanced status code of the last reply (RFC 3463) */
-      enhanced_code: string | null
-      /** the last reply, or the reason why there was none */
-      response: string | null
-      /** the last server contacted */
-      mx: string | null
-      /** version and cipher, and whether the certificate was verified; null without TLS */
-      tls: string | null
-      attempts: number
-      next_attempt_at: Timestamp | null
-      delivered_at: Timestamp | null
-      history?: DeliveryAttempt[] | undefined
-    }[]
+    deliveries: EmailDelivery[]
     /** the earlier e-mail with the same envelope and content, within 24 h (RFC 1047) */
     duplicate_of: string | null
     delivery: Delivery
@@ -2339,7 +2308,7 @@ export interface EventData {
     identity_id: string
     thread_id: string
     direction: 'inbound' | 'outbound'
-    status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+    status: EmailStatus
     from: string
     from_name: string
     to: string
@@ -2358,11 +2327,11 @@ export interface EventData {
     message_id: string | null
     in_reply_to: string | null
     codes: string[]
-    received_at: Timestamp
-    sent_at: Timestamp | null
-    created_at: Timestamp
+    received_at: string
+    sent_at: string | null
+    created_at: string
     /** time of deletion; only in the trash */
-    deleted_at?: Timestamp | undefined
+    deleted_at?: string | undefined
     body_text: string | null
     body_html: string | null
     text: string
@@ -2383,28 +2352,11 @@ export interface EventData {
     authentication: Authentication | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
-    send_at: Timestamp | null
+    send_at: string | null
     /** the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions */
     created_by: string | null
     /** one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days */
-    deliveries: {
-      recipient: string
-      status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
-      /** SMTP code of the last reply (RFC 5321 4.2) */
-      smtp_code: number | null
-      /** enhanced status code of the last reply (RFC 3463) */
-      enhanced_code: string | null
-      /** the last reply, or the reason why there was none */
-      response: string | null
-      /** the last server contacted */
-      mx: string | null
-      /** version and cipher, and whether the certificate was verified; null without TLS */
-      tls: string | null
-      attempts: number
-      next_attempt_at: Timestamp | null
-      delivered_at: Timestamp | null
-      history?: DeliveryAttempt[] | undefined
-    }[]
+    deliveries: EmailDelivery[]
     /** the earlier e-mail with the same envelope and content, within 24 h (RFC 1047) */
     duplicate_of: string | null
     delivery: Delivery
@@ -2414,7 +2366,7 @@ export interface EventData {
     identity_id: string
     thread_id: string
     direction: 'inbound' | 'outbound'
-    status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+    status: EmailStatus
     from: string
     from_name: string
     to: string
@@ -2433,11 +2385,11 @@ export interface EventData {
     message_id: string | null
     in_reply_to: string | null
     codes: string[]
-    received_at: Timestamp
-    sent_at: Timestamp | null
-    created_at: Timestamp
+    received_at: string
+    sent_at: string | null
+    created_at: string
     /** time of deletion; only in the trash */
-    deleted_at?: Timestamp | undefined
+    deleted_at?: string | undefined
     body_text: string | null
     body_html: string | null
     text: string
@@ -2458,28 +2410,11 @@ export interface EventData {
     authentication: Authentication | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
-    send_at: Timestamp | null
+    send_at: string | null
     /** the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions */
     created_by: string | null
     /** one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days */
-    deliveries: {
-      recipient: string
-      status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
-      /** SMTP code of the last reply (RFC 5321 4.2) */
-      smtp_code: number | null
-      /** enhanced status code of the last reply (RFC 3463) */
-      enhanced_code: string | null
-      /** the last reply, or the reason why there was none */
-      response: string | null
-      /** the last server contacted */
-      mx: string | null
-      /** version and cipher, and whether the certificate was verified; null without TLS */
-      tls: string | null
-      attempts: number
-      next_attempt_at: Timestamp | null
-      delivered_at: Timestamp | null
-      history?: DeliveryAttempt[] | undefined
-    }[]
+    deliveries: EmailDelivery[]
     /** the earlier e-mail with the same envelope and content, within 24 h (RFC 1047) */
     duplicate_of: string | null
     delivery: Delivery
@@ -2489,7 +2424,7 @@ export interface EventData {
     identity_id: string
     thread_id: string
     direction: 'inbound' | 'outbound'
-    status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+    status: EmailStatus
     from: string
     from_name: string
     to: string
@@ -2508,11 +2443,11 @@ export interface EventData {
     message_id: string | null
     in_reply_to: string | null
     codes: string[]
-    received_at: Timestamp
-    sent_at: Timestamp | null
-    created_at: Timestamp
+    received_at: string
+    sent_at: string | null
+    created_at: string
     /** time of deletion; only in the trash */
-    deleted_at?: Timestamp | undefined
+    deleted_at?: string | undefined
     body_text: string | null
     body_html: string | null
     text: string
@@ -2533,28 +2468,11 @@ export interface EventData {
     authentication: Authentication | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
-    send_at: Timestamp | null
+    send_at: string | null
     /** the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions */
     created_by: string | null
     /** one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days */
-    deliveries: {
-      recipient: string
-      status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
-      /** SMTP code of the last reply (RFC 5321 4.2) */
-      smtp_code: number | null
-      /** enhanced status code of the last reply (RFC 3463) */
-      enhanced_code: string | null
-      /** the last reply, or the reason why there was none */
-      response: string | null
-      /** the last server contacted */
-      mx: string | null
-      /** version and cipher, and whether the certificate was verified; null without TLS */
-      tls: string | null
-      attempts: number
-      next_attempt_at: Timestamp | null
-      delivered_at: Timestamp | null
-      history?: DeliveryAttempt[] | undefined
-    }[]
+    deliveries: EmailDelivery[]
     /** the earlier e-mail with the same envelope and content, within 24 h (RFC 1047) */
     duplicate_of: string | null
     delivery: Delivery
@@ -2564,7 +2482,7 @@ export interface EventData {
     identity_id: string
     thread_id: string
     direction: 'inbound' | 'outbound'
-    status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+    status: EmailStatus
     from: string
     from_name: string
     to: string
@@ -2583,11 +2501,11 @@ export interface EventData {
     message_id: string | null
     in_reply_to: string | null
     codes: string[]
-    received_at: Timestamp
-    sent_at: Timestamp | null
-    created_at: Timestamp
+    received_at: string
+    sent_at: string | null
+    created_at: string
     /** time of deletion; only in the trash */
-    deleted_at?: Timestamp | undefined
+    deleted_at?: string | undefined
     body_text: string | null
     body_html: string | null
     text: string
@@ -2608,28 +2526,11 @@ export interface EventData {
     authentication: Authentication | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
-    send_at: Timestamp | null
+    send_at: string | null
     /** the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions */
     created_by: string | null
     /** one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days */
-    deliveries: {
-      recipient: string
-      status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
-      /** SMTP code of the last reply (RFC 5321 4.2) */
-      smtp_code: number | null
-      /** enhanced status code of the last reply (RFC 3463) */
-      enhanced_code: string | null
-      /** the last reply, or the reason why there was none */
-      response: string | null
-      /** the last server contacted */
-      mx: string | null
-      /** version and cipher, and whether the certificate was verified; null without TLS */
-      tls: string | null
-      attempts: number
-      next_attempt_at: Timestamp | null
-      delivered_at: Timestamp | null
-      history?: DeliveryAttempt[] | undefined
-    }[]
+    deliveries: EmailDelivery[]
     /** the earlier e-mail with the same envelope and content, within 24 h (RFC 1047) */
     duplicate_of: string | null
     delivery: Delivery
@@ -2639,7 +2540,7 @@ export interface EventData {
     identity_id: string
     thread_id: string
     direction: 'inbound' | 'outbound'
-    status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+    status: EmailStatus
     from: string
     from_name: string
     to: string
@@ -2658,11 +2559,11 @@ export interface EventData {
     message_id: string | null
     in_reply_to: string | null
     codes: string[]
-    received_at: Timestamp
-    sent_at: Timestamp | null
-    created_at: Timestamp
+    received_at: string
+    sent_at: string | null
+    created_at: string
     /** time of deletion; only in the trash */
-    deleted_at?: Timestamp | undefined
+    deleted_at?: string | undefined
     body_text: string | null
     body_html: string | null
     text: string
@@ -2683,28 +2584,11 @@ export interface EventData {
     authentication: Authentication | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
-    send_at: Timestamp | null
+    send_at: string | null
     /** the key or session that sent or scheduled an outbound message; null for others, and for messages of older versions */
     created_by: string | null
     /** one for each recipient of an outbound message; history is included when the e-mail is read alone, for 30 days */
-    deliveries: {
-      recipient: string
-      status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
-      /** SMTP code of the last reply (RFC 5321 4.2) */
-      smtp_code: number | null
-      /** enhanced status code of the last reply (RFC 3463) */
-      enhanced_code: string | null
-      /** the last reply, or the reason why there was none */
-      response: string | null
-      /** the last server contacted */
-      mx: string | null
-      /** version and cipher, and whether the certificate was verified; null without TLS */
-      tls: string | null
-      attempts: number
-      next_attempt_at: Timestamp | null
-      delivered_at: Timestamp | null
-      history?: DeliveryAttempt[] | undefined
-    }[]
+    deliveries: EmailDelivery[]
     /** the earlier e-mail with the same envelope and content, within 24 h (RFC 1047) */
     duplicate_of: string | null
     delivery: Delivery
@@ -2745,7 +2629,7 @@ export interface EventData {
     id: string
     identity_id: string
     audience: string
-    expires_at: Timestamp
+    expires_at: string
     /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
     created_by: string | null
   }
@@ -2761,18 +2645,18 @@ export interface EventData {
     identity_id: string | null
     description: string | null
     /** time of the first failed attempt since the last success */
-    failing_since: Timestamp | null
-    disabled_at: Timestamp | null
+    failing_since: string | null
+    disabled_at: string | null
     /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
     disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
-    created_at: Timestamp
+    created_at: string
     /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
     created_by: string | null
-    updated_at: Timestamp
+    updated_at: string
     /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
     updated_by: string | null
     /** time at which it ends with the key that created it; null if it does not expire */
-    expires_at: Timestamp | null
+    expires_at: string | null
   }
   'webhook.test': {
     webhook_id: string
