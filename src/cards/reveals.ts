@@ -114,9 +114,10 @@ export class Reveals {
 }
 
 const refusals: Record<Refusal, string> = {
-  card_frozen: 'The card is frozen; unfreeze it first.',
+  card_frozen: 'The card is frozen; unfreeze it first, with a key that has cards:write, or ask whoever stored it.',
   card_cancelled: 'The card is cancelled, and its encrypted data is destroyed.',
-  budget_exceeded: 'The remaining budget of the card is too small.',
+  budget_exceeded:
+    'The remaining budget of the card is too small. GET /v1/cards/{id}/limits shows what is left and when it resets; ask whoever stored the card for more.',
 }
 
 function refusalOf({ status }: CardRow): Refusal {

@@ -73,12 +73,18 @@ export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, en
 
 /** 403: the caller has none of these scopes, of which one is needed. */
 export function insufficientScope(anyOf: readonly string[]): Fault {
-  return new Fault('forbidden', `This key lacks the scope ${anyOf.join(' or ')}.`, { code: 'insufficient_scope' })
+  return new Fault(
+    'forbidden',
+    `This key lacks the scope ${anyOf.join(' or ')}. Ask whoever gave it to you for a key that has it; GET /v1/whoami shows what this one may do.`,
+    { code: 'insufficient_scope' },
+  )
 }
 
 /** 401: the key or session of this caller is no longer valid. */
 export function noLongerAdmitted({ session_id }: Pick<Caller, 'session_id'>): Fault {
   return session_id === null
-    ? new Fault('unauthorized', 'This API key is no longer valid.', { code: 'invalid_key' })
+    ? new Fault('unauthorized', 'This API key is no longer valid. Ask whoever gave it to you for another.', {
+        code: 'invalid_key',
+      })
     : new Fault('unauthorized', 'This session has ended. Sign in again.', { code: 'session_ended' })
 }

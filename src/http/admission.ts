@@ -223,10 +223,18 @@ function bearer(authorization: string): string | undefined {
 
 function refusal({ authorization }: IncomingHttpHeaders): Fault {
   return authorization === undefined
-    ? new Fault('unauthorized', 'An API key is required: Authorization: Bearer <key>. Or sign in: POST /v1/session.', {
-        code: 'missing_key',
-      })
-    : new Fault('unauthorized', 'This API key is not valid: it is unknown, revoked or expired.', { code: 'invalid_key' })
+    ? new Fault(
+        'unauthorized',
+        'An API key is required: Authorization: Bearer <key>. Without one, ask whoever runs this box; people sign in: POST /v1/session.',
+        {
+          code: 'missing_key',
+        },
+      )
+    : new Fault(
+        'unauthorized',
+        'This API key is not valid: it is unknown, revoked or expired. Ask whoever gave it to you for another.',
+        { code: 'invalid_key' },
+      )
 }
 
 function anonymous(request: AdmissionRequest): Caller {

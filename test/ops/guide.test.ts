@@ -99,6 +99,19 @@ test('the links of the page lead to pages of the box', async () => {
   for (const path of links) expect([path, (await fetch(box.url + path, { method: 'HEAD' })).status]).toEqual([path, 200])
 })
 
+test('a refused key reads what it can do next, and whom it can ask', async () => {
+  const box = await appliance()
+  const { body: identity } = await box.call('POST', '/v1/identities', {})
+  const { body: narrow } = await box.call('POST', '/v1/api-keys', { identity_id: identity['id'], scopes: ['messages:read'] })
+  const unknown = await box.call('GET', '/v1/whoami', undefined, { key: 'pbx_unknown' })
+  expect([unknown.status, unknown.body.error['message']]).toEqual([401, expect.stringContaining('Ask whoever gave it to you')])
+  const lacking = await box.call('POST', '/v1/identities', {}, { key: narrow['key'] as string })
+  expect([lacking.status, lacking.body.error['code']]).toEqual([403, 'insufficient_scope'])
+  expect(lacking.body.error['message']).toMatch(/identities:write\. Ask whoever gave it to you .* GET \/v1\/whoami/)
+  const path = await box.call('GET', '/v1/nothing', undefined)
+  expect([path.status, path.body.error['message']]).toEqual([404, expect.stringContaining('/llms.txt')])
+})
+
 function plainUrl({ app }: Appliance): string {
   return `http://127.0.0.1:${app.httpAddresses.plain!.port}`
 }
