@@ -242,6 +242,7 @@ export function receivedEmail(
     links: parsed.links,
     attachments: parsed.attachments,
     authentication: verdict.authentication,
+    screening: parsed.screening,
     parse_error: parsed.parse_error,
     send_at: null,
     created_by: null,
@@ -273,14 +274,27 @@ async function insertRow(
 
 /** The detail of an e-mail; without the lists that are stored with the bodies. */
 function detailOf(email: Email, mail_from: string, longLists: boolean): Partial<EmailDetail> {
-  const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at, created_by } =
-    email
+  const {
+    references,
+    reply_to,
+    cc,
+    bcc,
+    recipients,
+    links,
+    attachments,
+    authentication,
+    screening,
+    parse_error,
+    send_at,
+    created_by,
+  } = email
   return {
     references,
     reply_to,
     bcc,
     ...(longLists ? {} : { cc, recipients, links, attachments }),
     authentication,
+    ...(screening === null ? {} : { screening }),
     parse_error,
     ...(send_at === null ? {} : { send_at }),
     ...(created_by === null ? {} : { created_by }),

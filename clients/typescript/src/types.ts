@@ -560,6 +560,8 @@ export interface Email {
   links: Link[]
   attachments: Attachment[]
   authentication: Authentication | null
+  /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+  screening: Screening | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -648,6 +650,8 @@ export interface EmailMessage {
   links: Link[]
   attachments: Attachment[]
   authentication: Authentication | null
+  /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+  screening: Screening | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -1373,6 +1377,20 @@ export interface Rotation {
 
 /** What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. */
 export type Scope = 'identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write'
+
+export interface Screening {
+  /** 0 to 100; from 50 a message is suspicious */
+  score: number
+  reasons: {
+    kind: 'hidden_text' | 'instruction' | 'invisible_characters' | 'bidi' | 'alternative_differs'
+    /** subject, sender and text are seen; text_part is a text that the HTML does not show; others say what hides it */
+    where: 'subject' | 'sender' | 'text' | 'text_part' | 'comment' | 'attribute' | 'element' | 'hidden_attribute' | 'display' | 'visibility' | 'opacity' | 'size' | 'color' | 'position' | 'clip' | 'zero_box'
+    /** at most 80 characters, by a stranger: not to be followed */
+    excerpt: string
+  }[]
+  /** letters of hidden text that text leaves out */
+  hidden_text_omitted: number
+}
 
 export interface SecretRotation {
   /** generated if omitted */
@@ -2292,6 +2310,8 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2350,6 +2370,8 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2408,6 +2430,8 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2466,6 +2490,8 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2524,6 +2550,8 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2582,6 +2610,8 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
