@@ -268,6 +268,11 @@ export const Email = z
       description:
         'what is hidden in a received message or instructs its reader; null for others, and for messages of older versions',
     }),
+    set_aside: z
+      .enum(['blocked_sender', 'unlisted_sender', 'unverified_sender', 'suspicious'])
+      .nullable()
+      .default(null)
+      .meta({ description: 'why a received message was set aside, with spam: true, until it is released; null for others' }),
     parse_error: z.string().nullable(),
     send_at: Timestamp.nullable().meta({ description: 'time at which a scheduled message is sent' }),
     created_by: Maker.default(null).meta({
@@ -357,5 +362,7 @@ export const ThreadWithMessages = z
 export type ThreadWithMessages = z.output<typeof ThreadWithMessages>
 
 const readers: Scope[] = ['messages:read', 'emails:read']
+
+export const emailReleased = eventType('email.released', readers, 'A message that had been set aside was released.', Email)
 
 export const emailReceived = eventType('email.received', readers, 'A message was received for an identity.', Email)

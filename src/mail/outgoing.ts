@@ -242,6 +242,7 @@ function outboundEmail(message: OutgoingMessage, at: string): Email {
     attachments: parsed.attachments,
     authentication: null,
     screening: null,
+    set_aside: null,
     parse_error: parsed.parse_error,
     send_at,
     created_by,

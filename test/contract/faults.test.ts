@@ -69,6 +69,7 @@ describe('with the store broken under it', async () => {
     'api_keys',
     'webhooks',
     'suppressions',
+    'sender_rules',
     'domains',
     'jobs',
     'deliveries_queue',

@@ -101,6 +101,8 @@ import type {
   Revealed,
   Rotation,
   SecretRotation,
+  SenderRules,
+  SenderRulesInput,
   SessionEntry,
   SessionsEnded,
   Sms,
@@ -229,6 +231,7 @@ raw GET /raw bytes
 html GET /html query text
 attachments GET /attachments page
 attachment GET /attachments/{index}
+release POST /release
 reply POST /reply body
 forward POST /forward body
 cancel POST /cancel`,
@@ -267,6 +270,11 @@ retry POST /retry
 delete DELETE`,
   realtime: `/realtime/token
 token POST body`,
+  senders: `
+get GET /senders
+update PATCH /senders body
+getOfIdentity GET /identities/{identity}/senders
+updateOfIdentity PATCH /identities/{identity}/senders body`,
   signingKeys: `/signing-keys/rotate
 rotate POST body`,
   sms: `/identities/{identity}
@@ -494,6 +502,8 @@ export interface Methods {
     iterateAttachments(identityId: string, emailId: string, query?: EmailsAttachmentsQuery, options?: RequestOptions): AsyncGenerator<Attachment, void>
     /** Get an attachment’s URL. */
     attachment(identityId: string, emailId: string, index: number, options?: RequestOptions): Promise<AttachmentWithUrl>
+    /** Release an e-mail that was set aside. */
+    release(identityId: string, emailId: string, options?: RequestOptions): Promise<Email>
     /** Send an e-mail. */
     send(identityId: string, body: NewEmail, options?: RequestOptions): Promise<Email>
     /** Reply to an e-mail. */
@@ -571,6 +581,16 @@ export interface Methods {
   realtime: {
     /** Get a token for a WebSocket. */
     token(body?: RealtimeTokenWish, options?: RequestOptions): Promise<RealtimeToken>
+  }
+  senders: {
+    /** Get who may write to the account. */
+    get(options?: RequestOptions): Promise<SenderRules>
+    /** Set who may write to the account. */
+    update(body?: SenderRulesInput, options?: RequestOptions): Promise<SenderRules>
+    /** Get who may write to an identity. */
+    getOfIdentity(identityId: string, options?: RequestOptions): Promise<SenderRules>
+    /** Set who may write to an identity. */
+    updateOfIdentity(identityId: string, body?: SenderRulesInput, options?: RequestOptions): Promise<SenderRules>
   }
   signingKeys: {
     /** Rotate the signing keys. */

@@ -562,6 +562,8 @@ export interface Email {
   authentication: Authentication | null
   /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
   screening: Screening | null
+  /** why a received message was set aside, with spam: true, until it is released; null for others */
+  set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -652,6 +654,8 @@ export interface EmailMessage {
   authentication: Authentication | null
   /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
   screening: Screening | null
+  /** why a received message was set aside, with spam: true, until it is released; null for others */
+  set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -1395,6 +1399,34 @@ export interface Screening {
 export interface SecretRotation {
   /** generated if omitted */
   secret?: string | undefined
+}
+
+/** updated_at is null where none were set: everyone may write */
+export interface SenderRules {
+  /** addresses (ada@example.net) and domains (@example.net) that may write; empty: everyone */
+  allow: string[]
+  /** those that may not */
+  block: string[]
+  /** only senders whose domain is verified (DMARC pass) */
+  require_dmarc: boolean
+  /** accept a verified answer to a sent message from one who was written to, whatever allow says */
+  replies: boolean
+  /** sets messages with a higher score of screening aside; null: none */
+  max_score: number | null
+  updated_at: string | null
+}
+
+export interface SenderRulesInput {
+  /** addresses (ada@example.net) and domains (@example.net) that may write; empty: everyone */
+  allow?: string[] | undefined
+  /** those that may not */
+  block?: string[] | undefined
+  /** only senders whose domain is verified (DMARC pass) */
+  require_dmarc?: boolean | undefined
+  /** accept a verified answer to a sent message from one who was written to, whatever allow says */
+  replies?: boolean | undefined
+  /** sets messages with a higher score of screening aside; null: none */
+  max_score?: number | null | undefined
 }
 
 export interface SessionEntry {
@@ -2262,6 +2294,7 @@ export interface EventData {
   'certificate.renewed': Certificate
   'certificate.failed': Certificate
   'email.received': Email
+  'email.released': Email
   'email.queued': Email
   'email.sent': {
     id: string
@@ -2312,6 +2345,8 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2372,6 +2407,8 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2432,6 +2469,8 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2492,6 +2531,8 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2552,6 +2593,8 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2612,6 +2655,8 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
