@@ -3,7 +3,7 @@ import { Email } from '../model.ts'
 import type { Releases } from './releases.ts'
 import { SenderRules, SenderRulesInput, type SenderRulesStore } from './rules.ts'
 
-const route = routeOf('E-mail')
+const route = routeOf('Senders')
 const example = { body: { block: ['@spam.example'], max_score: 49 } }
 
 /** Who may write to an identity, and what becomes of what was set aside. */

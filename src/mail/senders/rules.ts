@@ -10,6 +10,9 @@ import { type Reader, sql } from '../../store/database.ts'
 
 const maxEntries = 500
 
+/** Bytes of the lists of one identity or account. */
+const maxBytes = 16 * 1024
+
 const Entries = z.array(z.string().trim().min(3).max(320)).max(maxEntries).default([])
 
 /** Who may write to an identity, or to all identities of an account. */
@@ -26,6 +29,9 @@ export const SenderRulesInput = z
     max_score: z.int().min(0).max(100).nullable().default(null).meta({
       description: 'sets messages with a higher score of screening aside; null: none',
     }),
+  })
+  .refine(({ allow, block }) => Buffer.byteLength(JSON.stringify([allow, block])) <= maxBytes, {
+    error: 'allow and block must be at most 16 KiB together, as JSON',
   })
   .meta({ id: 'SenderRulesInput' })
 export type SenderRulesInput = z.output<typeof SenderRulesInput>
@@ -61,6 +67,9 @@ export class SenderRulesStore {
 
   constructor(deps: Deps) {
     this.#deps = deps
+    deps.identities.onRemove(async (tx, id) => {
+      await tx.run(sql`DELETE FROM sender_rules WHERE subject_id = ${id}`)
+    })
   }
 
   /** Those of an identity, or of the account for null. */
