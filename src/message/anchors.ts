@@ -89,6 +89,7 @@ class AnchorCollector {
 
   onattribname(start: number, end: number): void {
     this.#attribute = end - start > longestName ? '' : this.#html.slice(start, end).toLowerCase()
+    if (this.#attribute === 'text' && this.#tag === 'body') this.#attribute = 'color'
     this.#value = ''
     if (this.#attribute === 'hidden') this.#hiding ??= 'hidden_attribute'
   }

@@ -87,6 +87,7 @@ function hiddenBy(styles: Styles): Hiding | null {
   if (ratio(styles.get('opacity')) < 0.05 || /opacity\((?:0|0?\.0\d*|0%|[0-4]%)\)/.test(styles.get('filter') ?? ''))
     return 'opacity'
   if (isOutside(styles)) return 'position'
+  if (ratio(styles.get('zoom')) < 0.2) return 'size'
   if (isClipped(styles)) return 'clip'
   return isZeroBox(styles) ? 'zero_box' : null
 }
@@ -149,7 +150,7 @@ function isOutside(styles: Styles): boolean {
   if (/^(?:absolute|fixed|relative)$/.test(styles.get('position') ?? '') && ['left', 'top', 'right', 'bottom'].some(far))
     return true
   const transform = styles.get('transform') ?? ''
-  return /scale[xy]?\(\s?0[\s,)]|translate[xy]?\([^)]{0,20}-\d{3,}/.test(transform.slice(0, 200))
+  return /scale[xy]?\(\s?0?(?:\.0\d{0,9})?[\s,)]|translate[xy]?\([^)]{0,20}-\d{3,}/.test(transform.slice(0, 200))
 }
 
 function isClipped(styles: Styles): boolean {

@@ -18,6 +18,19 @@ test('what a person sees is all that the text has', async () => {
   })
 })
 
+test.each([
+  '<body text="#fff"><p>hidden</p>',
+  '<p style="transform:scale(0.01)">hidden</p>',
+  '<p style="zoom:1%">hidden</p>',
+  '<p style="color:#ffff">hidden</p>',
+  '<p style="color:rgba(0,0,0,.01)">hidden</p>',
+  '<p style="margin-left:-100in">hidden</p>',
+  '<p style="filter:opacity(0)">hidden</p>',
+  '<div style="background:white url()"><p style="background:#eee;color:#eeeeef">hidden</p></div>',
+])('%s shows nothing', async (html) => {
+  expect(await screened({ html })).toMatchObject({ text: '', hidden_text_omitted: 6 })
+})
+
 test('a style of a rule counts as in a browser: the last, the more particular', async () => {
   const html =
     '<style>/* .a{} */ .a{display:none} p.b{display:none} @media (max-width:600px){.d{display:none}}</style>' +
