@@ -35,6 +35,7 @@ import { jobsModule } from './jobs/module.ts'
 import type { ExaminerOptions } from './mail/workers/examiner.ts'
 import type { DirectoryTest } from './data-directory.ts'
 import { MailModule } from './mail/module.ts'
+import { mcpModule } from './mcp/module.ts'
 import { SignedUrls } from './mail/attachments.ts'
 import { statusModule } from './ops/status/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
@@ -228,6 +229,7 @@ export function assemble(basis: Deps): {
     transfer,
     backupModule({ ...common, jobs, log: logOf('backup') }),
     jobsModule(jobs, metrics),
+    mcpModule({ ...common, routes: () => modules.flatMap((module) => module.routes ?? []), log: logOf('mcp') }),
     keeping,
     statusModule({ ...common, queue }),
     { name: 'page', site, start: () => site.read() },

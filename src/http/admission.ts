@@ -103,24 +103,8 @@ export class Admission {
     const caller: Caller = { ...identified, ip: request.address, user_agent: request.userAgent }
     const rateLimit = this.#count(caller)
     if (rateLimit && rateLimit.retryAfter > 0) return { caller, fault: tooMany(rateLimit), rateLimit }
-    if (route?.operator && (caller.account_id !== this.#authenticators.operator || caller.identity_id !== null)) {
-      const fault = new Fault(
-        'forbidden',
-        "This call requires a key of the operator's account that is not bound to one identity.",
-        {
-          code: 'operator_only',
-        },
-      )
-      return { caller, fault, rateLimit }
-    }
-    if (route?.local) {
-      const fault = new Fault('forbidden', 'This call is available only to commands on the machine of the box.', {
-        code: 'local_only',
-      })
-      return { caller, fault, rateLimit }
-    }
-    const missingScopes = route && [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
-    return missingScopes ? { caller, fault: insufficientScope(missingScopes), rateLimit } : { caller, rateLimit }
+    const fault = route && refusalOf(caller, route, this.#authenticators.operator)
+    return fault ? { caller, fault, rateLimit } : { caller, rateLimit }
   }
 
   /** Checks again after a wait: throws Fault 401 when the key or session has ended since the call was admitted. Does not count as a call. */
@@ -184,6 +168,21 @@ export class Admission {
   #admitAnonymous(request: AdmissionRequest, refused: Fault | undefined): AdmissionResult {
     return anonymousResult(request, refused, this.count(request.address))
   }
+}
+
+/** The fault of a caller who may not call this route: not the operator, not on the machine of the box, or without the scopes. */
+export function refusalOf(caller: Caller, route: Admitting, operator: string): Fault | undefined {
+  if (route.operator && (caller.account_id !== operator || caller.identity_id !== null)) {
+    return new Fault('forbidden', "This call requires a key of the operator's account that is not bound to one identity.", {
+      code: 'operator_only',
+    })
+  }
+  if (route.local) {
+    return new Fault('forbidden', 'This call is available only to commands on the machine of the box.', { code: 'local_only' })
+  }
+  if (route.scope === 'public') return undefined
+  const missing = [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
+  return missing && insufficientScope(missing)
 }
 
 /** Takes one call from the bucket of each network of an address. */

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import Koa, { type Context } from 'koa'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
 import { WorkLimiter, type WorkShare } from '../net/work-limiter.ts'
 import { networkOf, networksOf, Networks } from '../net/networks.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
@@ -15,7 +16,7 @@ import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
 import { docsPage, docsPaths } from './openapi/docs-page.ts'
 import { dispatcher, type Handler, type RouterContext } from './server/dispatch.ts'
-import { handleCall } from './endpoint.ts'
+import { type Call, handleCall } from './endpoint.ts'
 import { CallMetrics } from './server/metrics.ts'
 import { checkRequest } from './request-checks.ts'
 import { CallAbort, toClientError } from './server/call-abort.ts'
@@ -23,6 +24,7 @@ import { answerProbe } from './server/health.ts'
 import { AccessLog } from './server/access-log.ts'
 import { openapiRoute } from './openapi/openapi.ts'
 import { errorBody, problemHeaders, problemOf } from './problem.ts'
+import { handleExchange, type ProtocolEndpoint } from './protocol.ts'
 import { rateLimitHeaders, type RateLimitState } from './rate.ts'
 import { type Answer, type RoutePath, routePaths, stores } from './route.ts'
 import type { ApiDeps, ApiSettings } from './types.ts'
@@ -42,6 +44,8 @@ interface State {
   sessionId: string | null
   rateLimit: RateLimitState | undefined
   counted: boolean
+  /** The challenge of a 401; the usual one by default. */
+  challenge: (() => string) | undefined
 }
 
 type ApiContext = Context & { state: State }
@@ -140,16 +144,43 @@ export class Api {
         send(context, await docsPage(context.path))
       },
     }))
-    return [...calls, ...documents]
+    const exchanges = (this.#deps.endpoints ?? []).map((endpoint) => ({
+      ...endpoint,
+      answer: (context: Matched) => this.#exchange(context, endpoint),
+    }))
+    return [...calls, ...documents, ...exchanges]
   }
 
   async #call(context: Matched, { path, route }: RoutePath): Promise<void> {
-    const { state, params, req: request } = context
+    const { state, req: request } = context
     if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state)
     state.route = path
     if (route.document) allowAnyOrigin(context.res)
     const { caller } = await this.#admit(state, route)
     if (stores(route) && !this.#deps.hasSpace()) throw storageFull()
+    const { call, done, holder } = this.#prepared(context, caller, route.raw)
+    const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(done)
+    if (answer.cookie)
+      context.set('Set-Cookie', writeCookie(answer.cookie, this.#deps.origin(), this.#settings.session_same_site))
+    // a document is in memory once for all callers
+    if (!route.document) this.#countUnread(context, holder, answer)
+    send(context, answer)
+  }
+
+  async #exchange(context: Matched, endpoint: ProtocolEndpoint): Promise<void> {
+    const { state } = context
+    state.route = endpoint.path
+    state.challenge = endpoint.challenge
+    const { caller } = await this.#admit(state, endpoint)
+    const { call, done, holder } = this.#prepared(context, caller, endpoint.raw)
+    const answer = await handleExchange(endpoint, call, this.#deps).finally(done)
+    this.#countUnread(context, holder, answer)
+    send(context, answer)
+  }
+
+  /** The call of an admitted request, and what releases the memory of its body once it was handled. */
+  #prepared(context: Matched, caller: Caller, raw: boolean | undefined): { call: Call; done: () => void; holder: string } {
+    const { state, params, req: request } = context
     const { requestId, search, abort } = state
     const holder = caller.account_id || networkOf(caller.ip)
     const account = caller.account_id || networksOf(caller.ip).at(-1)!
@@ -168,25 +199,24 @@ export class Api {
       if (!context.res.closed) uses.push(new Promise((resolve) => void context.res.once('close', resolve)))
       return (share = this.#bodies.share(holder))
     }
-    const body = bodyOf(context, { shareOf, abort, raw: route.raw })
+    const body = bodyOf(context, { shareOf, abort, raw })
     const working = (work: Promise<unknown>): void => void uses.push(work)
     const requireStillValid = (): Promise<void> => this.#admission.requireStillValid(state.arrival, caller)
     const checks = { turn, turnAgain, requireRead, requireStillValid }
     const call = { requestId, search, abort, caller, params, headers: request.headers, working, ...checks, ...body }
-    const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(() => {
+    const done = (): void => {
       share?.end()
       if (share) void Promise.allSettled(uses).then(share.release)
-    })
-    if (answer.cookie)
-      context.set('Set-Cookie', writeCookie(answer.cookie, this.#deps.origin(), this.#settings.session_same_site))
-    // a document is in memory once for all callers
-    if (Buffer.isBuffer(answer.body) && !route.document && abort.cut !== 'gone') {
-      context.res.once(
-        'close',
-        this.#unread.add(holder, answer.body.length, () => context.res.destroy()),
-      )
     }
-    send(context, answer)
+    return { call, done, holder }
+  }
+
+  #countUnread(context: Context, holder: string, { body }: Answer): void {
+    if (!Buffer.isBuffer(body) || (context.state as State).abort.cut === 'gone') return
+    context.res.once(
+      'close',
+      this.#unread.add(holder, body.length, () => context.res.destroy()),
+    )
   }
 
   async #page(context: ApiContext): Promise<void> {
@@ -254,6 +284,7 @@ export class Api {
       sessionId: null,
       rateLimit: undefined,
       counted: false,
+      challenge: undefined,
     }
   }
 
@@ -298,7 +329,10 @@ export class Api {
         'request failed with an internal error',
       )
     }
-    send(context, jsonAnswer(problem.status, errorBody(problem, state.requestId), problemHeaders(error, problem.status)))
+    send(
+      context,
+      jsonAnswer(problem.status, errorBody(problem, state.requestId), problemHeaders(error, problem.status, state.challenge)),
+    )
   }
 }
 
