@@ -1,11 +1,12 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 
 /**
  * Marks what strangers wrote, so that a model can tell it from what the box says. The marks carry a number that is random for each answer: a text
  * cannot end its own fence. What looks like a mark within is broken all the same, for models that do not compare numbers.
  */
 export class Fence {
-  readonly #nonce = randomBytes(6).toString('hex')
+  // of a UUID the first twelve digits are random
+  readonly #nonce = randomUUID().slice(0, 13).replace('-', '')
 
   wrap(text: string): string {
     return `<<untrusted ${this.#nonce}\n${withoutMarks(text)}\nuntrusted ${this.#nonce}>>`

@@ -39,12 +39,8 @@ export class ToolServer {
     }
     const only = this.#narrowed(exchange.search)
     const parsedBody = await exchange.body()
-    const headers = Object.entries(exchange.headers).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
-    const request = new Request(`${this.#publicUrl()}/mcp`, {
-      method: 'POST',
-      headers: headers.filter(([name]) => /^(?:accept|content-type|mcp-.*)$/.test(name)),
-      signal: exchange.signal,
-    })
+    // without the signal: what a tool waits for ends with its exchange
+    const request = new Request(`${this.#publicUrl()}/mcp`, { method: 'POST', headers: headersOf(exchange) })
     const extra: ToolRequest = { exchange, only }
     const authInfo = { token: '', clientId: exchange.caller.key_id ?? '', scopes: [], extra: { ...extra } }
     return answerOf(await this.#handler.fetch(request, { parsedBody, authInfo }))
@@ -84,6 +80,13 @@ export class ToolServer {
     }
     return new Set(names)
   }
+}
+
+/** The header fields that the protocol reads. */
+const fields = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'] as const
+
+function headersOf({ headers }: Exchange): Record<string, string> {
+  return Object.fromEntries(fields.flatMap((name) => (typeof headers[name] === 'string' ? [[name, headers[name]]] : [])))
 }
 
 function described({ name, description, annotations, schema }: Tool, bound: boolean) {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { codeAt } from '../../src/totp/codes.ts'
 import { deliver, message } from '../support/appliance.ts'
-import { connect, kinds } from '../support/mcp-clients.ts'
+import { type Connected, connect, connectByCommand, type Kind, kinds } from '../support/mcp-clients.ts'
 import { openPair } from '../outbound/outgoing.ts'
 
 const { world, close } = await openPair({ PILLARBOX_SMS__PROVIDER: 'loopback' })
@@ -16,9 +16,16 @@ await box.call('POST', `/v1/identities/${ada.id}/totp`, { secret, service_name: 
 const { body: phoned } = await box.call('POST', `/v1/identities/${ada.id}/phone`, {})
 const phone = phoned['phone_number'] as string
 
-describe.each(kinds)('a client that speaks %s', (kind) => {
+const ways = kinds.flatMap((kind) => [[kind, 'HTTP'] as const, [kind, 'a command'] as const])
+
+function connectBy(kind: Kind, way: 'HTTP' | 'a command'): Promise<Connected> {
+  if (way === 'HTTP') return connect(kind, `${box.url}/mcp`, key)
+  return connectByCommand(kind, ['--url', box.url], { PILLARBOX_API_KEY: key })
+}
+
+describe.each(ways)('a client that speaks %s by %s', (kind, way) => {
   test('sees the tools of its key, and is told how to take what strangers wrote', async () => {
-    const client = await connect(kind, `${box.url}/mcp`, key)
+    const client = await connectBy(kind, way)
     expect((await client.list()).map(({ name }) => name)).toEqual([
       'whoami',
       'wait_for_message',
@@ -38,14 +45,14 @@ describe.each(kinds)('a client that speaks %s', (kind) => {
   })
 
   test('does with them all that an identity does', async () => {
-    const client = await connect(kind, `${box.url}/mcp`, key)
+    const client = await connectBy(kind, way)
     const me = await client.call('whoami')
     expect(me.data).toEqual({ identity_id: ada.id, email: ada.email, phone_number: phone })
     expect(me.text).toContain('One-time password: Example (ada)')
     expect(me.text).toContain('may send: e-mail, SMS')
 
     // a mail with a code, waited for
-    const subject = `Your code (${kind})`
+    const subject = `Your code (${kind}, ${way})`
     const waiting = client.call('wait_for_message', { from: 'shop.test', subject, timeout: 20 })
     await deliver(box.smtp, {
       from: 'no-reply@shop.test',
@@ -55,7 +62,7 @@ describe.each(kinds)('a client that speaks %s', (kind) => {
           From: 'Shop <no-reply@shop.test>',
           To: ada.email,
           Subject: subject,
-          'Message-ID': `<${kind.replace(' ', '')}@shop.test>`,
+          'Message-ID': `<${`${kind}.${way}`.replaceAll(' ', '')}@shop.test>`,
         },
         'Your verification code is 482913.\n\nOr open https://shop.test/verify?token=abc to confirm your address.\n',
       ),
@@ -81,7 +88,7 @@ describe.each(kinds)('a client that speaks %s', (kind) => {
     })
     const question = await client.call('wait_for_message', { from: bob.email, subject: 'Lunch', timeout: 20 })
     expect(question.text).toContain('At one?')
-    const answer = { message_id: question.data['message_id'], text: `Yes, ${kind}.`, idempotency_key: `reply ${kind}` }
+    const answer = { message_id: question.data['message_id'], text: `Yes, ${kind}.`, idempotency_key: `reply ${kind} ${way}` }
     const replied = await client.call('reply_email', answer)
     expect(replied.isError).toBe(false)
     expect((await client.call('reply_email', answer)).data['id']).toBe(replied.data['id'])
@@ -94,7 +101,7 @@ describe.each(kinds)('a client that speaks %s', (kind) => {
     expect(asked['id']).toMatch(/^email_/)
     const sent = await client.call('send_email', {
       to: [bob.email],
-      subject: `Notes of ${kind}`,
+      subject: `Notes of ${kind}, ${way}`,
       text: 'See the file.',
       attachments: [{ filename: 'notes.txt', text: 'first line\nsecond line\n' }],
     })
@@ -120,11 +127,17 @@ describe.each(kinds)('a client that speaks %s', (kind) => {
     expect((await client.call('read_thread', { id: sent.data['id'] })).data['thread_id']).toBe(sentMail['thread_id'])
 
     // text messages
-    await box.call('POST', '/v1/sms/loopback/inject', { from: '+15550100199', to: phone, body: `Your code is 1357, ${kind}` })
+    await box.call('POST', '/v1/sms/loopback/inject', {
+      from: '+15550100199',
+      to: phone,
+      body: `Your code is 1357, ${kind} ${way}`,
+    })
     const text = await client.call('wait_for_message', { channel: 'sms', timeout: 20 })
     expect(text.data).toMatchObject({ timed_out: false, codes: ['1357'] })
     expect((await client.call('list_messages', { channel: 'sms' })).data['ids']).toContain(text.data['message_id'])
-    expect((await client.call('read_message', { id: text.data['message_id'] })).text).toContain(`Your code is 1357, ${kind}`)
+    expect((await client.call('read_message', { id: text.data['message_id'] })).text).toContain(
+      `Your code is 1357, ${kind} ${way}`,
+    )
     const short = await client.call('send_sms', { to: '+15550100199', body: 'Got it.' })
     expect(short.isError).toBe(false)
     expect((await client.call('message_status', { id: short.data['id'] })).text).toContain(short.data['id'])
