@@ -129,7 +129,6 @@ export class ToolCalls {
         params: { ...(name.includes('/identities/:id') ? { id: identity } : {}), ...params },
       })
     return {
-      caller: exchange.caller,
       identity,
       answer,
       call: async <Reply>(name: string, given?: GivenCall) => jsonOf(await answer(name, given)) as Reply,

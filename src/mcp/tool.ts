@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import type { Caller } from '../core/scopes.ts'
 import type { GivenCall } from '../http/protocol.ts'
 import type { Answer } from '../http/route.ts'
 import { identityInput, inputs, publishedSchema, type ToolName } from './model.ts'
@@ -14,7 +13,6 @@ export interface ToolAnswer {
 
 /** The means of a tool that was called: calls of the API as its caller. `route` is a declared one: `GET /identities/:id`. */
 export interface ToolContext {
-  caller: Caller
   /** The identity that it acts as. */
   identity: string
   /** Makes a call and returns its JSON. */

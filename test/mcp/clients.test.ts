@@ -50,6 +50,7 @@ describe.each(ways)('a client that speaks %s by %s', (kind, way) => {
     expect(me.data).toEqual({ identity_id: ada.id, email: ada.email, phone_number: phone })
     expect(me.text).toContain('One-time password: Example (ada)')
     expect(me.text).toContain('may send: e-mail, SMS')
+    expect(me.text).toContain('only to addresses on this box: ')
 
     // a mail with a code, waited for
     const subject = `Your code (${kind}, ${way})`

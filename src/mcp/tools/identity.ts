@@ -1,13 +1,14 @@
 import { invalid, notFound } from '../../core/fault.ts'
 import type { Page } from '../../core/shapes.ts'
 import { nearest } from '../../core/text.ts'
-import type { Identity } from '../../identities/model.ts'
+import type { Identity, WhoAmI } from '../../identities/model.ts'
 import type { EmailRow } from '../../mail/model.ts'
 import type { IdentityToken } from '../../tokens/model.ts'
 import type { TotpCode, TotpEntry } from '../../totp/model.ts'
 import { AnswerText } from '../answer-text.ts'
 import { tool, type Tool, type ToolContext } from '../tool.ts'
 
+const caller = 'GET /whoami'
 const identity = 'GET /identities/:id'
 const unread = 'GET /identities/:id/emails'
 const passwords = 'GET /identities/:id/totp'
@@ -26,10 +27,11 @@ export const identityTools: Tool[] = [
   tool('whoami', {
     description: 'Who you are here: address, number, unread mail, what you may send, your one-time passwords.',
     annotations: { readOnlyHint: true, openWorldHint: false },
-    routes: [identity, unread, 'GET /identities/:id/sms', sendEmail, sendSms],
+    routes: [caller],
     run: async (context) => {
-      const { call, allowed, caller } = context
-      const me = allowed(identity) ? await call<Identity>(identity) : undefined
+      const { call, allowed } = context
+      const { scopes, identity: bound } = await call<WhoAmI>(caller)
+      const me = bound ?? (allowed(identity) ? await call<Identity>(identity) : undefined)
       const text = new AnswerText()
       text.line(
         `identity: ${context.identity}${me ? `, e-mail ${me.email}, ${me.phone_number ?? 'no number'}, ${me.status}` : ''}`,
@@ -41,9 +43,11 @@ export const identityTools: Tool[] = [
       if (mails) text.line(`unread e-mails: ${mails.has_more ? `more than ${counted}` : mails.data.length}`)
       const sends = [allowed(sendEmail) ? ['e-mail'] : [], allowed(sendSms) && me?.phone_number ? ['SMS'] : []].flat()
       text.line(`may send: ${sends.length === 0 ? 'nothing; ask whoever made the key' : sends.join(', ')}`)
+      if (allowed(sendEmail) && me?.can_send_outside === false)
+        text.line(`only to addresses on this box: ${me.cannot_send_outside_reason ?? ''}`)
       const entries = allowed(passwords) ? await call<Page<TotpEntry>>(passwords) : undefined
       for (const entry of entries?.data ?? []) text.foreign('One-time password: ', labelOf(entry), 200)
-      text.line(`scopes: ${[...caller.scopes].join(' ')}`)
+      text.line(`scopes: ${scopes.join(' ')}`)
       return {
         text: text.toString(),
         data: { identity_id: context.identity, email: me?.email ?? null, phone_number: me?.phone_number ?? null },
