@@ -37,7 +37,7 @@ export function addMcpCommand(program: Command): void {
 
 /** Where messages are sent. */
 interface Endpoint {
-  options: RequestOptions
+  options: RequestOptions & { headers: Record<string, string> }
   secure: boolean
   /** For messages to people. */
   name: string
@@ -79,7 +79,7 @@ function keyOf({ keyFile }: Options): string {
 interface Message {
   id?: string | number
   method?: string
-  params?: { name?: unknown; requestId?: unknown; _meta?: Record<string, unknown> }
+  params?: Record<string, unknown>
   result?: { protocolVersion?: unknown }
 }
 
@@ -115,7 +115,7 @@ class Bridge {
   async #forward(line: string): Promise<void> {
     const message = parsed(line)
     if (!message) return write({ jsonrpc: '2.0', id: null, error: { code: -32_700, message: 'This line is not a JSON object.' } })
-    if (message.method === 'notifications/cancelled') return this.#waiting.get(message.params?.requestId)?.abort()
+    if (message.method === 'notifications/cancelled') return this.#waiting.get(message.params?.['requestId'])?.abort()
     const abort = new AbortController()
     if (message.id !== undefined) this.#waiting.set(message.id, abort)
     try {
@@ -163,7 +163,7 @@ class Bridge {
 
   #post(message: Message, line: string, signal: AbortSignal): Promise<IncomingMessage> {
     const { options, secure } = this.#endpoint
-    const revision = message.params?._meta?.['io.modelcontextprotocol/protocolVersion'] ?? this.#revision
+    const revision = revisionOf(message) ?? this.#revision
     const headers = {
       ...options.headers,
       'Content-Type': 'application/json',
@@ -172,7 +172,7 @@ class Bridge {
       'User-Agent': 'pillarbox mcp',
       ...(typeof revision === 'string' ? { 'MCP-Protocol-Version': revision } : {}),
       ...(message.method === undefined ? {} : { 'Mcp-Method': headerText(message.method) }),
-      ...(typeof message.params?.name === 'string' ? { 'Mcp-Name': headerText(message.params.name) } : {}),
+      ...(typeof message.params?.['name'] === 'string' ? { 'Mcp-Name': headerText(message.params['name']) } : {}),
     }
     return new Promise((resolve, reject) => {
       const request = (secure ? requestSecure : requestPlain)({ ...options, method: 'POST', headers, signal }, resolve)
@@ -180,6 +180,12 @@ class Bridge {
       request.end(line)
     })
   }
+}
+
+/** The revision that a message names (2026-07-28 and later). */
+function revisionOf({ params }: Message): unknown {
+  const meta = params?.['_meta'] as Record<string, unknown> | undefined
+  return meta?.['io.modelcontextprotocol/protocolVersion']
 }
 
 /** A text as the value of a header field of the protocol, which encodes what is not ASCII. */

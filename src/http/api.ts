@@ -13,6 +13,7 @@ import { addressOf, admissionRequestOf } from './server/client-address.ts'
 import { bodyMemory, bodyOf, disconnectUnread } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
 import { writeCookie } from './cookie.ts'
+import { foreignPage } from './csrf.ts'
 import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
 import { docsPage, docsPaths } from './openapi/docs-page.ts'
 import { dispatcher, type Handler, type RouterContext } from './server/dispatch.ts'
@@ -172,6 +173,8 @@ export class Api {
     state.route = endpoint.path
     state.challenge = endpoint.challenge
     const { caller } = await this.#admit(state, endpoint)
+    const foreign = endpoint.ownPages ? foreignPage(context.req.headers, this.#origins()) : undefined
+    if (foreign) throw foreign
     const { call, done, holder } = this.#prepared(context, caller, endpoint.raw)
     const answer = await handleExchange(endpoint, call, this.#deps).finally(done)
     this.#countUnread(context, holder, answer)

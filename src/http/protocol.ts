@@ -20,6 +20,8 @@ export interface ProtocolEndpoint extends Admitting {
   limit?: number
   /** The body is not JSON. */
   raw?: boolean
+  /** Pages of other origins are refused. */
+  ownPages?: boolean
   /** The challenge of a 401 (RFC 9110 11.6.1); the realm alone by default. */
   challenge?: () => string
   answer(exchange: Exchange): Promise<Answer>

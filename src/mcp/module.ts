@@ -28,6 +28,7 @@ export function mcpModule(deps: Deps): Module {
     // any key: it sees the tools that its scopes allow
     scope: [...scopes],
     limit: 40 * 1024 * 1024,
+    ownPages: true,
     answer: (exchange) => server.answer(exchange),
   }
   const none = (method: 'GET' | 'DELETE'): ProtocolEndpoint => ({

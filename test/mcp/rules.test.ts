@@ -302,6 +302,12 @@ test('who has no key is refused before the body is read; what is no request of t
   expect((await post(list, { Authorization: `Bearer ${key}` })).status).toBe(401)
 })
 
+test('a page of another origin cannot use it, though it had a key; those of the box can', async () => {
+  const page = await post(list, { Origin: 'http://evil.test' })
+  expect([page.status, ((await page.json()) as Wrong).error['code']]).toEqual([403, 'foreign_page'])
+  expect((await post(list, { Origin: box.url })).status).toBe(200)
+})
+
 test('honest hints: what only reads says so, what cannot be taken back does not', async () => {
   const client = await connect('2026-07-28', url, box.key)
   const hints = new Map((await client.list()).map(({ name, annotations }) => [name, annotations as Record<string, boolean>]))

@@ -30,9 +30,9 @@ const about = { name: 'test', version: '1.0.0' }
 
 /** A stock client: the present one by the present revision or by the one before, or the one that most programs still have. */
 function clientOf(kind: Kind): AnyClient {
-  if (kind === 'sdk 1') return new OldClient(about) as unknown as AnyClient
+  if (kind === 'sdk 1') return new OldClient(about)
   const mode = kind === '2025' ? 'legacy' : { pin: kind }
-  return new Client(about, { versionNegotiation: { mode } }) as unknown as AnyClient
+  return new Client(about, { versionNegotiation: { mode } })
 }
 
 /** Connects by HTTP. */
