@@ -37,7 +37,7 @@ export function addMcpCommand(program: Command): void {
 
 /** Where messages are sent. */
 interface Endpoint {
-  options: RequestOptions & { headers: Record<string, string> }
+  options: Omit<RequestOptions, 'headers'> & { headers: Record<string, string> }
   secure: boolean
   /** For messages to people. */
   name: string

@@ -24,7 +24,10 @@ export interface RateLimits {
 }
 
 /** The fields of a route that decide who may call it. */
-export type Admitting = Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'effect' | 'local'>
+export interface Admitting extends Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'effect' | 'local'> {
+  /** By tokens that this path alone takes, besides keys. */
+  tokens?: Authenticate
+}
 
 /** The parts of a request that admission checks. */
 export interface AdmissionRequest {
@@ -95,7 +98,7 @@ export class Admission {
   async admit(request: AdmissionRequest, route: Admitting | undefined): Promise<AdmissionResult> {
     if (request.operator) return this.#admitOperator(request, request.operator.account)
     if (route?.scope === 'public') return this.#admitPublic(request, route)
-    const identified = await this.#identify(request)
+    const identified = await this.#identify(request, route)
     if (!identified) return this.#admitAnonymous(request, route && refusal(request.headers))
     // not counted against the session: another site made its browser send it
     const crossSite = identified.session_id === null ? undefined : this.#crossSite(request, route)
@@ -108,9 +111,16 @@ export class Admission {
   }
 
   /** Checks again after a wait: throws Fault 401 when the key or session has ended since the call was admitted. Does not count as a call. */
-  async requireStillValid(request: AdmissionRequest, caller: Caller): Promise<void> {
+  async requireStillValid(request: AdmissionRequest, caller: Caller, route?: Admitting): Promise<void> {
     if (caller.key_id === null && caller.session_id === null) return
-    if (!(await this.#identify(request))) throw noLongerAdmitted(caller)
+    if (!(await this.#identify(request, route))) throw noLongerAdmitted(caller)
+  }
+
+  /** The person who is signed in, on a path that others may call too; undefined for a request with a key or without a session. */
+  async signedIn(request: AdmissionRequest): Promise<Caller | undefined> {
+    if (request.operator || request.headers.authorization !== undefined) return undefined
+    const identified = await this.#identify(request, undefined)
+    return identified && { ...identified, ip: request.address, user_agent: request.userAgent }
   }
 
   /** Calls by the control socket have all scopes: a process that can open it can read the whole data directory. */
@@ -126,10 +136,11 @@ export class Admission {
   }
 
   /** Uses the bearer token, valid or not; the cookie only without one. */
-  async #identify({ headers }: AdmissionRequest): Promise<Identified | undefined> {
+  async #identify({ headers }: AdmissionRequest, route: Admitting | undefined): Promise<Identified | undefined> {
     if (headers.authorization !== undefined) {
       const token = bearer(headers.authorization)
-      return token === undefined ? undefined : this.#authenticators.authenticate(token)
+      if (token === undefined) return undefined
+      return (await route?.tokens?.(token)) ?? this.#authenticators.authenticate(token)
     }
     const cookie = readCookie(headers.cookie, this.#authenticators.origin())
     return cookie === undefined ? undefined : this.#authenticators.session(cookie)

@@ -159,7 +159,7 @@ export class Api {
     if (route.document) allowAnyOrigin(context.res)
     const { caller } = await this.#admit(state, route)
     if (stores(route) && !this.#deps.hasSpace()) throw storageFull()
-    const { call, done, holder } = this.#prepared(context, caller, route.raw)
+    const { call, done, holder } = this.#prepared(context, caller, route)
     const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(done)
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#deps.origin(), this.#settings.session_same_site))
@@ -175,14 +175,19 @@ export class Api {
     const { caller } = await this.#admit(state, endpoint)
     const foreign = endpoint.ownPages ? foreignPage(context.req.headers, this.#origins()) : undefined
     if (foreign) throw foreign
-    const { call, done, holder } = this.#prepared(context, caller, endpoint.raw)
-    const answer = await handleExchange(endpoint, call, this.#deps).finally(done)
+    const signedIn = (): Promise<Caller | undefined> => this.#admission.signedIn(state.arrival)
+    const { call, done, holder } = this.#prepared(context, caller, endpoint)
+    const answer = await handleExchange(endpoint, call, { ...this.#deps, signedIn }).finally(done)
     this.#countUnread(context, holder, answer)
     send(context, answer)
   }
 
   /** The call of an admitted request, and what releases the memory of its body once it was handled. */
-  #prepared(context: Matched, caller: Caller, raw: boolean | undefined): { call: Call; done: () => void; holder: string } {
+  #prepared(
+    context: Matched,
+    caller: Caller,
+    route: Admitting & { raw?: boolean },
+  ): { call: Call; done: () => void; holder: string } {
     const { state, params, req: request } = context
     const { requestId, search, abort } = state
     const holder = caller.account_id || networkOf(caller.ip)
@@ -202,9 +207,9 @@ export class Api {
       if (!context.res.closed) uses.push(new Promise((resolve) => void context.res.once('close', resolve)))
       return (share = this.#bodies.share(holder))
     }
-    const body = bodyOf(context, { shareOf, abort, raw })
+    const body = bodyOf(context, { shareOf, abort, raw: route.raw })
     const working = (work: Promise<unknown>): void => void uses.push(work)
-    const requireStillValid = (): Promise<void> => this.#admission.requireStillValid(state.arrival, caller)
+    const requireStillValid = (): Promise<void> => this.#admission.requireStillValid(state.arrival, caller, route)
     const checks = { turn, turnAgain, requireRead, requireStillValid }
     const call = { requestId, search, abort, caller, params, headers: request.headers, working, ...checks, ...body }
     const done = (): void => {

@@ -33,6 +33,8 @@ export interface Exchange {
   requestId: string
   search: string
   headers: IncomingHttpHeaders
+  /** The person who is signed in, where a session is not required. */
+  signedIn(): Promise<Caller | undefined>
   /** Aborts when the client disconnects, or the box stops. */
   readonly signal: AbortSignal
   /** Reads the body, then waits for the turn of its account. Returns its JSON, or its bytes if the endpoint is `raw`. */
@@ -52,12 +54,13 @@ export interface GivenCall {
   idempotencyKey?: string | undefined
 }
 
-export interface InnerDeps {
+interface InnerDeps {
   idempotency: Idempotency
   log: Log
   hasSpace: () => boolean
   /** The account of the operator. */
   operator: string
+  signedIn: () => Promise<Caller | undefined>
 }
 
 /** Answers a request by its endpoint. */
@@ -69,6 +72,7 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
     requestId,
     search,
     headers,
+    signedIn: deps.signedIn,
     get signal() {
       return abort.signal
     },
