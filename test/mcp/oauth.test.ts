@@ -167,7 +167,7 @@ describe('a stock client library', () => {
     expect(page.text).toContain(host.origin.replace('https://', ''))
     const code = await codeFor(kept.asked!.search.slice(1))
     const iss = box.url
-    expect(await auth(stock, { serverUrl: resource, authorizationCode: code, iss } as never)).toBe('AUTHORIZED')
+    expect(await auth(stock, { serverUrl: resource, authorizationCode: code, iss })).toBe('AUTHORIZED')
     const { access_token } = kept.tokens as Record<string, string>
     const client = await connect('2026-07-28', resource, access_token!)
     expect((await client.call('whoami')).data['identity_id']).toBe(ada.id)
@@ -405,7 +405,7 @@ describe('tricks', () => {
       put('/big.json', { more: 'x'.repeat(20_000) }),
       `${host.origin}/missing.json`,
       put('/plain.json', {}).replace('https:', 'http:'),
-      `${host.origin}`,
+      host.origin,
       'registered.e30.x',
       `${await registered()}x`,
       'https://10.0.0.1/client.json',
