@@ -173,6 +173,10 @@ POST   /v1/signing-keys/rotate                            account:write         
 GET    /v1/stats                                          account:read                      operator
 GET    /v1/status                                         account:read                      operator
 
+GET    /llms.txt                                          public
+GET    /.well-known/oauth-protected-resource              public
+GET    /.well-known/oauth-protected-resource/mcp          public
+GET    /.well-known/oauth-authorization-server            public
 GET    /.well-known/did.json                              public
 GET    /.well-known/agent-registration.json               public
 GET    /.well-known/agent-card.json                       public
