@@ -55,7 +55,7 @@ class _Feed:
 
     def _ask(self, query: dict[str, Any], **options: Any) -> Steps:
         given = {**self._filter, **query}
-        return (yield from self._calls.call("GET", "/account/events", {}, "query", given, "page", cast(Options, options)))
+        return (yield from self._calls.call("GET", "/events", {}, "query", given, "page", cast(Options, options)))
 
 
 class EventStream:
