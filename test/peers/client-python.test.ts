@@ -185,7 +185,7 @@ test('a card encrypted by one client is read by the other', async () => {
 
 test.each(both)('a card with a number is encrypted on its way, and without a card key not sent (%s)', async (how, asyncio) => {
   const cardKey = newCardKey()
-  const { body: ada } = await world.box.call('POST', '/v1/identities', { name: how })
+  const { body: ada } = await world.box.call('POST', '/v1/identities', { name: `Owner ${how}` })
   const create = {
     url,
     key,
