@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process'
-import { createServer, type IncomingMessage } from 'node:http'
+import { execFileSync, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
@@ -89,17 +90,22 @@ test.each(both)('errors have a class, a code, the parameter and the id of the re
 /** A box whose first answers are these, a status or `lost`: what the network says after the box has done its work. */
 async function faulty(...first: (number | 'lost')[]): Promise<{ url: string; keys: (string | undefined)[] }> {
   const keys: (string | undefined)[] = []
-  const server = createServer(async (request: IncomingMessage, response) => {
+  const hear = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     keys.push(request.headers['idempotency-key'] as string | undefined)
     const body = Buffer.concat(await request.toArray())
     const instead = first.shift()
-    if (typeof instead === 'number') return void response.writeHead(instead, { 'Retry-After': '0' }).end('<html>')
-    const { host: _, connection: __, 'content-length': ___, ...headers } = request.headers as Record<string, string>
+    if (typeof instead === 'number') {
+      response.writeHead(instead, { 'Retry-After': '0' }).end('<html>')
+      return
+    }
+    const headers = { ...(request.headers as Record<string, string>) }
+    for (const name of ['host', 'connection', 'content-length']) delete headers[name]
     const answer = await fetch(`${url}${request.url}`, { method: request.method!, headers, ...(body.length > 0 ? { body } : {}) })
     const text = await answer.text()
     if (instead === 'lost') request.socket.destroy()
     else response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(text)
-  })
+  }
+  const server = createServer((request, response) => void hear(request, response))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
@@ -202,14 +208,17 @@ test.each(both)('a card with a number is encrypted on its way, and without a car
   expect(await decryptCard(cardKey, revealed.encrypted_data)).toEqual(details)
 })
 
+function verify(args: unknown[]) {
+  return python.call({ method: 'verify_webhook', args })
+}
+
 test('a delivery of a box is verified, and only that', async () => {
   const box = await appliance({ PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
   const sink = await WebhookSink.start()
   const { body: webhook } = await box.call('POST', '/v1/webhooks', { url: sink.url, events: ['identity.created'] })
   await box.call('POST', '/v1/identities', { name: 'Grüße 🎉' })
   const [{ raw, headers }] = (await sink.until(1)) as [(typeof sink.received)[0]]
-  const verify = (...args: unknown[]) => python.call({ method: 'verify_webhook', args })
-  expect((await verify(raw, headers, webhook.secret)).answer.data.name).toBe('Grüße 🎉')
+  expect((await verify([raw, headers, webhook.secret])).answer.data.name).toBe('Grüße 🎉')
   for (const [code, ...args] of [
     ['webhook_forged', raw.replace('Grüße', 'Gruss'), headers, webhook.secret],
     ['webhook_forged', raw, headers, 'whsec_AAAA'],
@@ -218,5 +227,24 @@ test('a delivery of a box is verified, and only that', async () => {
     ['webhook_too_old', raw, { ...headers, 'webhook-timestamp': 'nan' }, webhook.secret],
     ['webhook_unsigned', raw, {}, webhook.secret],
   ] as const)
-    expect((await verify(...args)).error.code).toBe(code)
+    expect((await verify(args)).error.code).toBe(code)
+})
+
+test('the block of its page runs', async () => {
+  const page = readFileSync(`${sources}/../../README.md`, 'utf8')
+  const [, block] = /```python\n([^]*?)```/.exec(page)!
+  const env = { PYTHONPATH: `${sources}/..`, PILLARBOX_URL: world.box.url, PILLARBOX_KEY: key, PYTHONUNBUFFERED: '1' }
+  const program = spawn(pythonProgram('python'), ['-c', block!], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void program.kill())
+  let said = ''
+  for await (const piece of program.stdout.setEncoding('utf8')) {
+    const before = said
+    said += String(piece)
+    const [, to] = /sign up with (\S+)\n/.exec(said) ?? []
+    if (to !== undefined && !before.includes('\n')) {
+      const raw = message({ From: 'Shop <hello@shop.test>', Subject: 'Welcome' }, 'Your sign-up code is 493817.\n')
+      await deliver(world.box.smtp, { from: 'hello@shop.test', to, raw })
+    }
+  }
+  expect(said).toMatch(/^sign up with \S+\nthe code is 493817\n$/)
 })

@@ -52,7 +52,7 @@ export class PythonClient {
   async next(): Promise<{ answer?: Json; error?: Json; ready?: true }> {
     const { value, done } = await this.#lines.next()
     if (done === true) throw new Error(this.#trouble)
-    return JSON.parse(value) as Json
+    return JSON.parse(value)
   }
 
   close(): void {

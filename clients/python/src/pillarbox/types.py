@@ -33,7 +33,7 @@ class Account(TypedDict):
     totp_enabled: bool
     """whether signing in requires a second factor"""
     recovery_codes_left: int
-    created_at: Timestamp
+    created_at: str
 
 
 class AccountWish(TypedDict):
@@ -65,13 +65,13 @@ class Agent(TypedDict):
     avatar_url: str | None
     capabilities: list[str]
     links: list[AgentLinks]
-    metadata: dict[str, Any]
+    metadata: dict[str, Json]
     did: str
     """did:web, resolved at /v1/agents/{id}/did.json"""
     status: Literal["active", "suspended"]
     """the status of its identity"""
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: str
+    updated_at: str
 
 
 class AgentChangeLinks(TypedDict):
@@ -89,7 +89,7 @@ class AgentChange(TypedDict):
     """replaces the list"""
     links: NotRequired[list[AgentChangeLinks]]
     """replaces the list"""
-    metadata: NotRequired[dict[str, Any]]
+    metadata: NotRequired[dict[str, Json]]
     """merged; null removes a key (RFC 7396)"""
 
 
@@ -101,7 +101,7 @@ class Alias(TypedDict):
     local_part: str
     identity_id: str
     """the identity that receives its mail and may send from it"""
-    created_at: Timestamp
+    created_at: str
 
 
 class AliasChange(TypedDict):
@@ -112,41 +112,41 @@ class AliasChange(TypedDict):
 class ApiKey(TypedDict):
     id: str
     label: str
-    scopes: list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write"]]
+    scopes: list[Scope]
     key_prefix: str
     """the first characters, to tell keys apart"""
     identity_id: str | None
     """the one identity the key is bound to"""
     rate_limit: int
     """calls a minute, of this key and the keys it created together; 0 is no limit"""
-    created_at: Timestamp
+    created_at: str
     created_by: str | None
     """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
     rotated_by: str | None
     """the key or session that last gave it a new secret, if not the key itself"""
-    last_used_at: Timestamp | None
-    expires_at: Timestamp | None
-    revoked_at: Timestamp | None
+    last_used_at: str | None
+    expires_at: str | None
+    revoked_at: str | None
 
 
 class ApiKeyWithSecret(TypedDict):
     id: str
     label: str
-    scopes: list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write"]]
+    scopes: list[Scope]
     key_prefix: str
     """the first characters, to tell keys apart"""
     identity_id: str | None
     """the one identity the key is bound to"""
     rate_limit: int
     """calls a minute, of this key and the keys it created together; 0 is no limit"""
-    created_at: Timestamp
+    created_at: str
     created_by: str | None
     """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
     rotated_by: str | None
     """the key or session that last gave it a new secret, if not the key itself"""
-    last_used_at: Timestamp | None
-    expires_at: Timestamp | None
-    revoked_at: Timestamp | None
+    last_used_at: str | None
+    expires_at: str | None
+    revoked_at: str | None
     key: str
     """returned only once"""
 
@@ -173,17 +173,17 @@ class AttachmentWithUrl(TypedDict):
     sha256: str
     url: str
     """usable without a key until it expires"""
-    expires_at: Timestamp
+    expires_at: str
 
 
 class AuthenticationSpf(TypedDict):
-    result: Literal["pass", "fail", "softfail", "neutral", "none", "temperror", "permerror", "policy"]
+    result: AuthenticationResult
     domain: str | None
     reason: str | None
 
 
 class AuthenticationDkim(TypedDict):
-    result: Literal["pass", "fail", "softfail", "neutral", "none", "temperror", "permerror", "policy"]
+    result: AuthenticationResult
     domain: str
     selector: str
     algorithm: str | None
@@ -194,7 +194,7 @@ class AuthenticationDkim(TypedDict):
 
 
 class AuthenticationDmarc(TypedDict):
-    result: Literal["pass", "fail", "softfail", "neutral", "none", "temperror", "permerror", "policy"]
+    result: AuthenticationResult
     domain: str | None
     policy: Literal["none", "quarantine", "reject"] | None
     aligned_by: list[Literal["spf", "dkim"]]
@@ -202,7 +202,7 @@ class AuthenticationDmarc(TypedDict):
 
 
 class AuthenticationArc(TypedDict):
-    result: Literal["pass", "fail", "softfail", "neutral", "none", "temperror", "permerror", "policy"]
+    result: AuthenticationResult
     chain: int
     reason: str | None
 
@@ -214,13 +214,19 @@ class Authentication(TypedDict):
     arc: AuthenticationArc
 
 
+AuthenticationResult: TypeAlias = "Literal[\"pass\", \"fail\", \"softfail\", \"neutral\", \"none\", \"temperror\", \"permerror\", \"policy\"]"
+
+
+AutoSubmitted: TypeAlias = "Literal[\"no\", \"auto-generated\", \"auto-replied\"]"
+
+
 class Backup(TypedDict):
     name: str
     """name of its file in backup.directory"""
     size: int
     """octets"""
     box_id: str
-    created_at: Timestamp
+    created_at: str
     """the time of its state"""
     program_version: str
     database_version: int
@@ -233,7 +239,7 @@ class Backup(TypedDict):
 class Budget(TypedDict):
     amount: int
     currency: str
-    period: Literal["one_time", "daily", "weekly", "monthly", "yearly"]
+    period: Period
 
 
 BulkChangeSearch = TypedDict("BulkChangeSearch", {
@@ -307,9 +313,9 @@ class Card(TypedDict):
     budget: Budget
     """the same as budget_cents, currency and period"""
     currency: str
-    period: Literal["one_time", "daily", "weekly", "monthly", "yearly"]
-    created_at: Timestamp
-    updated_at: Timestamp
+    period: Period
+    created_at: str
+    updated_at: str
 
 
 class CardLimits(TypedDict):
@@ -319,9 +325,9 @@ class CardLimits(TypedDict):
     remaining_cents: int
     """budget minus spent; below 0 if more was reported than budgeted"""
     status: Literal["active", "frozen", "cancelled"]
-    period: Literal["one_time", "daily", "weekly", "monthly", "yearly"]
+    period: Period
     currency: str
-    resets_at: Timestamp | None
+    resets_at: str | None
     """time at which spent_cents is reset to 0; null for one_time"""
 
 
@@ -343,9 +349,9 @@ class CardRevealed(TypedDict):
     budget: Budget
     """the same as budget_cents, currency and period"""
     currency: str
-    period: Literal["one_time", "daily", "weekly", "monthly", "yearly"]
-    created_at: Timestamp
-    updated_at: Timestamp
+    period: Period
+    created_at: str
+    updated_at: str
     transaction: CardTransaction
 
 
@@ -367,7 +373,7 @@ class CardTransaction(TypedDict):
     user_agent: str
     purpose: str | None
     description: str | None
-    created_at: Timestamp
+    created_at: str
 
 
 class Certificate(TypedDict):
@@ -383,13 +389,13 @@ class Certificate(TypedDict):
     """null while there is none"""
     fingerprint: str | None
     """SHA-256, in hexadecimal"""
-    not_before: Timestamp | None
-    not_after: Timestamp | None
-    renew_at: Timestamp | None
+    not_before: str | None
+    not_after: str | None
+    renew_at: str | None
     """time from which ACME requests the next one"""
-    tried_at: Timestamp | None
+    tried_at: str | None
     """time of the last request to the CA"""
-    next_try_at: Timestamp | None
+    next_try_at: str | None
     """after a failure"""
     problem: str | None
     """why there is none, or none newer: the fault of the files, or the error of the CA"""
@@ -403,7 +409,7 @@ class CertificateRenewal(TypedDict):
 class Credential(TypedDict):
     credential: str
     """a Verifiable Credential (VC 2.0) as a JWT, type vc+jwt"""
-    expires_at: Timestamp
+    expires_at: str
 
 
 class Deleted(TypedDict):
@@ -413,7 +419,7 @@ class Deleted(TypedDict):
 
 class Delivery(TypedDict):
     recipient: str
-    status: Literal["received", "scheduled", "queued", "sending", "sent", "delivered", "deferred", "bounced", "failed", "cancelled"]
+    status: EmailStatus
     smtp_code: int | None
     """SMTP code of the last reply (RFC 5321 4.2)"""
     enhanced_code: str | None
@@ -425,14 +431,14 @@ class Delivery(TypedDict):
     tls: str | None
     """version and cipher, and whether the certificate was verified; null without TLS"""
     attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
+    next_attempt_at: str | None
+    delivered_at: str | None
 
 
 class DeliveryAttempt(TypedDict):
     number: int
-    started_at: Timestamp
-    ended_at: Timestamp | None
+    started_at: str
+    ended_at: str | None
     outcome: Literal["delivered", "sent", "deferred", "bounced", "failed", "interrupted", "pending"]
     response: str | None
     mx: str | None
@@ -458,7 +464,7 @@ class DnsRecord(TypedDict):
     """what is wrong, and the correct value"""
     unanswered: bool
     """whether the last lookup failed: the other fields are from an earlier one"""
-    seen_at: Timestamp | None
+    seen_at: str | None
     """time of the last DNS answer; null if there was none, or it was not recorded"""
 
 
@@ -474,7 +480,7 @@ class DoctorChange(TypedDict):
     """the remedy, verbatim: a command, a setting, a DNS record"""
     before: Literal["pass", "warn", "fail"] | None
     """its status before; null for a new line"""
-    since: Timestamp
+    since: str
 
 
 class DoctorLine(TypedDict):
@@ -487,9 +493,9 @@ class DoctorLine(TypedDict):
     """the finding"""
     fix: str | None
     """the remedy, verbatim: a command, a setting, a DNS record"""
-    since: Timestamp
+    since: str
     """time since which it has this status"""
-    checked_at: Timestamp
+    checked_at: str
 
 
 DoctorReport = TypedDict("DoctorReport", {
@@ -497,7 +503,7 @@ DoctorReport = TypedDict("DoctorReport", {
     "pass": "int",
     "warn": "int",
     "fail": "int",
-    "checked_at": "Timestamp | None",
+    "checked_at": "str | None",
     "lines": "list[DoctorLine]",
 })
 
@@ -512,9 +518,9 @@ class Domain(TypedDict):
     catch_all: str | None
     """the identity that receives mail for unknown addresses of the domain"""
     dns_records: list[DnsRecord]
-    created_at: Timestamp
-    verified_at: Timestamp | None
-    last_checked_at: Timestamp | None
+    created_at: str
+    verified_at: str | None
+    last_checked_at: str | None
 
 
 class DomainChange(TypedDict):
@@ -526,10 +532,10 @@ class DomainReport(TypedDict):
     kind: Literal["dmarc", "tls"]
     reporter: str
     report_id: str
-    begins_at: Timestamp | None
-    ends_at: Timestamp | None
-    received_at: Timestamp
-    data: dict[str, Any]
+    begins_at: str | None
+    ends_at: str | None
+    received_at: str
+    data: dict[str, Json]
     """dmarc: {policy, rows[{source_ip, count, disposition, dkim, spf, header_from}], pass, fail}; tls: {policies[{type, domain, successful, failed, failures[]}]}"""
 
 
@@ -539,31 +545,12 @@ class EmailRecipients(TypedDict):
     bcc: list[Address]
 
 
-class EmailDeliveries(TypedDict):
-    recipient: str
-    status: Literal["received", "scheduled", "queued", "sending", "sent", "delivered", "deferred", "bounced", "failed", "cancelled"]
-    smtp_code: int | None
-    """SMTP code of the last reply (RFC 5321 4.2)"""
-    enhanced_code: str | None
-    """enhanced status code of the last reply (RFC 3463)"""
-    response: str | None
-    """the last reply, or the reason why there was none"""
-    mx: str | None
-    """the last server contacted"""
-    tls: str | None
-    """version and cipher, and whether the certificate was verified; null without TLS"""
-    attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
-    history: NotRequired[list[DeliveryAttempt]]
-
-
 Email = TypedDict("Email", {
     "id": "str",
     "identity_id": "str",
     "thread_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]",
+    "status": "EmailStatus",
     "from": "str",
     "from_name": "str",
     "to": "str",
@@ -580,10 +567,10 @@ Email = TypedDict("Email", {
     "message_id": "str | None",
     "in_reply_to": "str | None",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "body_text": "str | None",
     "body_html": "str | None",
     "text": "str",
@@ -598,9 +585,9 @@ Email = TypedDict("Email", {
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
     "parse_error": "str | None",
-    "send_at": "Timestamp | None",
+    "send_at": "str | None",
     "created_by": "str | None",
-    "deliveries": "list[EmailDeliveries]",
+    "deliveries": "list[EmailDelivery]",
     "duplicate_of": "str | None",
 })
 
@@ -618,15 +605,9 @@ class EmailChange(TypedDict):
     """a new time, while it is scheduled"""
 
 
-class EmailMessageRecipients(TypedDict):
-    to: list[Address]
-    cc: list[Address]
-    bcc: list[Address]
-
-
-class EmailMessageDeliveries(TypedDict):
+class EmailDelivery(TypedDict):
     recipient: str
-    status: Literal["received", "scheduled", "queued", "sending", "sent", "delivered", "deferred", "bounced", "failed", "cancelled"]
+    status: EmailStatus
     smtp_code: int | None
     """SMTP code of the last reply (RFC 5321 4.2)"""
     enhanced_code: str | None
@@ -638,9 +619,15 @@ class EmailMessageDeliveries(TypedDict):
     tls: str | None
     """version and cipher, and whether the certificate was verified; null without TLS"""
     attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
+    next_attempt_at: str | None
+    delivered_at: str | None
     history: NotRequired[list[DeliveryAttempt]]
+
+
+class EmailMessageRecipients(TypedDict):
+    to: list[Address]
+    cc: list[Address]
+    bcc: list[Address]
 
 
 EmailMessage = TypedDict("EmailMessage", {
@@ -648,7 +635,7 @@ EmailMessage = TypedDict("EmailMessage", {
     "identity_id": "str",
     "thread_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]",
+    "status": "EmailStatus",
     "from": "str",
     "from_name": "str",
     "to": "str",
@@ -665,10 +652,10 @@ EmailMessage = TypedDict("EmailMessage", {
     "message_id": "str | None",
     "in_reply_to": "str | None",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "body_text": "str | None",
     "body_html": "str | None",
     "text": "str",
@@ -683,9 +670,9 @@ EmailMessage = TypedDict("EmailMessage", {
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
     "parse_error": "str | None",
-    "send_at": "Timestamp | None",
+    "send_at": "str | None",
     "created_by": "str | None",
-    "deliveries": "list[EmailMessageDeliveries]",
+    "deliveries": "list[EmailDelivery]",
     "duplicate_of": "str | None",
     "type": "Literal[\"email\"]",
 })
@@ -696,7 +683,7 @@ EmailRow = TypedDict("EmailRow", {
     "identity_id": "str",
     "thread_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]",
+    "status": "EmailStatus",
     "from": "str",
     "from_name": "str",
     "to": "str",
@@ -713,14 +700,17 @@ EmailRow = TypedDict("EmailRow", {
     "message_id": "str | None",
     "in_reply_to": "str | None",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "body_text": "NotRequired[str | None]",
     "body_html": "NotRequired[str | None]",
     "text": "NotRequired[str]",
 })
+
+
+EmailStatus: TypeAlias = "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]"
 
 
 class Emptied(TypedDict):
@@ -749,12 +739,15 @@ class Erc8004Link(TypedDict):
     tx_hash: NotRequired[str]
     status: Literal["unverified"]
     """the box does not query any chain: clients must check the registry themselves"""
-    created_at: Timestamp
+    created_at: str
 
 
 class ExportWish(TypedDict):
     format: NotRequired[Literal["mbox", "eml"]]
     """format of the messages: all in messages.mbox, or each in a separate file below eml/"""
+
+
+HeaderFields: TypeAlias = "dict[str, str]"
 
 
 class Identity(TypedDict):
@@ -765,21 +758,21 @@ class Identity(TypedDict):
     phone_number: NotRequired[str]
     date_of_birth: str
     status: Literal["active", "suspended"]
-    metadata: dict[str, Any]
+    metadata: dict[str, Json]
     storage: NotRequired[Storage]
     """omitted in events"""
     can_send_outside: NotRequired[bool]
     """whether mail can be sent to addresses that are not on this box; omitted in events"""
     cannot_send_outside_reason: NotRequired[str | None]
     """why not, and who can change that; null if it can; omitted in events"""
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: str
+    updated_at: str
 
 
 class IdentityChange(TypedDict):
     name: NotRequired[str]
     display_name: NotRequired[str]
-    metadata: NotRequired[dict[str, Any]]
+    metadata: NotRequired[dict[str, Json]]
     """merged; null removes a key (RFC 7396)"""
     date_of_birth: NotRequired[str]
     status: NotRequired[Literal["active", "suspended"]]
@@ -788,7 +781,7 @@ class IdentityChange(TypedDict):
 class IdentityToken(TypedDict):
     token: str
     """a JWT signed with EdDSA"""
-    expires_at: Timestamp
+    expires_at: str
 
 
 class InjectedSmsMedia(TypedDict):
@@ -828,10 +821,10 @@ class Job(TypedDict):
     result: dict[str, Json] | None
     """the result, once it is done"""
     error: JobError | None
-    created_at: Timestamp
+    created_at: str
     created_by: str | None
     """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
-    finished_at: Timestamp | None
+    finished_at: str | None
 
 
 class KeyRevoked(TypedDict):
@@ -857,14 +850,14 @@ class LimitsChangeBudget(TypedDict):
     amount: NotRequired[int]
     currency: NotRequired[str]
     """ISO 4217, stored in lower case"""
-    period: NotRequired[Literal["one_time", "daily", "weekly", "monthly", "yearly"]]
+    period: NotRequired[Period]
 
 
 class LimitsChange(TypedDict):
     budget_cents: NotRequired[int]
     currency: NotRequired[str]
     """can be changed only while nothing is spent"""
-    period: NotRequired[Literal["one_time", "daily", "weekly", "monthly", "yearly"]]
+    period: NotRequired[Period]
     budget: NotRequired[LimitsChangeBudget]
     """the same as budget_cents, currency and period"""
     reset_spent: NotRequired[bool]
@@ -903,7 +896,7 @@ class NewAgent(TypedDict):
     """its capabilities, as free text"""
     links: NotRequired[list[NewAgentLinks]]
     """links to more information; https only"""
-    metadata: NotRequired[dict[str, Any]]
+    metadata: NotRequired[dict[str, Json]]
     """free-form, at most 16 KiB; not public"""
 
 
@@ -916,11 +909,14 @@ class NewAlias(TypedDict):
 
 class NewApiKey(TypedDict):
     label: NotRequired[str]
-    scopes: NotRequired[list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write"]]]
+    scopes: NotRequired[list[Scope]]
     """all scopes of the caller if omitted"""
     identity_id: NotRequired[str]
+    """binds the key to this identity: it sees and does nothing outside of it"""
     rate_limit: NotRequired[int]
+    """calls a minute, of this key and the keys it creates; 0 is no limit"""
     expires_at: NotRequired[str]
+    """never if omitted"""
 
 
 class NewAttachment(TypedDict):
@@ -941,7 +937,7 @@ class NewCardBudget(TypedDict):
     amount: int
     currency: NotRequired[str]
     """ISO 4217, stored in lower case"""
-    period: NotRequired[Literal["one_time", "daily", "weekly", "monthly", "yearly"]]
+    period: NotRequired[Period]
 
 
 class NewCard(TypedDict):
@@ -961,7 +957,7 @@ class NewCard(TypedDict):
     """in minor units of the currency; required here or in budget"""
     currency: NotRequired[str]
     """ISO 4217, stored in lower case; default usd"""
-    period: NotRequired[Literal["one_time", "daily", "weekly", "monthly", "yearly"]]
+    period: NotRequired[Period]
     """when spent_cents is reset to 0: default one_time (never); in UTC, weeks start on Monday"""
     budget: NotRequired[NewCardBudget]
     """the same as budget_cents, currency and period"""
@@ -976,21 +972,21 @@ class NewDomain(TypedDict):
 
 
 NewEmail = TypedDict("NewEmail", {
-    "to": "str | list[str]",
-    "cc": "NotRequired[str | list[str]]",
-    "bcc": "NotRequired[str | list[str]]",
+    "to": "Recipients",
+    "cc": "NotRequired[Recipients]",
+    "bcc": "NotRequired[Recipients]",
     "subject": "NotRequired[str]",
     "in_reply_to": "NotRequired[str]",
     "from": "NotRequired[str]",
     "body_text": "NotRequired[str]",
     "body": "NotRequired[str]",
     "body_html": "NotRequired[str]",
-    "reply_to": "NotRequired[str | list[str]]",
-    "headers": "NotRequired[dict[str, str]]",
+    "reply_to": "NotRequired[Recipients]",
+    "headers": "NotRequired[HeaderFields]",
     "attachments": "NotRequired[list[NewAttachment]]",
     "labels": "NotRequired[list[str]]",
     "send_at": "NotRequired[str]",
-    "auto_submitted": "NotRequired[Literal[\"no\", \"auto-generated\", \"auto-replied\"]]",
+    "auto_submitted": "NotRequired[AutoSubmitted]",
     "require_tls": "NotRequired[bool]",
 })
 
@@ -1008,21 +1004,21 @@ class NewErc8004Link(TypedDict):
 
 
 NewForward = TypedDict("NewForward", {
-    "to": "str | list[str]",
-    "cc": "NotRequired[str | list[str]]",
-    "bcc": "NotRequired[str | list[str]]",
+    "to": "Recipients",
+    "cc": "NotRequired[Recipients]",
+    "bcc": "NotRequired[Recipients]",
     "subject": "NotRequired[str]",
     "as_attachment": "NotRequired[bool]",
     "from": "NotRequired[str]",
     "body_text": "NotRequired[str]",
     "body": "NotRequired[str]",
     "body_html": "NotRequired[str]",
-    "reply_to": "NotRequired[str | list[str]]",
-    "headers": "NotRequired[dict[str, str]]",
+    "reply_to": "NotRequired[Recipients]",
+    "headers": "NotRequired[HeaderFields]",
     "attachments": "NotRequired[list[NewAttachment]]",
     "labels": "NotRequired[list[str]]",
     "send_at": "NotRequired[str]",
-    "auto_submitted": "NotRequired[Literal[\"no\", \"auto-generated\", \"auto-replied\"]]",
+    "auto_submitted": "NotRequired[AutoSubmitted]",
     "require_tls": "NotRequired[bool]",
 })
 
@@ -1034,7 +1030,7 @@ class NewIdentity(TypedDict):
     """the same as name"""
     provision_phone: NotRequired[bool]
     phone_country: NotRequired[str]
-    metadata: NotRequired[dict[str, Any]]
+    metadata: NotRequired[dict[str, Json]]
     """free-form, at most 16 KiB"""
     date_of_birth: NotRequired[str]
     email_username: NotRequired[str]
@@ -1044,20 +1040,20 @@ class NewIdentity(TypedDict):
 NewReply = TypedDict("NewReply", {
     "reply_all": "NotRequired[bool]",
     "allow_unsigned": "NotRequired[bool]",
-    "cc": "NotRequired[str | list[str]]",
-    "bcc": "NotRequired[str | list[str]]",
+    "cc": "NotRequired[Recipients]",
+    "bcc": "NotRequired[Recipients]",
     "subject": "NotRequired[str]",
     "quote": "NotRequired[bool]",
     "from": "NotRequired[str]",
     "body_text": "NotRequired[str]",
     "body": "NotRequired[str]",
     "body_html": "NotRequired[str]",
-    "reply_to": "NotRequired[str | list[str]]",
-    "headers": "NotRequired[dict[str, str]]",
+    "reply_to": "NotRequired[Recipients]",
+    "headers": "NotRequired[HeaderFields]",
     "attachments": "NotRequired[list[NewAttachment]]",
     "labels": "NotRequired[list[str]]",
     "send_at": "NotRequired[str]",
-    "auto_submitted": "NotRequired[Literal[\"no\", \"auto-generated\", \"auto-replied\"]]",
+    "auto_submitted": "NotRequired[AutoSubmitted]",
     "require_tls": "NotRequired[bool]",
 })
 
@@ -1069,7 +1065,7 @@ class NewReport(TypedDict):
     weight: NotRequired[int]
     note: NotRequired[str]
     """private: not shown to the subject"""
-    data: NotRequired[dict[str, Any]]
+    data: NotRequired[dict[str, Json]]
     """private"""
 
 
@@ -1120,6 +1116,9 @@ class NewWebhook(TypedDict):
     description: NotRequired[str | None]
     headers: NotRequired[dict[str, str]]
     """sent with every delivery"""
+
+
+Period: TypeAlias = "Literal[\"one_time\", \"daily\", \"weekly\", \"monthly\", \"yearly\"]"
 
 
 class PhoneNumber(TypedDict):
@@ -1192,18 +1191,18 @@ class QueueEntry(TypedDict):
     """version, cipher, and whether the certificate was verified"""
     reason: str | None
     """why it ended early, if it did"""
-    due_at: Timestamp | None
+    due_at: str | None
     """time of the next attempt"""
-    created_at: Timestamp
-    ended_at: Timestamp | None
+    created_at: str
+    ended_at: str | None
     age: int
     """seconds from its creation to its end, or until now"""
 
 
 class QueueEntryWithHistoryHistory(TypedDict):
     number: int
-    started_at: Timestamp
-    ended_at: Timestamp | None
+    started_at: str
+    ended_at: str | None
     outcome: Literal["done", "failed", "deferred", "interrupted", "pending"]
     answer: str | None
     smtp_code: int | None
@@ -1246,10 +1245,10 @@ class QueueEntryWithHistory(TypedDict):
     """version, cipher, and whether the certificate was verified"""
     reason: str | None
     """why it ended early, if it did"""
-    due_at: Timestamp | None
+    due_at: str | None
     """time of the next attempt"""
-    created_at: Timestamp
-    ended_at: Timestamp | None
+    created_at: str
+    ended_at: str | None
     age: int
     """seconds from its creation to its end, or until now"""
     history: list[QueueEntryWithHistoryHistory]
@@ -1261,7 +1260,7 @@ class QueueSummaryKinds(TypedDict):
     running: int
     age: int
     """age of the oldest, in seconds"""
-    due_at: Timestamp | None
+    due_at: str | None
     """time of the next attempt"""
 
 
@@ -1272,7 +1271,7 @@ class QueueSummaryDestinations(TypedDict):
     running: int
     age: int
     """age of the oldest, in seconds"""
-    due_at: Timestamp | None
+    due_at: str | None
     """time of the next attempt"""
 
 
@@ -1322,7 +1321,7 @@ class RealtimeTokenFrames(TypedDict):
 
 class RealtimeToken(TypedDict):
     token: str
-    expires_at: Timestamp
+    expires_at: str
     url: str
     """URL of the WebSocket"""
     frames: RealtimeTokenFrames
@@ -1340,13 +1339,16 @@ class RealtimeTokenWish(TypedDict):
     """seconds for which it can connect and join"""
 
 
+Recipients: TypeAlias = "str | list[str]"
+
+
 class ReducedIdentity(TypedDict):
     id: str
     name: str
     email: str
     phone_number: str | None
     status: Literal["active", "suspended"]
-    created_at: Timestamp
+    created_at: str
 
 
 class Reloaded(TypedDict):
@@ -1371,8 +1373,8 @@ class Report(TypedDict):
     """the effective weight"""
     note: str | None
     """null for the subject"""
-    data: dict[str, Any]
-    created_at: Timestamp
+    data: dict[str, Json]
+    created_at: str
 
 
 class ReputationComponents(TypedDict):
@@ -1392,7 +1394,7 @@ class Reputation(TypedDict):
     tier: Literal["bronze", "silver", "gold", "platinum"]
     components: list[ReputationComponents]
     counters: dict[str, float]
-    updated_at: Timestamp
+    updated_at: str
 
 
 class Revealed(TypedDict):
@@ -1414,6 +1416,9 @@ class Rotation(TypedDict):
     """time for which the old secret still works"""
 
 
+Scope: TypeAlias = "Literal[\"identities:read\", \"identities:write\", \"messages:read\", \"messages:write\", \"emails:read\", \"emails:write\", \"sms:read\", \"sms:write\", \"cards:read\", \"cards:write\", \"account:read\", \"account:write\"]"
+
+
 class SecretRotation(TypedDict):
     secret: NotRequired[str]
     """generated if omitted"""
@@ -1425,9 +1430,9 @@ class SessionEntry(TypedDict):
     """whether it is the session of this call"""
     ip: str
     user_agent: str
-    created_at: Timestamp
-    last_used_at: Timestamp
-    expires_at: Timestamp
+    created_at: str
+    last_used_at: str
+    expires_at: str
 
 
 class SessionsEnded(TypedDict):
@@ -1451,11 +1456,11 @@ Sms = TypedDict("Sms", {
     "error": "SmsError | None",
     "media": "list[SmsMedia]",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "delivered_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "delivered_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
 })
 
 
@@ -1486,7 +1491,7 @@ class SmsMediaWithUrl(TypedDict):
     size: int | None
     sha256: str | None
     url: str
-    expires_at: Timestamp
+    expires_at: str
 
 
 SmsMessage = TypedDict("SmsMessage", {
@@ -1504,17 +1509,17 @@ SmsMessage = TypedDict("SmsMessage", {
     "error": "SmsError | None",
     "media": "list[SmsMedia]",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "delivered_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "delivered_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "type": "Literal[\"sms\"]",
 })
 
 
 class StatsSeries(TypedDict):
-    at: Timestamp
+    at: str
     """start of the step"""
     mail_in: int | None
     """messages accepted by SMTP"""
@@ -1543,8 +1548,8 @@ class StatsSeries(TypedDict):
 
 
 Stats = TypedDict("Stats", {
-    "from": "Timestamp",
-    "to": "Timestamp",
+    "from": "str",
+    "to": "str",
     "step": "Literal[\"minute\", \"hour\"]",
     "series": "list[StatsSeries]",
 })
@@ -1569,7 +1574,7 @@ class StatusQueue(TypedDict):
     running: int
     age: int
     """age of the oldest, in seconds"""
-    due_at: Timestamp | None
+    due_at: str | None
     """time of the next attempt"""
 
 
@@ -1599,7 +1604,7 @@ class StatusDisk(TypedDict):
 
 class Status(TypedDict):
     version: str
-    started_at: Timestamp
+    started_at: str
     uptime: int
     """seconds"""
     failing: list[str]
@@ -1629,9 +1634,9 @@ class Subscription(TypedDict):
     status: Literal["active"]
     limits: PlanLimits
     usage: PlanUsage
-    current_period_start: Timestamp
+    current_period_start: str
     """the start of the month in UTC"""
-    current_period_end: Timestamp
+    current_period_end: str
     """time at which emails_sent and sms_sent are reset to 0"""
 
 
@@ -1642,7 +1647,7 @@ class Suppression(TypedDict):
     source: Literal["manual", "bounce", "complaint"]
     email_id: str | None
     """the message that bounced or got a complaint"""
-    created_at: Timestamp
+    created_at: str
 
 
 class Thread(TypedDict):
@@ -1652,7 +1657,7 @@ class Thread(TypedDict):
     participants: list[str]
     message_count: int
     unread_count: int
-    last_message_at: Timestamp
+    last_message_at: str
     snippet: str
 
 
@@ -1663,16 +1668,13 @@ class ThreadWithMessages(TypedDict):
     participants: list[str]
     message_count: int
     unread_count: int
-    last_message_at: Timestamp
+    last_message_at: str
     snippet: str
     messages: list[Email]
     """oldest first, as many as fit into one response (about 1 MiB)"""
     has_more: bool
     """whether there are more messages"""
     next_cursor: str | None
-
-
-Timestamp: TypeAlias = "str"
 
 
 class TokenQuestion(TypedDict):
@@ -1685,7 +1687,7 @@ class TokenQuestion(TypedDict):
 
 class TokensRevoked(TypedDict):
     identity_id: str
-    revoked_at: Timestamp
+    revoked_at: str
 
 
 class TokenWish(TypedDict):
@@ -1703,7 +1705,7 @@ class TotpCode(TypedDict):
     remaining_seconds: int
     """seconds until the next code, rounded up"""
     period: int
-    expires_at: Timestamp
+    expires_at: str
 
 
 class TotpEntry(TypedDict):
@@ -1716,7 +1718,7 @@ class TotpEntry(TypedDict):
     digits: int
     period: int
     """seconds for which a code is valid"""
-    created_at: Timestamp
+    created_at: str
 
 
 class TrustEvaluationSubject(TypedDict):
@@ -1811,18 +1813,18 @@ class Webhook(TypedDict):
     """only events of this identity"""
     description: str | None
     headers: dict[str, str]
-    failing_since: Timestamp | None
+    failing_since: str | None
     """time of the first failed attempt since the last success"""
-    disabled_at: Timestamp | None
+    disabled_at: str | None
     disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
     """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
-    created_at: Timestamp
+    created_at: str
     created_by: str | None
     """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
-    updated_at: Timestamp
+    updated_at: str
     updated_by: str | None
     """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
-    expires_at: Timestamp | None
+    expires_at: str | None
     """time at which it ends with the key that created it; null if it does not expire"""
 
 
@@ -1841,8 +1843,8 @@ class WebhookChange(TypedDict):
 class WebhookDeliveryAttempts(TypedDict):
     number: int
     status: Literal["pending", "delivered", "failed", "interrupted"]
-    started_at: Timestamp
-    ended_at: Timestamp | None
+    started_at: str
+    ended_at: str | None
     response_status: int | None
     response_body: str | None
     error: str | None
@@ -1860,15 +1862,15 @@ class WebhookDelivery(TypedDict):
     """of the last finished attempt"""
     response_body: str | None
     """the first KiB of the response; less if it has many control characters"""
-    next_attempt_at: Timestamp | None
-    created_at: Timestamp
+    next_attempt_at: str | None
+    created_at: str
 
 
 class WebhookDeliveryWithRequestAttempts(TypedDict):
     number: int
     status: Literal["pending", "delivered", "failed", "interrupted"]
-    started_at: Timestamp
-    ended_at: Timestamp | None
+    started_at: str
+    ended_at: str | None
     response_status: int | None
     response_body: str | None
     error: str | None
@@ -1895,8 +1897,8 @@ class WebhookDeliveryWithRequest(TypedDict):
     """of the last finished attempt"""
     response_body: str | None
     """the first KiB of the response; less if it has many control characters"""
-    next_attempt_at: Timestamp | None
-    created_at: Timestamp
+    next_attempt_at: str | None
+    created_at: str
     request: WebhookDeliveryWithRequestRequest
     """the request of the next attempt; its headers and signature are created then"""
 
@@ -1910,18 +1912,18 @@ class WebhookWithSecret(TypedDict):
     """only events of this identity"""
     description: str | None
     headers: dict[str, str]
-    failing_since: Timestamp | None
+    failing_since: str | None
     """time of the first failed attempt since the last success"""
-    disabled_at: Timestamp | None
+    disabled_at: str | None
     disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
     """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
-    created_at: Timestamp
+    created_at: str
     created_by: str | None
     """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
-    updated_at: Timestamp
+    updated_at: str
     updated_by: str | None
     """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
-    expires_at: Timestamp | None
+    expires_at: str | None
     """time at which it ends with the key that created it; null if it does not expire"""
     secret: str
     """returned only once"""
@@ -1936,7 +1938,7 @@ class WhoAmI(TypedDict):
     scopes: list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write"]]
     rate_limit: int
     """calls a minute; 0 means no limit"""
-    expires_at: Timestamp | None
+    expires_at: str | None
     """time at which the key, or the secret that was used, ends"""
     can_send_outside: bool
     """whether mail can be sent to addresses that are not on this box: by the identity, else by a new one at the domain of the box"""
@@ -2375,31 +2377,12 @@ class EmailSentEventDataRecipients(TypedDict):
     bcc: list[Address]
 
 
-class EmailSentEventDataDeliveries(TypedDict):
-    recipient: str
-    status: Literal["received", "scheduled", "queued", "sending", "sent", "delivered", "deferred", "bounced", "failed", "cancelled"]
-    smtp_code: int | None
-    """SMTP code of the last reply (RFC 5321 4.2)"""
-    enhanced_code: str | None
-    """enhanced status code of the last reply (RFC 3463)"""
-    response: str | None
-    """the last reply, or the reason why there was none"""
-    mx: str | None
-    """the last server contacted"""
-    tls: str | None
-    """version and cipher, and whether the certificate was verified; null without TLS"""
-    attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
-    history: NotRequired[list[DeliveryAttempt]]
-
-
 EmailSentEventData = TypedDict("EmailSentEventData", {
     "id": "str",
     "identity_id": "str",
     "thread_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]",
+    "status": "EmailStatus",
     "from": "str",
     "from_name": "str",
     "to": "str",
@@ -2416,10 +2399,10 @@ EmailSentEventData = TypedDict("EmailSentEventData", {
     "message_id": "str | None",
     "in_reply_to": "str | None",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "body_text": "str | None",
     "body_html": "str | None",
     "text": "str",
@@ -2434,9 +2417,9 @@ EmailSentEventData = TypedDict("EmailSentEventData", {
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
     "parse_error": "str | None",
-    "send_at": "Timestamp | None",
+    "send_at": "str | None",
     "created_by": "str | None",
-    "deliveries": "list[EmailSentEventDataDeliveries]",
+    "deliveries": "list[EmailDelivery]",
     "duplicate_of": "str | None",
     "delivery": "Delivery",
 })
@@ -2459,31 +2442,12 @@ class EmailDeliveredEventDataRecipients(TypedDict):
     bcc: list[Address]
 
 
-class EmailDeliveredEventDataDeliveries(TypedDict):
-    recipient: str
-    status: Literal["received", "scheduled", "queued", "sending", "sent", "delivered", "deferred", "bounced", "failed", "cancelled"]
-    smtp_code: int | None
-    """SMTP code of the last reply (RFC 5321 4.2)"""
-    enhanced_code: str | None
-    """enhanced status code of the last reply (RFC 3463)"""
-    response: str | None
-    """the last reply, or the reason why there was none"""
-    mx: str | None
-    """the last server contacted"""
-    tls: str | None
-    """version and cipher, and whether the certificate was verified; null without TLS"""
-    attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
-    history: NotRequired[list[DeliveryAttempt]]
-
-
 EmailDeliveredEventData = TypedDict("EmailDeliveredEventData", {
     "id": "str",
     "identity_id": "str",
     "thread_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]",
+    "status": "EmailStatus",
     "from": "str",
     "from_name": "str",
     "to": "str",
@@ -2500,10 +2464,10 @@ EmailDeliveredEventData = TypedDict("EmailDeliveredEventData", {
     "message_id": "str | None",
     "in_reply_to": "str | None",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "body_text": "str | None",
     "body_html": "str | None",
     "text": "str",
@@ -2518,9 +2482,9 @@ EmailDeliveredEventData = TypedDict("EmailDeliveredEventData", {
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
     "parse_error": "str | None",
-    "send_at": "Timestamp | None",
+    "send_at": "str | None",
     "created_by": "str | None",
-    "deliveries": "list[EmailDeliveredEventDataDeliveries]",
+    "deliveries": "list[EmailDelivery]",
     "duplicate_of": "str | None",
     "delivery": "Delivery",
 })
@@ -2543,31 +2507,12 @@ class EmailDeferredEventDataRecipients(TypedDict):
     bcc: list[Address]
 
 
-class EmailDeferredEventDataDeliveries(TypedDict):
-    recipient: str
-    status: Literal["received", "scheduled", "queued", "sending", "sent", "delivered", "deferred", "bounced", "failed", "cancelled"]
-    smtp_code: int | None
-    """SMTP code of the last reply (RFC 5321 4.2)"""
-    enhanced_code: str | None
-    """enhanced status code of the last reply (RFC 3463)"""
-    response: str | None
-    """the last reply, or the reason why there was none"""
-    mx: str | None
-    """the last server contacted"""
-    tls: str | None
-    """version and cipher, and whether the certificate was verified; null without TLS"""
-    attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
-    history: NotRequired[list[DeliveryAttempt]]
-
-
 EmailDeferredEventData = TypedDict("EmailDeferredEventData", {
     "id": "str",
     "identity_id": "str",
     "thread_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]",
+    "status": "EmailStatus",
     "from": "str",
     "from_name": "str",
     "to": "str",
@@ -2584,10 +2529,10 @@ EmailDeferredEventData = TypedDict("EmailDeferredEventData", {
     "message_id": "str | None",
     "in_reply_to": "str | None",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "body_text": "str | None",
     "body_html": "str | None",
     "text": "str",
@@ -2602,9 +2547,9 @@ EmailDeferredEventData = TypedDict("EmailDeferredEventData", {
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
     "parse_error": "str | None",
-    "send_at": "Timestamp | None",
+    "send_at": "str | None",
     "created_by": "str | None",
-    "deliveries": "list[EmailDeferredEventDataDeliveries]",
+    "deliveries": "list[EmailDelivery]",
     "duplicate_of": "str | None",
     "delivery": "Delivery",
 })
@@ -2627,31 +2572,12 @@ class EmailBouncedEventDataRecipients(TypedDict):
     bcc: list[Address]
 
 
-class EmailBouncedEventDataDeliveries(TypedDict):
-    recipient: str
-    status: Literal["received", "scheduled", "queued", "sending", "sent", "delivered", "deferred", "bounced", "failed", "cancelled"]
-    smtp_code: int | None
-    """SMTP code of the last reply (RFC 5321 4.2)"""
-    enhanced_code: str | None
-    """enhanced status code of the last reply (RFC 3463)"""
-    response: str | None
-    """the last reply, or the reason why there was none"""
-    mx: str | None
-    """the last server contacted"""
-    tls: str | None
-    """version and cipher, and whether the certificate was verified; null without TLS"""
-    attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
-    history: NotRequired[list[DeliveryAttempt]]
-
-
 EmailBouncedEventData = TypedDict("EmailBouncedEventData", {
     "id": "str",
     "identity_id": "str",
     "thread_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]",
+    "status": "EmailStatus",
     "from": "str",
     "from_name": "str",
     "to": "str",
@@ -2668,10 +2594,10 @@ EmailBouncedEventData = TypedDict("EmailBouncedEventData", {
     "message_id": "str | None",
     "in_reply_to": "str | None",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "body_text": "str | None",
     "body_html": "str | None",
     "text": "str",
@@ -2686,9 +2612,9 @@ EmailBouncedEventData = TypedDict("EmailBouncedEventData", {
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
     "parse_error": "str | None",
-    "send_at": "Timestamp | None",
+    "send_at": "str | None",
     "created_by": "str | None",
-    "deliveries": "list[EmailBouncedEventDataDeliveries]",
+    "deliveries": "list[EmailDelivery]",
     "duplicate_of": "str | None",
     "delivery": "Delivery",
 })
@@ -2711,31 +2637,12 @@ class EmailComplainedEventDataRecipients(TypedDict):
     bcc: list[Address]
 
 
-class EmailComplainedEventDataDeliveries(TypedDict):
-    recipient: str
-    status: Literal["received", "scheduled", "queued", "sending", "sent", "delivered", "deferred", "bounced", "failed", "cancelled"]
-    smtp_code: int | None
-    """SMTP code of the last reply (RFC 5321 4.2)"""
-    enhanced_code: str | None
-    """enhanced status code of the last reply (RFC 3463)"""
-    response: str | None
-    """the last reply, or the reason why there was none"""
-    mx: str | None
-    """the last server contacted"""
-    tls: str | None
-    """version and cipher, and whether the certificate was verified; null without TLS"""
-    attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
-    history: NotRequired[list[DeliveryAttempt]]
-
-
 EmailComplainedEventData = TypedDict("EmailComplainedEventData", {
     "id": "str",
     "identity_id": "str",
     "thread_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]",
+    "status": "EmailStatus",
     "from": "str",
     "from_name": "str",
     "to": "str",
@@ -2752,10 +2659,10 @@ EmailComplainedEventData = TypedDict("EmailComplainedEventData", {
     "message_id": "str | None",
     "in_reply_to": "str | None",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "body_text": "str | None",
     "body_html": "str | None",
     "text": "str",
@@ -2770,9 +2677,9 @@ EmailComplainedEventData = TypedDict("EmailComplainedEventData", {
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
     "parse_error": "str | None",
-    "send_at": "Timestamp | None",
+    "send_at": "str | None",
     "created_by": "str | None",
-    "deliveries": "list[EmailComplainedEventDataDeliveries]",
+    "deliveries": "list[EmailDelivery]",
     "duplicate_of": "str | None",
     "delivery": "Delivery",
 })
@@ -2795,31 +2702,12 @@ class EmailFailedEventDataRecipients(TypedDict):
     bcc: list[Address]
 
 
-class EmailFailedEventDataDeliveries(TypedDict):
-    recipient: str
-    status: Literal["received", "scheduled", "queued", "sending", "sent", "delivered", "deferred", "bounced", "failed", "cancelled"]
-    smtp_code: int | None
-    """SMTP code of the last reply (RFC 5321 4.2)"""
-    enhanced_code: str | None
-    """enhanced status code of the last reply (RFC 3463)"""
-    response: str | None
-    """the last reply, or the reason why there was none"""
-    mx: str | None
-    """the last server contacted"""
-    tls: str | None
-    """version and cipher, and whether the certificate was verified; null without TLS"""
-    attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
-    history: NotRequired[list[DeliveryAttempt]]
-
-
 EmailFailedEventData = TypedDict("EmailFailedEventData", {
     "id": "str",
     "identity_id": "str",
     "thread_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]",
+    "status": "EmailStatus",
     "from": "str",
     "from_name": "str",
     "to": "str",
@@ -2836,10 +2724,10 @@ EmailFailedEventData = TypedDict("EmailFailedEventData", {
     "message_id": "str | None",
     "in_reply_to": "str | None",
     "codes": "list[str]",
-    "received_at": "Timestamp",
-    "sent_at": "Timestamp | None",
-    "created_at": "Timestamp",
-    "deleted_at": "NotRequired[Timestamp]",
+    "received_at": "str",
+    "sent_at": "str | None",
+    "created_at": "str",
+    "deleted_at": "NotRequired[str]",
     "body_text": "str | None",
     "body_html": "str | None",
     "text": "str",
@@ -2854,9 +2742,9 @@ EmailFailedEventData = TypedDict("EmailFailedEventData", {
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
     "parse_error": "str | None",
-    "send_at": "Timestamp | None",
+    "send_at": "str | None",
     "created_by": "str | None",
-    "deliveries": "list[EmailFailedEventDataDeliveries]",
+    "deliveries": "list[EmailDelivery]",
     "duplicate_of": "str | None",
     "delivery": "Delivery",
 })
@@ -3103,7 +2991,7 @@ class TokenIssuedEventData(TypedDict):
     id: str
     identity_id: str
     audience: str
-    expires_at: Timestamp
+    expires_at: str
     created_by: str | None
     """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
 
@@ -3160,18 +3048,18 @@ class WebhookDisabledEventData(TypedDict):
     identity_id: str | None
     """only events of this identity"""
     description: str | None
-    failing_since: Timestamp | None
+    failing_since: str | None
     """time of the first failed attempt since the last success"""
-    disabled_at: Timestamp | None
+    disabled_at: str | None
     disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
     """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
-    created_at: Timestamp
+    created_at: str
     created_by: str | None
     """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
-    updated_at: Timestamp
+    updated_at: str
     updated_by: str | None
     """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
-    expires_at: Timestamp | None
+    expires_at: str | None
     """time at which it ends with the key that created it; null if it does not expire"""
 
 
