@@ -49,7 +49,7 @@ export async function attachmentsOf(raw: Buffer, indexes: readonly number[]): Pr
   const mail = await parseMime(upToLineLimit(raw)).catch(() => undefined)
   return indexes.flatMap((index) => {
     const part = mail?.files[index]
-    return part === undefined ? [] : { attachment: describe(part, index), content: part.content }
+    return part === undefined ? [] : { attachment: describe(part, index), charset: part.charset ?? null, content: part.content }
   })
 }
 
