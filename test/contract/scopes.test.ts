@@ -51,6 +51,7 @@ GET    /v1/identities/:id/emails/:email_id/raw            messages:read|emails:r
 GET    /v1/identities/:id/emails/:email_id/html           messages:read|emails:read
 GET    /v1/identities/:id/emails/:email_id/attachments    messages:read|emails:read
 GET    /v1/identities/:id/emails/:email_id/attachments/:index  messages:read|emails:read
+GET    /v1/identities/:id/emails/:email_id/attachments/:index/text  messages:read|emails:read
 GET    /v1/attachments/:email_id/:index                   public
 
 GET    /v1/identities/:id/sms                             messages:read|sms:read

@@ -21,6 +21,7 @@ import type {
   ApiKeysListQuery,
   ApiKeysRevokeQuery,
   Attachment,
+  AttachmentText,
   AttachmentWithUrl,
   Backup,
   BackupsListQuery,
@@ -45,6 +46,7 @@ import type {
   Email,
   EmailChange,
   EmailRow,
+  EmailsAttachmentTextQuery,
   EmailsAttachmentsQuery,
   EmailsDeleteQuery,
   EmailsHtmlQuery,
@@ -229,6 +231,7 @@ raw GET /raw bytes
 html GET /html query text
 attachments GET /attachments page
 attachment GET /attachments/{index}
+attachmentText GET /attachments/{index}/text query
 reply POST /reply body
 forward POST /forward body
 cancel POST /cancel`,
@@ -494,6 +497,8 @@ export interface Methods {
     iterateAttachments(identityId: string, emailId: string, query?: EmailsAttachmentsQuery, options?: RequestOptions): AsyncGenerator<Attachment, void>
     /** Get an attachment’s URL. */
     attachment(identityId: string, emailId: string, index: number, options?: RequestOptions): Promise<AttachmentWithUrl>
+    /** Get the text of an attachment. */
+    attachmentText(identityId: string, emailId: string, index: number, query?: EmailsAttachmentTextQuery, options?: RequestOptions): Promise<AttachmentText>
     /** Send an e-mail. */
     send(identityId: string, body: NewEmail, options?: RequestOptions): Promise<Email>
     /** Reply to an e-mail. */
