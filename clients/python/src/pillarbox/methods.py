@@ -397,6 +397,10 @@ class Emails:
         """Get an attachment’s URL."""
         return cast("t.AttachmentWithUrl", self._caller.call("GET", "/identities/{identity_id}/emails/{email_id}/attachments/{index}", {"identity_id": identity_id, "email_id": email_id, "index": index}, "", None, "json", options))
 
+    def attachment_text(self, identity_id: str, email_id: str, index: int, query: t.EmailsAttachmentTextQuery | None = None, **options: Unpack[Options]) -> t.AttachmentText:
+        """Get the text of an attachment."""
+        return cast("t.AttachmentText", self._caller.call("GET", "/identities/{identity_id}/emails/{email_id}/attachments/{index}/text", {"identity_id": identity_id, "email_id": email_id, "index": index}, "query", query, "json", options))
+
     def send(self, identity_id: str, body: t.NewEmail, **options: Unpack[Options]) -> t.Email:
         """Send an e-mail."""
         return cast("t.Email", self._caller.call("POST", "/identities/{identity_id}/emails", {"identity_id": identity_id}, "body", body, "json", options))
@@ -1172,6 +1176,10 @@ class AsyncEmails:
     async def attachment(self, identity_id: str, email_id: str, index: int, **options: Unpack[Options]) -> t.AttachmentWithUrl:
         """Get an attachment’s URL."""
         return cast("t.AttachmentWithUrl", await self._caller.call("GET", "/identities/{identity_id}/emails/{email_id}/attachments/{index}", {"identity_id": identity_id, "email_id": email_id, "index": index}, "", None, "json", options))
+
+    async def attachment_text(self, identity_id: str, email_id: str, index: int, query: t.EmailsAttachmentTextQuery | None = None, **options: Unpack[Options]) -> t.AttachmentText:
+        """Get the text of an attachment."""
+        return cast("t.AttachmentText", await self._caller.call("GET", "/identities/{identity_id}/emails/{email_id}/attachments/{index}/text", {"identity_id": identity_id, "email_id": email_id, "index": index}, "query", query, "json", options))
 
     async def send(self, identity_id: str, body: t.NewEmail, **options: Unpack[Options]) -> t.Email:
         """Send an e-mail."""

@@ -162,6 +162,25 @@ class Attachment(TypedDict):
     sha256: str
 
 
+class AttachmentText(TypedDict):
+    index: int
+    filename: str
+    format: Literal["pdf", "docx", "xlsx", "html", "csv", "text"]
+    """by its content; the declared type and the name only tell texts apart"""
+    text: str
+    """of HTML as Markdown; of a sheet a line for each row, with tabs between its cells"""
+    offset: int
+    """where text begins, in characters"""
+    next_offset: int | None
+    """where the next piece begins; null after the last"""
+    characters: int
+    """of the whole text"""
+    pages: int | None
+    """of a PDF; null for other formats"""
+    truncated: bool
+    """true if the attachment has more text than can be read, beyond the last offset"""
+
+
 class AttachmentWithUrl(TypedDict):
     index: int
     filename: str
@@ -2122,6 +2141,13 @@ class EmailsAttachmentsQuery(TypedDict):
     """the next_cursor of the page before"""
     offset: NotRequired[int]
     """number of rows to skip; not together with cursor"""
+
+
+class EmailsAttachmentTextQuery(TypedDict):
+    offset: NotRequired[int]
+    """the next_offset of the piece before"""
+    limit: NotRequired[int]
+    """characters"""
 
 
 class IdentitiesListQuery(TypedDict):
