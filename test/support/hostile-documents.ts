@@ -53,12 +53,15 @@ interface Hostile {
   content: () => Promise<Buffer> | Buffer
   /** The code of the refusal, or the format if the beginning of it can be read. */
   answer: string
+  /** Takes seconds of CPU until it is refused: tried by `test:abuse` alone. */
+  isLong?: true
 }
 
 /** Files that choose how much time and memory their reader takes. */
 export const hostile: Hostile[] = [
   {
     name: 'a DOCX of 256 MiB of blanks',
+    isLong: true,
     content: () => docx(repeated(word, ' ', 256 * mebibyte)),
     answer: 'attachment_too_large_for_text',
   },
@@ -79,6 +82,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'a DOCX with an element of five million attributes',
+    isLong: true,
     content: () => docx(distinct(`${word}<w:p`, 5_000_000, '/></w:body></w:document>')),
     answer: 'attachment_too_large_for_text',
   },
@@ -108,6 +112,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'an XLSX of thirty million empty cells',
+    isLong: true,
     content: () => xlsx({ Big: repeated('<worksheet><sheetData><row>', '<c/>', 30_000_000) }),
     answer: 'xlsx',
   },
@@ -124,11 +129,13 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'an XLSX of ten million shared strings',
+    isLong: true,
     content: () => xlsx({ Big: '' }, { 'xl/sharedStrings.xml': repeated('<sst>', '<si><t>a</t></si>', 10_000_000) }),
     answer: 'attachment_too_large_for_text',
   },
   {
     name: 'a PDF whose pages are 512 MiB of zeros each',
+    isLong: true,
     content: () => pdf([stream('', bomb(512 * mebibyte)), stream('', bomb(512 * mebibyte))]),
     answer: 'attachment_too_large_for_text',
   },
@@ -158,6 +165,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'a PDF that has one page two million times',
+    isLong: true,
     content: () =>
       pdfOf([
         '<< /Type /Catalog /Pages 2 0 R >>',
@@ -182,6 +190,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'a PDF whose forms draw one another',
+    isLong: true,
     content: () => {
       const form = (next: string): Buffer =>
         stream('BT /F 9 Tf (ab) Tj ET /X Do /Y Do', undefined, `/Type /XObject /Subtype /Form /BBox [0 0 9 9] ${resources(next)}`)
@@ -194,6 +203,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'a PDF of 400,000 objects without a table',
+    isLong: true,
     content: () => {
       const objects = Array.from({ length: 400_000 }, (_, at) => `${at + 1} 0 obj\n<< /A ${at + 2} 0 R >>\nendobj\n`).join('')
       return Buffer.from(`%PDF-1.7\n${objects}trailer\n<< /Root 1 0 R >>\n`)
