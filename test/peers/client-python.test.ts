@@ -231,9 +231,10 @@ test('a delivery of a box is verified, and only that', async () => {
 })
 
 test('the block of its page runs', async () => {
+  const box = await appliance()
   const page = readFileSync(`${sources}/../../README.md`, 'utf8')
   const [, block] = /```python\n([^]*?)```/.exec(page)!
-  const env = { PYTHONPATH: `${sources}/..`, PILLARBOX_URL: world.box.url, PILLARBOX_KEY: key, PYTHONUNBUFFERED: '1' }
+  const env = { PYTHONPATH: `${sources}/..`, PILLARBOX_URL: box.url, PILLARBOX_KEY: box.key, PYTHONUNBUFFERED: '1' }
   const program = spawn(pythonProgram('python'), ['-c', block!], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void program.kill())
   let said = ''
@@ -243,7 +244,7 @@ test('the block of its page runs', async () => {
     const [, to] = /sign up with (\S+)\n/.exec(said) ?? []
     if (to !== undefined && !before.includes('\n')) {
       const raw = message({ From: 'Shop <hello@shop.test>', Subject: 'Welcome' }, 'Your sign-up code is 493817.\n')
-      await deliver(world.box.smtp, { from: 'hello@shop.test', to, raw })
+      await deliver(box.smtp, { from: 'hello@shop.test', to, raw })
     }
   }
   expect(said).toMatch(/^sign up with \S+\nthe code is 493817\n$/)

@@ -67,6 +67,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'a DOCX of 256 MiB of words',
+    isLong: true,
     content: () => docx(repeated(`${word}<w:p><w:r><w:t>`, 'words ', 43 * mebibyte)),
     answer: 'docx',
   },
@@ -77,6 +78,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'a DOCX with one tag of 90 MB',
+    isLong: true,
     content: () => docx(repeated(`${word}<w:p `, 'a', 90_000_000, '/></w:body></w:document>')),
     answer: 'attachment_too_large_for_text',
   },
@@ -107,6 +109,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'an XLSX of ten million cells',
+    isLong: true,
     content: () => xlsx({ Big: repeated('<worksheet><sheetData><row>', '<c><v>1</v></c>', 10_000_000) }),
     answer: 'xlsx',
   },
@@ -118,11 +121,13 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'an XLSX with a cell of 90 MB',
+    isLong: true,
     content: () => xlsx({ Big: repeated('<worksheet><sheetData><row><c t="str"><v>\u20ac', 'a', 90_000_000) }),
     answer: 'xlsx',
   },
   {
     name: 'an XLSX with a name of 90 MB',
+    isLong: true,
     content: () =>
       xlsx({ Big: '' }, { 'xl/workbook.xml': repeated('<workbook><sheets><sheet name="\u20ac', 'a', 90_000_000, '"/>') }),
     answer: 'attachment_too_large_for_text',
@@ -141,6 +146,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'a PDF whose page was deflated twice',
+    isLong: true,
     content: () => {
       const twice = bomb(768 * mebibyte, 2)
       const head = `<< /Length ${twice.length} /Filter [/FlateDecode /FlateDecode] >>\nstream\n`
@@ -150,6 +156,7 @@ export const hostile: Hostile[] = [
   },
   {
     name: 'a PDF whose page draws eighty million empty texts',
+    isLong: true,
     content: () => pdf([stream('', bomb(400 * mebibyte, 1, '()Tj '))]),
     answer: 'attachment_too_large_for_text',
   },
