@@ -65,6 +65,8 @@ export default defineConfig({
           include: peers,
           // to start a program costs a process the more, the larger it is, and one that is kept grows
           isolate: true,
+          // they wait for other programs more than they work
+          maxWorkers: 4,
           testTimeout: 300_000,
           hookTimeout: 600_000,
         },

@@ -127,6 +127,7 @@ export class App {
       settings: httpSettings(config, this.#certificates),
       challenge: certificates.challenge,
       routes: this.routes,
+      endpoints: this.#modules.flatMap((module) => module.endpoints ?? []),
       upgrades: this.#modules.flatMap((module) => module.upgrades ?? []),
       site: this.#modules.find((module) => module.site)?.site,
       origin: () => this.publicUrl,

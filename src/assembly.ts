@@ -36,6 +36,7 @@ import { jobsModule } from './jobs/module.ts'
 import type { ExaminerOptions } from './mail/workers/examiner.ts'
 import type { DirectoryTest } from './data-directory.ts'
 import { MailModule } from './mail/module.ts'
+import { mcpModule } from './mcp/module.ts'
 import { SignedUrls } from './mail/attachments.ts'
 import { statusModule } from './ops/status/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
@@ -242,6 +243,15 @@ export function assemble(basis: Deps): {
     transfer,
     backupModule({ ...common, jobs, log: logOf('backup') }),
     jobsModule(jobs, metrics),
+    mcpModule({
+      ...common,
+      identities,
+      keys,
+      admitted,
+      routes: () => modules.flatMap((module) => module.routes ?? []),
+      outsideDial: basis.testing?.outsideDial,
+      log: logOf('mcp'),
+    }),
     keeping,
     statusModule({ ...common, queue, sendingRights }),
     { name: 'guide', routes: guideRoutes(facts) },

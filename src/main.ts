@@ -15,6 +15,7 @@ import { addImportCommand } from './commands/import.ts'
 import { addKeyCommand } from './commands/key.ts'
 import { addListenCommand } from './commands/listen.ts'
 import { addLogCommand } from './commands/log/log.ts'
+import { addMcpCommand } from './commands/mcp.ts'
 import { addReadyCommand } from './commands/support/ready.ts'
 import { exits, mustBeKnown, refuse, unread, usageError } from './commands/support/refuse.ts'
 import { addReloadCommand } from './commands/reload.ts'
@@ -56,6 +57,7 @@ addRestoreCommand(program)
 addCertificateCommand(program)
 addIdentityCommand(program)
 addSendCommand(program)
+addMcpCommand(program)
 addQueueCommand(program)
 addListenCommand(program)
 addLogCommand(program)

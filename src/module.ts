@@ -4,6 +4,7 @@ import type { CronJob } from './core/cron.ts'
 import type { SealedColumn } from './core/seal/seal.ts'
 import type { Courier } from './queue/courier.ts'
 import type { EventType } from './events/model.ts'
+import type { ProtocolEndpoint } from './http/protocol.ts'
 import type { AnyRoute } from './http/route.ts'
 import type { Site } from './http/types.ts'
 import type { Upgrade } from './http/server/upgrades.ts'
@@ -17,6 +18,8 @@ export interface ModuleBasis extends Basis {
 export interface Module {
   name: string
   routes?: AnyRoute[]
+  /** Paths that speak protocols of their own over HTTP. */
+  endpoints?: ProtocolEndpoint[]
   /** Paths whose requests become WebSockets. */
   upgrades?: Upgrade[]
   /** The web interface; one module at most has one. */

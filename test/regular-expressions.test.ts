@@ -29,6 +29,7 @@ const short: [file: string, beginning: string, why: string][] = [
   ['message/links.ts', String.raw`^\W*(?:(?:click|tap|press)?`, 'the text of a link, which mail/anchors cuts to 200 characters'],
   ['message/links.ts', 'unsubscribe|opt[- ]?out', 'the text of a link, or at most 160 characters before it'],
   ['message/links.ts', String.raw`(?<=[.!?。！？])\s+`, 'at most 160 characters before a link'],
+  ['message/documents/workbook.ts', String.raw`"[^"]*"|`, 'the format of a number, cut to 255 characters'],
   ['message/reports/report.ts', String.raw`^[^!]+!.+!.*`, 'a file name, cut to 300 characters'],
   ['sms/opt-outs.ts', String.raw`^["'“”«»]+`, '100 characters, of which NFKC makes at most 1,800'],
 ]

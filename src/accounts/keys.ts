@@ -79,7 +79,7 @@ export class Keys {
     const hash = keyHash(key)
     const known = this.#known.get(hash) ?? (await this.#find(hash))
     if (!known || known.admits.until <= this.#clock.now()) return undefined
-    this.#used.set(known.id, iso(this.#clock.now()))
+    this.noteUsed(known.id)
     return known.admits
   }
 
@@ -91,6 +91,11 @@ export class Keys {
     const row = await this.#living(sql`api_keys.id = ${id}`)
     const held = row && this.#identified(row, secret)
     return held && held.until > this.#clock.now() ? held : undefined
+  }
+
+  /** Notes that a key was used by a token that stands for it. */
+  noteUsed(id: string): void {
+    this.#used.set(id, iso(this.#clock.now()))
   }
 
   /** The listener gets the id of each key that was revoked or rotated, once that is on disk. */

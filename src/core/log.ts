@@ -16,6 +16,7 @@ export const modules = [
   'figures',
   'http',
   'jobs',
+  'mcp',
   'outbound',
   'realtime',
   'reporting',

@@ -40,12 +40,17 @@ export function lruMap<Value extends NonNullable<unknown>>(max: number): LRUCach
   return new LRUCache({ maxSize: max, sizeCalculation: () => 1 })
 }
 
-/** The same with at most so many bytes, for values whose size others choose. `sizeOf` estimates an entry, a few hundred bytes for itself included. */
+/**
+ * The same with at most so many bytes, for values whose size others choose. `sizeOf` estimates an entry, a few hundred bytes for itself included.
+ * Entries are dropped `lifetime` milliseconds after they were set, if it is given.
+ */
 export function lruMapOfBytes<Value extends NonNullable<unknown>>(
   maxBytes: number,
   sizeOf: (value: Value, key: string) => number,
+  lifetime?: number,
 ): LRUCache<string, Value> {
-  return new LRUCache({ maxSize: maxBytes, sizeCalculation: sizeOf })
+  const expiry = lifetime === undefined ? {} : { ttl: lifetime, ttlAutopurge: true }
+  return new LRUCache({ maxSize: maxBytes, sizeCalculation: sizeOf, ...expiry })
 }
 
 /** About how many bytes a JSON value and its text in UTF-8 have in memory. */

@@ -24,7 +24,10 @@ export interface RateLimits {
 }
 
 /** The fields of a route that decide who may call it. */
-export type Admitting = Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'effect' | 'local'>
+export interface Admitting extends Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'effect' | 'local'> {
+  /** By tokens that this path alone takes, besides keys. */
+  tokens?: Authenticate
+}
 
 /** The parts of a request that admission checks. */
 export interface AdmissionRequest {
@@ -95,7 +98,7 @@ export class Admission {
   async admit(request: AdmissionRequest, route: Admitting | undefined): Promise<AdmissionResult> {
     if (request.operator) return this.#admitOperator(request, request.operator.account)
     if (route?.scope === 'public') return this.#admitPublic(request, route)
-    const identified = await this.#identify(request)
+    const identified = await this.#identify(request, route)
     if (!identified) return this.#admitAnonymous(request, route && refusal(request.headers))
     // not counted against the session: another site made its browser send it
     const crossSite = identified.session_id === null ? undefined : this.#crossSite(request, route)
@@ -103,30 +106,21 @@ export class Admission {
     const caller: Caller = { ...identified, ip: request.address, user_agent: request.userAgent }
     const rateLimit = this.#count(caller)
     if (rateLimit && rateLimit.retryAfter > 0) return { caller, fault: tooMany(rateLimit), rateLimit }
-    if (route?.operator && (caller.account_id !== this.#authenticators.operator || caller.identity_id !== null)) {
-      const fault = new Fault(
-        'forbidden',
-        "This call requires a key of the operator's account that is not bound to one identity.",
-        {
-          code: 'operator_only',
-        },
-      )
-      return { caller, fault, rateLimit }
-    }
-    if (route?.local) {
-      const fault = new Fault('forbidden', 'This call is available only to commands on the machine of the box.', {
-        code: 'local_only',
-      })
-      return { caller, fault, rateLimit }
-    }
-    const missingScopes = route && [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
-    return missingScopes ? { caller, fault: insufficientScope(missingScopes), rateLimit } : { caller, rateLimit }
+    const fault = route && refusalOf(caller, route, this.#authenticators.operator)
+    return fault ? { caller, fault, rateLimit } : { caller, rateLimit }
   }
 
   /** Checks again after a wait: throws Fault 401 when the key or session has ended since the call was admitted. Does not count as a call. */
-  async requireStillValid(request: AdmissionRequest, caller: Caller): Promise<void> {
+  async requireStillValid(request: AdmissionRequest, caller: Caller, route?: Admitting): Promise<void> {
     if (caller.key_id === null && caller.session_id === null) return
-    if (!(await this.#identify(request))) throw noLongerAdmitted(caller)
+    if (!(await this.#identify(request, route))) throw noLongerAdmitted(caller)
+  }
+
+  /** The person who is signed in, on a path that others may call too; undefined for a request with a key or without a session. */
+  async signedIn(request: AdmissionRequest): Promise<Caller | undefined> {
+    if (request.operator || request.headers.authorization !== undefined) return undefined
+    const identified = await this.#identify(request, undefined)
+    return identified && { ...identified, ip: request.address, user_agent: request.userAgent }
   }
 
   /** Calls by the control socket have all scopes: a process that can open it can read the whole data directory. */
@@ -142,10 +136,11 @@ export class Admission {
   }
 
   /** Uses the bearer token, valid or not; the cookie only without one. */
-  async #identify({ headers }: AdmissionRequest): Promise<Identified | undefined> {
+  async #identify({ headers }: AdmissionRequest, route: Admitting | undefined): Promise<Identified | undefined> {
     if (headers.authorization !== undefined) {
       const token = bearer(headers.authorization)
-      return token === undefined ? undefined : this.#authenticators.authenticate(token)
+      if (token === undefined) return undefined
+      return (await route?.tokens?.(token)) ?? this.#authenticators.authenticate(token)
     }
     const cookie = readCookie(headers.cookie, this.#authenticators.origin())
     return cookie === undefined ? undefined : this.#authenticators.session(cookie)
@@ -184,6 +179,21 @@ export class Admission {
   #admitAnonymous(request: AdmissionRequest, refused: Fault | undefined): AdmissionResult {
     return anonymousResult(request, refused, this.count(request.address))
   }
+}
+
+/** The fault of a caller who may not call this route: not the operator, not on the machine of the box, or without the scopes. */
+export function refusalOf(caller: Caller, route: Admitting, operator: string): Fault | undefined {
+  if (route.operator && (caller.account_id !== operator || caller.identity_id !== null)) {
+    return new Fault('forbidden', "This call requires a key of the operator's account that is not bound to one identity.", {
+      code: 'operator_only',
+    })
+  }
+  if (route.local) {
+    return new Fault('forbidden', 'This call is available only to commands on the machine of the box.', { code: 'local_only' })
+  }
+  if (route.scope === 'public') return undefined
+  const missing = [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
+  return missing && insufficientScope(missing)
 }
 
 /** Takes one call from the bucket of each network of an address. */

@@ -66,7 +66,7 @@ export function visibleTo(route: AnyRoute, caller: Pick<Caller, 'scopes'>, answe
   if (!readers || may(caller, readers.scopes)) return answer
   const whole = answer.reply ?? JSON.parse(textOf(answer))
   const receipt = Object.fromEntries(Object.entries(whole as object).filter(([name]) => readers.fields.includes(name)))
-  return { ...answer, body: JSON.stringify(receipt) }
+  return { ...answer, reply: receipt, body: JSON.stringify(receipt) }
 }
 
 /** The text of a JSON response. */

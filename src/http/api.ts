@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import Koa, { type Context } from 'koa'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
 import { WorkLimiter, type WorkShare } from '../net/work-limiter.ts'
 import { networkOf, networksOf, Networks } from '../net/networks.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
@@ -12,11 +13,12 @@ import { addressOf, admissionRequestOf } from './server/client-address.ts'
 import { bodyMemory, bodyOf, disconnectUnread } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
 import { writeCookie } from './cookie.ts'
+import { foreignPage } from './csrf.ts'
 import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
 import { Manual, noSuchPage } from './manual/manual.ts'
 import { docsPage, docsPaths } from './openapi/docs-page.ts'
 import { dispatcher, type Handler, type RouterContext } from './server/dispatch.ts'
-import { handleCall } from './endpoint.ts'
+import { type Call, handleCall } from './endpoint.ts'
 import { CallMetrics } from './server/metrics.ts'
 import { checkRequest } from './request-checks.ts'
 import { CallAbort, toClientError } from './server/call-abort.ts'
@@ -24,6 +26,7 @@ import { answerProbe } from './server/health.ts'
 import { AccessLog } from './server/access-log.ts'
 import { openapiRoute } from './openapi/openapi.ts'
 import { errorBody, problemHeaders, problemOf } from './problem.ts'
+import { handleExchange, type ProtocolEndpoint } from './protocol.ts'
 import { rateLimitHeaders, type RateLimitState } from './rate.ts'
 import { type Answer, type RoutePath, routePaths, stores } from './route.ts'
 import type { ApiDeps, ApiSettings } from './types.ts'
@@ -43,6 +46,8 @@ interface State {
   sessionId: string | null
   rateLimit: RateLimitState | undefined
   counted: boolean
+  /** The challenge of a 401; the usual one by default. */
+  challenge: (() => string) | undefined
 }
 
 type ApiContext = Context & { state: State }
@@ -142,20 +147,55 @@ export class Api {
         send(context, await answerOf(path))
       },
     })
+    const exchanges = (this.#deps.endpoints ?? []).map((endpoint) => ({
+      ...endpoint,
+      answer: (context: Matched) => this.#exchange(context, endpoint),
+    }))
     return [
       ...calls,
       ...docsPaths.map((path) => document(path, docsPage)),
       ...manual.paths.map((path) => document(path, (one) => manual.answer(one))),
+      ...exchanges,
     ]
   }
 
   async #call(context: Matched, { path, route }: RoutePath): Promise<void> {
-    const { state, params, req: request } = context
+    const { state, req: request } = context
     if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state, context.path)
     state.route = path
     if (route.document) allowAnyOrigin(context.res)
     const { caller } = await this.#admit(state, route)
     if (stores(route) && !this.#deps.hasSpace()) throw storageFull()
+    const { call, done, holder } = this.#prepared(context, caller, route)
+    const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(done)
+    if (answer.cookie)
+      context.set('Set-Cookie', writeCookie(answer.cookie, this.#deps.origin(), this.#settings.session_same_site))
+    // a document is in memory once for all callers
+    if (!route.document) this.#countUnread(context, holder, answer)
+    send(context, answer)
+  }
+
+  async #exchange(context: Matched, endpoint: ProtocolEndpoint): Promise<void> {
+    const { state } = context
+    state.route = endpoint.path
+    state.challenge = endpoint.challenge
+    const { caller } = await this.#admit(state, endpoint)
+    const foreign = endpoint.ownPages ? foreignPage(context.req.headers, this.#origins()) : undefined
+    if (foreign) throw foreign
+    const signedIn = (): Promise<Caller | undefined> => this.#admission.signedIn(state.arrival)
+    const { call, done, holder } = this.#prepared(context, caller, endpoint)
+    const answer = await handleExchange(endpoint, call, { ...this.#deps, signedIn }).finally(done)
+    this.#countUnread(context, holder, answer)
+    send(context, answer)
+  }
+
+  /** The call of an admitted request, and what releases the memory of its body once it was handled. */
+  #prepared(
+    context: Matched,
+    caller: Caller,
+    route: Admitting & { raw?: boolean },
+  ): { call: Call; done: () => void; holder: string } {
+    const { state, params, req: request } = context
     const { requestId, search, abort } = state
     const holder = caller.account_id || networkOf(caller.ip)
     const account = caller.account_id || networksOf(caller.ip).at(-1)!
@@ -176,23 +216,22 @@ export class Api {
     }
     const body = bodyOf(context, { shareOf, abort, raw: route.raw })
     const working = (work: Promise<unknown>): void => void uses.push(work)
-    const requireStillValid = (): Promise<void> => this.#admission.requireStillValid(state.arrival, caller)
+    const requireStillValid = (): Promise<void> => this.#admission.requireStillValid(state.arrival, caller, route)
     const checks = { turn, turnAgain, requireRead, requireStillValid }
     const call = { requestId, search, abort, caller, params, headers: request.headers, working, ...checks, ...body }
-    const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(() => {
+    const done = (): void => {
       share?.end()
       if (share) void Promise.allSettled(uses).then(share.release)
-    })
-    if (answer.cookie)
-      context.set('Set-Cookie', writeCookie(answer.cookie, this.#deps.origin(), this.#settings.session_same_site))
-    // a document is in memory once for all callers
-    if (Buffer.isBuffer(answer.body) && !route.document && abort.cut !== 'gone') {
-      context.res.once(
-        'close',
-        this.#unread.add(holder, answer.body.length, () => context.res.destroy()),
-      )
     }
-    send(context, answer)
+    return { call, done, holder }
+  }
+
+  #countUnread(context: Context, holder: string, { body }: Answer): void {
+    if (!Buffer.isBuffer(body) || (context.state as State).abort.cut === 'gone') return
+    context.res.once(
+      'close',
+      this.#unread.add(holder, body.length, () => context.res.destroy()),
+    )
   }
 
   async #page(context: ApiContext): Promise<void> {
@@ -260,6 +299,7 @@ export class Api {
       sessionId: null,
       rateLimit: undefined,
       counted: false,
+      challenge: undefined,
     }
   }
 
@@ -307,7 +347,10 @@ export class Api {
         'request failed with an internal error',
       )
     }
-    send(context, jsonAnswer(problem.status, errorBody(problem, state.requestId), problemHeaders(error, problem.status)))
+    send(
+      context,
+      jsonAnswer(problem.status, errorBody(problem, state.requestId), problemHeaders(error, problem.status, state.challenge)),
+    )
   }
 }
 

@@ -30,10 +30,11 @@ export const bodyMemory: WorkLimits = {
 
 const readers = new Map<string, Reader>()
 
-/** The body of a call and its scan as JSON; no scan for a `raw` or empty body. */
+/** The body of a call and its scan as JSON; no scan for a `raw` or empty body, or one that is `parsed`. */
 export interface Body {
   bytes: Buffer
   scan: JsonScan | undefined
+  parsed?: unknown
 }
 
 interface BodyOptions {

@@ -18,6 +18,18 @@ export function crossSiteLink(headers: IncomingHttpHeaders, origins: readonly st
   return ours ? undefined : refusal(origins)
 }
 
+/**
+ * Fault 403, code `foreign_page`, for a call by a page of another origin. It needs a key and no cookie; but a page that has come to our address by its
+ * own name (DNS rebinding) is no program of the owner of the key.
+ */
+export function foreignPage({ origin }: IncomingHttpHeaders, origins: readonly string[]): Fault | undefined {
+  if (origin === undefined || origins.includes(origin)) return undefined
+  return new Fault('forbidden', 'This page is of another origin than the box. http.cors_origins can list further origins.', {
+    code: 'foreign_page',
+    param: 'Origin',
+  })
+}
+
 function refusal(origins: readonly string[]): Fault {
   return new Fault(
     'forbidden',

@@ -38,7 +38,7 @@ export interface Call {
 }
 
 const defaultTimeout = 30_000
-const nothing = { bytes: Buffer.alloc(0), scan: undefined, headers: {}, search: '' }
+const nothing = { bytes: Buffer.alloc(0), scan: undefined, parsed: undefined, headers: {}, search: '' }
 const noUpload: Upload = { octets: (async function* () {})(), length: 0 }
 
 /** Handles a call by its declared route: ids, query, body, idempotency, handler, reply schema, and the fields that the caller may see. */
@@ -49,12 +49,12 @@ export async function handleCall(route: AnyRoute, call: Call, idempotency: Idemp
 async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
-  const { bytes, scan } = route.upload === undefined ? await call.read(maxBodyBytes(route)) : nothing
+  const { bytes, scan, parsed } = route.upload === undefined ? await call.read(maxBodyBytes(route)) : nothing
   const turn = call.turn()
   if (turn) await turn
   // the key may have been revoked while the body arrived or the call waited
   if (turn || bytes.length > 0) await call.requireStillValid()
-  const body = validate(route.body, scan ? await parseInTurns(bytes, scan) : {}, 'field')
+  const body = validate(route.body, parsed ?? (scan ? await parseInTurns(bytes, scan) : {}), 'field')
   // nothing has happened yet; from here on the call is finished whether its caller waits or not
   if (call.abort.cut === 'gone') throw new Error('The caller has gone before the call began')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing

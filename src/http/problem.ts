@@ -44,9 +44,9 @@ export function errorBody(problem: Problem, requestId: string): string {
 }
 
 /** The headers of an error: Retry-After, and WWW-Authenticate (RFC 9110 11.6.1). */
-export function problemHeaders(error: unknown, status: number): Record<string, string> {
+export function problemHeaders(error: unknown, status: number, challenge?: () => string): Record<string, string> {
   const headers: Record<string, string> = {}
   if (error instanceof Fault && error.retryAfter !== undefined) headers['Retry-After'] = String(Math.ceil(error.retryAfter))
-  if (status === 401) headers['WWW-Authenticate'] = 'Bearer realm="pillarbox"'
+  if (status === 401) headers['WWW-Authenticate'] = challenge?.() ?? 'Bearer realm="pillarbox"'
   return headers
 }

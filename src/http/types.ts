@@ -3,6 +3,7 @@ import type { Authenticate, RateLimits } from './admission.ts'
 import type { SameSite } from './cookie.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { MonitoringDeps } from './server/health.ts'
+import type { ProtocolEndpoint } from './protocol.ts'
 import type { Answer, AnyRoute } from './route.ts'
 import type { Upgrade } from './server/upgrades.ts'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -24,6 +25,8 @@ export interface ApiSettings extends RateLimits {
 export interface ApiDeps extends MonitoringDeps, Pick<Basis, 'database' | 'log' | 'version' | 'clock'> {
   routes: readonly AnyRoute[]
   upgrades?: readonly Upgrade[]
+  /** Paths that speak protocols of their own. */
+  endpoints?: readonly ProtocolEndpoint[]
   /** The web interface; none by default. */
   site?: Site | undefined
   authenticate: Authenticate

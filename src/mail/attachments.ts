@@ -48,7 +48,7 @@ export class Attachments {
     const record = (await this.#emails.attachmentsOf(row))[readIndex(index, 'an attachment')]
     if (!record) throw notFound('attachment')
     const found = await this.#reader.read({ row, account: row.account_id, signal }, (decode) => decode([record.index]))
-    const bytes = found.get(record.index)
+    const bytes = found.get(record.index)?.content
     if (!bytes) throw notFound('attachment')
     return {
       type: servedTypes.test(record.content_type) ? record.content_type : 'application/octet-stream',

@@ -96,7 +96,7 @@ async function inlineImages(emails: Emails, row: StoredEmail, html: string, deco
   const contents = await decode(wanted.map(({ index }) => index))
   const found = new Map<string, string>()
   for (const { content_id, content_type, index } of wanted) {
-    const content = contents.get(index)
+    const content = contents.get(index)?.content
     if (content) found.set(content_id, `data:${content_type};base64,${content.toString('base64')}`)
   }
   return found

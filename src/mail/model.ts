@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Maker } from '../accounts/model.ts'
 import type { Scope } from '../core/scopes.ts'
-import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Count, Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 /** A label of an e-mail. */
@@ -33,6 +33,30 @@ export const Attachment = z
   })
   .meta({ id: 'Attachment' })
 export type Attachment = z.output<typeof Attachment>
+
+export const AttachmentText = z
+  .object({
+    index: z.int(),
+    filename: z.string(),
+    format: z
+      .enum(['pdf', 'docx', 'xlsx', 'html', 'csv', 'text'])
+      .meta({ description: 'by its content; the declared type and the name only tell texts apart' }),
+    text: z.string().meta({ description: 'of HTML as Markdown; of a sheet a line for each row, with tabs between its cells' }),
+    offset: z.int().meta({ description: 'where text begins, in characters' }),
+    next_offset: z.int().nullable().meta({ description: 'where the next piece begins; null after the last' }),
+    characters: z.int().meta({ description: 'of the whole text' }),
+    pages: z.int().nullable().meta({ description: 'of a PDF; null for other formats' }),
+    truncated: z.boolean().meta({ description: 'true if the attachment has more text than can be read, beyond the last offset' }),
+  })
+  .meta({ id: 'AttachmentText' })
+export type AttachmentText = z.output<typeof AttachmentText>
+
+/** The query of the text of an attachment. */
+export const TextSlice = z.strictObject({
+  offset: Count(0, 1_000_000, 0).meta({ description: 'the next_offset of the piece before' }),
+  limit: Count(1, 50_000, 8000).meta({ description: 'characters' }),
+})
+export type TextSlice = z.output<typeof TextSlice>
 
 const result = z
   .enum(['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy'])

@@ -14,7 +14,9 @@ import type { Trash } from '../ops/retention/trash.ts'
 import { MailArchive } from './archive.ts'
 import { BulkChanges } from './bulk.ts'
 import { AttachmentReader } from './workers/attachment-reader.ts'
+import { AttachmentTexts } from './documents/attachment-texts.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
+import { DocumentReader } from './documents/document-reader.ts'
 import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
 import { EmailStore } from './email-store.ts'
 import { Emails } from './emails.ts'
@@ -72,6 +74,7 @@ export class MailModule implements Module {
   readonly #deps: Deps
   readonly #screening: Screening
   readonly #metrics: MailMetrics
+  readonly #documents: DocumentReader
   readonly #handlers: SystemAddressHandler[] = []
   #receiver: Receiver | undefined
   #submissionAuth: SubmissionAuth | undefined
@@ -92,6 +95,7 @@ export class MailModule implements Module {
     this.emails = new Emails({ ...deps, hostname: config.hostname })
     const reader = new AttachmentReader({ emails: this.emails, examiner: this.examiner })
     this.attachmentReader = reader
+    this.#documents = new DocumentReader(log)
     const store = new EmailStore(deps)
     this.outgoing = new OutgoingEmails({ ...deps, store })
     const rules = new SenderRulesStore(deps)
@@ -113,6 +117,7 @@ export class MailModule implements Module {
       threads: new Threads({ ...deps, emails: this.emails }),
       html: (caller, id, emailId, how) => htmlView({ emails: this.emails, reader }, caller, id, emailId, how),
       attachments: new Attachments({ emails: this.emails, reader, urls: deps.urls, cursors: deps.cursors }),
+      texts: new AttachmentTexts({ emails: this.emails, reader, documents: this.#documents }),
     })
     this.routes = [...own, ...senderRoutes(rules, new Releases({ ...deps, emails: this.emails, store }))]
     deps.certificates.follow(() => this.#renew())
@@ -172,7 +177,7 @@ export class MailModule implements Module {
   /** Stops the receivers first, so that messages being received are stored before the workers end. */
   async stop(): Promise<void> {
     await Promise.all([this.#receiver?.stop(), this.#submission?.stop()])
-    await this.examiner.stop()
+    await Promise.all([this.#documents.stop(), this.examiner.stop()])
   }
 
   reload(config: Config): void {

@@ -3,9 +3,21 @@ import type { Caller, Scope } from '../core/scopes.ts'
 import { Deleted, Deletion, Flag, Page, Paging, SignedQuery } from '../core/shapes.ts'
 import { type AnyRoute, type Download, routeOf } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
+import type { AttachmentTexts } from './documents/attachment-texts.ts'
 import type { Emails } from './emails.ts'
 import type { BulkChanges } from './bulk.ts'
-import { Attachment, AttachmentWithUrl, BulkResult, Email, EmailChange, EmailRow, Thread, ThreadWithMessages } from './model.ts'
+import {
+  Attachment,
+  AttachmentText,
+  AttachmentWithUrl,
+  BulkResult,
+  Email,
+  EmailChange,
+  EmailRow,
+  TextSlice,
+  Thread,
+  ThreadWithMessages,
+} from './model.ts'
 import { BulkChange, EmailFilter, EmailSearch, ThreadPaging } from './queries.ts'
 import type { Threads } from './threads.ts'
 
@@ -19,11 +31,12 @@ interface Nouns {
   bulk: BulkChanges
   threads: Threads
   attachments: Attachments
+  texts: AttachmentTexts
   html: (caller: Caller, identityId: string, id: string, how: { remote: boolean; signal: AbortSignal }) => Promise<Download>
 }
 
 export function routes(nouns: Nouns): AnyRoute[] {
-  return [...emailRoutes(nouns), ...attachmentRoutes(nouns.attachments), ...threadRoutes(nouns.threads)]
+  return [...emailRoutes(nouns), ...attachmentRoutes(nouns), ...threadRoutes(nouns.threads)]
 }
 
 function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
@@ -135,7 +148,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
   ]
 }
 
-function attachmentRoutes(attachments: Attachments): AnyRoute[] {
+function attachmentRoutes({ attachments, texts }: Nouns): AnyRoute[] {
   return [
     route('GET', '/identities/:id/emails/:email_id/attachments', {
       scope: read,
@@ -152,6 +165,21 @@ function attachmentRoutes(attachments: Attachments): AnyRoute[] {
       description: 'The signed URL requires no key and is valid for 15 minutes.',
       reply: AttachmentWithUrl,
       handle: ({ caller, params }) => attachments.get(caller, params.id, params.email_id, params.index),
+    }),
+    route('GET', '/identities/:id/emails/:email_id/attachments/:index/text', {
+      scope: read,
+      sdk: 'emails.attachmentText',
+      summary: 'Get the text of an attachment',
+      description:
+        'Of PDF, DOCX, XLSX, HTML, CSV and other plain text, a piece at a time: continue with next_offset. Characters count as in JavaScript, those beyond U+FFFF as two. ' +
+        'Of the text 1,000,000 characters are read, the rest is left out (truncated). A scanned PDF has no text. Other formats are answered 400 `attachment_not_text`, ' +
+        'damaged and encrypted files `attachment_unreadable`, and those that take too much time or memory, or have more than 32 MiB, `attachment_too_large_for_text`.',
+      // documents are read in turn, for some seconds each
+      timeout: 60_000,
+      query: TextSlice,
+      reply: AttachmentText,
+      handle: ({ caller, params, query, signal }) =>
+        texts.read(caller, { identityId: params.id, emailId: params.email_id, index: params.index }, query, signal),
     }),
     route('GET', '/attachments/:email_id/:index', {
       scope: 'public',

@@ -2,7 +2,16 @@ import { compile, type DomNode, type FormatCallback, type FormatOptions, type Ht
 import { hiddenElements, isHiddenStyle } from './markup.ts'
 
 /** Characters of HTML that are converted to Markdown; the rest is left out. */
-const htmlLimit = 1024 * 1024
+export const htmlLimit = 1024 * 1024
+
+// The HTML parser takes quadratic time in the depth, and a few microseconds for each element; browsers flatten beyond 512.
+const maxDepth = 512
+const maxTags = 100_000
+
+/** HTML as Markdown, or without its tags when it has too many or nests too deep, which `linksOf` counts. */
+export function htmlText(html: string, { depth, tags }: { depth: number; tags: number }): string {
+  return depth > maxDepth || tags > maxTags ? strippedOf(html) : markdownOf(html)
+}
 
 /**
  * HTML as Markdown: headings, lists, `[text](url)`, a row of a data table as one line with ` | ` between its cells. Images, styles and hidden

@@ -3,32 +3,43 @@ import { Parser, Tokenizer } from 'htmlparser2'
 /** Tokenizes HTML; the caller keeps the text. */
 export { Tokenizer }
 
-/** Callbacks of `readXml`. Names are in lower case without a namespace prefix. */
-interface XmlHandler {
-  open(name: string): void
+/** Callbacks of `readXml`. Names of elements are in lower case without a namespace prefix, those of attributes as written. */
+export interface XmlHandler {
+  open(name: string, attributes: Readonly<Record<string, string>>): void
   text(text: string): void
   close(name: string): void
 }
 
-const maxDepth = 12
-const maxElements = 400_000
+/** How deep elements may nest, and how many there may be. */
+interface XmlLimits {
+  depth: number
+  elements: number
+}
+
+const reportLimits: XmlLimits = { depth: 12, elements: 400_000 }
 const longestName = 64
 
-/**
- * Parses XML. Only the five predefined entities and character references are expanded; documents cannot declare entities, and nothing is fetched.
- * Throws an Error when elements nest deeper than 12, when there are more than 400,000, or when a name with its prefix is longer than 64
- * characters.
- */
+/** Parses XML as `xmlReader` does, in one piece, with elements that nest at most 12 deep and are at most 400,000. */
 export function readXml(xml: string, handler: XmlHandler): void {
+  const reader = xmlReader(handler, reportLimits)
+  reader.write(xml)
+  reader.end()
+}
+
+/**
+ * Parses XML in pieces. Only the five predefined entities and character references are expanded; documents cannot declare entities, and nothing is
+ * fetched. Throws an Error when there are more elements than the limits allow, or when a name with its prefix is longer than 64 characters.
+ */
+export function xmlReader(handler: XmlHandler, limits: XmlLimits): { write(xml: string): void; end(): void } {
   let depth = 0
   let elements = 0
-  const parser = new Parser(
+  return new Parser(
     {
       onopentagname(name) {
-        if (++depth > maxDepth || ++elements > maxElements) throw new Error('The XML has too many elements.')
+        if (++depth > limits.depth || ++elements > limits.elements) throw new Error('The XML has too many elements.')
         if (name.length > longestName) throw new Error(`The XML has a name of more than ${longestName} characters.`)
-        handler.open(localName(name))
       },
+      onopentag: (name, attributes) => handler.open(localName(name), attributes),
       ontext: (text) => handler.text(text),
       onclosetag(name) {
         depth--
@@ -37,8 +48,6 @@ export function readXml(xml: string, handler: XmlHandler): void {
     },
     { xmlMode: true, decodeEntities: true },
   )
-  parser.write(xml)
-  parser.end()
 }
 
 function localName(name: string): string {

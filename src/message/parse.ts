@@ -4,7 +4,7 @@ import { isAutomated } from './automated.ts'
 import { codesIn } from './codes.ts'
 import { firstValue, headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
 import { linksOf } from './links.ts'
-import { markdownOf, strippedOf } from './markdown.ts'
+import { htmlText } from './markdown.ts'
 import { decodeWords } from './mime/mailparser.ts'
 import { parseMime, upToLineLimit } from './mime/mime.ts'
 import type { File, Mime } from './mime/model.ts'
@@ -51,7 +51,7 @@ export async function attachmentsOf(raw: Buffer, indexes: readonly number[]): Pr
   const mail = await parseMime(upToLineLimit(raw)).catch(() => undefined)
   return indexes.flatMap((index) => {
     const part = mail?.files[index]
-    return part === undefined ? [] : { attachment: describe(part, index), content: part.content }
+    return part === undefined ? [] : { attachment: describe(part, index), charset: part.charset ?? null, content: part.content }
   })
 }
 
@@ -73,7 +73,7 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
   let markdown: string | undefined
   const toMarkdown = (markup: string) =>
     // a character reference of HTML may be a control character
-    (markdown ??= withoutControls(depth > maxDepth || tags > maxTags ? strippedOf(markup) : markdownOf(markup)))
+    (markdown ??= withoutControls(htmlText(markup, { depth, tags })))
   const html = seen?.html ?? null
   const seenText = isTextUnseen ? null : bodyText
   const whole = withoutInvisible(wholeText(seenText, html, toMarkdown, !isAlternative))
@@ -126,10 +126,6 @@ function isLost(mail: Mime, fields: readonly HeaderField[], raw: Buffer): boolea
   if (mail.files.length > 0 || !/^multipart\//i.test(firstValue(fields, 'content-type') ?? '')) return false
   return bodyOf(mail.text) === null && bodyOf(mail.html) === null && raw.length > headEnd(raw)
 }
-
-// The HTML parser takes quadratic time in the depth, and a few microseconds for each element; browsers flatten beyond 512.
-const maxDepth = 512
-const maxTags = 100_000
 
 function bodyOf(text: string | undefined): string | null {
   if (text === undefined || text.trim() === '') return null

@@ -37,6 +37,8 @@ export interface Parsed {
 /** An attachment with its decoded bytes. */
 export interface DecodedAttachment {
   attachment: Attachment
+  /** Of a text, as declared; null for none. */
+  charset: string | null
   content: Buffer
 }
 

@@ -83,6 +83,15 @@ test('what may not happen twice is not repeated', async () => {
   expect(lost.keys).toEqual([null])
 })
 
+test('what a lost answer deleted counts as deleted, and what was never there does not', async () => {
+  const { id } = await client.identities.create()
+  const lost = clientOf(box, faulty(new TypeError('fetch failed')))
+  expect(await lost.identities.delete(id)).toEqual({ id, deleted: true })
+  expect(await thrown(client.identities.delete(id))).toBeInstanceOf(NotFoundError)
+  const busy = clientOf(box, faulty(new Response('', { status: 429, headers: { 'Retry-After': '0' } })))
+  expect(await thrown(busy.identities.delete(id))).toBeInstanceOf(NotFoundError)
+})
+
 test('no more is tried than was said', async () => {
   const answers = Array.from({ length: 9 }, () => new Response('', { status: 503, headers: { 'Retry-After': '0' } }))
   const { fetch, keys } = faulty(...answers)

@@ -53,7 +53,14 @@ describe('with the store broken under it', async () => {
     'POST /v1/doctor',
     // settings are files
     'POST /v1/reload',
-    ...['mta-sts.txt', 'agent-card.json'].map((name) => `GET /.well-known/${name}`),
+    'GET /llms.txt',
+    ...[
+      'mta-sts.txt',
+      'agent-card.json',
+      'oauth-authorization-server',
+      'oauth-protected-resource',
+      'oauth-protected-resource/mcp',
+    ].map((name) => `GET /.well-known/${name}`),
   ]
   const storing = asking.spellings.filter(({ method, path }) => !remembered.includes(`${method} ${path}`))
   const questions = await Promise.all(

@@ -8,7 +8,7 @@ const world = await inhabit()
 const asking = new Asking(world)
 afterAll(() => world.close())
 
-const each = Number(process.env['PILLARBOX_TEST_FUZZ'] ?? 60)
+const each = Number(process.env['PILLARBOX_TEST_FUZZ'] ?? 30)
 
 const id = world.own.objects['identities/:id']!
 const texts = [

@@ -48,6 +48,7 @@ const lists: Record<string, { filled?: string; whole?: string; few?: string; bes
     ],
   },
   '/v1/identities/{id}/emails/{email_id}/attachments': { few: 'of one message' },
+  '/v1/identities/{id}/emails/{email_id}/attachments/{index}/text': { few: 'pieces of one text' },
   '/v1/identities/{id}/threads': { filled: 'threads', beside: [far] },
   '/v1/identities/{id}/sms': {
     filled: 'sms',

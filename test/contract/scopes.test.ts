@@ -51,6 +51,7 @@ GET    /v1/identities/:id/emails/:email_id/raw            messages:read|emails:r
 GET    /v1/identities/:id/emails/:email_id/html           messages:read|emails:read
 GET    /v1/identities/:id/emails/:email_id/attachments    messages:read|emails:read
 GET    /v1/identities/:id/emails/:email_id/attachments/:index  messages:read|emails:read
+GET    /v1/identities/:id/emails/:email_id/attachments/:index/text  messages:read|emails:read
 GET    /v1/attachments/:email_id/:index                   public
 
 GET    /v1/identities/:id/sms                             messages:read|sms:read
@@ -179,6 +180,10 @@ POST   /v1/signing-keys/rotate                            account:write         
 GET    /v1/stats                                          account:read                      operator
 GET    /v1/status                                         account:read                      operator
 
+GET    /llms.txt                                          public
+GET    /.well-known/oauth-protected-resource              public
+GET    /.well-known/oauth-protected-resource/mcp          public
+GET    /.well-known/oauth-authorization-server            public
 GET    /.well-known/did.json                              public
 GET    /.well-known/agent-registration.json               public
 GET    /.well-known/agent-card.json                       public

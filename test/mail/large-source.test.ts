@@ -16,7 +16,6 @@ test('the source of a message above the memory that one read may take is answere
     return [200, hashOf(Buffer.from(await response.arrayBuffer()).subarray(-raw.length))]
   }
   const whole = [200, hashOf(Buffer.from(raw, 'latin1'))]
-  expect(await ask()).toEqual(whole)
   const answers = await Promise.all([ask(), ask(), ask()])
   expect(answers).toContainEqual(whole)
   for (const answer of answers) expect([whole, [429, 'rate_limited']]).toContainEqual(answer)

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -64,6 +64,10 @@ export async function stoppedBox(settings: Record<string, string> = {}): Promise
   mkdirSync(home)
   const bin = join(directory, 'bin')
   mkdirSync(bin)
+  // what Node.js compiled is kept for each user apart, and this one may not write beside the packages
+  const compiled = join(directory, 'compiled')
+  mkdirSync(compiled)
+  chownSync(compiled, owner.uid, owner.gid)
   writeFileSync(join(bin, 'pillarbox'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, { mode: 0o755 })
   const httpPort = await freePort()
   const env: Record<string, string> = {
@@ -105,7 +109,10 @@ export async function stoppedBox(settings: Record<string, string> = {}): Promise
     httpPort,
     async command(as, ...words) {
       const { uid, gid } = owner
-      const user = as === 'root' ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
+      const user =
+        as === 'root'
+          ? []
+          : ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', 'env', `NODE_COMPILE_CACHE=${compiled}`]
       const { code, output, errors } = await inside(...user, 'pillarbox', ...words)
       return { code, output: output.toString(), errors }
     },

@@ -71,11 +71,13 @@ function methodsOf(transport: Transport, base: string, line: string): Record<str
   const path = base + (words[0]?.startsWith('/') ? words.shift() : '')
   const [word] = words
   const kind = word === 'page' ? 'query' : word
+  const deletes = method === 'DELETE' && path.endsWith('}')
   const call: Method = async (...given) => {
+    const id = deletes ? String(given[path.split('{').length - 2]) : undefined
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, param: string) => segment(param, given.shift()))
     const takes = kind === 'query' || kind === 'body' || kind === 'octets'
     const input = takes ? { [kind]: given.shift() ?? {} } : {}
-    return transport.send({ method, path: filled, ...input, answer: words.at(-1) }, given[0] as RequestOptions)
+    return transport.send({ method, path: filled, ...input, answer: words.at(-1), deletes: id }, given[0] as RequestOptions)
   }
   if (word !== 'page') return { [name]: call }
   const iterator = name === 'list' ? 'iterate' : `iterate${name[0]!.toUpperCase()}${name.slice(1)}`

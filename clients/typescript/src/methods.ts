@@ -21,6 +21,7 @@ import type {
   ApiKeysListQuery,
   ApiKeysRevokeQuery,
   Attachment,
+  AttachmentText,
   AttachmentWithUrl,
   Backup,
   BackupsListQuery,
@@ -45,6 +46,7 @@ import type {
   Email,
   EmailChange,
   EmailRow,
+  EmailsAttachmentTextQuery,
   EmailsAttachmentsQuery,
   EmailsDeleteQuery,
   EmailsHtmlQuery,
@@ -231,6 +233,7 @@ raw GET /raw bytes
 html GET /html query text
 attachments GET /attachments page
 attachment GET /attachments/{index}
+attachmentText GET /attachments/{index}/text query
 release POST /release
 reply POST /reply body
 forward POST /forward body
@@ -502,6 +505,8 @@ export interface Methods {
     iterateAttachments(identityId: string, emailId: string, query?: EmailsAttachmentsQuery, options?: RequestOptions): AsyncGenerator<Attachment, void>
     /** Get an attachment’s URL. */
     attachment(identityId: string, emailId: string, index: number, options?: RequestOptions): Promise<AttachmentWithUrl>
+    /** Get the text of an attachment. */
+    attachmentText(identityId: string, emailId: string, index: number, query?: EmailsAttachmentTextQuery, options?: RequestOptions): Promise<AttachmentText>
     /** Release an e-mail that was set aside. */
     release(identityId: string, emailId: string, options?: RequestOptions): Promise<Email>
     /** Send an e-mail. */

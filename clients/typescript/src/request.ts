@@ -23,6 +23,8 @@ export interface Call {
   octets?: Uint8Array | Blob | undefined
   /** `text` and `bytes` come as they are; anything else is JSON. */
   answer?: string | undefined
+  /** The id of what is deleted. */
+  deletes?: string | undefined
 }
 
 export interface TransportOptions extends Pick<RequestOptions, 'timeout' | 'retries'> {
@@ -53,12 +55,16 @@ export class Transport {
     const headers: Record<string, string> = isOnce(call)
       ? { 'Idempotency-Key': options.idempotencyKey ?? crypto.randomUUID() }
       : {}
+    let lost = false
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await this.#attempt(call, headers, options)
       } catch (error) {
+        // the attempt whose answer was lost has deleted it
+        if (lost && (error as PillarboxError).type === 'not_found') return { id: call.deletes, deleted: true }
         const seconds = attempt < retries ? pauseBefore(error, attempt, call) : undefined
         if (seconds === undefined) throw error
+        lost ||= call.deletes !== undefined && (error as PillarboxError).status !== 429
         await pause(seconds, signal)
       }
     }

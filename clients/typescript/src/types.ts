@@ -144,6 +144,25 @@ export interface Attachment {
   sha256: string
 }
 
+export interface AttachmentText {
+  index: number
+  filename: string
+  /** by its content; the declared type and the name only tell texts apart */
+  format: 'pdf' | 'docx' | 'xlsx' | 'html' | 'csv' | 'text'
+  /** of HTML as Markdown; of a sheet a line for each row, with tabs between its cells */
+  text: string
+  /** where text begins, in characters */
+  offset: number
+  /** where the next piece begins; null after the last */
+  next_offset: number | null
+  /** of the whole text */
+  characters: number
+  /** of a PDF; null for other formats */
+  pages: number | null
+  /** true if the attachment has more text than can be read, beyond the last offset */
+  truncated: boolean
+}
+
 export interface AttachmentWithUrl {
   index: number
   filename: string
@@ -2126,6 +2145,13 @@ export interface EmailsAttachmentsQuery {
   cursor?: string | undefined
   /** number of rows to skip; not together with cursor */
   offset?: number | undefined
+}
+
+export interface EmailsAttachmentTextQuery {
+  /** the next_offset of the piece before */
+  offset?: number | undefined
+  /** characters */
+  limit?: number | undefined
 }
 
 export interface IdentitiesListQuery {

@@ -10,6 +10,7 @@ import { reference } from '../../http/openapi/reference.ts'
 import { version } from '../../version.ts'
 import { manual } from './manual.ts'
 import { commandReference } from './reference.ts'
+import { pythonMethods, pythonTypes } from './sdk/python.ts'
 import { sdkTable } from './sdk/table.ts'
 import { typescriptMethods, typescriptTypes } from './sdk/typescript.ts'
 
@@ -51,6 +52,8 @@ export async function clientFiles(): Promise<Map<string, string>> {
   return new Map([
     ['typescript/src/types.ts', typescriptTypes(table)],
     ['typescript/src/methods.ts', typescriptMethods(table)],
+    ['python/src/pillarbox/types.py', pythonTypes(table)],
+    ['python/src/pillarbox/methods.py', pythonMethods(table)],
   ])
 }
 

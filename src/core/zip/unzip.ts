@@ -46,26 +46,42 @@ const small = 64 * 1024
 
 const most32 = 0xffffffff
 
+/** The bytes of a ZIP. `at` gives fewer than `length` at their end. */
+interface Source {
+  size(): Promise<number>
+  at(position: number, length: number): Promise<Buffer>
+  close(): Promise<void>
+}
+
 /**
- * A ZIP on disk (APPNOTE 6.3.10, with ZIP64), its directory read in pieces and its files one by one: nothing of it stays in memory. Names are only
+ * A ZIP on disk or in memory (APPNOTE 6.3.10, with ZIP64), its directory read in pieces and its files one by one: nothing of it stays in memory. Names are only
  * names: nothing is written anywhere. Throws Fault invalid_request, code `bad_archive`, for what is no ZIP or damaged.
  */
 export class ZipFile {
   /** Bytes of all files according to the archive. */
   readonly size: number
-  readonly #file: FileHandle
+  readonly #file: Source
   readonly #directory: Directory
   /** Bytes unpacked so far, refused files included, and 256 for each opened file. */
   unpacked = 0
 
-  private constructor(file: FileHandle, directory: Directory, size: number) {
+  private constructor(file: Source, directory: Directory, size: number) {
     this.#file = file
     this.#directory = directory
     this.size = size
   }
 
   static async open(path: string): Promise<ZipFile> {
-    const file = await open(path, 'r')
+    return ZipFile.#of(sourceOf(await open(path, 'r')))
+  }
+
+  /** A ZIP in memory. */
+  static within(bytes: Buffer): Promise<ZipFile> {
+    const at = async (position: number, length: number): Promise<Buffer> => bytes.subarray(position, position + length)
+    return ZipFile.#of({ size: async () => bytes.length, at, close: async () => undefined })
+  }
+
+  static async #of(file: Source): Promise<ZipFile> {
     try {
       const directory = await endOf(file)
       return new ZipFile(file, directory, await checkedSize(file, directory))
@@ -83,16 +99,16 @@ export class ZipFile {
   /** The file whose record is at this place of the directory, which `entries` gave. */
   async entryAt(place: number): Promise<ZipEntry> {
     const { start } = this.#directory
-    const record = await at(this.#file, start + place, usualRecord)
+    const record = await this.#file.at(start + place, usualRecord)
     const size = sizeOf(record)
-    return entryOf(size <= record.length ? record : await at(this.#file, start + place, size), place)
+    return entryOf(size <= record.length ? record : await this.#file.at(start + place, size), place)
   }
 
   /** The bytes of a file; throws Fault, code `too_large`, above `most` bytes. */
   async *read(entry: ZipEntry, most: number): AsyncGenerator<Buffer> {
     this.unpacked += look
     if (entry.flaw !== null) throw damaged(`${entryName(entry)} cannot be read (${entry.flaw})`)
-    const head = await at(this.#file, entry.offset, 30)
+    const head = await this.#file.at(entry.offset, 30)
     if (head.length < 30 || head.readUInt32LE(0) !== 0x04034b50) throw damaged(`${entryName(entry)} is not where it should be`)
     const start = entry.offset + 30 + head.readUInt16LE(26) + head.readUInt16LE(28)
     let size = 0
@@ -134,9 +150,9 @@ export class ZipFile {
   }
 }
 
-async function* pieces(file: FileHandle, start: number, length: number): AsyncGenerator<Buffer> {
+async function* pieces(file: Source, start: number, length: number): AsyncGenerator<Buffer> {
   for (let done = 0; done < length;) {
-    const chunk = await at(file, start + done, Math.min(small, length - done))
+    const chunk = await file.at(start + done, Math.min(small, length - done))
     if (chunk.length === 0) throw damaged('it ends in the middle of a file')
     done += chunk.length
     yield chunk
@@ -144,7 +160,7 @@ async function* pieces(file: FileHandle, start: number, length: number): AsyncGe
 }
 
 /** Every record of the directory. */
-async function* records(file: FileHandle, { count, length, start }: Directory): AsyncGenerator<ZipEntry> {
+async function* records(file: Source, { count, length, start }: Directory): AsyncGenerator<ZipEntry> {
   const turns = new Turns()
   let piece: Buffer = Buffer.alloc(0)
   let from = 0
@@ -153,7 +169,7 @@ async function* records(file: FileHandle, { count, length, start }: Directory): 
     if (place + Math.min(maxRecord, length - place) > from + piece.length) {
       release(piece)
       from = place
-      piece = await at(file, start + from, Math.min(window, length - from))
+      piece = await file.at(start + from, Math.min(window, length - from))
     }
     const record = piece.subarray(place - from)
     if (record.length < 46) throw damaged('its directory is truncated')
@@ -170,7 +186,7 @@ async function* records(file: FileHandle, { count, length, start }: Directory): 
  * Bytes of all files according to the archive. Throws Fault `bad_archive` when they take more of it than there is, as overlapping files do: a small
  * archive could then unpack to a huge size (zip bomb).
  */
-async function checkedSize(file: FileHandle, directory: Directory): Promise<number> {
+async function checkedSize(file: Source, directory: Directory): Promise<number> {
   const { count, length, start } = directory
   if (count > maxEntries) throw damaged(`it names more than ${maxEntries} files`)
   if (length > maxDirectory) throw damaged(`its directory has more than ${maxDirectory} bytes`)
@@ -249,11 +265,11 @@ function wide(value: number, long: number[]): number {
 }
 
 /** The position of the directory, from the record at the end of the file. */
-async function endOf(file: FileHandle): Promise<Directory> {
-  const { size } = await file.stat()
+async function endOf(file: Source): Promise<Directory> {
+  const size = await file.size()
   // the comment behind the record has 65535 bytes at most
   const from = Math.max(0, size - 22 - 0xffff - 20)
-  const tail = await at(file, from, size - from)
+  const tail = await file.at(from, size - from)
   const place = endIn(tail)
   const short = {
     count: tail.readUInt16LE(place + 10),
@@ -261,7 +277,7 @@ async function endOf(file: FileHandle): Promise<Directory> {
     start: tail.readUInt32LE(place + 16),
   }
   if (place < 20 || tail.readUInt32LE(place - 20) !== 0x07064b50) return short
-  const record = await at(file, number64(tail, place - 20 + 8), 56)
+  const record = await file.at(number64(tail, place - 20 + 8), 56)
   if (record.length < 56 || record.readUInt32LE(0) !== 0x06064b50) throw damaged('its end is damaged')
   return { count: number64(record, 32), length: number64(record, 40), start: number64(record, 48) }
 }
@@ -275,15 +291,18 @@ function endIn(tail: Buffer): number {
   throw damaged('its end is missing')
 }
 
-async function at(file: FileHandle, position: number, length: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(length)
-  let done = 0
-  while (done < length) {
-    const { bytesRead } = await file.read(buffer, done, length - done, position + done)
-    if (bytesRead === 0) break
-    done += bytesRead
+function sourceOf(file: FileHandle): Source {
+  const at = async (position: number, length: number): Promise<Buffer> => {
+    const buffer = Buffer.alloc(length)
+    let done = 0
+    while (done < length) {
+      const { bytesRead } = await file.read(buffer, done, length - done, position + done)
+      if (bytesRead === 0) break
+      done += bytesRead
+    }
+    return buffer.subarray(0, done)
   }
-  return buffer.subarray(0, done)
+  return { size: async () => (await file.stat()).size, at, close: () => file.close() }
 }
 
 function number64(buffer: Buffer, place: number): number {

@@ -58,6 +58,7 @@ const bounds = `| What | Bound | Beyond it |
 | escapes in strings | 6,291,456 | \`too_many_escapes\` |
 | bodies being read at once | 48 MiB in each account, 96 MiB together; an account with less than 1 MiB is not refused because of others | 429 \`too_much_at_once\` |
 | stored e-mails being read for an attachment, an HTML page or to be forwarded, or waiting for it | 96 MiB in each account, 192 MiB together; an account with less than 1 MiB is not refused because of others | 429 \`too_much_at_once\` |
+| attachments being read as text, one at a time, or waiting for it; one of less than 8 MiB counts as 8 MiB | 64 MiB in each account, 256 MiB together; an account with no more than 8 MiB is not refused because of others | 429 \`too_much_at_once\` |
 | responses that an account has not read | 48 MiB | 429 \`too_much_unread\` |
 | responses that all callers have not read | 144 MiB | connections of the caller with most of them are closed |
 | calls of one account (without a key: of one network) that wait for their turn | 1,000 | 429 \`too_many_waiting\` |`

@@ -1,6 +1,7 @@
 import { largeWork } from '../../core/long-work.ts'
 import { release } from '../../core/memory.ts'
 import { WorkLimiter, type WorkLimits } from '../../net/work-limiter.ts'
+import type { DecodedAttachment } from '../../message/parsed.ts'
 import type { StoredEmail } from '../email-rows.ts'
 import type { Emails } from '../emails.ts'
 import type { Examiner } from './examiner.ts'
@@ -30,7 +31,7 @@ export interface Reading {
 }
 
 /** Decodes attachments of the message that is read, by their indexes; those that do not exist are left out. */
-export type Decode = (indexes: readonly number[]) => Promise<Map<number, Buffer>>
+export type Decode = (indexes: readonly number[]) => Promise<Map<number, DecodedAttachment>>
 
 /** Reads stored messages for their attachments, few at a time: none is in memory while it waits for others. Accounts take turns. */
 export class AttachmentReader {
@@ -58,12 +59,12 @@ export class AttachmentReader {
     }
   }
 
-  async #decode({ row, account, signal }: Reading, indexes: readonly number[]): Promise<Map<number, Buffer>> {
-    const decode = async (): Promise<Map<number, Buffer>> => {
+  async #decode({ row, account, signal }: Reading, indexes: readonly number[]): Promise<Map<number, DecodedAttachment>> {
+    const decode = async (): Promise<Map<number, DecodedAttachment>> => {
       const raw = await this.#emails.rawMessage(row)
       try {
         const found = await this.#examiner.attachments(raw, indexes, account, signal)
-        return new Map(found.map(({ attachment, content }) => [attachment.index, content]))
+        return new Map(found.map((one) => [one.attachment.index, one]))
       } finally {
         release(raw)
       }

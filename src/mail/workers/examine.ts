@@ -9,7 +9,7 @@ import { oneLine } from '../../mailauth/authentication-results.ts'
 import { Dns, type DnsSettings } from '../../net/dns.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
 import { linksOf } from '../../message/links.ts'
-import { type Attachment, type Envelope, isVouchedFor, type Verdict } from '../model.ts'
+import { type Envelope, isVouchedFor, type Verdict } from '../model.ts'
 import { type Lists, listsOf, type DecodedAttachment, type Parsed, type StoredBodies } from '../../message/parsed.ts'
 import { headerOnly } from '../../message/header-only.ts'
 import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
@@ -63,7 +63,7 @@ export interface Result {
   id: number
   spans: [number, number][]
   message?: { parsed: Parsed; verdict: Verdict; sha256: string; body_size: number; long_lists: boolean }
-  attachments?: Attachment[]
+  attachments?: Omit<DecodedAttachment, 'content'>[]
   failure?: string
   /** The parser never finished and was aborted. */
   stalled?: true
@@ -229,7 +229,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   async function extract({ id, attachments }: Task, raw: Buffer): Promise<Finished> {
     const found = await withStallCheck(readers.attachmentsOf(raw, attachments))
     return {
-      result: { id, spans: [], attachments: found.map(({ attachment }) => attachment) },
+      result: { id, spans: [], attachments: found.map(({ attachment, charset }) => ({ attachment, charset })) },
       octets: found.map(({ content }) => content),
     }
   }

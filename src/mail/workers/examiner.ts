@@ -118,7 +118,7 @@ export class Examiner {
         done: ({ attachments = [], failure }, octets) => {
           if (failure !== undefined) throw unreadable(failure)
           return octets.map(({ buffer, byteOffset, length }, place) => ({
-            attachment: attachments[place]!,
+            ...attachments[place]!,
             content: Buffer.from(buffer, byteOffset, length),
           }))
         },

@@ -7,6 +7,7 @@ export interface Leaf {
   type: string
   disposition: 'inline' | 'attachment' | undefined
   filename: string | undefined
+  charset: string | undefined
   cid: string | undefined
   encoding: Encoding
   /** True if its text is US-ASCII or UTF-8, and its lines do not flow. */
@@ -149,6 +150,7 @@ function partOf(fields: readonly HeaderField[], around: readonly Multipart[], st
     type: media.name,
     disposition: shown,
     filename: placing?.params.get('filename') || media.params.get('name') || undefined,
+    charset: media.params.get('charset'),
     cid,
     encoding: coding,
     isPlainText: /^(?:us-?ascii|utf-?8)?$/i.test(media.params.get('charset') ?? '') && !media.params.has('format'),

@@ -51,6 +51,7 @@ export async function parseWithLibrary(raw: Buffer, fields: readonly HeaderField
       mime.files.push({
         contentType: contentType || '',
         filename,
+        charset: charsetOf(item),
         contentDisposition,
         cid,
         related,
@@ -64,6 +65,11 @@ export async function parseWithLibrary(raw: Buffer, fields: readonly HeaderField
   mime.isCut = limit.isExceeded
   mime.areSeparateBodies = mime.text !== undefined && mime.html !== undefined && !areAlternatives(bodies)
   return mime
+}
+
+function charsetOf({ headers }: AttachmentStream): string | undefined {
+  const type = headers?.get('content-type')
+  return typeof type === 'object' && 'params' in type ? (type.params as Record<string, string>)['charset'] : undefined
 }
 
 /** Text with its encoded words decoded (RFC 2047). */

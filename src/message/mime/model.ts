@@ -3,6 +3,8 @@ export interface File {
   /** Lower case; empty for a part without a valid type. */
   contentType: string
   filename: string | undefined
+  /** As declared; undefined for none. */
+  charset: string | undefined
   /** Lower case. */
   contentDisposition: string | undefined
   /** The Content-ID without its angle brackets. */

@@ -73,7 +73,7 @@ function decodeBase64(raw: Buffer, start: number, end: number): Buffer | null {
 
 /** An attachment; null if it is not encoded as declared. */
 function fileOf(raw: Buffer, leaf: Leaf): File | null {
-  const { type, disposition, filename, cid, around } = leaf
+  const { type, disposition, filename, charset, cid, around } = leaf
   // the library looks for a better type by the name
   if (type === 'application/octet-stream' && filename !== undefined) return null
   const hash = createHash('sha256')
@@ -86,6 +86,7 @@ function fileOf(raw: Buffer, leaf: Leaf): File | null {
   return {
     contentType: type,
     filename,
+    charset,
     contentDisposition: disposition,
     cid,
     related: cid !== undefined && around.some((part) => part.type === 'multipart/related'),

@@ -15,7 +15,7 @@ export function guideRoutes(facts: () => BoxFacts): AnyRoute[] {
       handle: async () => ({
         type: 'text/plain; charset=utf-8',
         bytes: Buffer.from(guide(facts())),
-        headers: { 'Content-Disposition': 'inline', 'Cache-Control': 'no-cache' },
+        headers: { 'Content-Disposition': 'inline' },
       }),
     }),
   ]

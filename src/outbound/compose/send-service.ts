@@ -178,7 +178,7 @@ export class SendService {
     const indexes = email.attachments.map(({ index }) => index)
     const contents = await this.#deps.reader.read({ row, account, signal }, (decode) => decode(indexes))
     return email.attachments.flatMap(({ index, filename, content_type, content_id, disposition }) => {
-      const content = contents.get(index)
+      const content = contents.get(index)?.content
       if (!content) return []
       const id = content_id?.replace(/^<(.*)>$/s, '$1') ?? ''
       const isInline = disposition === 'inline' && /^[!-;=?-~]{1,250}$/.test(id)

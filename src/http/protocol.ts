@@ -1,0 +1,120 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { storageFull } from '../core/fault.ts'
+import { isLong, writeLongJson } from '../core/long-json.ts'
+import { longWork } from '../core/long-work.ts'
+import type { Log } from '../core/log.ts'
+import type { Caller } from '../core/scopes.ts'
+import { type Admitting, refusalOf } from './admission.ts'
+import type { Body } from './body.ts'
+import { type Call, handleCall } from './endpoint.ts'
+import type { Idempotency } from './idempotency.ts'
+import { parseInTurns } from './large-json.ts'
+import { type Answer, type AnyRoute, maxBodyBytes, stores } from './route.ts'
+
+/** A path that speaks a protocol of its own. Its requests are admitted, limited and logged as calls are; its answers are its own. */
+export interface ProtocolEndpoint extends Admitting {
+  method: 'GET' | 'POST' | 'DELETE'
+  /** The whole path. */
+  path: string
+  /** Largest request body in bytes; that of a call by default. */
+  limit?: number
+  /** The body is not JSON. */
+  raw?: boolean
+  /** Pages of other origins are refused. */
+  ownPages?: boolean
+  /** The challenge of a 401 (RFC 9110 11.6.1); the realm alone by default. */
+  challenge?: () => string
+  answer(exchange: Exchange): Promise<Answer>
+}
+
+/** An admitted request of a protocol. */
+export interface Exchange {
+  caller: Caller
+  requestId: string
+  search: string
+  headers: IncomingHttpHeaders
+  /** The person who is signed in, where a session is not required. */
+  signedIn(): Promise<Caller | undefined>
+  /** Aborts when the client disconnects, or the box stops. */
+  readonly signal: AbortSignal
+  /** Reads the body, then waits for the turn of its account. Returns its JSON, or its bytes if the endpoint is `raw`. */
+  body(): Promise<unknown>
+  /** Throws Fault unless the caller may make this call. */
+  requireAllowed(route: AnyRoute): void
+  /** Makes a call of the API for the same caller, as part of this request: it is not counted again by the rate limits. */
+  call(route: AnyRoute, given: GivenCall): Promise<Answer>
+}
+
+/** A call of the API that is made within the box. */
+export interface GivenCall {
+  params?: Record<string, string>
+  query?: Record<string, string>
+  /** JSON. */
+  body?: unknown
+  idempotencyKey?: string | undefined
+}
+
+interface InnerDeps {
+  idempotency: Idempotency
+  log: Log
+  hasSpace: () => boolean
+  /** The account of the operator. */
+  operator: string
+  signedIn: () => Promise<Caller | undefined>
+}
+
+/** Answers a request by its endpoint. */
+export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: InnerDeps): Promise<Answer> {
+  const { caller, requestId, search, headers, abort } = call
+  const refusal = (route: AnyRoute) => refusalOf(caller, route, deps.operator)
+  return endpoint.answer({
+    caller,
+    requestId,
+    search,
+    headers,
+    signedIn: deps.signedIn,
+    get signal() {
+      return abort.signal
+    },
+    body: async () => {
+      const { bytes, scan } = await call.read(maxBodyBytes(endpoint))
+      const turn = call.turn()
+      if (turn) await turn
+      await call.requireStillValid()
+      if (endpoint.raw) return bytes
+      return scan ? parseInTurns(bytes, scan) : {}
+    },
+    requireAllowed: (route) => {
+      const fault = refusal(route)
+      if (fault) throw fault
+    },
+    call: async (route, given) => {
+      const fault = refusal(route)
+      if (fault) throw fault
+      if (stores(route) && !deps.hasSpace()) throw storageFull()
+      return handleCall(route, await innerCall(call, given), deps.idempotency, deps.log)
+    },
+  })
+}
+
+/** The call as part of another, whose turn, memory and connection it shares. */
+async function innerCall(outer: Call, { params = {}, query = {}, body, idempotencyKey }: GivenCall): Promise<Call> {
+  const headers: IncomingHttpHeaders = { host: outer.headers.host }
+  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
+  // only a repetition is compared by its bytes
+  const bytes = idempotencyKey === undefined || body === undefined ? Buffer.alloc(0) : await written(outer, body)
+  const read = async (): Promise<Body> => ({ bytes, scan: undefined, parsed: body })
+  return {
+    ...outer,
+    params,
+    search: new URLSearchParams(query).toString(),
+    headers,
+    turn: () => undefined,
+    working: () => undefined,
+    read,
+  }
+}
+
+async function written({ caller }: Call, body: unknown): Promise<Buffer> {
+  return isLong(body) ? longWork('write', caller.account_id, () => writeLongJson(body)) : Buffer.from(JSON.stringify(body))
+}

@@ -1,0 +1,210 @@
+import type { Page } from '../../core/shapes.ts'
+import type { Email, EmailRow } from '../../mail/model.ts'
+import type { Sms } from '../../sms/model.ts'
+import type { WaitAnswer } from '../../timeline/model.ts'
+import { AnswerText } from '../answer-text.ts'
+import { tool, type Tool, type ToolAnswer, type ToolContext } from '../tool.ts'
+import {
+  attachmentLines,
+  type Channel,
+  channelOf,
+  emailHead,
+  emailRowLines,
+  linkLines,
+  messageParams,
+  messageRoute,
+  smsRowLines,
+} from './messages.ts'
+
+const reads = { readOnlyHint: true, openWorldHint: false }
+const wait = 'GET /identities/:id/wait'
+const list = 'GET /identities/:id/emails'
+const search = 'GET /identities/:id/emails/search'
+const texts = 'GET /identities/:id/sms'
+
+/** Characters of the text of a message that a wait returns. */
+const longestWaited = 2500
+
+export const readingTools: Tool[] = [
+  tool('wait_for_message', {
+    description: 'Wait for the next e-mail or SMS; returns its codes and links. Call again with since if timed out.',
+    // it skips what it has returned before
+    annotations: reads,
+    routes: [wait],
+    example: { from: 'github.com', timeout: 30 },
+    names: { subject_contains: 'subject' },
+    run: async ({ call }, { from, subject, channel, since, timeout }) => {
+      const query = present({ from, subject_contains: subject, channel, since, timeout: String(timeout) })
+      return waited(await call<WaitAnswer>(wait, { query }))
+    },
+  }),
+  tool('list_messages', {
+    description: 'List or search messages, newest first.',
+    annotations: reads,
+    routes: [list, texts],
+    example: { unread: true, limit: 10 },
+    run: async (context, input) => {
+      const channel: Channel = input.channel ?? (context.allowed(list) ? 'email' : 'sms')
+      return channel === 'sms' ? listTexts(context, input) : listEmails(context, input)
+    },
+  }),
+  tool('read_message', {
+    description: 'Read an e-mail or SMS: verdict on the sender, text, links, attachments.',
+    annotations: reads,
+    routes: [messageRoute('GET', 'email'), messageRoute('GET', 'sms')],
+    example: { id: 'email_01jd3v8m2ef1pbx9mz5k7q4w6a' },
+    names: { email_id: 'id', sms_id: 'id' },
+    run: async ({ call }, { id, full, offset }) => {
+      const given = { params: messageParams(id) }
+      return channelOf(id) === 'sms'
+        ? readText(await call<Sms>(messageRoute('GET', 'sms'), given), offset)
+        : readEmail(await call<Email>(messageRoute('GET', 'email'), given), full, offset)
+    },
+  }),
+  tool('read_thread', {
+    description: 'Read a conversation: what each of its last messages added, oldest first.',
+    annotations: reads,
+    routes: [list],
+    example: { id: 'thread_01jd3v8m2ef1pbx9mz5k7q4w6a', last: 5 },
+    names: { thread_id: 'id', email_id: 'id' },
+    run: readThread,
+  }),
+]
+
+function waited({ timed_out, since, item, codes, links }: WaitAnswer): ToolAnswer {
+  const data = { timed_out, since, codes, message_id: item?.id ?? null }
+  if (item === null) {
+    const again = since === null ? '' : ` with since ${since}`
+    return { text: `Timed out: no such message came. Call wait_for_message again${again}.`, data }
+  }
+  const text = new AnswerText()
+  if (since !== null) text.line(`since: ${since}`)
+  if (item.type === 'sms') smsHead(text, item)
+  else emailHead(text, item)
+  const omitted = linkLines(text, links)
+  const body = item.type === 'sms' ? item.body : item.text
+  const more = text.page(body, 0, longestWaited) !== null || omitted > 0
+  return { text: text.toString(more ? [`There is more: read_message ${JSON.stringify({ id: item.id })}`] : []), data }
+}
+
+interface ListInput {
+  query?: string | undefined
+  unread?: boolean | undefined
+  sent?: boolean | undefined
+  limit: number
+  cursor?: string | undefined
+}
+
+async function listEmails({ call }: ToolContext, { query, unread, sent, limit, cursor }: ListInput): Promise<ToolAnswer> {
+  const common = { unread: unread?.toString(), limit: String(limit), cursor }
+  const page =
+    query === undefined
+      ? await call<Page<EmailRow>>(list, { query: present({ ...common, direction: sent ? 'outbound' : undefined }) })
+      : await call<Page<EmailRow>>(search, { query: present({ ...common, query }) })
+  // a search finds both
+  const rows = page.data.filter(({ direction }) => sent === undefined || sent === (direction === 'outbound'))
+  return listed(rows, page, emailRowLines)
+}
+
+async function listTexts({ call }: ToolContext, { query, unread, sent, limit, cursor }: ListInput): Promise<ToolAnswer> {
+  if (query !== undefined)
+    return { text: 'query searches e-mails. List text messages without it: list_messages {"channel":"sms"}' }
+  const direction = sent ? 'outbound' : 'inbound'
+  const page = await call<Page<Sms>>(texts, {
+    query: present({ unread: unread?.toString(), limit: String(limit), cursor, direction }),
+  })
+  return listed(page.data, page, smsRowLines)
+}
+
+function listed<Row extends { id: string }>(
+  rows: Row[],
+  { next_cursor }: Page<unknown>,
+  lines: (text: AnswerText, number: number, row: Row) => boolean,
+): ToolAnswer {
+  const text = new AnswerText()
+  const shown: string[] = []
+  for (const [index, row] of rows.entries()) {
+    // a line of the box takes as much again
+    if (text.left < 700 || !lines(text, index + 1, row)) break
+    shown.push(row.id)
+  }
+  const last = shown.length < rows.length ? [`${rows.length - shown.length} rows did not fit: use a smaller limit.`] : []
+  if (rows.length === 0) text.line('No messages.')
+  if (next_cursor !== null) last.push(`More: cursor ${next_cursor}`)
+  return { text: text.toString(last), data: { ids: shown, next_cursor } }
+}
+
+function readEmail(email: Email, full: boolean, offset: number): ToolAnswer {
+  const text = new AnswerText()
+  const last: string[] = []
+  if (offset === 0) {
+    emailHead(text, email)
+    const links = linkLines(text, email.links)
+    const files = attachmentLines(text, email.attachments)
+    if (links > 0) last.push(`${links} more links are in the text or too long.`)
+    if (files > 0) last.push(`${files} more attachments: read_attachment by index.`)
+    text.foreign('', '---')
+  } else text.line(`${email.id} from character ${offset}`)
+  const body = full ? (email.body_text ?? email.text) : email.text
+  const quoted = !full && (email.body_text?.length ?? 0) > email.text.length + 20
+  if (quoted) last.push('Quoted text was left out: full shows it.')
+  return paged(text, { body, offset, last, id: email.id, codes: email.codes })
+}
+
+function readText(sms: Sms, offset: number): ToolAnswer {
+  const text = new AnswerText()
+  smsHead(text, sms)
+  const last = sms.media.length === 0 ? [] : [`${sms.media.length} pictures are not shown here.`]
+  return paged(text, { body: sms.body, offset, last, id: sms.id, codes: sms.codes })
+}
+
+function smsHead(text: AnswerText, { id, direction, status, received_at, codes, from, to }: Sms): void {
+  text.line(`${id}, SMS, ${direction}, ${status}, ${received_at}${codes.length === 0 ? '' : ` codes: ${codes.join(', ')}`}`)
+  text.foreign('From: ', from)
+  text.foreign('To: ', to)
+}
+
+interface Paged {
+  body: string
+  offset: number
+  last: string[]
+  id: string
+  codes: string[]
+}
+
+function paged(text: AnswerText, { body, offset, last, id, codes }: Paged): ToolAnswer {
+  const next_offset = text.page(body, offset)
+  const more = next_offset === null ? [] : [`More: offset ${next_offset} of ${body.length}`]
+  return { text: text.toString([...last, ...more]), data: { id, codes, next_offset } }
+}
+
+async function readThread({ call }: ToolContext, { id, last }: { id: string; last: number }): Promise<ToolAnswer> {
+  const thread_id = channelOf(id) === 'email' && id.startsWith('email_') ? await threadOf(call, id) : id
+  const query = { thread_id, direction: 'all', spam: 'false', limit: String(last) }
+  const { data, has_more } = await call<Page<EmailRow>>(list, { query })
+  const text = new AnswerText()
+  const rows = data.toReversed()
+  const share = Math.floor(text.left / Math.max(1, rows.length)) - 250
+  const cut: string[] = []
+  for (const row of rows) {
+    const email = await call<Email>(messageRoute('GET', 'email'), { params: messageParams(row.id) })
+    text.line(
+      `${email.id} ${email.received_at} ${email.direction}${email.verified_domain === null ? '' : `, verified sender: ${email.verified_domain}`}`,
+    )
+    text.foreign(`--- ${email.id} from `, email.from, 150)
+    if (text.page(email.text, 0, Math.max(100, share)) !== null) cut.push(email.id)
+  }
+  const notes = cut.map((one) => `Cut: read_message ${JSON.stringify({ id: one })}`)
+  if (has_more) notes.push('There are older messages: use a larger last.')
+  if (rows.length === 0) text.line('No messages in this conversation.')
+  return { text: text.toString(notes), data: { thread_id, ids: rows.map((row) => row.id), has_more } }
+}
+
+async function threadOf(call: ToolContext['call'], id: string): Promise<string> {
+  return (await call<Email>(messageRoute('GET', 'email'), { params: messageParams(id) })).thread_id
+}
+
+/** The parameters that are there. */
+function present(query: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined))
+}

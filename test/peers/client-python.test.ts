@@ -1,0 +1,251 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { decryptCard, encryptCard, newCardKey } from '../../clients/typescript/src/index.ts'
+import { routePaths } from '../../src/http/route.ts'
+import { Network } from '../clients/support.ts'
+import { Asking } from '../contract/asking.ts'
+import { inhabit } from '../contract/inhabited.ts'
+import { appliance, deliver, message } from '../support/appliance.ts'
+import { freePort } from '../support/free-port.ts'
+import { WebhookSink } from '../support/webhook-sink.ts'
+import { PythonClient, pythonProgram, sources } from './python-client.ts'
+
+const world = await inhabit()
+const asking = new Asking(world)
+const python = new PythonClient()
+afterAll(async () => {
+  python.close()
+  await world.close()
+})
+const { url } = world.box
+const { key } = world.own
+const both = [
+  ['waiting', false],
+  ['asyncio', true],
+] as const
+
+const named = routePaths(world.box.app.routes).filter(({ route, alias }) => route.sdk !== undefined && !alias)
+
+test('its types hold', () => {
+  expect(execFileSync(pythonProgram('mypy'), ['--strict', sources], { encoding: 'utf8' })).toMatch(/^Success/)
+})
+
+// each call can be made once in this world: every other one is made with asyncio
+const spread = named.map((spelling, index) => [spelling.route.sdk!, ...both[index % 2]!, spelling] as const)
+
+test.each(spread)('%s answers (%s)', async (sdk, _how, asyncio, spelling) => {
+  const { method, path: declared, route } = spelling
+  const estate = await world.settle(`${method} ${declared}`)
+  const { path, question } = await asking.good(spelling, estate)
+  const real = path.split('/')
+  const ids = declared.split('/').flatMap((part, index) => (part.startsWith(':') ? [real[index]!] : []))
+  const octets = route.upload && { octets: Buffer.from(question.body as string).toString('base64') }
+  const input = octets ?? question.body ?? question.query ?? {}
+  const args = [...ids, ...(route.query || route.body || route.upload ? [input] : [])]
+  const name = sdk.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const told = await python.call({ url, key: estate.key, method: name, args, options: { timeout: 55, retries: 0 }, asyncio })
+  expect(told.error).toBeUndefined()
+  if (route.download?.startsWith('text/')) expect(told.answer).toBeTypeOf('string')
+  else if (route.download) expect(told.answer).toHaveProperty('octets')
+  else expect(told.answer).toBeTypeOf('object')
+})
+
+test.each(both)('a list is iterated to its end (%s)', async (_how, asyncio) => {
+  const { answer: rows } = await python.call({
+    url,
+    key,
+    method: 'identities.iterate',
+    args: [{ limit: 3 }],
+    asyncio,
+    iterate: true,
+  })
+  const { answer: page } = await python.call({ url, key, method: 'identities.list', args: [{ limit: 200 }], asyncio })
+  expect(rows.length).toBeGreaterThan(3)
+  expect(rows.map(({ id }: { id: string }) => id)).toEqual(page.data.map(({ id }: { id: string }) => id))
+})
+
+test.each(both)('errors have a class, a code, the parameter and the id of the request (%s)', async (_how, asyncio) => {
+  const failing = async (method: string, args: unknown[], by = key) =>
+    (await python.call({ url, key: by, method, args, asyncio })).error
+  expect(await failing('identities.get', ['ident_01jd3v8m2ef1pbx9mz5k7q4w6a'])).toMatchObject({
+    class: 'NotFoundError',
+    status: 404,
+    request_id: expect.stringMatching(/^req_/) as unknown,
+  })
+  expect(await failing('identities.create', [{ metadata: 'x' }])).toMatchObject({
+    class: 'InvalidRequestError',
+    param: 'metadata',
+  })
+  expect(await failing('identities.list', [], 'pbx_wrong')).toMatchObject({ class: 'UnauthorizedError', status: 401 })
+  expect(await failing('identities.get', ['..'])).toMatchObject({ code: 'invalid_id', param: 'identity_id' })
+  const nobody = `http://127.0.0.1:${await freePort()}`
+  const lost = await python.call({ url: nobody, key, method: 'identities.list', args: [], options: { retries: 0 }, asyncio })
+  expect(lost.error).toMatchObject({ class: 'ConnectionError', code: 'connection_failed' })
+})
+
+/** A box whose first answers are these, a status or `lost`: what the network says after the box has done its work. */
+async function faulty(...first: (number | 'lost')[]): Promise<{ url: string; keys: (string | undefined)[] }> {
+  const keys: (string | undefined)[] = []
+  const hear = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    keys.push(request.headers['idempotency-key'] as string | undefined)
+    const body = Buffer.concat(await request.toArray())
+    const instead = first.shift()
+    if (typeof instead === 'number') {
+      response.writeHead(instead, { 'Retry-After': '0' }).end('<html>')
+      return
+    }
+    const headers = { ...(request.headers as Record<string, string>) }
+    for (const name of ['host', 'connection', 'content-length']) delete headers[name]
+    const answer = await fetch(`${url}${request.url}`, { method: request.method!, headers, ...(body.length > 0 ? { body } : {}) })
+    const text = await answer.text()
+    if (instead === 'lost') request.socket.destroy()
+    else response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(text)
+  }
+  const server = createServer((request, response) => void hear(request, response))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, keys }
+}
+
+test.each(both)(
+  'a call is repeated with its own key and has one effect; what a lost answer deleted is deleted (%s)',
+  async (how, asyncio) => {
+    const network = await faulty(502, 'lost')
+    const name = `Once ${how}`
+    const { answer: made } = await python.call({ url: network.url, key, method: 'identities.create', args: [{ name }], asyncio })
+    expect(network.keys).toHaveLength(3)
+    expect(new Set(network.keys).size).toBe(1)
+    expect(network.keys[0]).toMatch(/^[0-9a-f-]{36}$/)
+    const { answer: listed } = await python.call({ url, key, method: 'identities.list', args: [{ query: name }], asyncio })
+    expect(listed.data.map(({ id }: { id: string }) => id)).toEqual([made.id])
+    const remove = { key, method: 'identities.delete', args: [made.id], asyncio }
+    expect(await python.call({ ...remove, url: (await faulty('lost')).url })).toEqual({ answer: { id: made.id, deleted: true } })
+    expect((await python.call({ ...remove, url: (await faulty(429)).url })).error.class).toBe('NotFoundError')
+  },
+)
+
+test.each(both)(
+  'none of the events is lost and none comes twice when the connection is cut and the box restarted (%s)',
+  async (_how, asyncio) => {
+    const network = await Network.start()
+    network.target = await freePort()
+    const box = await appliance({ PILLARBOX_PUBLIC_URL: network.url, PILLARBOX_HTTP__LISTEN: `127.0.0.1:${network.target}` })
+    const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+    const follower = new PythonClient()
+    onTestFinished(() => follower.close())
+    const options = { types: ['email.received'], identity: ada.id }
+    const job = { url: network.url, key: box.key, method: 'events', args: [20], options, asyncio }
+    expect(await follower.call(job)).toEqual({ ready: true })
+    const done = follower.next()
+    const sent: string[] = []
+    for (let round = 0; round < 5; round += 1) {
+      network.allowance = 300 + 1500 * round
+      for (let index = 0; index < 4; index += 1) {
+        sent.push(`Number ${sent.length}`)
+        await deliver(box.smtp, { to: ada.email, raw: message({ Subject: sent.at(-1)! }, 'x\n') })
+      }
+      if (round === 2) await box.restart()
+      network.cut()
+      network.allowance = Infinity
+    }
+    const { answer } = await done
+    expect(answer.events.map(({ data }: { data: { subject: string } }) => data.subject)).toEqual(sent)
+    expect(answer.cuts.length).toBeGreaterThan(0)
+  },
+)
+
+test.each(both)('a code is waited for, and none is a TimeoutError (%s)', async (how, asyncio) => {
+  const { box } = world
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: how })
+  const raw = message({ Subject: 'Your code', From: 'a@shop.test' }, 'Your verification code is 482913.\n')
+  await deliver(box.smtp, { to: ada.email, raw })
+  const wait = { url, key, method: 'wait_for_code', asyncio, args: [ada] }
+  const { answer } = await python.call({ ...wait, options: { subject: 'code', timeout: 30 } })
+  expect(answer).toMatchObject({ code: '482913', item: { subject: 'Your code' } })
+  expect((await python.call({ ...wait, options: { sender: 'nobody', timeout: 1 } })).error).toMatchObject({
+    class: 'TimeoutError',
+    code: 'no_message',
+  })
+})
+
+const details = { number: '4242424242424242', exp_month: 8, exp_year: 2039, security_code: '123', holder: 'Zoë 🎉' }
+
+test('a card encrypted by one client is read by the other', async () => {
+  const cardKey = newCardKey()
+  const { answer: sealed } = await python.call({ method: 'encrypt_card', args: [cardKey, details] })
+  expect(await decryptCard(cardKey, sealed)).toEqual(details)
+  const read = { method: 'decrypt_card', args: [cardKey, await encryptCard(cardKey, details)] }
+  expect(await python.call(read)).toEqual({ answer: details })
+  const other = await python.call({ ...read, args: [newCardKey(), read.args[1]] })
+  expect(other.error.code).toBe('card_unreadable')
+  expect((await python.call({ ...read, args: ['AAAA', read.args[1]] })).error).toMatchObject({
+    code: 'bad_card_key',
+    param: 'card_key',
+  })
+})
+
+test.each(both)('a card with a number is encrypted on its way, and without a card key not sent (%s)', async (how, asyncio) => {
+  const cardKey = newCardKey()
+  const { body: ada } = await world.box.call('POST', '/v1/identities', { name: `Owner ${how}` })
+  const create = {
+    url,
+    key,
+    method: 'cards.create',
+    args: [ada.id, { ...details, label: 'travel', budget_cents: 5000 }],
+    asyncio,
+  }
+  expect((await python.call(create)).error.code).toBe('no_card_key')
+  const { answer: card, error } = await python.call({ ...create, card_key: cardKey })
+  expect(error).toBeUndefined()
+  expect(card).toMatchObject({ last4: '4242', brand: 'visa', card_name: 'travel', budget_cents: 5000 })
+  const reveal = { url, key, method: 'cards.reveal', args: [card.id, { amount_cents: 1, purpose: 'train' }], asyncio }
+  const { answer: revealed } = await python.call(reveal)
+  expect(await decryptCard(cardKey, revealed.encrypted_data)).toEqual(details)
+})
+
+function verify(args: unknown[]) {
+  return python.call({ method: 'verify_webhook', args })
+}
+
+test('a delivery of a box is verified, and only that', async () => {
+  const box = await appliance({ PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
+  const sink = await WebhookSink.start()
+  const { body: webhook } = await box.call('POST', '/v1/webhooks', { url: sink.url, events: ['identity.created'] })
+  await box.call('POST', '/v1/identities', { name: 'Grüße 🎉' })
+  const [{ raw, headers }] = (await sink.until(1)) as [(typeof sink.received)[0]]
+  expect((await verify([raw, headers, webhook.secret])).answer.data.name).toBe('Grüße 🎉')
+  for (const [code, ...args] of [
+    ['webhook_forged', raw.replace('Grüße', 'Gruss'), headers, webhook.secret],
+    ['webhook_forged', raw, headers, 'whsec_AAAA'],
+    ['webhook_forged', raw, { ...headers, 'webhook-signature': 'v1,???? v1,é' }, webhook.secret],
+    ['webhook_too_old', raw, { ...headers, 'webhook-timestamp': '1700000000' }, webhook.secret],
+    ['webhook_too_old', raw, { ...headers, 'webhook-timestamp': 'nan' }, webhook.secret],
+    ['webhook_unsigned', raw, {}, webhook.secret],
+  ] as const)
+    expect((await verify(args)).error.code).toBe(code)
+})
+
+test('the block of its page runs', async () => {
+  const box = await appliance()
+  const page = readFileSync(`${sources}/../../README.md`, 'utf8')
+  const [, block] = /```python\n([^]*?)```/.exec(page)!
+  const env = { PYTHONPATH: `${sources}/..`, PILLARBOX_URL: box.url, PILLARBOX_KEY: box.key, PYTHONUNBUFFERED: '1' }
+  const program = spawn(pythonProgram('python'), ['-c', block!], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void program.kill())
+  let said = ''
+  for await (const piece of program.stdout.setEncoding('utf8')) {
+    const before = said
+    said += String(piece)
+    const [, to] = /sign up with (\S+)\n/.exec(said) ?? []
+    if (to !== undefined && !before.includes('\n')) {
+      const raw = message({ From: 'Shop <hello@shop.test>', Subject: 'Welcome' }, 'Your sign-up code is 493817.\n')
+      await deliver(box.smtp, { from: 'hello@shop.test', to, raw })
+    }
+  }
+  expect(said).toMatch(/^sign up with \S+\nthe code is 493817\n$/)
+})

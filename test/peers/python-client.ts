@@ -1,0 +1,61 @@
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const venv = `${root}node_modules/.cache/python-client`
+
+export const sources = `${root}clients/python/src/pillarbox`
+
+/** The program of the environment with what the Python client needs, made at the first use. */
+export function pythonProgram(name: string): string {
+  if (!existsSync(`${venv}/bin/mypy`)) {
+    execFileSync('python3', ['-m', 'venv', venv])
+    const wanted = ['httpx==0.28.1', 'cryptography==50.0.2', 'mypy==2.4.1']
+    execFileSync(`${venv}/bin/pip`, ['install', '--quiet', '--disable-pip-version-check', ...wanted])
+  }
+  return `${venv}/bin/${name}`
+}
+
+export interface Job {
+  url?: string
+  key?: string
+  method: string
+  args: unknown[]
+  options?: Record<string, unknown>
+  asyncio?: boolean
+  iterate?: boolean
+  card_key?: string
+}
+
+type Json = ReturnType<typeof JSON.parse>
+
+/** A Python program that makes calls, one after the other. */
+export class PythonClient {
+  readonly #program: ChildProcessWithoutNullStreams
+  readonly #lines: AsyncIterator<string>
+  #trouble = ''
+
+  constructor() {
+    const env = { PYTHONPATH: `${root}clients/python/src`, PATH: process.env['PATH'] }
+    this.#program = spawn(pythonProgram('python'), [fileURLToPath(new URL('client-python.py', import.meta.url))], { env })
+    this.#program.stderr.on('data', (bytes) => (this.#trouble += String(bytes)))
+    this.#lines = createInterface(this.#program.stdout)[Symbol.asyncIterator]()
+  }
+
+  async call(job: Job): Promise<{ answer?: Json; error?: Json; ready?: true }> {
+    this.#program.stdin.write(`${JSON.stringify(job)}\n`)
+    return this.next()
+  }
+
+  async next(): Promise<{ answer?: Json; error?: Json; ready?: true }> {
+    const { value, done } = await this.#lines.next()
+    if (done === true) throw new Error(this.#trouble)
+    return JSON.parse(value)
+  }
+
+  close(): void {
+    this.#program.kill()
+  }
+}
