@@ -76,7 +76,7 @@ export function isHiddenStyle(style: string): boolean {
 }
 
 /** The value of a declaration in lower case, without `!important`. */
-interface Declared {
+export interface Declared {
   value: string
   important: boolean
 }

@@ -1,4 +1,4 @@
-import { declarationsOf } from '../markup.ts'
+import { type Declared, declarationsOf } from '../markup.ts'
 
 /** How a text can be hidden from a person who looks at a message. */
 export type Hiding =
@@ -57,17 +57,40 @@ export function hidingOf({ hidden, isInvisible, size, color, background }: Appea
 /** What the styles of an element say, as its properties with their values. */
 export type Styles = ReadonlyMap<string, string>
 
-/** The styles of an element: of its attributes, its rules and its own style, the weakest first. */
-export function stylesOf(layers: readonly string[]): Styles {
-  const styles = new Map<string, string>()
-  const important = new Map<string, string>()
-  for (const layer of layers) {
-    for (const [property, declared] of declarationsOf(layer)) {
-      ;(declared.important ? important : styles).set(property, declared.value)
-    }
+/** Declarations by their properties, only of properties that decide whether a text can be seen, each with the start of its value. */
+export type Declarations = Map<string, Declared>
+
+const properties = new Set(
+  (
+    'display content-visibility opacity filter position left top right bottom text-indent margin-left margin-top margin-right zoom transform clip ' +
+    'clip-path overflow overflow-x overflow-y height max-height width max-width visibility font-size font color background background-image ' +
+    'background-color'
+  ).split(' '),
+)
+
+/** Characters of a value: the same rule may hold for very many elements, and each reads it again. */
+const longestValue = 300
+
+export function declarationsIn(style: string): Declarations {
+  const kept: Declarations = new Map()
+  for (const [property, { value, important }] of declarationsOf(style)) {
+    if (properties.has(property)) kept.set(property, { value: value.slice(0, longestValue), important })
   }
-  for (const [property, value] of important) styles.set(property, value)
-  return styles
+  return kept
+}
+
+/** Adds what is declared later with the same weight. */
+export function addDeclarations(earlier: Declarations, later: Declarations): void {
+  for (const [property, declared] of later) {
+    if (declared.important || earlier.get(property)?.important !== true) earlier.set(property, declared)
+  }
+}
+
+/** The styles of an element: of its attributes, its rules and its own style, the weakest first. */
+export function stylesOf(layers: readonly Declarations[]): Styles {
+  const all: Declarations = new Map()
+  for (const layer of layers) addDeclarations(all, layer)
+  return new Map([...all].map(([property, { value }]) => [property, value]))
 }
 
 /** The appearance of an element with these styles in another. */

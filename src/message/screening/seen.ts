@@ -1,4 +1,13 @@
-import { type Appearance, appearanceIn, type Hiding, hidingOf, type Styles, stylesOf } from './appearance.ts'
+import {
+  type Appearance,
+  appearanceIn,
+  type Declarations,
+  declarationsIn,
+  type Hiding,
+  hidingOf,
+  type Styles,
+  stylesOf,
+} from './appearance.ts'
 import { type StyleSheet, styleSheetOf } from './style-sheet.ts'
 
 /** Where a text is that a person who looks at the message does not see. */
@@ -60,13 +69,7 @@ export class SeenTextCollector {
     const key = JSON.stringify([tag, style, classes, id, color, bgcolor, background])
     let styles = this.#styles.get(key)
     if (styles === undefined) {
-      styles = stylesOf([
-        ...(color === '' ? [] : [`color:${color}`]),
-        ...(bgcolor === '' ? [] : [`background-color:${bgcolor}`]),
-        ...(background === '' ? [] : ['background-image:url(x)']),
-        ...this.#sheet.rulesFor(tag, classes, id),
-        style,
-      ])
+      styles = stylesOf([attributeDeclarations(look), ...this.#sheet.rulesFor(tag, classes, id), declarationsIn(style)])
       if (this.#styles.size < maxStyles && key.length < longestStyles) this.#styles.set(key, styles)
     }
     return styles.size === 0 ? outside : appearanceIn(outside, styles)
@@ -104,4 +107,14 @@ export class SeenTextCollector {
     const html = this.#kept === 0 ? this.#html : this.#pieces.join('') + this.#html.slice(this.#kept)
     return { text: this.#seen.join(''), isCut: this.#isCut, unseen: this.#unseen, html }
   }
+}
+
+/** What attributes of HTML 4 declare. */
+function attributeDeclarations({ color, bgcolor, background }: LookAttributes): Declarations {
+  const declared = { color, 'background-color': bgcolor, 'background-image': background === '' ? '' : 'url(x)' }
+  return new Map(
+    Object.entries(declared)
+      .filter(([, value]) => value !== '')
+      .map(([property, value]) => [property, { value: value.slice(0, 100).trim().toLowerCase(), important: false }]),
+  )
 }

@@ -1,3 +1,5 @@
+import { addDeclarations, type Declarations, declarationsIn } from './appearance.ts'
+
 /** Characters of style sheets that are read, and rules that are kept. */
 const maxLength = 128 * 1024
 const maxRules = 2000
@@ -7,7 +9,7 @@ export interface StyleSheet {
   /** True where there is no rule. */
   isEmpty: boolean
   /** The styles that hold for an element, the weakest first. */
-  rulesFor(tag: string, classes: string, id: string): string[]
+  rulesFor(tag: string, classes: string, id: string): Declarations[]
 }
 
 /**
@@ -15,21 +17,24 @@ export interface StyleSheet {
  * some screens or programs only are left out, as what they hide is seen elsewhere.
  */
 export function styleSheetOf(html: string): StyleSheet {
-  const rules = new Map<string, string>()
+  const rules = new Map<string, Declarations>()
   let count = 0
   for (const css of styleElements(html)) {
     for (const { selectors, style } of rulesIn(css)) {
+      const declarations = declarationsIn(style)
       for (const selector of selectors.split(',')) {
         const key = keyOf(selector)
         if (key === undefined || ++count > maxRules) continue
-        rules.set(key, `${rules.get(key) ?? ''};${style}`)
+        const known = rules.get(key) ?? new Map()
+        addDeclarations(known, declarations)
+        rules.set(key, known)
       }
     }
   }
   return { isEmpty: rules.size === 0, rulesFor: (tag, classes, id) => lookUp(rules, tag, classes, id) }
 }
 
-function lookUp(rules: ReadonlyMap<string, string>, tag: string, classes: string, id: string): string[] {
+function lookUp(rules: ReadonlyMap<string, Declarations>, tag: string, classes: string, id: string): Declarations[] {
   const names = classes === '' ? [] : classes.slice(0, 1000).trim().split(/\s+/, 20)
   const keys = [tag, ...names.map((name) => `.${name}`), ...names.map((name) => `${tag}.${name}`), `#${id}`, `${tag}#${id}`]
   return keys.flatMap((key) => rules.get(key) ?? [])

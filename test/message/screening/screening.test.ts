@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { parse } from '../../../src/message/parse.ts'
+import { appliance, deliver } from '../../support/appliance.ts'
 import { mailOf } from './hostile.ts'
 
 const screened = async (parts: Parameters<typeof mailOf>[0]) => {
@@ -99,4 +100,20 @@ test('long and hostile HTML is screened up to a bound', async () => {
     `<p title="${'x'.repeat(9000)}">`.repeat(100),
   ]
   for (const html of many) expect((await screened({ html, text: html })).reasons.length).toBeLessThanOrEqual(20)
+})
+
+test('an attribute declares its own property and no other', async () => {
+  expect(await screened({ html: '<p bgcolor="#eee;display:none">seen</p>' })).toMatchObject({ text: 'seen', score: 0 })
+})
+
+test('a message with thousands of rules for each of its elements is read', async () => {
+  const rules = Array.from({ length: 2000 }, (_, number) => `.a{font-size:${number}px}`).join('\r\n')
+  const elements = Array.from({ length: 40_000 }, (_, number) => `<p class="a" id="${number}">x</p>`).join('\r\n')
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await deliver(box.smtp, { to: ada.email, raw: mailOf({ html: `<style>${rules}</style>${elements}` }).toString() })
+  await box.settled()
+  const { body: list } = await box.call('GET', `/v1/identities/${ada.id}/emails`)
+  const { body } = await box.call('GET', `/v1/identities/${ada.id}/emails/${list.data[0].id}`)
+  expect(body).toMatchObject({ parse_error: null, screening: { score: 0 } })
 })
