@@ -50,7 +50,7 @@ test('with a list of those who may, others may not, but for answers of those who
   await box.call('POST', `${path}/${question!.id}/reply`, { body_text: 'Yes.' })
   await box.settled()
   expect((await listed(box, ada.id)).map(({ subject }) => subject)).toEqual(['Re: Question', 'dana@friends.test'])
-  await box.call('PATCH', `/v1/identities/${ada.id}/senders`, { allow: ['friends.test'], replies: false })
+  await box.call('PATCH', `/v1/identities/${ada.id}/senders`, { replies: false })
   await box.call('POST', `${path}/${question!.id}/reply`, { body_text: 'And?' })
   await box.settled()
   expect(await listed(box, ada.id)).toHaveLength(2)
@@ -97,6 +97,19 @@ test('the operator is written to by everyone', async () => {
   expect(
     await deliver(box.smtp, { from: 'eve@evil.test', to: 'abuse@pillarbox.test', raw: from('eve@evil.test', 'Help') }),
   ).toMatch(/^250 /)
+})
+
+test('a change leaves what it does not name as it is', async () => {
+  const box = await appliance()
+  const change = async (rules: object) => (await box.call('PATCH', '/v1/senders', rules)).body
+  await change({ block: ['@evil.test'], max_score: 49 })
+  await change({ require_dmarc: true })
+  const { updated_at: _, ...rules } = await change({ allow: ['sam@sender.test'], max_score: null })
+  const expected = { allow: ['sam@sender.test'], block: ['@evil.test'], require_dmarc: true, replies: true, max_score: null }
+  expect(rules).toEqual(expected)
+  // what contradicts an entry that was there before
+  expect((await box.call('PATCH', '/v1/senders', { allow: ['@Evil.test'] })).body.error.param).toBe('block.0')
+  expect((await box.call('GET', '/v1/senders')).body).toMatchObject(expected)
 })
 
 test.each([

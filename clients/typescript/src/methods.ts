@@ -590,11 +590,11 @@ export interface Methods {
   senders: {
     /** Get who may write to the account. */
     get(options?: RequestOptions): Promise<SenderRules>
-    /** Set who may write to the account. */
+    /** Change who may write to the account. */
     update(body?: SenderRulesInput, options?: RequestOptions): Promise<SenderRules>
     /** Get who may write to an identity. */
     getOfIdentity(identityId: string, options?: RequestOptions): Promise<SenderRules>
-    /** Set who may write to an identity. */
+    /** Change who may write to an identity. */
     updateOfIdentity(identityId: string, body?: SenderRulesInput, options?: RequestOptions): Promise<SenderRules>
   }
   signingKeys: {

@@ -23,15 +23,15 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
       sdk: 'senders.update',
       receipt: 'all',
       errors: { 403: ['bound_key'] },
-      summary: 'Set who may write to the account',
+      summary: 'Change who may write to the account',
       description:
-        'In place of the rules before; an empty object lets everyone write. A blocked envelope sender is rejected at RCPT (550 5.7.1), a message whose From or DMARC result the rules of ' +
+        'What is left out stays as it is; a list is replaced, and an empty one allows or blocks nobody. A blocked envelope sender is rejected at RCPT (550 5.7.1), a message whose From or DMARC result the rules of ' +
         'all recipients refuse at the end of DATA; what they refuse for some recipients only, and a score above max_score, is set aside: stored with spam: true and the reason in set_aside. ' +
         'An entry that is no address or domain, or that is allowed and blocked, is rejected with its place.',
       body: SenderRulesInput,
       reply: SenderRules,
       example,
-      handle: ({ caller, body }) => rules.set(caller, null, body),
+      handle: ({ caller, body }) => rules.update(caller, null, body),
     }),
     route('GET', '/identities/:id/senders', {
       scope: 'account:read',
@@ -46,12 +46,12 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
       sdk: 'senders.updateOfIdentity',
       receipt: 'all',
       errors: { 403: ['bound_key'] },
-      summary: 'Set who may write to an identity',
-      description: 'In place of the rules before. Those of the account hold too: a message must pass both.',
+      summary: 'Change who may write to an identity',
+      description: 'What is left out stays as it is. The rules of the account hold too: a message must pass both.',
       body: SenderRulesInput,
       reply: SenderRules,
       example,
-      handle: ({ caller, params, body }) => rules.set(caller, params.id, body),
+      handle: ({ caller, params, body }) => rules.update(caller, params.id, body),
     }),
     route('POST', '/identities/:id/emails/:email_id/release', {
       scope: ['messages:write', 'emails:write'],

@@ -13,35 +13,33 @@ const maxEntries = 500
 /** Bytes of the lists of one identity or account. */
 const maxBytes = 16 * 1024
 
-const Entries = z.array(z.string().trim().min(3).max(320)).max(maxEntries).default([])
+const Entries = z.array(z.string().trim().min(3).max(320)).max(maxEntries)
 
-/** Who may write to an identity, or to all identities of an account. */
-export const SenderRulesInput = z
-  .strictObject({
-    allow: Entries.meta({
-      description: 'addresses (ada@example.net) and domains (@example.net) that may write; empty: everyone',
-    }),
-    block: Entries.meta({ description: 'those that may not' }),
-    require_dmarc: z.boolean().default(false).meta({ description: 'only senders whose domain is verified (DMARC pass)' }),
-    replies: z.boolean().default(true).meta({
-      description: 'accept a verified answer to a sent message from one who was written to, whatever allow says',
-    }),
-    max_score: z.int().min(0).max(100).nullable().default(null).meta({
-      description: 'sets messages with a higher score of screening aside; null: none',
-    }),
-  })
-  .refine(({ allow, block }) => Buffer.byteLength(JSON.stringify([allow, block])) <= maxBytes, {
-    error: 'allow and block must be at most 16 KiB together, as JSON',
-  })
-  .meta({ id: 'SenderRulesInput' })
+const Rules = z.strictObject({
+  allow: Entries.meta({
+    description: 'addresses (ada@example.net) and domains (@example.net) that may write; empty: everyone',
+  }),
+  block: Entries.meta({ description: 'those that may not' }),
+  require_dmarc: z.boolean().meta({ description: 'only senders whose domain is verified (DMARC pass)' }),
+  replies: z.boolean().meta({
+    description: 'accept a verified answer to a sent message from one who was written to, whatever allow says',
+  }),
+  max_score: z.int().min(0).max(100).nullable().meta({
+    description: 'sets messages with a higher score of screening aside; null: none',
+  }),
+})
+type Rules = z.output<typeof Rules>
+
+/** What changes of who may write to an identity, or to all identities of an account; lists are replaced. */
+export const SenderRulesInput = Rules.partial().meta({ id: 'SenderRulesInput' })
 export type SenderRulesInput = z.output<typeof SenderRulesInput>
 
 export const SenderRules = z
-  .object({ ...SenderRulesInput.shape, updated_at: Timestamp.nullable() })
+  .object({ ...Rules.shape, updated_at: Timestamp.nullable() })
   .meta({ id: 'SenderRules', description: 'updated_at is null where none were set: everyone may write' })
 export type SenderRules = z.output<typeof SenderRules>
 
-const everyone: SenderRulesInput = { allow: [], block: [], require_dmarc: false, replies: true, max_score: null }
+const everyone: Rules = { allow: [], block: [], require_dmarc: false, replies: true, max_score: null }
 
 /** Why a message is not accepted as others are. Such a reason is told to the sender when the message is refused. */
 export type Objection = 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious'
@@ -74,33 +72,31 @@ export class SenderRulesStore {
 
   /** Those of an identity, or of the account for null. */
   async get(caller: Caller, identityId: string | null): Promise<SenderRules> {
-    const subject = await this.#subject(caller, identityId)
-    const row = await this.#deps.database.get<{ rules: string; updated_at: string }>(
-      sql`SELECT rules, updated_at FROM sender_rules WHERE subject_id = ${subject}`,
-    )
-    return row
-      ? { ...(JSON.parse(row.rules) as SenderRulesInput), updated_at: row.updated_at }
-      : { ...everyone, updated_at: null }
+    return storedRules(this.#deps.database, await this.#subject(caller, identityId))
   }
 
-  /** Stores rules in place of those before. Throws Fault invalid_request with the place of an entry that is none or contradicts another. */
-  async set(caller: Caller, identityId: string | null, input: SenderRulesInput): Promise<SenderRules> {
-    const allow = input.allow.map((entry, index) => entryOf(entry, `allow.${index}`))
-    const block = input.block.map((entry, index) => entryOf(entry, `block.${index}`))
-    const allowed = new Set(allow)
-    for (const [index, entry] of block.entries()) {
-      if (allowed.has(entry)) throw invalid(`block.${index}`, `${entry} is allowed too; remove it from allow or from block.`)
-    }
-    const rules = { ...input, allow: [...allowed], block: [...new Set(block)] }
+  /** Changes what is given. Throws Fault invalid_request with the place of an entry that is none or contradicts another. */
+  async update(caller: Caller, identityId: string | null, input: SenderRulesInput): Promise<SenderRules> {
+    const allow = input.allow && entriesOf(input.allow, 'allow')
+    const block = input.block && entriesOf(input.block, 'block')
     const subject = await this.#subject(caller, identityId)
-    const at = iso(this.#deps.clock.now())
-    await this.#deps.database.transaction((tx) =>
-      tx.run(
-        sql`INSERT INTO sender_rules (subject_id, rules, updated_at) VALUES (${subject}, ${JSON.stringify(rules)}, ${at})
+    return this.#deps.database.transaction(async (tx) => {
+      const before = await storedRules(tx, subject)
+      const rules: Rules = {
+        allow: allow ?? before.allow,
+        block: block ?? before.block,
+        require_dmarc: input.require_dmarc ?? before.require_dmarc,
+        replies: input.replies ?? before.replies,
+        max_score: input.max_score === undefined ? before.max_score : input.max_score,
+      }
+      requireConsistent(rules)
+      const updated_at = iso(this.#deps.clock.now())
+      await tx.run(
+        sql`INSERT INTO sender_rules (subject_id, rules, updated_at) VALUES (${subject}, ${JSON.stringify(rules)}, ${updated_at})
           ON CONFLICT (subject_id) DO UPDATE SET rules = excluded.rules, updated_at = excluded.updated_at`,
-      ),
-    )
-    return { ...rules, updated_at: at }
+      )
+      return { ...rules, updated_at }
+    })
   }
 
   /** True if the envelope sender may not write to an identity, whatever the message says. */
@@ -118,11 +114,11 @@ export class SenderRulesStore {
     return null
   }
 
-  async #of(reader: Reader, { id, account_id }: IdentityRow): Promise<SenderRulesInput[]> {
+  async #of(reader: Reader, { id, account_id }: IdentityRow): Promise<Rules[]> {
     const rows = await reader.all<{ rules: string }>(
       sql`SELECT rules FROM sender_rules WHERE subject_id IN (${id}, ${account_id}) ORDER BY subject_id`,
     )
-    return rows.map(({ rules }) => JSON.parse(rules) as SenderRulesInput)
+    return rows.map(({ rules }) => JSON.parse(rules) as Rules)
   }
 
   async #subject(caller: Caller, identityId: string | null): Promise<string> {
@@ -131,10 +127,7 @@ export class SenderRulesStore {
   }
 }
 
-async function objectionOf(
-  rules: SenderRulesInput,
-  { mail_from, from, isVerified, score, isAnswer }: Arrival,
-): Promise<Objection | null> {
+async function objectionOf(rules: Rules, { mail_from, from, isVerified, score, isAnswer }: Arrival): Promise<Objection | null> {
   if (isListed(rules.block, from) || isListed(rules.block, mail_from)) return 'blocked_sender'
   if (rules.require_dmarc && !isVerified) return 'unverified_sender'
   if (rules.allow.length > 0 && !isListed(rules.allow, from) && !(rules.replies && (await isAnswer()))) return 'unlisted_sender'
@@ -153,6 +146,28 @@ function canonicalOf(address: string): string | null {
   const at = address.lastIndexOf('@')
   const domain = domainNameOf(address.slice(at + 1))
   return at === -1 || domain === undefined ? null : `${address.slice(0, at).toLowerCase()}@${domain}`
+}
+
+/** The rules of an identity or an account. */
+async function storedRules(reader: Reader, subject: string): Promise<SenderRules> {
+  const row = await reader.get<{ rules: string; updated_at: string }>(
+    sql`SELECT rules, updated_at FROM sender_rules WHERE subject_id = ${subject}`,
+  )
+  return row ? { ...(JSON.parse(row.rules) as Rules), updated_at: row.updated_at } : { ...everyone, updated_at: null }
+}
+
+function requireConsistent({ allow, block }: Rules): void {
+  const allowed = new Set(allow)
+  for (const [index, entry] of block.entries()) {
+    if (allowed.has(entry)) throw invalid(`block.${index}`, `${entry} is allowed too; remove it from allow or from block.`)
+  }
+  if (Buffer.byteLength(JSON.stringify([allow, block])) > maxBytes)
+    throw invalid(block.length > allow.length ? 'block' : 'allow', 'allow and block must be at most 16 KiB together, as JSON.')
+}
+
+/** A list as it is stored, each entry once. */
+function entriesOf(list: readonly string[], param: string): string[] {
+  return [...new Set(list.map((entry, index) => entryOf(entry, `${param}.${index}`)))]
 }
 
 /** An entry as it is stored: `ada@example.net` or `@example.net`. */

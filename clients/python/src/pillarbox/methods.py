@@ -583,7 +583,7 @@ class Senders:
         return cast("t.SenderRules", self._caller.call("GET", "/senders", {}, "", None, "json", options))
 
     def update(self, body: t.SenderRulesInput | None = None, **options: Unpack[Options]) -> t.SenderRules:
-        """Set who may write to the account."""
+        """Change who may write to the account."""
         return cast("t.SenderRules", self._caller.call("PATCH", "/senders", {}, "body", body, "json", options))
 
     def get_of_identity(self, identity_id: str, **options: Unpack[Options]) -> t.SenderRules:
@@ -591,7 +591,7 @@ class Senders:
         return cast("t.SenderRules", self._caller.call("GET", "/identities/{identity_id}/senders", {"identity_id": identity_id}, "", None, "json", options))
 
     def update_of_identity(self, identity_id: str, body: t.SenderRulesInput | None = None, **options: Unpack[Options]) -> t.SenderRules:
-        """Set who may write to an identity."""
+        """Change who may write to an identity."""
         return cast("t.SenderRules", self._caller.call("PATCH", "/identities/{identity_id}/senders", {"identity_id": identity_id}, "body", body, "json", options))
 
 
@@ -1389,7 +1389,7 @@ class AsyncSenders:
         return cast("t.SenderRules", await self._caller.call("GET", "/senders", {}, "", None, "json", options))
 
     async def update(self, body: t.SenderRulesInput | None = None, **options: Unpack[Options]) -> t.SenderRules:
-        """Set who may write to the account."""
+        """Change who may write to the account."""
         return cast("t.SenderRules", await self._caller.call("PATCH", "/senders", {}, "body", body, "json", options))
 
     async def get_of_identity(self, identity_id: str, **options: Unpack[Options]) -> t.SenderRules:
@@ -1397,7 +1397,7 @@ class AsyncSenders:
         return cast("t.SenderRules", await self._caller.call("GET", "/identities/{identity_id}/senders", {"identity_id": identity_id}, "", None, "json", options))
 
     async def update_of_identity(self, identity_id: str, body: t.SenderRulesInput | None = None, **options: Unpack[Options]) -> t.SenderRules:
-        """Set who may write to an identity."""
+        """Change who may write to an identity."""
         return cast("t.SenderRules", await self._caller.call("PATCH", "/identities/{identity_id}/senders", {"identity_id": identity_id}, "body", body, "json", options))
 
 
