@@ -7,6 +7,7 @@ import type { Examination } from '../src/mail/types.ts'
 import { EmailStore } from '../src/mail/email-store.ts'
 import { Inbox } from '../src/mail/inbox.ts'
 import type { Envelope } from '../src/mail/model.ts'
+import { SenderRulesStore } from '../src/mail/senders/rules.ts'
 import { parse } from '../src/message/parse.ts'
 import type { Screening } from '../src/mailauth/screening.ts'
 import { uncheckedVerdict } from '../src/mailauth/unchecked.ts'
@@ -38,6 +39,7 @@ export async function fill(store: Store, messages: number, identities: number, t
     space: { low: () => false } as unknown as Space,
     store: new EmailStore(store),
     quota: store.quota,
+    rules: new SenderRulesStore({ ...store, clock: systemClock }),
     hosted: { receives: () => true },
     handlers: [],
     account: store.caller.account_id,

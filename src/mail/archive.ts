@@ -160,6 +160,7 @@ export class MailArchive {
       spam: false,
       codes: [],
       authentication: null,
+      screening: null,
       to: state.to ?? parsed.to.map(({ address }) => address).join(', '),
       bcc,
       recipients: { ...email.recipients, bcc },

@@ -11,7 +11,7 @@ import { type Email, type EmailRow, replyToVerified } from './model.ts'
 export type EmailDetail = Pick<
   Email,
   'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
-> & { mail_from: string; send_at?: string; created_by?: string }
+> & { mail_from: string; screening?: Email['screening']; set_aside?: Email['set_aside']; send_at?: string; created_by?: string }
 
 /** A row of `emails`. */
 export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated' | 'labels' | 'has_attachments' | 'codes'> {
@@ -193,8 +193,24 @@ const none: StoredBodies = { body_text: null, body_html: null, text: '' }
 
 /** The e-mail of a row with these bodies, without the deliveries of an outbound message. */
 export function emailOf(row: StoredEmail, bodies: Bodies = none): Email {
-  const { mail_from: _, send_at = null, created_by = null, ...detail } = JSON.parse(row.detail) as EmailDetail
+  const {
+    mail_from: _,
+    screening = null,
+    set_aside = null,
+    send_at = null,
+    created_by = null,
+    ...detail
+  } = JSON.parse(row.detail) as EmailDetail
   const reply_to_verified = replyToVerified({ ...detail, verified_domain: row.verified_domain })
   const email = { ...emailRow(row), ...bodies, ...detail }
-  return { ...email, reply_to_verified, send_at, created_by, deliveries: [], duplicate_of: row.duplicate_of }
+  return {
+    ...email,
+    reply_to_verified,
+    screening,
+    set_aside,
+    send_at,
+    created_by,
+    deliveries: [],
+    duplicate_of: row.duplicate_of,
+  }
 }

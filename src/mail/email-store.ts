@@ -242,6 +242,8 @@ export function receivedEmail(
     links: parsed.links,
     attachments: parsed.attachments,
     authentication: verdict.authentication,
+    screening: parsed.screening,
+    set_aside: null,
     parse_error: parsed.parse_error,
     send_at: null,
     created_by: null,
@@ -258,7 +260,9 @@ async function insertRow(
   email: Email,
   { content, trace, mail_from, extra_octets = 0 }: NewStoredEmail,
 ): Promise<number> {
-  const detail = (content.detail ??= JSON.stringify(detailOf(email, mail_from, content.long_lists)))
+  // that of a message that was set aside for one is not that of its other copies
+  const own = email.set_aside === null ? undefined : JSON.stringify(detailOf(email, mail_from, content.long_lists))
+  const detail = own ?? (content.detail ??= JSON.stringify(detailOf(email, mail_from, content.long_lists)))
   const row = await tx.get<{ seq: number }>(
     sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
       automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, sent_at, created_at, detail, trace,
@@ -273,14 +277,29 @@ async function insertRow(
 
 /** The detail of an e-mail; without the lists that are stored with the bodies. */
 function detailOf(email: Email, mail_from: string, longLists: boolean): Partial<EmailDetail> {
-  const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at, created_by } =
-    email
+  const {
+    references,
+    reply_to,
+    cc,
+    bcc,
+    recipients,
+    links,
+    attachments,
+    authentication,
+    screening,
+    set_aside,
+    parse_error,
+    send_at,
+    created_by,
+  } = email
   return {
     references,
     reply_to,
     bcc,
     ...(longLists ? {} : { cc, recipients, links, attachments }),
     authentication,
+    ...(screening === null ? {} : { screening }),
+    ...(set_aside === null ? {} : { set_aside }),
     parse_error,
     ...(send_at === null ? {} : { send_at }),
     ...(created_by === null ? {} : { created_by }),

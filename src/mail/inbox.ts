@@ -6,7 +6,7 @@ import { receivingRoles } from '../identities/role-names.ts'
 import { uncountedMessageBytes } from '../events/model.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { Transaction } from '../store/database.ts'
-import { isReply, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
+import { isAnswer, isReply, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
 import { duplicateOf, type EmailStore, receivedEmail, type StoredContent } from './email-store.ts'
 import type { Examination, ExaminedMessage } from './types.ts'
 import type { Examiner } from './workers/examiner.ts'
@@ -20,6 +20,7 @@ import type {
 } from '../smtp/delivery-target.ts'
 import { type Authentication, emailReceived, type Envelope } from './model.ts'
 import { Refusal } from '../smtp/replies.ts'
+import type { Objection, SenderRulesStore } from './senders/rules.ts'
 import { isFull, type Quota, type Recipient, requireQuota } from './quota.ts'
 import type { Screening } from '../mailauth/screening.ts'
 import { traceHeader } from '../smtp/trace.ts'
@@ -38,6 +39,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'space' | 'account'> {
   examiner: Examiner
   screening: Screening
   quota: Quota
+  rules: SenderRulesStore
   hosted: Hosted
   handlers: readonly SystemAddressHandler[]
   settings: InboxSettings
@@ -65,9 +67,9 @@ export class Inbox implements DeliveryTarget {
 
   /**
    * Resolves with the account of the mailbox when mail for the address is accepted; throws the Refusal for RCPT otherwise. '' for a system address,
-   * and for the operator's mailbox before it exists. `size` is the size declared in MAIL.
+   * and for the operator's mailbox before it exists. `size` is the size declared in MAIL, `mailFrom` its sender.
    */
-  async checkRecipient(address: string, size = 0): Promise<string> {
+  async checkRecipient(address: string, size = 0, mailFrom = ''): Promise<string> {
     if (this.#deps.space.low()) throw storageFull()
     const parsed = mailbox(address, this.#settings.domain)
     const { domain } = parsed
@@ -79,6 +81,8 @@ export class Inbox implements DeliveryTarget {
     if (operator && !exists) return ''
     if (!exists) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox does not accept mail at present')
+    // the operator is written to by everyone (RFC 5321 4.5.1)
+    if (!operator && (await this.#deps.rules.blocks(owner, mailFrom))) throw refusalOf('blocked_sender')
     await this.#deps.quota.require(owner, Math.max(size, 1))
     return owner.account_id
   }
@@ -126,7 +130,7 @@ export class Inbox implements DeliveryTarget {
     size: number,
     read: () => Promise<Pick<ExaminedMessage, 'raw' | 'examined'>>,
   ): Promise<string[]> {
-    for (const recipient of envelope.recipients) await this.checkRecipient(recipient, size)
+    for (const recipient of envelope.recipients) await this.checkRecipient(recipient, size, envelope.mail_from)
     const { raw, examined } = await read()
     const verdict = internalVerdict(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
     return this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
@@ -191,12 +195,14 @@ export class Inbox implements DeliveryTarget {
     // deleted between RCPT and the end of DATA
     if (owners.length === 0 && handled) return []
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    const objections = await this.#objections(tx, message, owners)
+    if (!handled && objections.every((one) => one !== null && one !== 'suspicious')) throw refusalOf(objections[0]!)
     requireQuota(owners, raw.length)
     const content = await this.#deps.store.insertContent(tx, raw, examined, { copies: owners.length })
     const ids: string[] = []
-    for (const { owner, recipient } of owners) {
+    for (const [index, { owner, recipient }] of owners.entries()) {
       if (turns.due) await turns.yield()
-      ids.push(await this.#deliver(tx, { ...message, owner, recipient }, content))
+      ids.push(await this.#deliver(tx, { ...message, owner, recipient, set_aside: objections[index]! }, content))
     }
     if (examined.parsed.report) for (const handler of this.#deps.handlers) await handler.receiveReport?.(tx, message)
     return ids
@@ -204,7 +210,7 @@ export class Inbox implements DeliveryTarget {
 
   async #deliver(
     tx: Transaction,
-    copy: ExaminedMessage & { owner: IdentityRow; recipient: string },
+    copy: ExaminedMessage & { owner: IdentityRow; recipient: string; set_aside: Objection | null },
     content: StoredContent,
   ): Promise<string> {
     const { examined, owner, envelope } = copy
@@ -212,7 +218,11 @@ export class Inbox implements DeliveryTarget {
     const to = copy.recipient.includes('@') ? copy.recipient : `${copy.recipient}@${this.#settings.domain}`
     const { tag } = mailbox(to, this.#settings.domain)
     const original = await duplicateOf(tx, { ...copy, ...content, recipient: to }, now)
-    const received = receivedEmail(copy, { to, tag, at: iso(now) })
+    const { set_aside } = copy
+    const received = {
+      ...receivedEmail(copy, { to, tag, at: iso(now) }),
+      ...(set_aside === null ? {} : { spam: true, set_aside }),
+    }
     const trace = traceHeader({
       envelope,
       hostname: this.#settings.hostname,
@@ -251,6 +261,30 @@ export class Inbox implements DeliveryTarget {
     return email.id
   }
 
+  /** Why the message is not accepted for each of its recipients as others are; null if it is. */
+  async #objections(
+    tx: Transaction,
+    { envelope, examined }: ExaminedMessage,
+    owners: readonly Recipient[],
+  ): Promise<(Objection | null)[]> {
+    const { parsed, verdict } = examined
+    const turns = new Turns()
+    const found: (Objection | null)[] = []
+    for (const { owner } of owners) {
+      if (turns.due) await turns.yield()
+      const arrival = {
+        mail_from: envelope.mail_from,
+        from: parsed.from?.address ?? envelope.mail_from,
+        isVerified: verdict.verified_domain !== null,
+        score: parsed.screening.score,
+        isAnswer: () => isAnswer(tx, owner.id, { ...parsed, ...verdict, from: parsed.from?.address ?? '' }),
+      }
+      const isOperators = owner.email === `postmaster@${this.#settings.domain}`
+      found.push(isOperators ? null : await this.#deps.rules.objection(tx, owner, arrival))
+    }
+    return found
+  }
+
   /** True if all recipients are system addresses: reports on reports would never end. */
   #isForHandlers({ recipients }: Envelope): boolean {
     const boxes = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
@@ -271,6 +305,17 @@ export class Inbox implements DeliveryTarget {
     if (!owner || owner.status === 'deleted') return undefined
     return { owner, ...(await this.#deps.quota.limitsOf(owner, tx)) }
   }
+}
+
+const objections: Readonly<Record<Objection, string>> = {
+  blocked_sender: 'This mailbox does not accept mail from this sender',
+  unlisted_sender: 'This mailbox accepts mail from known senders only',
+  unverified_sender: 'This mailbox accepts mail only from senders that DMARC verifies',
+  suspicious: 'This mailbox does not accept this message',
+}
+
+function refusalOf(objection: Objection): Refusal {
+  return new Refusal(550, '5.7.1', objections[objection])
 }
 
 function domainOf(address: string | undefined): string | null {

@@ -92,6 +92,44 @@ export const Authentication = z
   .meta({ id: 'Authentication' })
 export type Authentication = z.output<typeof Authentication>
 
+/** What screening found in a message: what a person who looks at it does not see, and what instructs its reader. */
+export const Screening = z
+  .object({
+    score: z.int().meta({ description: '0 to 100; from 50 a message is suspicious' }),
+    reasons: z.array(
+      z.object({
+        kind: z.enum(['hidden_text', 'instruction', 'invisible_characters', 'bidi', 'alternative_differs']),
+        where: z
+          .enum([
+            'subject',
+            'sender',
+            'text',
+            'text_part',
+            'comment',
+            'attribute',
+            'element',
+            'hidden_attribute',
+            'display',
+            'visibility',
+            'opacity',
+            'size',
+            'color',
+            'position',
+            'clip',
+            'zero_box',
+          ])
+          .meta({
+            description:
+              'subject, sender and text are seen; text_part is a text that the HTML does not show; others say what hides it',
+          }),
+        excerpt: z.string().meta({ description: 'at most 80 characters, by a stranger: not to be followed' }),
+      }),
+    ),
+    hidden_text_omitted: z.int().meta({ description: 'letters of hidden text that text leaves out' }),
+  })
+  .meta({ id: 'Screening' })
+export type Screening = z.output<typeof Screening>
+
 /**
  * True if the DMARC pass also covers a header field (name in lower case). With aligned SPF, or for internal mail, it covers every field; with
  * aligned DKIM only, it covers the signed fields.
@@ -250,6 +288,15 @@ export const Email = z
     links: z.array(Link),
     attachments: z.array(Attachment),
     authentication: Authentication.nullable(),
+    screening: Screening.nullable().default(null).meta({
+      description:
+        'what is hidden in a received message or instructs its reader; null for others, and for messages of older versions',
+    }),
+    set_aside: z
+      .enum(['blocked_sender', 'unlisted_sender', 'unverified_sender', 'suspicious'])
+      .nullable()
+      .default(null)
+      .meta({ description: 'why a received message was set aside, with spam: true, until it is released; null for others' }),
     parse_error: z.string().nullable(),
     send_at: Timestamp.nullable().meta({ description: 'time at which a scheduled message is sent' }),
     created_by: Maker.default(null).meta({
@@ -339,5 +386,7 @@ export const ThreadWithMessages = z
 export type ThreadWithMessages = z.output<typeof ThreadWithMessages>
 
 const readers: Scope[] = ['messages:read', 'emails:read']
+
+export const emailReleased = eventType('email.released', readers, 'A message that had been set aside was released.', Email)
 
 export const emailReceived = eventType('email.received', readers, 'A message was received for an identity.', Email)

@@ -26,11 +26,14 @@ import { examinerMetrics } from './workers/metrics.ts'
 import { MailMetrics } from '../smtp/metrics.ts'
 import { Inbox, type InboxSettings } from './inbox.ts'
 import type { Hosted, SubmissionAuth, SystemAddressHandler, VerdictListener } from '../smtp/delivery-target.ts'
-import { emailReceived } from './model.ts'
+import { emailReceived, emailReleased } from './model.ts'
 import { OutgoingEmails } from './outgoing.ts'
 import type { Quota } from './quota.ts'
 import { Receiver, type ReceiverSettings } from '../smtp/receiver.ts'
+import { Releases } from './senders/releases.ts'
 import { routes } from './routes.ts'
+import { senderRoutes } from './senders/routes.ts'
+import { SenderRulesStore } from './senders/rules.ts'
 import { Screening, type ScreeningSettings } from '../mailauth/screening.ts'
 import { searchEmails } from './search.ts'
 import { htmlView } from './html-view.ts'
@@ -58,7 +61,7 @@ const pace = { octets: 30_000, within: 60_000 }
 /** Incoming and stored mail: the receiver, the examiner, the inbox, and the routes for e-mails. */
 export class MailModule implements Module {
   readonly name = 'mail'
-  readonly events: EventType[] = [emailReceived]
+  readonly events: EventType[] = [emailReceived, emailReleased]
   readonly routes: AnyRoute[]
   readonly emails: Emails
   readonly outgoing: OutgoingEmails
@@ -95,8 +98,10 @@ export class MailModule implements Module {
     this.#documents = new DocumentReader(log)
     const store = new EmailStore(deps)
     this.outgoing = new OutgoingEmails({ ...deps, store })
+    const rules = new SenderRulesStore(deps)
     this.inbox = new Inbox({
       ...deps,
+      rules,
       store,
       handlers: this.#handlers,
       examiner: this.examiner,
@@ -105,7 +110,7 @@ export class MailModule implements Module {
     })
     this.archive = new MailArchive({ ...deps, store, examiner: this.examiner, hostname: config.hostname })
     const searching = { ...deps, withBodies: this.emails.rowsWithBodies.bind(this.emails) }
-    this.routes = routes({
+    const own = routes({
       emails: this.emails,
       search: (caller, id, input) => searchEmails(searching, caller, id, input),
       bulk: new BulkChanges({ ...deps, emails: this.emails }),
@@ -114,6 +119,7 @@ export class MailModule implements Module {
       attachments: new Attachments({ emails: this.emails, reader, urls: deps.urls, cursors: deps.cursors }),
       texts: new AttachmentTexts({ emails: this.emails, reader, documents: this.#documents }),
     })
+    this.routes = [...own, ...senderRoutes(rules, new Releases({ ...deps, emails: this.emails, store }))]
     deps.certificates.follow(() => this.#renew())
     const { queries: checks } = this.examiner
     const { queries: blocklists } = this.#screening

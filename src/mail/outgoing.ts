@@ -241,6 +241,8 @@ function outboundEmail(message: OutgoingMessage, at: string): Email {
     links: parsed.links,
     attachments: parsed.attachments,
     authentication: null,
+    screening: null,
+    set_aside: null,
     parse_error: parsed.parse_error,
     send_at,
     created_by,

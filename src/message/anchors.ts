@@ -1,5 +1,7 @@
-import { hiddenElements, isHiddenStyle, Tokenizer } from './markup.ts'
+import { hiddenElements, Tokenizer } from './markup.ts'
 import { Nesting } from './nesting.ts'
+import { hidingOf } from './screening/appearance.ts'
+import { type LookAttributes, type SeenText, SeenTextCollector } from './screening/seen.ts'
 
 /** An `<a href>` of HTML. */
 export interface Anchor {
@@ -13,15 +15,19 @@ export interface Anchor {
 
 /**
  * The visible `http` and `https` anchors of HTML in order, at most `max`; the runs of other text that contain a URL, at most as many; the depth
- * and number of its elements. One linear pass over the tokens: no tree is built, so hostile nesting costs nothing.
+ * and number of its elements; what a person sees of it. One linear pass over the tokens: no tree is built, so hostile nesting costs nothing.
  */
-export function anchorsOf(html: string, max: number): { anchors: Anchor[]; textRuns: string[]; depth: number; tags: number } {
+export function anchorsOf(
+  html: string,
+  max: number,
+): { anchors: Anchor[]; textRuns: string[]; depth: number; tags: number; seen: SeenText } {
   const collector = new AnchorCollector(html, max)
   const tokenizer = new Tokenizer({ decodeEntities: true }, collector)
   tokenizer.write(html)
   tokenizer.end()
   collector.onend()
-  return { anchors: collector.anchors, textRuns: collector.textRuns, depth: collector.nest.deepest, tags: collector.tags }
+  const { anchors, textRuns, nest, tags } = collector
+  return { anchors, textRuns, depth: nest.deepest, tags, seen: collector.seen.result() }
 }
 
 const maxTextRun = 20_000
@@ -33,10 +39,21 @@ const separatingTags = new Set(
   ),
 )
 
+/** Tags between the letters of a word. */
+const inlineTags = new Set('span b strong font a i em u s small big sub sup wbr'.split(' '))
+
+/** The attributes that are read of every element, and those whose text a program may read in place of what is seen. */
+const lookNames = new Set(['style', 'class', 'id', 'color', 'bgcolor', 'background'])
+const textNames = new Set(['alt', 'title', 'aria-label'])
+const longestName = 10
+
+const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '' }
+
 class AnchorCollector {
   readonly anchors: Anchor[] = []
   readonly textRuns: string[] = []
   readonly nest = new Nesting()
+  readonly seen: SeenTextCollector
   tags = 0
   readonly #html: string
   readonly #max: number
@@ -48,12 +65,13 @@ class AnchorCollector {
   #anchor: Anchor | undefined
   #recent = ''
   #textRun = ''
-  #style: string | undefined
-  #isHidden = false
+  #look = noLook
+  #hiding: 'code' | 'element' | 'hidden_attribute' | undefined
 
   constructor(html: string, max: number) {
     this.#html = html
     this.#max = max
+    this.seen = new SeenTextCollector(html)
   }
 
   onopentagname(start: number, end: number): void {
@@ -61,17 +79,19 @@ class AnchorCollector {
     this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     this.#href = ''
     this.#alt = ''
-    this.#style = undefined
-    this.#isHidden = hiddenElements.has(this.#tag)
+    this.#look = noLook
+    this.#hiding = hiddenElements.has(this.#tag) ? (/^(?:style|script|title)$/.test(this.#tag) ? 'code' : 'element') : undefined
+    if (!inlineTags.has(this.#tag)) this.seen.separate(' ')
     if (separatingTags.has(this.#tag)) this.#addText(' ')
     this.nest.open(this.#tag)
     this.tags++
   }
 
   onattribname(start: number, end: number): void {
-    this.#attribute = end - start > 6 ? '' : this.#html.slice(start, end).toLowerCase()
+    this.#attribute = end - start > longestName ? '' : this.#html.slice(start, end).toLowerCase()
+    if (this.#attribute === 'text' && this.#tag === 'body') this.#attribute = 'color'
     this.#value = ''
-    if (this.#attribute === 'hidden') this.#isHidden = true
+    if (this.#attribute === 'hidden') this.#hiding ??= 'hidden_attribute'
   }
 
   onattribdata(start: number, end: number): void {
@@ -84,17 +104,25 @@ class AnchorCollector {
 
   onattribend(): void {
     if (!this.#isWantedAttribute()) return
-    if (this.#attribute === 'href') this.#href ||= this.#value
-    else if (this.#attribute === 'alt') this.#alt ||= this.#value
-    else this.#style ??= this.#value
+    const name = this.#attribute
+    if (name === 'href') this.#href ||= this.#value
+    else if (name === 'alt' && this.#tag === 'img') this.#alt ||= this.#value
+    if (textNames.has(name)) this.seen.unseen('attribute', `${this.#value}\n\n`)
+    // the first of several attributes of one name counts (HTML 13.2.5.33)
+    else if (lookNames.has(name) && this.#look[name as keyof LookAttributes] === '')
+      this.#look = { ...this.#look, [name]: this.#value }
   }
 
   onopentagend(): void {
-    const isShown = !this.#isHidden && (this.#style === undefined || !isHiddenStyle(this.#style))
-    if (!isShown) this.nest.hide(this.#tag)
+    const { appearance } = this.nest
+    const own = this.#hiding
+      ? { ...appearance, hidden: appearance.hidden ?? this.#hiding }
+      : this.seen.appearance(appearance, this.#tag, this.#look)
+    const isShown = hidingOf(own) === null
+    this.nest.look(this.#tag, own)
     if (this.#tag === 'a') {
       this.#finish()
-      if (this.nest.hidden) return
+      if (this.#isHidden) return
       const href = this.#href
         .replace(/[\t\r\n]/g, '')
         .trim()
@@ -113,6 +141,7 @@ class AnchorCollector {
   onclosetag(start: number, end: number): void {
     this.#endTextRun()
     const tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
+    if (!inlineTags.has(tag)) this.seen.separate(' ')
     if (tag === 'a') this.#finish()
     else if (tag !== 'span' && tag !== 'b' && tag !== 'strong' && tag !== 'font') this.#addText(' ')
     // Of a longer name only the start is known. It is not closed: overestimating the depth is safe.
@@ -120,14 +149,16 @@ class AnchorCollector {
   }
 
   ontext(start: number, end: number): void {
-    if (!this.nest.hidden && this.#anchor === undefined && this.#textRun.length < maxTextRun)
+    this.seen.text(start, end, this.#html.slice(start, end), this.nest.appearance)
+    if (!this.#isHidden && this.#anchor === undefined && this.#textRun.length < maxTextRun)
       this.#textRun += this.#html.slice(start, Math.min(end, start + maxTextRun))
     // Of a long text only the end can precede an anchor, and only the start can be its text.
     const cut = end - start > 2000 && this.#anchor === undefined ? end - 2000 : start
     this.#addText(this.#html.slice(cut, Math.min(end, cut + 2000)))
   }
 
-  ontextentity(codepoint: number): void {
+  ontextentity(codepoint: number, end: number): void {
+    this.seen.text(this.#html.lastIndexOf('&', end - 1), end, String.fromCodePoint(codepoint), this.nest.appearance)
     if (this.#textRun !== '' && this.#textRun.length < maxTextRun) this.#textRun += String.fromCodePoint(codepoint)
     this.#addText(String.fromCodePoint(codepoint))
   }
@@ -138,13 +169,19 @@ class AnchorCollector {
   }
 
   oncdata(): void {}
-  oncomment(): void {}
+
+  oncomment(start: number, end: number): void {
+    const text = this.#html.slice(start, Math.min(end, start + maxTextRun))
+    // Outlook's markup is in comments: of that only the text counts
+    this.seen.unseen('comment', `${text.replace(/<[^<>]{0,2000}>/g, ' ')}\n\n`)
+  }
+
   ondeclaration(): void {}
   onprocessinginstruction(): void {}
 
   #isWantedAttribute(): boolean {
-    if (this.#attribute === 'style') return this.#style === undefined && !this.#isHidden
-    return (this.#tag === 'a' && this.#attribute === 'href') || (this.#tag === 'img' && this.#attribute === 'alt')
+    if (lookNames.has(this.#attribute) || textNames.has(this.#attribute)) return true
+    return this.#tag === 'a' && this.#attribute === 'href'
   }
 
   #endTextRun(): void {
@@ -153,8 +190,12 @@ class AnchorCollector {
     this.#textRun = ''
   }
 
+  get #isHidden(): boolean {
+    return hidingOf(this.nest.appearance) !== null
+  }
+
   #addText(text: string): void {
-    if (this.nest.hidden) return
+    if (this.#isHidden) return
     if (this.#anchor !== undefined) {
       if (this.#anchor.text.length < 1000) this.#anchor.text += text
       return

@@ -32,6 +32,7 @@ export function headerOnly(raw: Buffer, why: string): Parsed {
     codes: [],
     links: [],
     attachments: [],
+    screening: { score: 0, reasons: [], hidden_text_omitted: 0 },
     report: null,
     parse_error: why,
   }

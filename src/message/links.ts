@@ -2,25 +2,29 @@ import { LinkifyIt } from 'linkify-it'
 import { type Anchor, anchorsOf } from './anchors.ts'
 import { withoutControls } from '../core/text.ts'
 import type { Link } from '../mail/model.ts'
+import type { SeenText } from './screening/seen.ts'
 
 const maxLinks = 100
 const longestUrl = 8192
 
 /**
  * The `http` and `https` links of a message in order, each once, at most 100: the anchors of the HTML, then the URLs in its text or in the text
- * part (with an empty `text`), last those in List-Unsubscribe (RFC 2369 3.2). Also returns the depth and the number of the HTML elements.
+ * part (with an empty `text`), last those in List-Unsubscribe (RFC 2369 3.2). Also returns the depth and the number of the HTML elements, and what
+ * a person sees of the HTML.
  */
 export function linksOf(
   html: string | null,
   text: string | null,
   unsubscribe: string | undefined,
-): { links: Link[]; depth: number; tags: number } {
+): { links: Link[]; depth: number; tags: number; seen: SeenText | null } {
   const found = new Map<string, Link>()
   let [depth, tags] = [0, 0]
+  let seen: SeenText | null = null
   if (html !== null) {
     const collected = anchorsOf(html, maxLinks * 5)
     depth = collected.depth
     tags = collected.tags
+    seen = collected.seen
     for (const anchor of collected.anchors) add(found, anchor)
     for (const run of collected.textRuns) for (const address of addressesIn(run)) addAddress(found, address)
   }
@@ -32,7 +36,7 @@ export function linksOf(
     url: withoutControls(link.url),
     text: withoutControls(link.text),
   }))
-  return { links, depth, tags }
+  return { links, depth, tags, seen }
 }
 
 /** The `http` and `https` links of plain text, e.g. of an SMS. */

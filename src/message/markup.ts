@@ -67,20 +67,37 @@ const hiding: Readonly<Record<string, ReadonlySet<string>>> = {
 }
 
 /**
- * True if an inline style (CSS Syntax 3: comments, escapes, any white space) has a declaration that hides its element. Colours, sizes and
- * positions are ignored: mail builders set a size of 0 on columns with visible text.
+ * True if an inline style has a declaration that hides its element. Colours, sizes and positions are ignored: what they hide depends on the
+ * elements around (`screening/appearance.ts`).
  */
 export function isHiddenStyle(style: string): boolean {
-  return withoutComments(style)
+  for (const [property, { value }] of declarationsOf(style)) if (hiding[property]?.has(value)) return true
+  return false
+}
+
+/** The value of a declaration in lower case, without `!important`. */
+export interface Declared {
+  value: string
+  important: boolean
+}
+
+/** The declarations of a style (CSS Syntax 3: comments, escapes, any white space), the last of each property. */
+export function declarationsOf(style: string): Map<string, Declared> {
+  const found = new Map<string, Declared>()
+  const plain = withoutComments(style)
     .replace(/\\(?:([\da-f]{1,6})[ \t\n\r\f]?|([^\n\r\f]))/gi, (_, hex?: string, character?: string) =>
       hex === undefined ? character! : unescaped(Number.parseInt(hex, 16)),
     )
     .toLowerCase()
-    .split(';')
-    .some((declaration) => {
-      const [property = '', value = ''] = declaration.split(':', 2)
-      return hiding[property.trim()]?.has(value.split('!', 1)[0]!.trim())
-    })
+  for (const declaration of plain.split(';')) {
+    const colon = declaration.indexOf(':')
+    if (colon === -1) continue
+    const property = declaration.slice(0, colon).trim()
+    const [value = '', mark] = declaration.slice(colon + 1).split('!', 2)
+    const important = mark?.trim() === 'important'
+    if (important || found.get(property)?.important !== true) found.set(property, { value: value.trim(), important })
+  }
+  return found
 }
 
 function unescaped(code: number): string {

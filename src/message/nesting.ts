@@ -1,3 +1,5 @@
+import { type Appearance, plainAppearance } from './screening/appearance.ts'
+
 /**
  * Tracks how deep elements nest in the parser of the Markdown conversion. An opening tag closes implied elements only while they are on top. A
  * closing tag closes down to the nearest element of its name, and nothing when there is none.
@@ -5,7 +7,7 @@
 export class Nesting {
   deepest = 0
   readonly #names: string[] = []
-  #hiddenAt = Infinity
+  readonly #looks: Appearance[] = []
   readonly #open = new Map<string, number>()
 
   open(name: string): void {
@@ -14,19 +16,20 @@ export class Nesting {
       for (let top = this.#names.at(-1); top !== undefined && implied.has(top); top = this.#names.at(-1)) this.#pop()
     }
     if (empty.has(name)) return
+    this.#looks[this.#names.length] = this.appearance
     this.#names.push(name)
     this.#open.set(name, (this.#open.get(name) ?? 0) + 1)
     if (this.#names.length > this.deepest) this.deepest = this.#names.length
   }
 
-  /** Marks the element that was opened last as hidden, with its content. */
-  hide(name: string): void {
-    if (!this.hidden && this.#names.at(-1) === name) this.#hiddenAt = this.#names.length
+  /** Sets how the element that was opened last looks. */
+  look(name: string, appearance: Appearance): void {
+    if (this.#names.at(-1) === name) this.#looks[this.#names.length - 1] = appearance
   }
 
-  /** True if the current position is inside a hidden element. */
-  get hidden(): boolean {
-    return this.#hiddenAt !== Infinity
+  /** How text at the current position looks. */
+  get appearance(): Appearance {
+    return this.#looks[this.#names.length - 1] ?? plainAppearance
   }
 
   close(name: string): void {
@@ -35,7 +38,6 @@ export class Nesting {
   }
 
   #pop(): string | undefined {
-    if (this.#names.length === this.#hiddenAt) this.#hiddenAt = Infinity
     const name = this.#names.pop()
     if (name !== undefined) this.#open.set(name, (this.#open.get(name) ?? 1) - 1)
     return name

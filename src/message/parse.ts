@@ -12,6 +12,8 @@ import type { Attachment } from '../mail/model.ts'
 import type { DecodedAttachment, Parsed } from './parsed.ts'
 import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
+import { withoutInvisible } from './screening/invisible.ts'
+import { screen } from './screening/screen.ts'
 import { displayLine, withoutControls } from '../core/text.ts'
 import { maxLines, textLimit, unixText } from './mime/body-text.ts'
 
@@ -64,20 +66,23 @@ async function headersOnly(fields: readonly HeaderField[], raw: Buffer, reason: 
 function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, reason: string | null): Parsed {
   const subject = subjectOf(fields, mail)
   const [bodyText, bodyHtml] = [bodyOf(mail?.text), bodyOf(mail?.html)]
-  const { links, depth, tags } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
+  const { links, depth, tags, seen } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
+  const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
+  const isAlternative = mail?.areSeparateBodies !== true
+  const { screening, isTextUnseen } = screen({ subject, from, text: bodyText, seen, isAlternative })
   let markdown: string | undefined
   const toMarkdown = (markup: string) =>
     // a character reference of HTML may be a control character
     (markdown ??= withoutControls(htmlText(markup, { depth, tags })))
-  const whole = wholeText(bodyText, bodyHtml, toMarkdown, mail?.areSeparateBodies ?? false)
+  const html = seen?.html ?? null
+  const seenText = isTextUnseen ? null : bodyText
+  const whole = withoutInvisible(wholeText(seenText, html, toMarkdown, !isAlternative))
   const text = stripReply(whole, subject)
-  const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
   const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
   // Codes in the quoted part of a reply belong to another message.
   let codes = codesIn(subject, inReplyTo === null ? whole : text)
   // Some text parts lack a code that the HTML has.
-  if (codes.length === 0 && inReplyTo === null && bodyText !== null && bodyHtml !== null)
-    codes = codesIn(subject, toMarkdown(bodyHtml))
+  if (codes.length === 0 && inReplyTo === null && seenText !== null && html !== null) codes = codesIn(subject, toMarkdown(html))
   return {
     subject,
     from,
@@ -90,11 +95,12 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
     body_text: bodyText,
     body_html: bodyHtml,
     text,
-    snippet: snippetOf(bodyText === null ? stripMarkdown(text) : text),
+    snippet: snippetOf(seenText === null ? stripMarkdown(text) : text),
     automated: isAutomated(fields, from?.address),
     codes,
     links,
     attachments: (mail?.files ?? []).map(describe),
+    screening,
     report: mail === undefined ? null : reportOf(fields, mail),
     parse_error:
       reason ??

@@ -1,4 +1,4 @@
-import type { Address, Attachment, Link } from '../mail/model.ts'
+import type { Address, Attachment, Link, Screening } from '../mail/model.ts'
 import type { Report } from './reports/reported.ts'
 
 /** The content of a message as parsed. Missing lists are empty, missing texts are null. */
@@ -15,7 +15,10 @@ export interface Parsed {
   references: string[]
   body_text: string | null
   body_html: string | null
-  /** The new text only, without quotes and signature; HTML as Markdown when there is no text part. */
+  /**
+   * The new text only, without quotes and signature, as a person sees it; HTML as Markdown when there is no text part, or one that says something
+   * else.
+   */
   text: string
   /** At most 200 characters of one line of plain text. */
   snippet: string
@@ -24,6 +27,7 @@ export interface Parsed {
   codes: string[]
   links: Link[]
   attachments: Attachment[]
+  screening: Screening
   /** The report of another server in it; null when it is not a report. */
   report: Report | null
   /** Why the message could only be parsed in part; null when it was parsed whole. */

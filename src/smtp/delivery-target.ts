@@ -46,9 +46,9 @@ export interface DeliveryTarget {
   /**
    * Resolves with the account of the mailbox ('' for an address without one) when mail to this address is accepted, else throws a `Refusal`.
    * The domain is in lower-case A-labels, the local part without needless quotes. The bare `postmaster` of RFC 5321 4.1.1.3 is passed as
-   * `postmaster`. `size` is the size declared in MAIL, in octets (RFC 1870); 0 without one.
+   * `postmaster`. `size` is the size declared in MAIL, in octets (RFC 1870); 0 without one. `mailFrom` is its sender, empty for the null sender.
    */
-  checkRecipient(address: string, size: number): Promise<string>
+  checkRecipient(address: string, size: number, mailFrom: string): Promise<string>
   /**
    * Resolves with the queue id once the message is on disk; only then the client is sent 250. A `Refusal` is sent to the client, a full
    * disk as 452 4.3.1, any other error as 451 4.3.0. `note` is called with findings as they become known, whatever the outcome.

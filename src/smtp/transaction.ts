@@ -128,7 +128,7 @@ export class TransactionHandler {
       const mailbox = this.#profile.recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
       path.account = await withTimeout(
         this.#limits().data_timeout,
-        this.#targetFor(smtpSession).checkRecipient(mailbox, declaredSize(session)),
+        this.#targetFor(smtpSession).checkRecipient(mailbox, declaredSize(session), envelopeOf(smtpSession, session).mail_from),
       )
       path.address = mailbox
       return null

@@ -55,6 +55,14 @@ const messages: [name: string, octets: () => Buffer][] = [
   ],
   ['20 MB of boundaries that are none', () => mailWith(multipart, '--bx\r\n--\r\n'.repeat(2_000_000))],
   ['10 MB of HTML elements in one another', () => mailWith(html, encoded('<div>'.repeat(2 * mebibyte)))],
+  [
+    'a style sheet of 2,000 rules for each of 100,000 elements',
+    () => {
+      const rules = Array.from({ length: 2000 }, (_, number) => `.a{font-size:${number}px}`).join('')
+      const elements = Array.from({ length: 100_000 }, (_, number) => `<p class="a" id="${number}">x</p>`).join('')
+      return mailWith(html, encoded(`<style>${rules}</style>${elements}`))
+    },
+  ],
   ['90 anchors around 900 KB of words', () => mailWith(html, encoded('<a>'.repeat(90) + 'a '.repeat(450_000)))],
   [
     '45 links with images around 900 KB of words',

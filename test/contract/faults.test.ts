@@ -76,6 +76,7 @@ describe('with the store broken under it', async () => {
     'api_keys',
     'webhooks',
     'suppressions',
+    'sender_rules',
     'domains',
     'jobs',
     'deliveries_queue',

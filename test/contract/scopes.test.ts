@@ -119,6 +119,12 @@ GET    /v1/domains/:id/aliases/:alias_id                  account:read
 PATCH  /v1/domains/:id/aliases/:alias_id                  account:write                     id identity_id created_at
 DELETE /v1/domains/:id/aliases/:alias_id                  account:write                     all
 
+GET    /v1/senders                                        account:read
+PATCH  /v1/senders                                        account:write                     all
+GET    /v1/identities/:id/senders                         account:read
+PATCH  /v1/identities/:id/senders                         account:write                     all
+POST   /v1/identities/:id/emails/:email_id/release        messages:write|emails:write       id identity_id status created_at
+
 GET    /v1/suppressions                                   account:read
 POST   /v1/suppressions                                   account:write                     all
 DELETE /v1/suppressions/:id                               account:write                     all

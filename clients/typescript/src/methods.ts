@@ -103,6 +103,8 @@ import type {
   Revealed,
   Rotation,
   SecretRotation,
+  SenderRules,
+  SenderRulesInput,
   SessionEntry,
   SessionsEnded,
   Sms,
@@ -232,6 +234,7 @@ html GET /html query text
 attachments GET /attachments page
 attachment GET /attachments/{index}
 attachmentText GET /attachments/{index}/text query
+release POST /release
 reply POST /reply body
 forward POST /forward body
 cancel POST /cancel`,
@@ -270,6 +273,11 @@ retry POST /retry
 delete DELETE`,
   realtime: `/realtime/token
 token POST body`,
+  senders: `
+get GET /senders
+update PATCH /senders body
+getOfIdentity GET /identities/{identity}/senders
+updateOfIdentity PATCH /identities/{identity}/senders body`,
   signingKeys: `/signing-keys/rotate
 rotate POST body`,
   sms: `/identities/{identity}
@@ -499,6 +507,8 @@ export interface Methods {
     attachment(identityId: string, emailId: string, index: number, options?: RequestOptions): Promise<AttachmentWithUrl>
     /** Get the text of an attachment. */
     attachmentText(identityId: string, emailId: string, index: number, query?: EmailsAttachmentTextQuery, options?: RequestOptions): Promise<AttachmentText>
+    /** Release an e-mail that was set aside. */
+    release(identityId: string, emailId: string, options?: RequestOptions): Promise<Email>
     /** Send an e-mail. */
     send(identityId: string, body: NewEmail, options?: RequestOptions): Promise<Email>
     /** Reply to an e-mail. */
@@ -576,6 +586,16 @@ export interface Methods {
   realtime: {
     /** Get a token for a WebSocket. */
     token(body?: RealtimeTokenWish, options?: RequestOptions): Promise<RealtimeToken>
+  }
+  senders: {
+    /** Get who may write to the account. */
+    get(options?: RequestOptions): Promise<SenderRules>
+    /** Change who may write to the account. */
+    update(body?: SenderRulesInput, options?: RequestOptions): Promise<SenderRules>
+    /** Get who may write to an identity. */
+    getOfIdentity(identityId: string, options?: RequestOptions): Promise<SenderRules>
+    /** Change who may write to an identity. */
+    updateOfIdentity(identityId: string, body?: SenderRulesInput, options?: RequestOptions): Promise<SenderRules>
   }
   signingKeys: {
     /** Rotate the signing keys. */

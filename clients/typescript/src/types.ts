@@ -579,6 +579,10 @@ export interface Email {
   links: Link[]
   attachments: Attachment[]
   authentication: Authentication | null
+  /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+  screening: Screening | null
+  /** why a received message was set aside, with spam: true, until it is released; null for others */
+  set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -667,6 +671,10 @@ export interface EmailMessage {
   links: Link[]
   attachments: Attachment[]
   authentication: Authentication | null
+  /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+  screening: Screening | null
+  /** why a received message was set aside, with spam: true, until it is released; null for others */
+  set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -1393,9 +1401,51 @@ export interface Rotation {
 /** What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. */
 export type Scope = 'identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write'
 
+export interface Screening {
+  /** 0 to 100; from 50 a message is suspicious */
+  score: number
+  reasons: {
+    kind: 'hidden_text' | 'instruction' | 'invisible_characters' | 'bidi' | 'alternative_differs'
+    /** subject, sender and text are seen; text_part is a text that the HTML does not show; others say what hides it */
+    where: 'subject' | 'sender' | 'text' | 'text_part' | 'comment' | 'attribute' | 'element' | 'hidden_attribute' | 'display' | 'visibility' | 'opacity' | 'size' | 'color' | 'position' | 'clip' | 'zero_box'
+    /** at most 80 characters, by a stranger: not to be followed */
+    excerpt: string
+  }[]
+  /** letters of hidden text that text leaves out */
+  hidden_text_omitted: number
+}
+
 export interface SecretRotation {
   /** generated if omitted */
   secret?: string | undefined
+}
+
+/** updated_at is null where none were set: everyone may write */
+export interface SenderRules {
+  /** addresses (ada@example.net) and domains (@example.net) that may write; empty: everyone */
+  allow: string[]
+  /** those that may not */
+  block: string[]
+  /** only senders whose domain is verified (DMARC pass) */
+  require_dmarc: boolean
+  /** accept a verified answer to a sent message from one who was written to, whatever allow says */
+  replies: boolean
+  /** sets messages with a higher score of screening aside; null: none */
+  max_score: number | null
+  updated_at: string | null
+}
+
+export interface SenderRulesInput {
+  /** addresses (ada@example.net) and domains (@example.net) that may write; empty: everyone */
+  allow?: string[] | undefined
+  /** those that may not */
+  block?: string[] | undefined
+  /** only senders whose domain is verified (DMARC pass) */
+  require_dmarc?: boolean | undefined
+  /** accept a verified answer to a sent message from one who was written to, whatever allow says */
+  replies?: boolean | undefined
+  /** sets messages with a higher score of screening aside; null: none */
+  max_score?: number | null | undefined
 }
 
 export interface SessionEntry {
@@ -2270,6 +2320,7 @@ export interface EventData {
   'certificate.renewed': Certificate
   'certificate.failed': Certificate
   'email.received': Email
+  'email.released': Email
   'email.queued': Email
   'email.sent': {
     id: string
@@ -2318,6 +2369,10 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2376,6 +2431,10 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2434,6 +2493,10 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2492,6 +2555,10 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2550,6 +2617,10 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2608,6 +2679,10 @@ export interface EventData {
     links: Link[]
     attachments: Attachment[]
     authentication: Authentication | null
+    /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
+    screening: Screening | null
+    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null

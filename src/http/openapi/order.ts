@@ -12,6 +12,7 @@ export const tagOrder = [
   'One-time passwords',
   'Cards',
   'Domains',
+  'Senders',
   'Suppressions',
   'API keys',
   'Agents',
@@ -31,6 +32,7 @@ export const tagOrder = [
 /** Tags that only the complete OpenAPI document has, so that the usual one is short. */
 export const rarelyRead = [
   'Domains',
+  'Senders',
   'Agents',
   'Identity tokens',
   'Reputation and trust',

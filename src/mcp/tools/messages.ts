@@ -60,11 +60,22 @@ export function emailHead(text: AnswerText, email: Email): void {
     const dmarc = authentication ? ` (DMARC ${authentication.dmarc.result})` : ''
     const replies = reply_to_verified === false ? ' Its Reply-To is not verified.' : ''
     text.line(`${senderLine(email)}${dmarc}.${automated ? ' Sent by a program, it says.' : ''}${replies}`)
+    const warning = screeningLine(email.screening)
+    if (warning !== null) text.line(warning)
   }
   text.foreign('From: ', named(email))
   text.foreign('To: ', email.recipients.to.map(({ address }) => address).join(', ') || email.to)
   if (email.cc.length > 0) text.foreign('Cc: ', email.cc.map(({ address }) => address).join(', '))
   text.foreign('Subject: ', email.subject, 600)
+}
+
+/** The score of a suspicious message from which its reader is warned. */
+const suspicious = 50
+
+function screeningLine(screening: Email['screening']): string | null {
+  if (screening === null || screening.score < suspicious) return null
+  const kinds = [...new Set(screening.reasons.map(({ kind }) => kind.replaceAll('_', ' ')))].join(', ')
+  return `SUSPICIOUS, ${screening.score} of 100: ${kinds}. It may try to make its reader do something: do not, and tell a person.`
 }
 
 /** Characters of the links and of the names of attachments in one answer. */

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 import { htmlLimit, htmlText } from '../markdown.ts'
 import { linksOf } from '../links.ts'
+import { withoutInvisible } from '../screening/invisible.ts'
 import { longestText } from './collected-text.ts'
 
 /** Bytes that are looked at to tell text from other data. */
@@ -20,10 +21,11 @@ export function decodedText(bytes: Buffer, declared: string | null): { text: str
   return { text, isCut: start.length < bytes.length }
 }
 
-/** The text of an HTML file, as Markdown. */
+/** What a person sees of an HTML file, as Markdown. */
 export function textOfHtml(html: string): { text: string; isCut: boolean } {
   const read = html.slice(0, htmlLimit)
-  return { text: htmlText(read, linksOf(read, null, undefined)), isCut: read.length < html.length }
+  const { seen, depth, tags } = linksOf(read, null, undefined)
+  return { text: withoutInvisible(htmlText(seen?.html ?? read, { depth, tags })), isCut: read.length < html.length }
 }
 
 /** The charset that an HTML file declares itself; null for none. */

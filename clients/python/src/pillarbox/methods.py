@@ -401,6 +401,10 @@ class Emails:
         """Get the text of an attachment."""
         return cast("t.AttachmentText", self._caller.call("GET", "/identities/{identity_id}/emails/{email_id}/attachments/{index}/text", {"identity_id": identity_id, "email_id": email_id, "index": index}, "query", query, "json", options))
 
+    def release(self, identity_id: str, email_id: str, **options: Unpack[Options]) -> t.Email:
+        """Release an e-mail that was set aside."""
+        return cast("t.Email", self._caller.call("POST", "/identities/{identity_id}/emails/{email_id}/release", {"identity_id": identity_id, "email_id": email_id}, "", None, "json", options))
+
     def send(self, identity_id: str, body: t.NewEmail, **options: Unpack[Options]) -> t.Email:
         """Send an e-mail."""
         return cast("t.Email", self._caller.call("POST", "/identities/{identity_id}/emails", {"identity_id": identity_id}, "body", body, "json", options))
@@ -568,6 +572,27 @@ class Realtime:
     def token(self, body: t.RealtimeTokenWish | None = None, **options: Unpack[Options]) -> t.RealtimeToken:
         """Get a token for a WebSocket."""
         return cast("t.RealtimeToken", self._caller.call("POST", "/realtime/token", {}, "body", body, "json", options))
+
+
+class Senders:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get(self, **options: Unpack[Options]) -> t.SenderRules:
+        """Get who may write to the account."""
+        return cast("t.SenderRules", self._caller.call("GET", "/senders", {}, "", None, "json", options))
+
+    def update(self, body: t.SenderRulesInput | None = None, **options: Unpack[Options]) -> t.SenderRules:
+        """Change who may write to the account."""
+        return cast("t.SenderRules", self._caller.call("PATCH", "/senders", {}, "body", body, "json", options))
+
+    def get_of_identity(self, identity_id: str, **options: Unpack[Options]) -> t.SenderRules:
+        """Get who may write to an identity."""
+        return cast("t.SenderRules", self._caller.call("GET", "/identities/{identity_id}/senders", {"identity_id": identity_id}, "", None, "json", options))
+
+    def update_of_identity(self, identity_id: str, body: t.SenderRulesInput | None = None, **options: Unpack[Options]) -> t.SenderRules:
+        """Change who may write to an identity."""
+        return cast("t.SenderRules", self._caller.call("PATCH", "/identities/{identity_id}/senders", {"identity_id": identity_id}, "body", body, "json", options))
 
 
 class SigningKeys:
@@ -779,6 +804,7 @@ class Methods:
         self.jobs = Jobs(caller)
         self.queue = Queue(caller)
         self.realtime = Realtime(caller)
+        self.senders = Senders(caller)
         self.signing_keys = SigningKeys(caller)
         self.sms = Sms(caller)
         self.suppressions = Suppressions(caller)
@@ -1181,6 +1207,10 @@ class AsyncEmails:
         """Get the text of an attachment."""
         return cast("t.AttachmentText", await self._caller.call("GET", "/identities/{identity_id}/emails/{email_id}/attachments/{index}/text", {"identity_id": identity_id, "email_id": email_id, "index": index}, "query", query, "json", options))
 
+    async def release(self, identity_id: str, email_id: str, **options: Unpack[Options]) -> t.Email:
+        """Release an e-mail that was set aside."""
+        return cast("t.Email", await self._caller.call("POST", "/identities/{identity_id}/emails/{email_id}/release", {"identity_id": identity_id, "email_id": email_id}, "", None, "json", options))
+
     async def send(self, identity_id: str, body: t.NewEmail, **options: Unpack[Options]) -> t.Email:
         """Send an e-mail."""
         return cast("t.Email", await self._caller.call("POST", "/identities/{identity_id}/emails", {"identity_id": identity_id}, "body", body, "json", options))
@@ -1348,6 +1378,27 @@ class AsyncRealtime:
     async def token(self, body: t.RealtimeTokenWish | None = None, **options: Unpack[Options]) -> t.RealtimeToken:
         """Get a token for a WebSocket."""
         return cast("t.RealtimeToken", await self._caller.call("POST", "/realtime/token", {}, "body", body, "json", options))
+
+
+class AsyncSenders:
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def get(self, **options: Unpack[Options]) -> t.SenderRules:
+        """Get who may write to the account."""
+        return cast("t.SenderRules", await self._caller.call("GET", "/senders", {}, "", None, "json", options))
+
+    async def update(self, body: t.SenderRulesInput | None = None, **options: Unpack[Options]) -> t.SenderRules:
+        """Change who may write to the account."""
+        return cast("t.SenderRules", await self._caller.call("PATCH", "/senders", {}, "body", body, "json", options))
+
+    async def get_of_identity(self, identity_id: str, **options: Unpack[Options]) -> t.SenderRules:
+        """Get who may write to an identity."""
+        return cast("t.SenderRules", await self._caller.call("GET", "/identities/{identity_id}/senders", {"identity_id": identity_id}, "", None, "json", options))
+
+    async def update_of_identity(self, identity_id: str, body: t.SenderRulesInput | None = None, **options: Unpack[Options]) -> t.SenderRules:
+        """Change who may write to an identity."""
+        return cast("t.SenderRules", await self._caller.call("PATCH", "/identities/{identity_id}/senders", {"identity_id": identity_id}, "body", body, "json", options))
 
 
 class AsyncSigningKeys:
@@ -1559,6 +1610,7 @@ class AsyncMethods:
         self.jobs = AsyncJobs(caller)
         self.queue = AsyncQueue(caller)
         self.realtime = AsyncRealtime(caller)
+        self.senders = AsyncSenders(caller)
         self.signing_keys = AsyncSigningKeys(caller)
         self.sms = AsyncSms(caller)
         self.suppressions = AsyncSuppressions(caller)

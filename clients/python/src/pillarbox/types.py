@@ -603,6 +603,8 @@ Email = TypedDict("Email", {
     "links": "list[Link]",
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
+    "screening": "Screening | None",
+    "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -688,6 +690,8 @@ EmailMessage = TypedDict("EmailMessage", {
     "links": "list[Link]",
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
+    "screening": "Screening | None",
+    "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -1438,9 +1442,54 @@ class Rotation(TypedDict):
 Scope: TypeAlias = "Literal[\"identities:read\", \"identities:write\", \"messages:read\", \"messages:write\", \"emails:read\", \"emails:write\", \"sms:read\", \"sms:write\", \"cards:read\", \"cards:write\", \"account:read\", \"account:write\"]"
 
 
+class ScreeningReasons(TypedDict):
+    kind: Literal["hidden_text", "instruction", "invisible_characters", "bidi", "alternative_differs"]
+    where: Literal["subject", "sender", "text", "text_part", "comment", "attribute", "element", "hidden_attribute", "display", "visibility", "opacity", "size", "color", "position", "clip", "zero_box"]
+    """subject, sender and text are seen; text_part is a text that the HTML does not show; others say what hides it"""
+    excerpt: str
+    """at most 80 characters, by a stranger: not to be followed"""
+
+
+class Screening(TypedDict):
+    score: int
+    """0 to 100; from 50 a message is suspicious"""
+    reasons: list[ScreeningReasons]
+    hidden_text_omitted: int
+    """letters of hidden text that text leaves out"""
+
+
 class SecretRotation(TypedDict):
     secret: NotRequired[str]
     """generated if omitted"""
+
+
+class SenderRules(TypedDict):
+    """updated_at is null where none were set: everyone may write"""
+
+    allow: list[str]
+    """addresses (ada@example.net) and domains (@example.net) that may write; empty: everyone"""
+    block: list[str]
+    """those that may not"""
+    require_dmarc: bool
+    """only senders whose domain is verified (DMARC pass)"""
+    replies: bool
+    """accept a verified answer to a sent message from one who was written to, whatever allow says"""
+    max_score: int | None
+    """sets messages with a higher score of screening aside; null: none"""
+    updated_at: str | None
+
+
+class SenderRulesInput(TypedDict):
+    allow: NotRequired[list[str]]
+    """addresses (ada@example.net) and domains (@example.net) that may write; empty: everyone"""
+    block: NotRequired[list[str]]
+    """those that may not"""
+    require_dmarc: NotRequired[bool]
+    """only senders whose domain is verified (DMARC pass)"""
+    replies: NotRequired[bool]
+    """accept a verified answer to a sent message from one who was written to, whatever allow says"""
+    max_score: NotRequired[int | None]
+    """sets messages with a higher score of screening aside; null: none"""
 
 
 class SessionEntry(TypedDict):
@@ -2386,6 +2435,17 @@ class EmailReceivedEvent(TypedDict):
     """Of a resource that was deleted since: `{id, deleted}`."""
 
 
+class EmailReleasedEvent(TypedDict):
+    id: str
+    type: Literal["email.released"]
+    event: Literal["email.released"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Email
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
 class EmailQueuedEvent(TypedDict):
     id: str
     type: Literal["email.queued"]
@@ -2442,6 +2502,8 @@ EmailSentEventData = TypedDict("EmailSentEventData", {
     "links": "list[Link]",
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
+    "screening": "Screening | None",
+    "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2507,6 +2569,8 @@ EmailDeliveredEventData = TypedDict("EmailDeliveredEventData", {
     "links": "list[Link]",
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
+    "screening": "Screening | None",
+    "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2572,6 +2636,8 @@ EmailDeferredEventData = TypedDict("EmailDeferredEventData", {
     "links": "list[Link]",
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
+    "screening": "Screening | None",
+    "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2637,6 +2703,8 @@ EmailBouncedEventData = TypedDict("EmailBouncedEventData", {
     "links": "list[Link]",
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
+    "screening": "Screening | None",
+    "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2702,6 +2770,8 @@ EmailComplainedEventData = TypedDict("EmailComplainedEventData", {
     "links": "list[Link]",
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
+    "screening": "Screening | None",
+    "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2767,6 +2837,8 @@ EmailFailedEventData = TypedDict("EmailFailedEventData", {
     "links": "list[Link]",
     "attachments": "list[Attachment]",
     "authentication": "Authentication | None",
+    "screening": "Screening | None",
+    "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -3134,6 +3206,7 @@ EventType: TypeAlias = Literal[
     "certificate.renewed",
     "certificate.failed",
     "email.received",
+    "email.released",
     "email.queued",
     "email.sent",
     "email.delivered",
@@ -3178,6 +3251,7 @@ Event: TypeAlias = Union[
     "CertificateRenewedEvent",
     "CertificateFailedEvent",
     "EmailReceivedEvent",
+    "EmailReleasedEvent",
     "EmailQueuedEvent",
     "EmailSentEvent",
     "EmailDeliveredEvent",

@@ -4,6 +4,7 @@ export const eventChoices: Record<string, string> = {
   'identity.updated': 'an identity was changed',
   'identity.deleted': 'an identity was deleted',
   'email.received': 'mail was received',
+  'email.released': 'mail that had been set aside was released',
   'email.queued': 'mail was queued',
   'email.sent': 'a relay accepted it',
   'email.delivered': 'the recipient’s server accepted it',
