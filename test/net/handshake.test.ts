@@ -56,7 +56,8 @@ test('a network whose handshake takes more than half a second is refused for min
     for (let took = 0; took < 600_000; took = process.threadCpuUsage(before).user);
   })
   slow.sends(Buffer.alloc(10))
-  expect(slow.got).toHaveLength(1)
+  // those of the test before may still take their turn
+  await vi.waitFor(() => expect(slow.got).toHaveLength(1), 100_000)
   const again = await connection('203.0.113.1')
   const other = await connection('192.0.2.1')
   const refused = new Promise((resolve) => again.stream.once('error', resolve))
