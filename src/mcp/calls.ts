@@ -123,15 +123,15 @@ export class ToolCalls {
   }
 
   #context(exchange: Exchange, identity: string): ToolContext {
-    const answer = (name: string, { params, ...given }: GivenCall = {}): Promise<Answer> =>
-      exchange.call(this.#route(name), {
-        ...given,
-        params: { ...(name.includes('/identities/:id') ? { id: identity } : {}), ...params },
-      })
     return {
       identity,
-      answer,
-      call: async <Reply>(name: string, given?: GivenCall) => jsonOf(await answer(name, given)) as Reply,
+      call: async <Reply>(name: string, { params, ...given }: GivenCall = {}) =>
+        jsonOf(
+          await exchange.call(this.#route(name), {
+            ...given,
+            params: { ...(name.includes('/identities/:id') ? { id: identity } : {}), ...params },
+          }),
+        ) as Reply,
       allowed: (name) => {
         try {
           exchange.requireAllowed(this.#route(name))

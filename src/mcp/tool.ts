@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import type { GivenCall } from '../http/protocol.ts'
-import type { Answer } from '../http/route.ts'
 import { identityInput, inputs, publishedSchema, type ToolName } from './model.ts'
 
 /** What a tool says. */
@@ -17,8 +16,6 @@ export interface ToolContext {
   identity: string
   /** Makes a call and returns its JSON. */
   call: <Reply>(route: string, given?: GivenCall) => Promise<Reply>
-  /** Makes a call and returns its response. */
-  answer: (route: string, given?: GivenCall) => Promise<Answer>
   /** True if the caller has the scopes of this call. */
   allowed: (route: string) => boolean
 }

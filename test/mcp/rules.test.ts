@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { deliver, message } from '../support/appliance.ts'
+import { docx, lines, packed, pdf, withFiles, xlsx } from '../support/documents.ts'
 import { type Connected, connect } from '../support/mcp-clients.ts'
 import { openPair } from '../outbound/outgoing.ts'
 
@@ -306,6 +307,63 @@ test('a page of another origin cannot use it, though it had a key; those of the 
   const page = await post(list, { Origin: 'http://evil.test' })
   expect([page.status, ((await page.json()) as Wrong).error['code']]).toEqual([403, 'foreign_page'])
   expect((await post(list, { Origin: box.url })).status).toBe(200)
+})
+
+test('attachments are read as text; what has none is a link that says why', async () => {
+  const client = await connected(all)
+  const long = Array.from({ length: 700 }, (_, number) => `${number},"row 🎈 of a long table"`).join('\n')
+  const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
+  await deliver(box.smtp, {
+    to: ada.email,
+    raw: withFiles(
+      { name: 'invoice.pdf', type: 'application/pdf', content: pdf([lines('Invoice 4711'), lines('Terms')]) },
+      { name: 'scan.pdf', type: 'application/pdf', content: pdf(['', '']) },
+      { name: 'letter.docx', type: word, content: await docx('<w:p><w:r><w:t>Dear Ada</w:t></w:r></w:p>') },
+      {
+        name: 'sheet.xlsx',
+        type: 'application/octet-stream',
+        content: await xlsx({ Sales: '<row r="1"><c r="A1"><v>42</v></c></row>' }),
+      },
+      { name: 'page.html', type: 'text/html', content: '<p>Seen</p><p style="display:none">Unseen</p>' },
+      { name: 'table.csv', type: 'text/csv; charset=utf-8', content: long },
+      { name: 'photo.png', type: 'image/png', content: Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex') },
+      { name: 'broken.docx', type: word, content: (await packed({ 'word/document.xml': 'x' })).subarray(0, 60) },
+    ),
+  })
+  await box.settled()
+  const { body: listed } = await box.call('GET', `/v1/identities/${ada.id}/emails?limit=200`)
+  const message_id = listed.data.find(({ subject }) => subject === 'Files')!['id']
+  const read = (index: number, given: Record<string, unknown> = {}): ReturnType<Connected['call']> =>
+    client.call('read_attachment', { message_id, index, ...given })
+
+  expect((await read(0)).text).toMatch(
+    /^Attachment 0, pdf, 2 pages\n<<untrusted \w+\nName: invoice\.pdf\nInvoice 4711\n\n\[Page 2\]\nTerms\n/,
+  )
+  expect((await read(1)).text).toContain('2 pages without text: it may be scanned, get it as a link')
+  expect((await read(2)).text).toContain('Dear Ada')
+  expect((await read(3)).text).toContain('42')
+  const page = (await read(4)).text
+  expect(page).toContain('Seen')
+  expect(page).not.toContain('Unseen')
+
+  let table = ''
+  for (let offset: number | null = 0; offset !== null;) {
+    const { text, data } = await read(5, { offset })
+    expect(text.length).toBeLessThanOrEqual(8000)
+    table += /<<untrusted (\w+)\nName: table\.csv\n([^]*)\nuntrusted \1>>/.exec(text)![2]!
+    offset = data['next_offset'] as number | null
+  }
+  expect(table).toBe(long)
+
+  for (const [index, why] of [
+    [6, 'It has no text that can be read here. Link, without a key until '],
+    [7, 'It is damaged or encrypted. Link, without a key until '],
+  ] as const) {
+    const { text, links, isError } = await read(index)
+    expect([isError, text.startsWith(why)]).toEqual([false, true])
+    expect((await fetch(links[0]!.uri)).status).toBe(200)
+  }
+  expect(await read(8)).toMatchObject({ isError: true, data: { code: 'not_found' } })
 })
 
 test('honest hints: what only reads says so, what cannot be taken back does not', async () => {

@@ -122,8 +122,10 @@ export class SenderRulesStore {
   }
 
   async #subject(caller: Caller, identityId: string | null): Promise<string> {
+    // an identity that is not the key's is not found, as everywhere
+    const subject = identityId === null ? caller.account_id : (await this.#deps.identities.row(caller, identityId)).id
     requireUnbound(caller)
-    return identityId === null ? caller.account_id : (await this.#deps.identities.row(caller, identityId)).id
+    return subject
   }
 }
 
