@@ -82,6 +82,9 @@ export class ToolServer {
   }
 }
 
+/** Where programs find the data of an answer, which no client shows to its model. */
+const dataKey = 'pillarbox/data'
+
 /** The header fields that the protocol reads. */
 const fields = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'] as const
 
@@ -95,7 +98,8 @@ function described({ name, description, annotations, schema }: Tool, bound: bool
 
 function resultOf({ text, data, link, isError }: Called) {
   const content = [{ type: 'text' as const, text }, ...(link ? [{ type: 'resource_link' as const, ...link }] : [])]
-  return { content, ...(data ? { structuredContent: data } : {}), ...(isError ? { isError } : {}) }
+  // not as structuredContent: some clients show their model that alone, and then it would not see the text
+  return { content, ...(data ? { _meta: { [dataKey]: data } } : {}), ...(isError ? { isError } : {}) }
 }
 
 async function answerOf(response: Response): Promise<Answer> {

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { deliver, message } from '../support/appliance.ts'
-import { docx, lines, packed, pdf, withFiles, xlsx } from '../support/documents.ts'
+import { docx, lines as drawn, packed, pdf, withFiles, xlsx } from '../support/documents.ts'
 import { type Connected, connect } from '../support/mcp-clients.ts'
 import { openPair } from '../outbound/outgoing.ts'
 
@@ -316,7 +316,7 @@ test('attachments are read as text; what has none is a link that says why', asyn
   await deliver(box.smtp, {
     to: ada.email,
     raw: withFiles(
-      { name: 'invoice.pdf', type: 'application/pdf', content: pdf([lines('Invoice 4711'), lines('Terms')]) },
+      { name: 'invoice.pdf', type: 'application/pdf', content: pdf([drawn('Invoice 4711'), drawn('Terms')]) },
       { name: 'scan.pdf', type: 'application/pdf', content: pdf(['', '']) },
       { name: 'letter.docx', type: word, content: await docx('<w:p><w:r><w:t>Dear Ada</w:t></w:r></w:p>') },
       {

@@ -1,20 +1,17 @@
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { prepared } from '../support/prepared.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const venv = `${root}node_modules/.cache/python-client`
+const wanted = ['httpx==0.28.1', 'cryptography==50.0.2', 'mypy==2.4.1', 'mcp==2.3.0']
 
 export const sources = `${root}clients/python/src/pillarbox`
 
-/** The program of the environment with what the Python client needs, made at the first use. */
+/** The program of an environment with what the Python programs here need, made at the first use. */
 export function pythonProgram(name: string): string {
-  if (!existsSync(`${venv}/bin/mypy`)) {
-    execFileSync('python3', ['-m', 'venv', venv])
-    const wanted = ['httpx==0.28.1', 'cryptography==50.0.2', 'mypy==2.4.1']
-    execFileSync(`${venv}/bin/pip`, ['install', '--quiet', '--disable-pip-version-check', ...wanted])
-  }
+  prepared(venv, `python3 -m venv . && bin/pip install --quiet --disable-pip-version-check ${wanted.join(' ')}`)
   return `${venv}/bin/${name}`
 }
 

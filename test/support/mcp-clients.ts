@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OldStdioTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { ambient } from './ambient.ts'
 
 /** What a client of the protocol was told. */
@@ -44,13 +44,14 @@ export async function connect(kind: Kind, url: string, key: string): Promise<Con
   )
 }
 
-const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** How `pillarbox mcp` is started. */
+export const command = [process.execPath, fileURLToPath(new URL('../../src/main.ts', import.meta.url)), 'mcp'] as const
 
 /** Connects by the standard input and output of `pillarbox mcp`. */
 export async function connectByCommand(kind: Kind, words: string[], env: Record<string, string>): Promise<Connected> {
   const started = {
-    command: process.execPath,
-    args: [program, 'mcp', ...words],
+    command: command[0],
+    args: [...command.slice(1), ...words],
     env: { ...ambient, ...env },
     stderr: 'ignore' as const,
   }
@@ -76,17 +77,26 @@ async function opened(kind: Kind, transport: unknown): Promise<Connected> {
     list: async () => (await client.listTools()).tools as Awaited<ReturnType<Connected['list']>>,
     call: async (name, given = {}, options = {}) => {
       const rest = (kind === 'sdk 1' ? [undefined, options] : [options]) as never[]
-      const result = (await client.callTool({ name, arguments: given }, ...rest)) as {
-        content: { type: string; text?: string; uri?: string; name?: string; mimeType?: string }[]
-        structuredContent?: Record<string, unknown>
-        isError?: boolean
-      }
-      return {
-        text: result.content.flatMap((one) => one.text ?? []).join('\n'),
-        data: result.structuredContent ?? {},
-        links: result.content.flatMap((one) => (one.type === 'resource_link' ? [one as Told['links'][number]] : [])),
-        isError: result.isError ?? false,
-      }
+      return toldBy((await client.callTool({ name, arguments: given }, ...rest)) as ToolResult)
     },
+  }
+}
+
+/** The result of a tool, as the protocol has it. */
+export interface ToolResult {
+  content: { type: string; text?: string; uri?: string; name?: string; mimeType?: string }[]
+  _meta?: Record<string, Record<string, unknown>>
+  structuredContent?: unknown
+  isError?: boolean
+}
+
+export function toldBy({ content, isError = false, structuredContent, _meta: meta = {} }: ToolResult): Told {
+  // some clients show a model this alone
+  expect(structuredContent ?? undefined).toBeUndefined()
+  return {
+    text: content.flatMap((one) => one.text ?? []).join('\n'),
+    data: meta['pillarbox/data'] ?? {},
+    links: content.flatMap((one) => (one.type === 'resource_link' ? [one as Told['links'][number]] : [])),
+    isError,
   }
 }
