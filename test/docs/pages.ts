@@ -12,6 +12,7 @@ export const pages = new Map(
   [
     'README.md',
     'CONTRIBUTING.md',
+    'clients/examples/README.md',
     'clients/python/README.md',
     'clients/typescript/README.md',
     'src/README.md',
