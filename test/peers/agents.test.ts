@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { openPair } from '../outbound/outgoing.ts'
-import { examples } from './agents/frameworks.ts'
+import { examples } from './agents/examples.ts'
 import { type Script, ScriptedModel } from './agents/scripted-model.ts'
 import { sharedSecret, Shop } from './agents/shop.ts'
 

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ambient } from '../support/ambient.ts'
 import { openToolWorld, toolsOfAnIdentity, useEveryTool } from '../support/every-tool.ts'
 import { command, type Connected, toldBy, type ToolResult } from '../support/mcp-clients.ts'
-import { examples } from './agents/frameworks.ts'
+import { examples } from './agents/examples.ts'
 import { pythonProgram } from './python-client.ts'
 
 // nothing else runs meanwhile

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
+import { listenOnLoopback } from '../../support/loopback.ts'
 
 /** What the model says next: a tool that it calls, or its last words. */
 export type Turn = { tool: string; input: Record<string, unknown> } | { text: string }
@@ -28,10 +27,8 @@ export class ScriptedModel {
     this.#script = script
   }
 
-  async listen(): Promise<string> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  listen(): Promise<string> {
+    return listenOnLoopback(this.#server)
   }
 
   close(): void {

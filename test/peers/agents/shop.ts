@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { codeAt } from '../../../src/totp/codes.ts'
 import { deliver, message } from '../../support/appliance.ts'
+import { listenOnLoopback } from '../../support/loopback.ts'
 
 /** The secret of the one-time passwords of everybody here: of JBSWY3DPEHPK3PXP in base32. */
 const secret = Buffer.from('48656c6c6f21deadbeef', 'hex')
@@ -21,10 +20,8 @@ export class Shop {
     this.#smtp = smtp
   }
 
-  async listen(): Promise<string> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  listen(): Promise<string> {
+    return listenOnLoopback(this.#server)
   }
 
   close(): void {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { prepared } from '../../support/prepared.ts'
@@ -9,6 +10,9 @@ const directory = fileURLToPath(new URL('../../../node_modules/.cache/examples',
 export function examples(): string {
   mkdirSync(directory, { recursive: true })
   cpSync(source, directory, { recursive: true, filter: (path) => !path.includes('/node_modules', source.length) })
-  const locked = readFileSync(`${source}/package-lock.json`)
-  return prepared(directory, `npm ci --no-audit --no-fund # ${locked.length}`)
+  // a change of the lock file is a change of the script
+  const locked = createHash('sha256')
+    .update(readFileSync(`${source}/package-lock.json`))
+    .digest('hex')
+  return prepared(directory, `npm ci --no-audit --no-fund # ${locked}`)
 }
