@@ -114,13 +114,19 @@ export const tooManyChunksReason = `more than ${freeChunks} chunks of less than 
 
 /** Limits the chunks of one body: a chunk costs far more time and memory than a byte does. */
 export class Chunks {
+  readonly #free: number
   #count = 0
   #bytes = 0
+
+  /** `free` are the chunks of any size. */
+  constructor(free = freeChunks) {
+    this.#free = free
+  }
 
   /** Returns whether the number of chunks is still within the limit. */
   add(chunk: Uint8Array): boolean {
     this.#count += 1
     this.#bytes += chunk.length
-    return this.#count <= freeChunks + this.#bytes / bytesPerChunk
+    return this.#count <= this.#free + this.#bytes / bytesPerChunk
   }
 }

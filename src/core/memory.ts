@@ -17,6 +17,13 @@ export function release(bytes: Uint8Array): void {
   buffer.transfer(0)
 }
 
+/**
+ * A copy of a short part of a text. The part that `slice` returns keeps the whole text in memory for as long as it exists itself.
+ */
+export function detached(part: string): string {
+  return Buffer.from(part, 'utf16le').toString('utf16le')
+}
+
 let collector: ((how: { type: 'major'; flavor: 'regular' | 'last-resort' }) => void) | undefined
 
 /**

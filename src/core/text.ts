@@ -1,5 +1,6 @@
 /** The candidate most similar to a word: one or two typing errors away, ignoring case and separators; undefined when none is similar. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > 128) return undefined
   const given = plain(word)
   if (given === '' || given.length > 64) return undefined
   let best: string | undefined

@@ -10,7 +10,7 @@ import { networkOf, networksOf, Networks } from '../net/networks.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
 import { jsonAnswer, UnreadAnswers } from './answer.ts'
 import { addressOf, admissionRequestOf } from './server/client-address.ts'
-import { bodyMemory, bodyOf, disconnectUnread } from './body.ts'
+import { bodyMemory, bodyOf } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
 import { writeCookie } from './cookie.ts'
 import { foreignPage } from './csrf.ts'
@@ -337,7 +337,6 @@ export class Api {
   #fail(context: ApiContext, thrown: unknown): void {
     const { state } = context
     if (!state.counted) state.rateLimit = this.#admission.count(state.arrival.address)
-    if (!context.req.complete) disconnectUnread(context.req, context.res)
     const error = toClientError(thrown, state.abort)
     const problem = problemOf(error)
     this.#metrics.failed(problem.code, state.rateLimit)

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
@@ -130,24 +129,6 @@ function endWithAnswer({ req: { socket }, res }: Context): void {
   socket.pause()
   res.setHeader('Connection', 'close')
   res.once('finish', () => socket.destroy())
-}
-
-/**
- * Closes the connection of a refused call whose body is still being sent: a second after the response, or above as many
- * chunks as a body may have.
- */
-export function disconnectUnread(request: IncomingMessage, response: ServerResponse): void {
-  const hangUp = (): void => void (request.complete || request.socket.destroy())
-  const chunks = new Chunks()
-  // before the response is sent: from then on Node.js would discard the rest, in any number of chunks
-  response.once('prefinish', () => {
-    if (request.complete) return
-    request.on('data', (piece: Buffer) => void (chunks.add(piece) || request.socket.destroy()))
-    request.read(0)
-  })
-  response.once('finish', () => {
-    if (!request.complete) setTimeout(hangUp, 1000).unref()
-  })
 }
 
 // white space can match in one position only: with several, a long run of it would take quadratic time

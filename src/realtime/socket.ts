@@ -10,7 +10,7 @@ export interface SocketSession {
   receive(text: string): Promise<void>
   /** Receives a binary frame. */
   binary(): void
-  /** The client exceeded the frame rate. */
+  /** The client exceeded the frame rate: nothing more of it is read, and the socket closes it. */
   hurried(): void
   /** The socket has closed, for any reason. */
   end(): void
@@ -40,12 +40,17 @@ const pause = 256 * 1024
 /** The frames a client may send, including pings and pongs: a burst, and a second. */
 const frames = { burst: 200, perSecond: 20 }
 
+/** Milliseconds in which a client closes the connection of a closed socket. */
+const closingTime = 1000
+
 const server = new WebSocketServer({
   noServer: true,
   clientTracking: false,
   maxPayload: 16 * 1024,
   maxFragments: 256,
   perMessageDeflate: false,
+  // a packet holds ten thousand empty frames: others are served between two of them
+  allowSynchronousEvents: false,
   handleProtocols: (offered) => (offered.has('pillarbox.v1') ? 'pillarbox.v1' : false),
 })
 
@@ -65,6 +70,8 @@ export class Socket implements UnsentClient {
   readonly #deps: SocketDeps
   readonly #unsent: UnsentFrames
   #tokens = frames.burst
+  /** Nothing more is read. */
+  #muted = false
   #work = Promise.resolve()
 
   private constructor(webSocket: WebSocket, connection: Duplex, deps: SocketDeps) {
@@ -169,11 +176,20 @@ export class Socket implements UnsentClient {
       this.askedAt = undefined
       if (!this.open) return false
       this.#tokens = Math.min(frames.burst, this.#tokens + (waited * frames.perSecond) / 1000) - 1
-      if (this.#tokens < 0) session.hurried()
-      return this.#tokens >= 0
+      if (this.#tokens >= 0) return true
+      session.hurried()
+      // it counts as open until the library's timeout: else it could be opened again at once, for the next ten thousand frames
+      this.#muted = true
+      this.#webSocket.pause()
+      this.#connection.end()
+      return false
     }
     // protocol errors are answered by the library's close code
     this.#webSocket.on('error', () => undefined)
+    // when both sides have closed, the library reads on and discards what comes
+    this.#connection.once('finish', () => {
+      if (!this.#muted) setTimeout(() => this.cut(), closingTime).unref()
+    })
     this.#webSocket.on('pong', count)
     this.#webSocket.on('ping', count)
     this.#webSocket.on('message', (data: Buffer, binary) => {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { json, text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import type { DnsStub } from '../support/dns-stub.ts'
 import { Dialogue } from '../support/smtp.ts'
@@ -57,7 +58,7 @@ export class Attacker {
     const one = async (): Promise<void> => {
       while (!this.signal.aborted) {
         await work((number += 1))
-        await new Promise((resolve) => setImmediate(resolve))
+        await turn()
       }
     }
     await Promise.all(Array.from({ length: abreast }, one))
@@ -131,6 +132,17 @@ export class Attacker {
     })
     for (const piece of pieces) socket.write(piece)
     return socket
+  }
+
+  /** Octets to the port of the API, then a block again and again for as long as the box takes it, on one connection after the other. */
+  async flood(from: string, start: string, block: Buffer): Promise<void> {
+    const socket = await this.raw(from, start)
+    while (socket.writable && !this.signal.aborted) {
+      if (socket.write(block)) await turn()
+      else
+        await Promise.race(['drain', 'close'].map((event) => once(socket, event, { signal: this.signal }).catch(() => undefined)))
+    }
+    socket.destroy()
   }
 
   /** An SMTP dialogue; not greeted yet. */

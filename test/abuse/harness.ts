@@ -120,6 +120,8 @@ class Scene {
     const [http, tls] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
     const settings = {
       PILLARBOX_DATA_DIR: join(home, 'data'),
+      // the origin that sign-ins must name: by itself it would be that of HTTPS
+      PILLARBOX_PUBLIC_URL: `http://${http}`,
       PILLARBOX_HTTP__LISTEN: http,
       PILLARBOX_HTTP__TLS__LISTEN: tls,
       PILLARBOX_SMTP__LISTEN: '127.0.0.1:0',

@@ -85,6 +85,17 @@ const attacks: Attack[] = [
       ),
     answers: ['400', '429', 'closed'],
   },
+  ...['GET /healthz', 'GET /mcp', 'GET /docs', 'POST /v1/nothing'].map((line): Attack => ({
+    name: `chunks of an octet without end to ${line}, which reads none`,
+    scopes: [],
+    lasts: 3000,
+    run: (attacker) => {
+      const start = `${line} HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`
+      const block = Buffer.from('1\r\na\r\n'.repeat(40_000))
+      return attacker.repeat(20, (number) => attacker.flood(address(number % 2), start, block))
+    },
+    answers: ['200', '301', '400', '401', '404', '405', '429', 'closed'],
+  })),
   {
     name: 'calls without a key, from many addresses',
     scopes: [],

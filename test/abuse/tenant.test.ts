@@ -25,6 +25,27 @@ const attacks: Attack[] = [
     },
     answers: ['200', '429 rate_limited'],
   },
+  {
+    name: 'a conversation of twenty long e-mails, read by eight tools at once',
+    scopes: ['messages:read'],
+    lasts: 8000,
+    prepare: async (attacker) => {
+      const body = `${words.slice(0, 900)} €\r\n`.repeat(5600)
+      const header = 'Subject: Long\r\nReferences: <thread@attacker.test>\r\nContent-Type: text/plain; charset=utf-8'
+      await mailbox(attacker, 20, (number) => mailWith(`${header}\r\nX-Number: ${number}`, body))
+    },
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/threads', { quiet: true })).body.data[0]
+      await attacker.repeat(8, () => useTool(attacker, 'read_thread', { id, last: 20 }))
+    },
+    answers: ['200', '429 rate_limited', '429 too_much_at_once'],
+  },
+  {
+    name: 'a tool whose name has thirty million characters',
+    scopes: ['messages:read'],
+    run: (attacker) => attacker.repeat(4, () => useTool(attacker, 'ab_'.repeat(10_000_000), {})),
+    answers: ['200', '429 rate_limited', '429 too_much_at_once'],
+  },
   ...(
     [
       ['control characters', '\u0001'],
@@ -605,6 +626,13 @@ async function mailbox(attacker: Attacker, count: number, mail: (number: number)
     while (next < count) await attacker.mail(mail((next += 1)))
   }
   await Promise.all(Array.from({ length: 6 }, one))
+}
+
+/** A call of a tool of the Model Context Protocol. */
+function useTool(attacker: Attacker, name: string, input: object): Promise<unknown> {
+  const headers = { Accept: 'application/json, text/event-stream', 'MCP-Protocol-Version': '2025-06-18' }
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } }
+  return attacker.call('POST', '/mcp', { body, headers })
 }
 
 /** Mail comes in for the attacker until the attack is over. */

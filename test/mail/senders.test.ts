@@ -89,6 +89,12 @@ test('what is refused for some recipients only, or is suspicious, is set aside u
   const { body: events } = await box.call('GET', `/v1/identities/${bob.id}/events`)
   const released = events.data.filter(({ type }) => type === 'email.released')
   expect(released).toMatchObject([{ data: { subject: 'Hidden', spam: false, text: 'Hello.' } }])
+
+  // a repetition answers as the e-mail is now, and nothing of one that was purged
+  const again = () => box.call('POST', `${path}/release`, undefined, { headers: { 'Idempotency-Key': 'once' } })
+  expect((await again()).body.text).toBe('Hello.')
+  await box.call('DELETE', `${path}?purge=true`)
+  expect(JSON.stringify((await again()).body)).not.toContain('Hello.')
 })
 
 test('the operator is written to by everyone', async () => {

@@ -266,6 +266,21 @@ describe('what is granted', () => {
     expect((await token({ grant_type: 'refresh_token', refresh_token: first, client_id })).body['error']).toBe('invalid_grant')
     expect((await list(second.body['access_token']!)).status).toBe(401)
   })
+
+  test('ends by the second use of any earlier refresh token, and by no other text', async () => {
+    const { client_id, tokens } = await granted()
+    let newest = tokens
+    for (let time = 0; time < 3; time += 1) {
+      newest = (await token({ grant_type: 'refresh_token', refresh_token: newest['refresh_token']!, client_id })).body
+    }
+    const first = tokens['refresh_token']!
+    for (const forged of [`${first.slice(0, 20)}.x`, first.replace('pbxr_', 'pbxr_0'), 'pbxr_.', '.']) {
+      expect((await token({ grant_type: 'refresh_token', refresh_token: forged, client_id })).status).toBe(400)
+    }
+    expect((await list(newest['access_token']!)).status).toBe(200)
+    expect((await token({ grant_type: 'refresh_token', refresh_token: first, client_id })).body['error']).toBe('invalid_grant')
+    expect((await list(newest['access_token']!)).status).toBe(401)
+  })
 })
 
 describe('tricks', () => {

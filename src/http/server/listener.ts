@@ -3,6 +3,7 @@ import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { Chunks } from '../../core/byte-buffer.ts'
 import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
 import type { Endpoint } from '../../net/listen.ts'
 import { type ServedCertificate, TlsAcceptor, type TlsPair } from './tls-acceptor.ts'
@@ -19,6 +20,9 @@ const timeout: Timeouts = { headers: 10_000, request: 30_000, keepAlive: 15_000,
 
 /** Pipelined requests of one connection (RFC 9112 9.3.2); a client that sends more is disconnected. */
 const maxPipelined = 32
+
+/** Small chunks of a body that nobody reads. */
+const unreadChunks = 1024
 
 /** The listen backlog, if the system allows as many; further clients retry after a second. */
 const backlog = 4096
@@ -80,7 +84,7 @@ export class Listener {
     const serve: RequestListener = (request, response) => {
       if (!this.#admitRequest(request.socket, response)) return
       this.#answers.set(request.socket, response)
-      this.#limitBody(request, bounds.request)
+      if (hasBody(request)) this.#limitBody(request, response, bounds.request)
       handler(request, response)
     }
     const { tls } = options
@@ -180,15 +184,25 @@ export class Listener {
     return true
   }
 
-  /** Limits the time of a body, except for an `upload`, which has limits of its own. */
-  #limitBody(request: IncomingMessage, milliseconds: number): void {
-    const { 'transfer-encoding': encoding, 'content-length': length } = request.headers
-    if (encoding === undefined && (length === undefined || length === '0')) return
+  /**
+   * Limits the time of a body, except for an `upload`, which has limits of its own. Where the response ends before the body, as that of a refusal or of a
+   * path that reads none, the connection is closed: a second later, or above a number of chunks.
+   */
+  #limitBody(request: IncomingMessage, response: ServerResponse, milliseconds: number): void {
     const timer = setTimeout(() => {
       if (!request.complete) this.#refuse({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, request.socket)
     }, milliseconds)
     const clear = (): void => clearTimeout(timer)
     request.once('upload', clear).once('close', clear)
+    // before the response is sent: from then on Node.js would discard the rest, in any number of chunks
+    response.once('prefinish', () => {
+      if (request.complete) return
+      const chunks = new Chunks(unreadChunks)
+      request.on('data', (piece: Buffer) => void (chunks.add(piece) || request.destroy()))
+      request.read(0)
+      const hangUp = (): void => void (request.complete || request.socket.destroy())
+      response.once('finish', () => setTimeout(hangUp, 1000).unref())
+    })
   }
 
   #trackUpgraded(socket: Duplex): void {
@@ -224,6 +238,11 @@ export class Listener {
     // closing at once, with unread bytes, would reset the connection before the client reads the response
     if ('setTimeout' in socket) (socket as Socket).setTimeout(1000, () => socket.destroy())
   }
+}
+
+/** True if a body follows the header (RFC 9112 6.3). */
+function hasBody({ headers: { 'transfer-encoding': encoding, 'content-length': length } }: IncomingMessage): boolean {
+  return encoding !== undefined || (length !== undefined && length !== '0')
 }
 
 const rejections: Record<string, [code: string, message: string]> = {

@@ -62,6 +62,8 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
         'It is listed as others are from then on, with spam: false, and raises email.released. An e-mail that was not set aside stays as it is. Not for keys that are bound to one identity (forbidden, code bound_key).',
       reply: Email,
       handle: ({ caller, params }) => releases.release(caller, params.id, params.email_id),
+      // nothing is left to be done, and the e-mail is as it is now
+      again: ({ caller, params }) => releases.release(caller, params.id, params.email_id),
     }),
   ]
 }

@@ -52,11 +52,12 @@ export class Grants {
   /** Grants as the person who has consented. Returns the id of the key too. */
   async create(person: Caller, { client_id, label, identity_id, scopes }: NewGrant): Promise<{ key_id: string; tokens: Tokens }> {
     const { id } = await this.#keys.create(person, { label, scopes, identity_id })
-    const { columns, tokens } = this.#fresh(scopes)
+    const { columns, tokens } = this.#fresh(scopes, newFamily())
     await this.#database.transaction((tx) =>
       tx.run(
-        sql`INSERT INTO oauth_grants (key_id, client_id, access_hash, access_until, refresh_hash, refresh_until)
-          VALUES (${id}, ${client_id}, ${columns.access_hash}, ${columns.access_until}, ${columns.refresh_hash}, ${columns.refresh_until})`,
+        sql`INSERT INTO oauth_grants (key_id, client_id, access_hash, access_until, refresh_hash, refresh_until, family_hash)
+          VALUES (${id}, ${client_id}, ${columns.access_hash}, ${columns.access_until}, ${columns.refresh_hash}, ${columns.refresh_until},
+            ${columns.family_hash})`,
       ),
     )
     return { key_id: id, tokens }
@@ -66,9 +67,10 @@ export class Grants {
   async refresh(token: string, clientId: string): Promise<Tokens> {
     const hash = keyHash(token)
     const row = await this.#row(sql`refresh_hash = ${hash}`)
+    const family = familyOf(token)
     if (!row) {
-      const former = await this.#row(sql`former_hash = ${hash}`)
-      if (former) await this.end(former.key_id)
+      const later = family === undefined ? undefined : await this.#row(sql`family_hash = ${keyHash(family)}`)
+      if (later) await this.end(later.key_id)
       throw new OAuthError('invalid_grant', 'This refresh token is not valid: it was used before, or its grant has ended.')
     }
     if (row.client_id !== clientId) throw new OAuthError('invalid_grant', 'This refresh token belongs to another client.')
@@ -76,11 +78,11 @@ export class Grants {
     if (!held || Date.parse(row.refresh_until) <= this.#clock.now()) {
       throw new OAuthError('invalid_grant', 'This grant has ended. Ask for a new one.')
     }
-    const { columns, tokens } = this.#fresh([...held.scopes])
+    const { columns, tokens } = this.#fresh([...held.scopes], family ?? newFamily())
     // of two at the same time one finds the token used
     const updated = await this.#database.transaction((tx) =>
       tx.get(
-        sql`UPDATE oauth_grants SET access_hash = ${columns.access_hash}, access_until = ${columns.access_until}, former_hash = ${hash},
+        sql`UPDATE oauth_grants SET access_hash = ${columns.access_hash}, access_until = ${columns.access_until}, family_hash = ${columns.family_hash},
           refresh_hash = ${columns.refresh_hash}, refresh_until = ${columns.refresh_until} WHERE refresh_hash = ${hash} RETURNING 1`,
       ),
     )
@@ -116,15 +118,16 @@ export class Grants {
     )
   }
 
-  #fresh(scopes: readonly string[]) {
+  #fresh(scopes: readonly string[], family: string) {
     const access_token = newToken(prefixes.access)
-    const refresh_token = newToken(prefixes.refresh)
+    const refresh_token = newToken(family)
     const now = this.#clock.now()
     const columns = {
       access_hash: keyHash(access_token),
       access_until: iso(now + accessSeconds * 1000),
       refresh_hash: keyHash(refresh_token),
       refresh_until: iso(now + refreshTime),
+      family_hash: keyHash(family),
     }
     const tokens: Tokens = {
       access_token,
@@ -142,4 +145,15 @@ const prefixes = { access: 'pbxo_', refresh: 'pbxr_' }
 
 function newToken(prefix: string): string {
   return `${prefix}${randomBytes(32).toString('base64url')}`
+}
+
+/** What all refresh tokens of one grant begin with: 128 bits that nobody else knows. */
+function newFamily(): string {
+  return `${prefixes.refresh}${randomBytes(16).toString('hex')}.`
+}
+
+/** The beginning of a refresh token with the period; undefined for tokens from before there were families. */
+function familyOf(token: string): string | undefined {
+  const end = token.indexOf('.') + 1
+  return end === 0 ? undefined : token.slice(0, end)
 }
