@@ -110,7 +110,9 @@ const freeChunks = 16_384
 const bytesPerChunk = 512
 
 /** The exceeded limit, for the end of a sentence such as "It consists of …". */
-export const tooManyChunksReason = `more than ${freeChunks} chunks of less than ${bytesPerChunk} bytes`
+export function tooManyChunksReason(free = freeChunks): string {
+  return `more than ${free} chunks of less than ${bytesPerChunk} bytes`
+}
 
 /** Limits the chunks of one body: a chunk costs far more time and memory than a byte does. */
 export class Chunks {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Turns } from './paced-work.ts'
+import { Turns } from './work/paced-work.ts'
 
 /** Characters, or bytes, of a string that are written or read at once: a few milliseconds when all are escapes. */
 const piece = 256 * 1024

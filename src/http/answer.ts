@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type * as z from 'zod'
 import { isLong, writeLongJson } from '../core/long-json.ts'
-import { longWork } from '../core/long-work.ts'
+import { longWork } from '../core/work/long-work.ts'
+import { memoryPool } from '../core/memory-pool.ts'
 import { type Caller, may } from '../core/scopes.ts'
 import { ranged } from './download.ts'
 import { type Answer, type AnyRoute, type Download, readersOf } from './route.ts'
@@ -133,10 +134,11 @@ export class UnreadAnswers {
 
   /** Throws Fault rate_limited, code `too_much_unread`, when the limit of the holder is reached. */
   require(holder: string): void {
-    if ((this.#holders.get(holder)?.bytes ?? 0) <= maxUnread.one) return
+    const held = this.#holders.get(holder)?.bytes ?? 0
+    if (held <= maxUnread.one && (held === 0 || memoryPool.hasRoom(holder, 0))) return
     throw new Fault(
       'rate_limited',
-      `More than ${maxUnread.one} bytes of responses have not been read by this account. Read them, or close their connections, then retry.`,
+      `Too many bytes of responses have not been read by this account, of at most ${maxUnread.one}. Read them, or close their connections, then retry.`,
       { code: 'too_much_unread', retryAfter: 1 },
     )
   }
@@ -152,7 +154,8 @@ export class UnreadAnswers {
     held.answers.add(unread)
     held.bytes += bytes
     this.#all += bytes
-    while (this.#all > maxUnread.all) this.#disconnectLargest()
+    memoryPool.add(holder, bytes)
+    while (this.#all > maxUnread.all || (memoryPool.isOver && this.#all > maxUnread.one)) this.#disconnectLargest()
     return () => this.#release(holder, unread)
   }
 
@@ -161,6 +164,7 @@ export class UnreadAnswers {
     if (!held?.answers.delete(unread)) return
     held.bytes -= unread.bytes
     this.#all -= unread.bytes
+    memoryPool.add(holder, -unread.bytes)
     if (held.answers.size === 0) this.#holders.delete(holder)
   }
 

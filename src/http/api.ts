@@ -218,7 +218,8 @@ export class Api {
     const working = (work: Promise<unknown>): void => void uses.push(work)
     const requireStillValid = (): Promise<void> => this.#admission.requireStillValid(state.arrival, caller, route)
     const checks = { turn, turnAgain, requireRead, requireStillValid }
-    const call = { requestId, search, abort, caller, params, headers: request.headers, working, ...checks, ...body }
+    const keepOfBody = (bytes: number): void => share?.keep(bytes)
+    const call = { requestId, search, abort, caller, params, headers: request.headers, working, keepOfBody, ...checks, ...body }
     const done = (): void => {
       share?.end()
       if (share) void Promise.allSettled(uses).then(share.release)

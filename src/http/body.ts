@@ -6,26 +6,31 @@ import { release } from '../core/memory.ts'
 import type { WorkLimits, WorkShare } from '../net/work-limiter.ts'
 import type { Upload } from './route.ts'
 import type { CallAbort } from './server/call-abort.ts'
+import { discardBody } from './server/give-up.ts'
 
 type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
 
 /**
- * Request bodies in memory, from their first byte until the response has closed and the handler has settled: two of the largest of all callers, and
- * one of one account or, without a key, one network. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from
+ * Request bodies in memory, from their first byte until the response has closed and the handler has settled: one of the largest of one account, or of
+ * everybody without a key, and three of all callers. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from
  * others. A large body is parsed in turn, as that takes several times as much memory.
  */
 export const bodyMemory: WorkLimits = {
   memory: {
-    all: 64 * 1024 * 1024,
+    all: 136 * 1024 * 1024,
     one: 48 * 1024 * 1024,
     own: 1024 * 1024,
+    pooled: true,
     message: 'Too many large bodies are being read at once. Retry when other requests have finished.',
   },
   concurrent: { all: 3, one: 1 },
   large: 1024 * 1024,
   longest: 2000,
 }
+
+/** Small chunks of a body. */
+const maxChunks = 2048
 
 const readers = new Map<string, Reader>()
 
@@ -74,7 +79,7 @@ async function readBody(context: Context, limit: number, { shareOf, abort, raw =
 /** The complete body; JSON is scanned chunk by chunk as it arrives. */
 async function collected(context: Context, limit: number, share: WorkShare, raw: boolean): Promise<Body> {
   const { req: request } = context
-  const chunks = new Chunks()
+  const chunks = new Chunks(maxChunks)
   const copied: Buffer[] = []
   const scan = raw ? undefined : new JsonScan('The body')
   const scanChunk = (chunk: Buffer): void => {
@@ -125,7 +130,9 @@ function received({ req: request }: Context): Upload {
 }
 
 /** Stops reading and closes the connection after the response, for a body that is too expensive even to discard. */
-function endWithAnswer({ req: { socket }, res }: Context): void {
+function endWithAnswer({ req, res }: Context): void {
+  const { socket } = req
+  discardBody(req)
   socket.pause()
   res.setHeader('Connection', 'close')
   res.once('finish', () => socket.destroy())
@@ -179,7 +186,7 @@ function tooLarge(limit: number): Fault {
 }
 
 function tooManyChunks(): Fault {
-  return new Fault('invalid_request', `The body consists of ${tooManyChunksReason}. Send larger chunks, or use Content-Length.`, {
+  return new Fault('invalid_request', `The body consists of ${tooManyChunksReason(maxChunks)}. Send larger chunks, or use Content-Length.`, {
     code: 'too_many_chunks',
   })
 }

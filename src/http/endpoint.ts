@@ -31,6 +31,8 @@ export interface Call {
   turnAgain(): Promise<void>
   /** Throws Fault rate_limited, code `too_much_unread`, when too much of what the account was answered is unread. */
   requireRead(): void
+  /** The handler needs no more than so many bytes of the body from now on. */
+  keepOfBody(this: void, bytes: number): void
   /** Takes the work of the handler: the body counts as in memory until it settles, also when that is after the timeout. */
   working(this: void, work: Promise<unknown>): void
   /** Throws Fault 401 when the caller's key or session has ended since the call was admitted. */
@@ -55,6 +57,7 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   // the key may have been revoked while the body arrived or the call waited
   if (turn || bytes.length > 0) await call.requireStillValid()
   const body = validate(route.body, parsed ?? (scan ? await parseInTurns(bytes, scan) : {}), 'field')
+  if (route.body === undefined && !route.raw) call.keepOfBody(0)
   // nothing has happened yet; from here on the call is finished whether its caller waits or not
   if (call.abort.cut === 'gone') throw new Error('The caller has gone before the call began')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing

@@ -4,7 +4,7 @@ import { conflict, Fault, type FaultType, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Seal, SealedColumn } from '../core/seal/seal.ts'
 import { sweep } from '../core/cron.ts'
-import { Turns } from '../core/paced-work.ts'
+import { Turns } from '../core/work/paced-work.ts'
 import type { StorageBudget } from '../events/log.ts'
 import { type Database, join, sql, type Sql, type Transaction } from '../store/database.ts'
 

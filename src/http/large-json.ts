@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { JsonScan, usualBounds } from '../core/json.ts'
-import { Turns } from '../core/paced-work.ts'
+import { Turns } from '../core/work/paced-work.ts'
 import { malformed, parseScanned, requireText } from './json.ts'
 
 /** Bytes above which a body is parsed in pieces. */

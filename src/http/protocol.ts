@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { storageFull } from '../core/fault.ts'
 import { isLong, writeLongJson } from '../core/long-json.ts'
-import { longWork } from '../core/long-work.ts'
+import { longWork } from '../core/work/long-work.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
 import { type Admitting, refusalOf } from './admission.ts'
@@ -39,6 +39,8 @@ export interface Exchange {
   readonly signal: AbortSignal
   /** Reads the body, then waits for the turn of its account. Returns its JSON, or its bytes if the endpoint is `raw`. */
   body(): Promise<unknown>
+  /** No more than so many bytes of the body are needed from now on. */
+  keepOfBody(bytes: number): void
   /** Throws Fault unless the caller may make this call. */
   requireAllowed(route: AnyRoute): void
   /** Makes a call of the API for the same caller, as part of this request: it is not counted again by the rate limits. */
@@ -84,6 +86,7 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
       if (endpoint.raw) return bytes
       return scan ? parseInTurns(bytes, scan) : {}
     },
+    keepOfBody: (bytes) => call.keepOfBody(bytes),
     requireAllowed: (route) => {
       const fault = refusal(route)
       if (fault) throw fault
@@ -91,6 +94,8 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
     call: async (route, given) => {
       const fault = refusal(route)
       if (fault) throw fault
+      // the key may have been revoked since the calls before
+      await call.requireStillValid()
       if (stores(route) && !deps.hasSpace()) throw storageFull()
       return handleCall(route, await innerCall(call, given), deps.idempotency, deps.log)
     },
@@ -111,6 +116,7 @@ async function innerCall(outer: Call, { params = {}, query = {}, body, idempoten
     headers,
     turn: () => undefined,
     working: () => undefined,
+    keepOfBody: () => undefined,
     read,
   }
 }

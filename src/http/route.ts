@@ -212,9 +212,9 @@ export function isIdempotent({ idempotent, method, scope, download, upload }: An
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
 }
 
-/** Maximum bytes of the body of a call; lower for public routes, whose callers are not authenticated. */
-export function maxBodyBytes({ limit, scope }: Pick<AnyRoute, 'limit' | 'scope'>): number {
-  return limit ?? (scope === 'public' ? 64 * 1024 : 1024 * 1024)
+/** Maximum bytes of the body of a call; lower where it says nothing, and for public routes, whose callers are not authenticated. */
+export function maxBodyBytes({ limit, scope, method }: Pick<AnyRoute, 'limit' | 'scope' | 'method'>): number {
+  return limit ?? (scope === 'public' || method === 'GET' || method === 'DELETE' ? 64 * 1024 : 1024 * 1024)
 }
 
 const receipt = ['id', 'identity_id', 'status', 'deleted', 'created_at', 'updated_at']

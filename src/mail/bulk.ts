@@ -1,6 +1,6 @@
 import type { Basis } from '../basis.ts'
 import { Fault, invalid } from '../core/fault.ts'
-import { PacedWork, Turns } from '../core/paced-work.ts'
+import { PacedWork, Turns } from '../core/work/paced-work.ts'
 import { type Caller, insufficientScope, may } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Transaction } from '../store/database.ts'

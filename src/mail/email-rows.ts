@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { inflateRaw } from 'node:zlib'
 import { readLongJson } from '../core/long-json.ts'
-import { longWork } from '../core/long-work.ts'
+import { longWork } from '../core/work/long-work.ts'
 import { inflate } from '../store/blobs.ts'
 import { raw, type Reader, sql, type Sql } from '../store/database.ts'
 import type { Lists, StoredBodies } from '../message/parsed.ts'

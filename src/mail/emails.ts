@@ -4,9 +4,9 @@ import { fittingRows, page, rowsAt } from '../store/page.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
-import { largeWork } from '../core/long-work.ts'
+import { largeWork } from '../core/work/long-work.ts'
 import { release } from '../core/memory.ts'
-import { Turns } from '../core/paced-work.ts'
+import { Turns } from '../core/work/paced-work.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
@@ -60,6 +60,7 @@ const sourceLimits = {
     all: 96 * 1024 * 1024,
     one: 64 * 1024 * 1024,
     own: 1024 * 1024,
+    pooled: true,
     message: 'Too many large messages are being read at once. Retry when other requests have finished.',
   },
   concurrent: { all: Infinity, one: Infinity },

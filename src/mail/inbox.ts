@@ -1,6 +1,6 @@
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
-import { Turns } from '../core/paced-work.ts'
+import { Turns } from '../core/work/paced-work.ts'
 import { storageFull } from '../core/fault.ts'
 import { receivingRoles } from '../identities/role-names.ts'
 import { uncountedMessageBytes } from '../events/model.ts'

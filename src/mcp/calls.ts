@@ -2,11 +2,11 @@ import { performance } from 'node:perf_hooks'
 import { Fault, invalid } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Page } from '../core/shapes.ts'
-import { displayLine, nearest } from '../core/text.ts'
+import { displayLine, nearest, textLength } from '../core/text.ts'
 import { textOf } from '../http/answer.ts'
 import { problemOf } from '../http/problem.ts'
 import type { Exchange, GivenCall } from '../http/protocol.ts'
-import type { Answer, AnyRoute } from '../http/route.ts'
+import { type Answer, type AnyRoute, maxBodyBytes } from '../http/route.ts'
 import { validate } from '../http/validation.ts'
 import type { ReducedIdentity } from '../identities/model.ts'
 import { withoutMarks } from './fence.ts'
@@ -57,6 +57,7 @@ export class ToolCalls {
       if (!tool) throw this.#unknown(request, name)
       const missing = this.#missing(tool, request)
       if (missing) throw missing
+      this.#requireSize(tool, given)
       const { identity: named, ...input } = validated(tool, exchange, given)
       identity = tool.account ? null : (exchange.caller.identity_id ?? (await this.#identity(exchange, named)))
       return await tool.run(this.#context(exchange, identity ?? ''), input as never)
@@ -107,6 +108,15 @@ export class ToolCalls {
       }
     }
     return missing
+  }
+
+  /** Throws Fault `body_too_large` above the longest body of the calls that the tool makes, before anything is done with its texts. */
+  #requireSize(tool: Tool, given: unknown): void {
+    const longest = Math.max(...tool.routes.map((name) => maxBodyBytes(this.#route(name))))
+    if (textLength(given) <= longest) return
+    throw new Fault('invalid_request', `The texts are longer than ${longest} characters together, the limit of ${tool.name}.`, {
+      code: 'body_too_large',
+    })
   }
 
   #unknown(request: ToolRequest, name: string): Fault {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { createMcpHandler, type McpHttpHandler, Server } from '@modelcontextprotocol/server'
 import { Fault, invalid } from '../core/fault.ts'
-import { nearest } from '../core/text.ts'
+import { nearest, textLength } from '../core/text.ts'
 import type { Log } from '../core/log.ts'
 import type { Exchange } from '../http/protocol.ts'
 import { readQuery } from '../http/target.ts'
@@ -38,7 +38,9 @@ export class ToolServer {
       throw new Fault('unauthorized', 'An API key is required: Authorization: Bearer <key>.', { code: 'missing_key' })
     }
     const only = this.#narrowed(exchange.search)
-    const parsedBody = await exchange.body()
+    const parsedBody = (await exchange.body()) as Message
+    requireShort(parsedBody)
+    exchange.keepOfBody(2 * textLength(parsedBody))
     // without the signal: what a tool waits for ends with its exchange
     const request = new Request(`${this.#publicUrl()}/mcp`, { method: 'POST', headers: headersOf(exchange) })
     const extra: ToolRequest = { exchange, only }
@@ -80,6 +82,21 @@ export class ToolServer {
     }
     return new Set(names)
   }
+}
+
+/** A message of JSON-RPC, or anything else. */
+interface Message {
+  params?: { name?: unknown; arguments?: unknown }
+}
+
+/** Characters of a message but for the arguments of its tool, whose limit is that of the tool. */
+const longestMessage = 64 * 1024
+
+function requireShort({ params, ...rest }: Message): void {
+  if (textLength(rest) + textLength({ ...params, arguments: undefined }) <= longestMessage) return
+  throw new Fault('invalid_request', `The message without its arguments has more than ${longestMessage} characters.`, {
+    code: 'body_too_large',
+  })
 }
 
 /** Where programs find the data of an answer, which no client shows to its model. */

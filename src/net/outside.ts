@@ -72,6 +72,7 @@ export const fetchLimits: WorkLimits = {
   memory: {
     all: 96 * 1024 * 1024,
     one: 48 * 1024 * 1024,
+    pooled: true,
     message: 'Too many large files are being fetched or forwarded at once. Retry when other requests have finished.',
   },
   concurrent: { all: 16, one: 4 },
@@ -153,7 +154,7 @@ export class Outside {
   ): Promise<OutsideDocument> {
     const allHeaders = { accept: '*/*', 'accept-encoding': 'identity', ...headers }
     const tooMuch = new Unreachable(`it has more than ${limit} bytes`, undefined, true)
-    const tooMany = new Unreachable(`its response consists of ${tooManyChunksReason}`, undefined, true)
+    const tooMany = new Unreachable(`its response consists of ${tooManyChunksReason()}`, undefined, true)
     const exchange = new Exchange({ read: limit, kept: limit, tooMuch, tooMany, onBytes: take })
     return this.#send(text, { method: 'GET', headers: allHeaders }, limits, exchange)
   }

@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { FairQueue } from '../core/fair-queue.ts'
-import { lruMap } from '../core/memory.ts'
 import { networkOf } from './networks.ts'
+import { handshake, readingTurns } from './reading-turns.ts'
 
 /** Maximum bytes of a client until its handshake is complete: a ClientHello with hybrid keys has two thousand. */
 const maxHandshake = 16 * 1024
@@ -15,12 +14,6 @@ const maxRecords = { always: 256, perText: 16 }
 
 /** Bytes that are read at once: those of the largest record, or of six hundred of the smallest; and of a network that used no time lately. */
 const slice = { usual: 16 * 1024, first: 2 * 1024 }
-
-/** Milliseconds in each iteration of the event loop for the records of all TLS clients; other work is done between. */
-const budget = 10
-
-/** Milliseconds of a second after which a network goes behind those that used less. */
-const share = 1
 
 /** A connection on which a TLS server reads the records of a client. */
 export interface LimitedRecords {
@@ -74,10 +67,10 @@ export function limitRecords(socket: Socket): LimitedRecords {
     proceed()
   }
   socket.on('data', (octets: Buffer) => {
-    const size = turns.isIdle(network) ? slice.first : slice.usual
+    const size = readingTurns.isIdle(network) ? slice.first : slice.usual
     for (let at = 0; at < octets.length; at += size) {
       waiting += 1
-      turns.enter(secured ? network : handshake, network, () => read(octets.subarray(at, at + size)))
+      readingTurns.enter(secured ? network : handshake, network, () => read(octets.subarray(at, at + size)))
     }
     if (waiting > 0 || full) socket.pause()
   })
@@ -124,68 +117,3 @@ class RecordCounter {
     this.count += 1
   }
 }
-
-/** The queue of connections in their handshake, which come first. */
-const handshake = 'handshake'
-
-/** Networks take turns, those that used little time lately first; what the budget of an iteration does not suffice for is done in the next. */
-class Turns {
-  readonly #waiting = new FairQueue<{ network: string; read: () => void }>()
-  /** Milliseconds by network, since `#counted`. */
-  readonly #used = lruMap<number>(10_000)
-  #counted = 0
-  #spent = 0
-  #scheduled = false
-
-  /** True if this network used no time lately. */
-  isIdle(network: string): boolean {
-    return this.#usedBy(network) === 0
-  }
-
-  enter(queue: string, network: string, read: () => void): void {
-    this.#waiting.push(queue, { network, read })
-    this.#run()
-  }
-
-  #run(): void {
-    while (this.#spent < budget) {
-      const next = this.#next()
-      if (!next) break
-      const begun = performance.now()
-      next.read()
-      const took = performance.now() - begun
-      this.#spent += took
-      this.#count(next.network, took, begun)
-    }
-    if (this.#spent === 0 || this.#scheduled) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      this.#spent = 0
-      this.#run()
-    })
-  }
-
-  #next(): { network: string; read: () => void } | undefined {
-    if (this.#waiting.size === 0) return undefined
-    return (
-      this.#waiting.shift((queue) => queue === handshake) ??
-      this.#waiting.shift((queue) => this.#usedBy(queue) < share) ??
-      this.#waiting.shift()
-    )
-  }
-
-  #count(network: string, took: number, now: number): void {
-    if (now - this.#counted > 1000) {
-      this.#used.clear()
-      this.#counted = now
-    }
-    this.#used.set(network, this.#usedBy(network) + took)
-  }
-
-  #usedBy(network: string): number {
-    return this.#used.peek(network) ?? 0
-  }
-}
-
-const turns = new Turns()

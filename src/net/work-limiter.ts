@@ -1,5 +1,6 @@
-import { FairQueue } from '../core/fair-queue.ts'
+import { FairQueue } from '../core/work/fair-queue.ts'
 import { Fault } from '../core/fault.ts'
+import { memoryPool } from '../core/memory-pool.ts'
 
 export interface WorkLimits {
   /** The memory of items; unlimited by default. */
@@ -18,6 +19,8 @@ interface MemoryLimits {
   one: number
   /** Bytes that an account has whatever others have taken. */
   own?: number
+  /** The bytes are in memory from when they are reserved: they count with all other kinds of memory (`core/memory-pool.ts`). */
+  pooled?: true
   /** The message to a caller at the limit. */
   message: string
 }
@@ -28,6 +31,8 @@ export interface WorkShare {
   reserve(this: void, bytes: number): void
   /** Releases all memory of this share. */
   release(this: void): void
+  /** Releases all but so many bytes. */
+  keep(this: void, bytes: number): void
   /** Resolves when it is the account's turn. Rejects when the signal aborts before. */
   begin(signal?: AbortSignal): Promise<void>
   /** Ends what has begun, so that others may begin. May be called again. */
@@ -65,9 +70,11 @@ export class WorkLimiter {
         this.#memory?.take(account, bytes)
         taken += bytes
       },
-      release: () => {
-        this.#memory?.release(account, taken)
-        taken = 0
+      release: () => share.keep(0),
+      keep: (bytes) => {
+        const kept = Math.min(bytes, taken)
+        this.#memory?.release(account, taken - kept)
+        taken = kept
       },
       begin: async (signal) => {
         if (taken < large) return
@@ -142,15 +149,18 @@ class MemoryShares {
   /** Throws Fault rate_limited, and takes nothing, when a limit would be exceeded. */
   take(account: string, bytes: number): void {
     const taken = (this.#taken.get(account) ?? 0) + bytes
-    const { all, one, own = 0, message } = this.#limits
-    if (taken > one || (this.#all + bytes > all && taken > own)) {
+    const { all, one, own = 0, message, pooled } = this.#limits
+    const isTooMuch = taken > one || (this.#all + bytes > all && taken > own)
+    if (isTooMuch || (pooled && !memoryPool.hasRoom(account, bytes))) {
       throw new Fault('rate_limited', message, { code: 'too_much_at_once', retryAfter: 1 })
     }
+    if (pooled) memoryPool.add(account, bytes)
     this.#taken.set(account, taken)
     this.#all += bytes
   }
 
   release(account: string, bytes: number): void {
+    if (this.#limits.pooled) memoryPool.add(account, -bytes)
     this.#all -= bytes
     const taken = (this.#taken.get(account) ?? 0) - bytes
     if (taken > 0) this.#taken.set(account, taken)

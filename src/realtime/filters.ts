@@ -1,5 +1,5 @@
 import { Fault } from '../core/fault.ts'
-import type { PacedWork } from '../core/paced-work.ts'
+import type { PacedWork } from '../core/work/paced-work.ts'
 import type { Grant } from './access.ts'
 import { type Filter, readFilter } from './filter.ts'
 

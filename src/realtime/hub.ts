@@ -1,5 +1,5 @@
-import { FairQueue } from '../core/fair-queue.ts'
-import { Turns } from '../core/paced-work.ts'
+import { FairQueue } from '../core/work/fair-queue.ts'
+import { Turns } from '../core/work/paced-work.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
 import { Frames } from './frames.ts'

@@ -1,6 +1,6 @@
 import type { Holders } from '../accounts/holders.ts'
 import { Fault, invalid } from '../core/fault.ts'
-import { PacedWork } from '../core/paced-work.ts'
+import { PacedWork } from '../core/work/paced-work.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { UpgradeRequest } from '../http/server/upgrades.ts'
 import type { Identities } from '../identities/identities.ts'

@@ -1,4 +1,4 @@
-import type { PacedWork } from '../core/paced-work.ts'
+import type { PacedWork } from '../core/work/paced-work.ts'
 import type { EventLog } from '../events/log.ts'
 import { Frames } from './frames.ts'
 

@@ -1,4 +1,4 @@
-import { separateTurn } from '../core/paced-work.ts'
+import { separateTurn } from '../core/work/paced-work.ts'
 import type { EventLog } from '../events/log.ts'
 import { ofTypes } from '../events/catalogue.ts'
 import { endOf, type LogPosition, markerAt, positionOf } from '../events/positions.ts'

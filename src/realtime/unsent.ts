@@ -1,8 +1,13 @@
+import { memoryPool } from '../core/memory-pool.ts'
+
 /**
  * Bytes of frames that wait in memory for clients that do not read. Above `one`, of one account or, without a token, one network, its sockets with
  * the most are closed. Above `all` sockets are cut: those that are being closed first, then of the account with the most.
  */
-const maxUnsent = { one: 32 * 1024 * 1024, all: 96 * 1024 * 1024 }
+const maxUnsent = { one: 32 * 1024 * 1024, all: 64 * 1024 * 1024 }
+
+/** Bytes of all that are let be while other kinds of memory fill the process. */
+const spared = 16 * 1024 * 1024
 
 /** Bytes that a waiting frame takes besides its contents, about: many short ones take more than their contents. */
 const frameOverhead = 1024
@@ -63,7 +68,7 @@ export class UnsentLimiter {
         if (memory.bytes <= maxUnsent.one) break
       }
     }
-    while (this.all.bytes > maxUnsent.all) this.#cutOne()
+    while (this.all.bytes > maxUnsent.all || (memoryPool.isOver && this.all.bytes > spared)) this.#cutOne()
   }
 
   #cutOne(): void {
@@ -103,7 +108,9 @@ export class UnsentFrames {
     owners.set(this.#owner, owner)
     owner.unsent.add(this)
     this.#frames.push(frame)
+    const before = owner.memory.bytes
     owner.memory.add(frame)
+    memoryPool.add(this.#owner, owner.memory.bytes - before)
     all.add(frame)
     this.#limiter.enforce(owner)
   }
@@ -137,7 +144,10 @@ export class UnsentFrames {
 
   #release(frames: readonly (readonly Buffer[])[]): void {
     const owner = this.#owner === undefined ? undefined : this.#limiter.owners.get(this.#owner)
-    for (const frame of frames) owner?.memory.remove(frame)
+    if (this.#owner === undefined || !owner) return
+    const before = owner.memory.bytes
+    for (const frame of frames) owner.memory.remove(frame)
+    memoryPool.add(this.#owner, owner.memory.bytes - before)
   }
 
   #leave(): void {

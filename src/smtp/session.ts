@@ -1,5 +1,6 @@
 /* oxlint-disable no-underscore-dangle -- the library's own names */
 import type { Socket } from 'node:net'
+import { networkOf } from '../net/networks.ts'
 import { redactCommand } from './dialogue-log.ts'
 import { feedMessage, type Parser } from './unstuffing.ts'
 import type { DeliveryTarget } from './delivery-target.ts'
@@ -125,7 +126,7 @@ export class SmtpSession {
   beginData(): void {
     this.phase = 'receiving'
     const { _parser: parser } = this.#connection
-    if (parser) feedMessage(parser)
+    if (parser) feedMessage(parser, networkOf(this.address))
     this.#received = 0
     this.#pace = setInterval(() => this.#checkPace(), this.#limits().pace.within)
   }

@@ -1,5 +1,5 @@
 import { inflateRawSync } from 'node:zlib'
-import { separateTurn, Turns } from '../core/paced-work.ts'
+import { separateTurn, Turns } from '../core/work/paced-work.ts'
 import { type Database, type Reader, sql, type Transaction } from './database.ts'
 
 /** Bytes as they are stored: deflated where that makes them smaller. */

@@ -1,5 +1,5 @@
 import type { Basis } from '../basis.ts'
-import { ConcurrentWaits, type WaitingCall } from '../core/concurrent-waits.ts'
+import { ConcurrentWaits, type WaitingCall } from '../core/work/concurrent-waits.ts'
 import { type Caller, noLongerAdmitted } from '../core/scopes.ts'
 import { ofTypes } from '../events/catalogue.ts'
 import type { Event } from '../events/model.ts'

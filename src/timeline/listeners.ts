@@ -1,4 +1,4 @@
-import { PacedWork } from '../core/paced-work.ts'
+import { PacedWork } from '../core/work/paced-work.ts'
 import type { Event } from '../events/model.ts'
 import { briefOf, type MessageBrief, type MessageFilter } from './message-filter.ts'
 

@@ -1,7 +1,7 @@
 import type { Basis } from '../basis.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { iso } from '../core/clock.ts'
-import { ConcurrentWaits, holderOf, type WaitingCall } from '../core/concurrent-waits.ts'
+import { ConcurrentWaits, holderOf, type WaitingCall } from '../core/work/concurrent-waits.ts'
 import { estimatedBytes, lruMapOfBytes } from '../core/memory.ts'
 import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'

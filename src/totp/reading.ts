@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Basis } from '../basis.ts'
-import { ConcurrentWaits, type WaitingCall } from '../core/concurrent-waits.ts'
+import { ConcurrentWaits, type WaitingCall } from '../core/work/concurrent-waits.ts'
 import { iso } from '../core/clock.ts'
 import { invalid } from '../core/fault.ts'
 import { type Caller, noLongerAdmitted } from '../core/scopes.ts'

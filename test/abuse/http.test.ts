@@ -85,6 +85,16 @@ const attacks: Attack[] = [
       ),
     answers: ['400', '429', 'closed'],
   },
+  ...[20, 100].map((connections): Attack => ({
+    name: `requests without end on ${connections} connections`,
+    scopes: [],
+    lasts: 3000,
+    run: (attacker) => {
+      const block = Buffer.from(`GET /healthz HTTP/1.1\r\n${host}\r\n`.repeat(4000))
+      return attacker.repeat(connections, (number) => attacker.flood(address(number % 4), '', block))
+    },
+    answers: ['200', 'closed'],
+  })),
   ...['GET /healthz', 'GET /mcp', 'GET /docs', 'POST /v1/nothing'].map((line): Attack => ({
     name: `chunks of an octet without end to ${line}, which reads none`,
     scopes: [],
@@ -92,7 +102,7 @@ const attacks: Attack[] = [
     run: (attacker) => {
       const start = `${line} HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`
       const block = Buffer.from('1\r\na\r\n'.repeat(40_000))
-      return attacker.repeat(20, (number) => attacker.flood(address(number % 2), start, block))
+      return attacker.repeat(50, (number) => attacker.flood(address(number % 4), start, block))
     },
     answers: ['200', '301', '400', '401', '404', '405', '429', 'closed'],
   })),

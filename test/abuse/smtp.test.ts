@@ -52,12 +52,19 @@ const attacks: Attack[] = [
     answers: ['354', '421', '451', '452', 'closed'],
   },
   heldFromOneAddress(),
-  {
-    name: 'messages without an end',
+  ...(
+    [
+      ['letters', 'a'.repeat(998), 4],
+      ['nothing', '', 20],
+      ['two dots', '..', 20],
+    ] as const
+  ).map(([what, line, connections]): Attack => ({
+    name: `messages without an end, of lines of ${what}`,
     scopes: [],
+    lasts: 2000,
     run: async (attacker) => {
-      const piece = Buffer.alloc(mebibyte, 'a'.repeat(998).concat('\r\n'))
-      await attacker.repeat(4, async (number) => {
+      const piece = Buffer.alloc(mebibyte, `${line}\r\n`)
+      await attacker.repeat(connections, async (number) => {
         const dialogue = await sending(attacker, address(number % 4))
         if (!dialogue) return
         while (!dialogue.closed && !attacker.signal.aborted && dialogue.socket.writableLength < 8 * mebibyte) {
@@ -68,7 +75,7 @@ const attacks: Attack[] = [
       })
     },
     answers: ['354', '421', '452', '552', 'closed'],
-  },
+  })),
   {
     name: 'the largest messages, one after the other',
     scopes: [],

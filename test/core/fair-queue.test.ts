@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FairQueue } from '../../src/core/fair-queue.ts'
+import { FairQueue } from '../../src/core/work/fair-queue.ts'
 
 function taken(queue: FairQueue<string>): string[] {
   const items: string[] = []

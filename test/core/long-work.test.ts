@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { largeWork } from '../../src/core/long-work.ts'
+import { largeWork } from '../../src/core/work/long-work.ts'
 
 const large = 4 * 1024 * 1024
 

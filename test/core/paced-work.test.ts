@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PacedWork } from '../../src/core/paced-work.ts'
+import { PacedWork } from '../../src/core/work/paced-work.ts'
 
 /** Holds the thread for longer than a slice. */
 function busy(): void {

@@ -171,6 +171,7 @@ test.each([undefined, 'one'])(
       abort,
       read: async () => ({ bytes: Buffer.from('{}'), scan: undefined }),
       turn: () => undefined,
+      keepOfBody: () => undefined,
       requireStillValid: async () => abort.abort('gone'),
     } as Partial<Call> as Call
     const idempotency = { begin: () => expect.unreachable() } as Partial<Idempotency> as Idempotency

@@ -46,22 +46,43 @@ test('what hangs up while it waits is not fetched, and leaves its place', async 
 
 test('octets count until they are given back: 48 MiB of one account, 96 MiB of all', () => {
   const limiter = new WorkLimiter(fetchLimits)
-  const [one, other, third] = [limiter.share('a'), limiter.share('b'), limiter.share('c')]
+  const [one, other, third] = [limiter.share('acct_a'), limiter.share('acct_b'), limiter.share('acct_c')]
   one.reserve(48 * mebibyte)
-  expect(() => limiter.share('a').reserve(1)).toThrow(expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }))
+  expect(() => limiter.share('acct_a').reserve(1)).toThrow(expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }))
   other.reserve(48 * mebibyte)
   expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
   one.release()
   third.reserve(48 * mebibyte)
+  for (const share of [other, third]) share.release()
+})
+
+test('strangers take 40 MiB together, of whatever kind, and an account 112 MiB', () => {
+  const bodies = new WorkLimiter(bodyMemory)
+  const fetches = new WorkLimiter(fetchLimits)
+  const strangers = ['192.0.2.1', '198.51.100.1'].map((network) => bodies.share(network))
+  for (const share of strangers) share.reserve(20 * mebibyte)
+  const tooMuch = expect.objectContaining({ code: 'too_much_at_once' }) as Error
+  expect(() => bodies.share('203.0.113.1').reserve(1)).toThrow(tooMuch)
+  const shares = [bodies.share('acct_a'), fetches.share('acct_a'), new WorkLimiter(fetchLimits).share('acct_a')]
+  for (const share of shares.slice(0, 2)) share.reserve(48 * mebibyte)
+  expect(() => shares[2]!.reserve(17 * mebibyte)).toThrow(tooMuch)
+  shares[2]!.reserve(16 * mebibyte)
+  // another account still has its own
+  const other = bodies.share('acct_b')
+  other.reserve(40 * mebibyte)
+  for (const share of [...strangers, ...shares, other]) share.release()
+  bodies.share('203.0.113.1').reserve(1)
 })
 
 test('whatever others have taken, the body of a small call is read', () => {
   const limiter = new WorkLimiter(bodyMemory)
-  limiter.share('a').reserve(48 * mebibyte)
-  limiter.share('b').reserve(16 * mebibyte)
-  const third = limiter.share('c')
+  const [one, other, third] = [limiter.share('acct_a'), limiter.share('acct_b'), limiter.share('acct_c')]
+  const fourth = limiter.share('acct_d')
+  for (const share of [one, other]) share.reserve(48 * mebibyte)
+  fourth.reserve(40 * mebibyte)
   third.reserve(mebibyte)
   expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
+  for (const share of [one, other, third, fourth]) share.release()
 })
 
 test('large bodies whose calls wait for a server of theirs do not hold up those of others', async () => {
@@ -69,14 +90,14 @@ test('large bodies whose calls wait for a server of theirs do not hold up those 
   onTestFinished(() => void vi.useRealTimers())
   const limiter = new WorkLimiter(bodyMemory)
   const begun: string[] = []
-  const all = ['a', 'b', 'c', 'd'].map((account) => {
+  const all = ['acct_1', 'acct_2', 'acct_3', 'acct_4'].map((account) => {
     const share = limiter.share(account)
     share.reserve(2 * mebibyte)
-    return share.begin().then(() => begun.push(account))
+    return share.begin().then(() => begun.push(account.slice(-1)))
   })
   await vi.advanceTimersByTimeAsync(1000)
-  expect(begun).toEqual(['a', 'b', 'c'])
+  expect(begun).toEqual(['1', '2', '3'])
   await vi.advanceTimersByTimeAsync(1000)
   await Promise.all(all)
-  expect(begun).toEqual(['a', 'b', 'c', 'd'])
+  expect(begun).toEqual(['1', '2', '3', '4'])
 })

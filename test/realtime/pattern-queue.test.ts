@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PacedWork } from '../../src/core/paced-work.ts'
+import { PacedWork } from '../../src/core/work/paced-work.ts'
 import type { Event } from '../../src/events/model.ts'
 import { Frames } from '../../src/realtime/frames.ts'
 import { PatternQueue } from '../../src/realtime/pattern-queue.ts'

@@ -44,7 +44,7 @@ test('contents that many sockets of an account wait for count once', () => {
 test('above 32 MiB of an account its socket with the most is closed, and no other', () => {
   const { socket, ends } = box()
   const [few, most, other] = [socket('ada', 'few'), socket('ada', 'most'), socket('bob', 'other')]
-  for (let count = 0; count < 31; count += 1) other.send(contents())
+  for (let count = 0; count < 10; count += 1) other.send(contents())
   for (let count = 0; count < 16; count += 1) most.send(contents())
   for (let count = 0; count < 15; count += 1) few.send(contents())
   expect(ends).toEqual([])
@@ -68,18 +68,18 @@ test('frames that were written do not count, and many short ones do with what ea
   expect(ends).toEqual(['stuck closed'])
 })
 
-test('above 96 MiB in all those that are being closed are cut, the oldest first, then the largest of the account with the most', () => {
+test('above 64 MiB in all those that are being closed are cut, the oldest first, then the largest of the account with the most', () => {
   const { socket, ends } = box()
   const accounts = ['ada', 'bob', 'carol', 'dan'].map((name) => socket(name, name))
-  for (const one of accounts.slice(0, 2)) for (let count = 0; count < 20; count += 1) one.send(contents())
+  for (const one of accounts.slice(0, 2)) for (let count = 0; count < 10; count += 1) one.send(contents())
   for (const one of accounts.slice(0, 2)) one.frames.closing()
-  for (let count = 0; count < 30; count += 1) accounts[2]!.send(contents())
-  for (let count = 0; count < 25; count += 1) accounts[3]!.send(contents())
+  for (let count = 0; count < 25; count += 1) accounts[2]!.send(contents())
+  for (let count = 0; count < 18; count += 1) accounts[3]!.send(contents())
   expect(ends).toEqual([])
   accounts[3]!.send(contents())
   expect(ends).toEqual(['ada cut'])
   accounts[1]!.frames.clear()
   const more = ['eve', 'fay'].map((name) => socket(name, name))
-  for (const one of more) for (let count = 0; count < 20; count += 1) one.send(contents())
+  for (const one of more) for (let count = 0; count < 10; count += 1) one.send(contents())
   expect(ends).toEqual(['ada cut', 'carol closed', 'carol cut'])
 })

@@ -3,7 +3,7 @@ import { crc32, createInflateRaw, inflateRawSync } from 'node:zlib'
 import { Fault } from '../fault.ts'
 import { release } from '../memory.ts'
 import { through } from './zip.ts'
-import { Turns } from '../paced-work.ts'
+import { Turns } from '../work/paced-work.ts'
 
 /** A file in a ZIP. */
 export interface ZipEntry {

@@ -6,6 +6,8 @@ import type { Duplex } from 'node:stream'
 import { Chunks } from '../../core/byte-buffer.ts'
 import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
 import type { Endpoint } from '../../net/listen.ts'
+import { readInTurns } from '../../net/read-in-turns.ts'
+import { discardBody, giveUp } from './give-up.ts'
 import { type ServedCertificate, TlsAcceptor, type TlsPair } from './tls-acceptor.ts'
 
 /** Timeouts in milliseconds. The idle timeout is above the longest wait of a handler, 120 s. */
@@ -82,7 +84,7 @@ export class Listener {
       shouldUpgradeCallback: (request: IncomingMessage) => options.upgrader?.wants(request) ?? false,
     }
     const serve: RequestListener = (request, response) => {
-      if (!this.#admitRequest(request.socket, response)) return
+      if (!this.#admitRequest(request.socket, response)) return giveUp(request.socket)
       this.#answers.set(request.socket, response)
       if (hasBody(request)) this.#limitBody(request, response, bounds.request)
       handler(request, response)
@@ -95,6 +97,10 @@ export class Listener {
     this.#server.on('connection', (socket: Socket) => {
       this.#open++
       socket.once('close', () => this.#open--)
+      if (tls || socket.remoteAddress === undefined) return
+      readInTurns(socket)
+      // the parser would else read from the system by itself
+      socket.on('data', () => undefined)
     })
     const { limiter, connectionRefused } = options
     // before the TLS handshake, which is the expensive part of a connection
@@ -174,10 +180,7 @@ export class Listener {
     const requests = this.#requests.get(socket) ?? { all: 0, ahead: 0 }
     requests.all += 1
     requests.ahead += 1
-    if (requests.ahead > maxPipelined || requests.all > maxRequests) {
-      socket.destroy()
-      return false
-    }
+    if (requests.ahead > maxPipelined || requests.all > maxRequests) return false
     if (requests.all === 1) this.#requests.set(socket, requests)
     if (requests.all === maxRequests) response.shouldKeepAlive = false
     response.once('close', () => (requests.ahead -= 1))
@@ -198,7 +201,11 @@ export class Listener {
     response.once('prefinish', () => {
       if (request.complete) return
       const chunks = new Chunks(unreadChunks)
-      request.on('data', (piece: Buffer) => void (chunks.add(piece) || request.destroy()))
+      request.on('data', (piece: Buffer) => {
+        if (chunks.add(piece)) return
+        discardBody(request)
+        giveUp(request.socket)
+      })
       request.read(0)
       const hangUp = (): void => void (request.complete || request.socket.destroy())
       response.once('finish', () => setTimeout(hangUp, 1000).unref())

@@ -1,3 +1,4 @@
+import { FairTurns } from '../../core/work/fair-turns.ts'
 import { Fault, notFound } from '../../core/fault.ts'
 import { lruMapOfBytes } from '../../core/memory.ts'
 import type { Caller } from '../../core/scopes.ts'
@@ -18,7 +19,7 @@ const leastCount = 8 * mebibyte
 /** The largest attachment of which text is read, in bytes. */
 const maxBytes = 32 * mebibyte
 
-/** One document is read at a time. Those that wait are not in memory: they count so that at most eight of an account do, which fits into the timeout of a call. */
+/** Those that wait are not in memory: they count so that at most eight of an account do, which fits into the timeout of a call. */
 const limits = {
   memory: {
     all: 256 * mebibyte,
@@ -26,8 +27,11 @@ const limits = {
     own: leastCount,
     message: 'Too many attachments are being read as text at once. Retry when other requests have finished.',
   },
-  concurrent: { all: 1, one: 1 },
+  concurrent: { all: Infinity, one: Infinity },
 } satisfies WorkLimits
+
+/** Milliseconds of one document while another account waits that had less. */
+const slice = 1000
 
 /**
  * Bytes of texts that are kept so that the next pieces are not read from the file again, and for how many milliseconds. Refusals are kept too: a file
@@ -47,6 +51,8 @@ export class AttachmentTexts {
   readonly #reader: AttachmentReader
   readonly #documents: DocumentReader
   readonly #limiter = new WorkLimiter(limits)
+  /** One document is read at a time. */
+  readonly #turns = new FairTurns(slice)
   readonly #kept = lruMapOfBytes<DocumentText | Fault>(kept.bytes, sizeOf, kept.lifetime)
 
   constructor(deps: { emails: Emails; reader: AttachmentReader; documents: DocumentReader }) {
@@ -93,7 +99,10 @@ export class AttachmentTexts {
     try {
       share.reserve(Math.max(record.size, leastCount))
       // another call may have read it meanwhile
-      return await share.run(reading.signal, async () => this.#kept.get(key) ?? (await this.#readAnew(reading, key, record)))
+      const { account, signal } = reading
+      const read = async (stopped: AbortSignal): Promise<DocumentText | Fault> =>
+        this.#kept.get(key) ?? this.#readAnew({ ...reading, signal: AbortSignal.any([signal, stopped]) }, key, record)
+      return await this.#turns.run(account, read, signal)
     } finally {
       share.release()
     }

@@ -1,4 +1,4 @@
-import { largeWork } from '../../core/long-work.ts'
+import { largeWork } from '../../core/work/long-work.ts'
 import { release } from '../../core/memory.ts'
 import { WorkLimiter, type WorkLimits } from '../../net/work-limiter.ts'
 import type { DecodedAttachment } from '../../message/parsed.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { deflateRawSync } from 'node:zlib'
-import { FairQueue } from '../../core/fair-queue.ts'
+import { FairQueue } from '../../core/work/fair-queue.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { DnsTally } from '../../net/dns-tally.ts'

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Clock, minute } from '../../core/clock.ts'
-import { lruMap } from '../../core/memory.ts'
+import { detached, lruMap, lruMapOfBytes } from '../../core/memory.ts'
 import type { Caller } from '../../core/scopes.ts'
 import { sameBytes } from '../../core/seal/seal.ts'
 import { type Clients, isRedirectOf, type OAuthClient } from './clients.ts'
@@ -26,8 +26,13 @@ export interface RedirectedError {
   error: OAuthError
 }
 
+/** Texts are copies: what was cut from a request keeps all of it in memory. */
 interface Code {
-  request: AuthorizationRequest
+  client_id: string
+  /** How the grant is listed with the keys. */
+  label: string
+  redirect_uri: string
+  challenge: string
   person: Caller
   identity_id: string
   scopes: Offered[]
@@ -38,6 +43,9 @@ interface Code {
 
 /** Milliseconds for which a code is valid. */
 const validity = minute
+
+/** Codes of one account, bytes of all, and milliseconds for which they are remembered, so that a second use is noticed. */
+const kept = { ofAccount: 20, bytes: 4 * 1024 * 1024, lifetime: 10 * minute }
 
 interface Deps {
   clients: Clients
@@ -52,7 +60,9 @@ interface Deps {
 /** The authorization code grant with PKCE (OAuth 2.1 4.1, RFC 7636, RFC 8707). */
 export class Authorization {
   readonly #deps: Deps
-  readonly #codes = lruMap<Code>(10_000)
+  readonly #codes = lruMapOfBytes<Code>(kept.bytes, sizeOf, kept.lifetime)
+  /** The codes of each account, the oldest first. */
+  readonly #ofAccounts = lruMap<string[]>(10_000)
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -77,7 +87,20 @@ export class Authorization {
   /** The code for what a person has granted. */
   issue(request: AuthorizationRequest, person: Caller, { identity_id, scopes }: Pick<Code, 'identity_id' | 'scopes'>): string {
     const code = randomBytes(32).toString('base64url')
-    this.#codes.set(code, { request, person, identity_id, scopes, until: this.#deps.clock.now() + validity })
+    const codes = [...(this.#ofAccounts.get(person.account_id) ?? []), code]
+    for (const former of codes.splice(0, codes.length - kept.ofAccount)) this.#codes.delete(former)
+    this.#ofAccounts.set(person.account_id, codes)
+    const { client, redirect_uri, challenge } = request
+    this.#codes.set(code, {
+      client_id: detached(client.id),
+      label: detached(labelOf(client)),
+      redirect_uri: detached(redirect_uri),
+      challenge: detached(challenge),
+      person,
+      identity_id,
+      scopes,
+      until: this.#deps.clock.now() + validity,
+    })
     return code
   }
 
@@ -91,9 +114,9 @@ export class Authorization {
     if (!code || code.used || code.until <= this.#deps.clock.now()) {
       throw new OAuthError('invalid_grant', 'This code is not valid: it was used before, or more than a minute ago.')
     }
-    const { request, person, identity_id, scopes } = code
+    const { client_id, label, person, identity_id, scopes } = code
     const granted = this.#verified(code, given).then(() =>
-      this.#deps.grants.create(person, { client_id: request.client.id, label: labelOf(request.client), identity_id, scopes }),
+      this.#deps.grants.create(person, { client_id, label, identity_id, scopes }),
     )
     // a wrong attempt uses it up too
     code.used = granted.then(({ key_id }) => key_id)
@@ -101,15 +124,18 @@ export class Authorization {
     return (await granted).tokens
   }
 
-  async #verified({ request, person }: Code, given: ReadonlyMap<string, string>): Promise<void> {
-    if (required(given, 'client_id') !== request.client.id)
+  async #verified(
+    { client_id, redirect_uri, challenge, person }: Code,
+    given: ReadonlyMap<string, string>,
+  ): Promise<void> {
+    if (required(given, 'client_id') !== client_id)
       throw new OAuthError('invalid_grant', 'This code belongs to another client.')
-    if (required(given, 'redirect_uri') !== request.redirect_uri) {
+    if (required(given, 'redirect_uri') !== redirect_uri) {
       throw new OAuthError('invalid_grant', 'redirect_uri is not the one that the code was asked for with.')
     }
     const verifier = required(given, 'code_verifier')
-    const challenge = createHash('sha256').update(verifier).digest()
-    if (!/^[\w.~-]{43,128}$/.test(verifier) || !sameBytes(challenge, Buffer.from(request.challenge, 'base64url'))) {
+    const hash = createHash('sha256').update(verifier).digest()
+    if (!/^[\w.~-]{43,128}$/.test(verifier) || !sameBytes(hash, Buffer.from(challenge, 'base64url'))) {
       throw new OAuthError('invalid_grant', 'code_verifier does not match the code_challenge.')
     }
     this.#requireResource(given)
@@ -145,7 +171,10 @@ export class Authorization {
   }
 }
 
-/** How the grant is listed with the keys. */
+function sizeOf({ client_id, redirect_uri }: Code): number {
+  return 2048 + 2 * (client_id.length + redirect_uri.length)
+}
+
 function labelOf({ name, host }: OAuthClient): string {
   return `${name}${host === null || host === name ? '' : ` (${host})`}, by OAuth`.slice(0, 128)
 }

@@ -1,6 +1,6 @@
 import { Fault } from '../../core/fault.ts'
 import { release } from '../../core/memory.ts'
-import { Turns } from '../../core/paced-work.ts'
+import { Turns } from '../../core/work/paced-work.ts'
 import type { ZipEntry, ZipFile } from '../../core/zip/unzip.ts'
 
 /** One item of an imported file: an e-mail, a text message, or the reason for its absence. */

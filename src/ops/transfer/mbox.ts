@@ -1,5 +1,5 @@
 import { ByteBuffer } from '../../core/byte-buffer.ts'
-import { Turns } from '../../core/paced-work.ts'
+import { Turns } from '../../core/work/paced-work.ts'
 
 export interface Found {
   /** The bytes with CRLF line ends; null above the limit. */

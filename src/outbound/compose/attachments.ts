@@ -1,5 +1,5 @@
 import { invalid } from '../../core/fault.ts'
-import { Turns } from '../../core/paced-work.ts'
+import { Turns } from '../../core/work/paced-work.ts'
 import { type Outside, Unreachable } from '../../net/outside.ts'
 import type { OutgoingAttachment } from './compose.ts'
 import type { WorkShare } from '../../net/work-limiter.ts'

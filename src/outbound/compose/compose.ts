@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { release } from '../../core/memory.ts'
-import { Turns } from '../../core/paced-work.ts'
+import { Turns } from '../../core/work/paced-work.ts'
 import type { Address } from '../../mail/model.ts'
 import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './prepare-raw.ts'
 import { type Addressee, domainOf, type Field } from './recipients.ts'

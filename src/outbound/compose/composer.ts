@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { FairQueue } from '../../core/fair-queue.ts'
+import { FairQueue } from '../../core/work/fair-queue.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { compose, type Composed, type Draft, type Origin } from './compose.ts'

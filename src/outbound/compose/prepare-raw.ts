@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { invalid } from '../../core/fault.ts'
-import { Turns } from '../../core/paced-work.ts'
+import { Turns } from '../../core/work/paced-work.ts'
 import { receivedHops } from '../../smtp/trace.ts'
 
 /** The longest line of a message in octets, without its end (RFC 5322 2.1.1). */

@@ -1,6 +1,6 @@
 import type { Basis } from '../../basis.ts'
 import { hour, iso, minute } from '../../core/clock.ts'
-import { largeWork } from '../../core/long-work.ts'
+import { largeWork } from '../../core/work/long-work.ts'
 import { release } from '../../core/memory.ts'
 import type { Courier, Outcome } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'

@@ -1,6 +1,6 @@
 import { conflict, Fault, invalid } from '../../core/fault.ts'
 import { type Caller, insufficientScope, may } from '../../core/scopes.ts'
-import { largeWork } from '../../core/long-work.ts'
+import { largeWork } from '../../core/work/long-work.ts'
 import { release } from '../../core/memory.ts'
 import type { WorkLimiter, WorkShare } from '../../net/work-limiter.ts'
 import type { Identities, IdentityRow } from '../../identities/identities.ts'

@@ -1,7 +1,7 @@
 import { createHash, type KeyObject, sign as signBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Clock } from '../../core/clock.ts'
-import { Turns } from '../../core/paced-work.ts'
+import { Turns } from '../../core/work/paced-work.ts'
 import type { Domains, DkimKey } from '../../domains/domains.ts'
 
 /**

@@ -20,6 +20,7 @@ const limits = {
     all: 128 * 1024 * 1024,
     one: 64 * 1024 * 1024,
     own: 1024 * 1024,
+    pooled: true,
     message: 'too much mail is being sent; this message waits',
   },
   concurrent: { all: Infinity, one: Infinity },

@@ -1,4 +1,4 @@
-import { largeWork } from '../../core/long-work.ts'
+import { largeWork } from '../../core/work/long-work.ts'
 import { release } from '../../core/memory.ts'
 import type { Inbox } from '../../mail/inbox.ts'
 import type { Envelope } from '../../mail/model.ts'

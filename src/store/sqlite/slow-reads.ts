@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { SQLInputValue } from 'node:sqlite'
-import { FairQueue } from '../../core/fair-queue.ts'
+import { FairQueue } from '../../core/work/fair-queue.ts'
 import { stopping } from './failures.ts'
 import { SqliteThread, tooSlow } from './thread.ts'
 

@@ -1,5 +1,5 @@
-import { Fault } from './fault.ts'
-import type { Caller } from './scopes.ts'
+import { Fault } from '../fault.ts'
+import type { Caller } from '../scopes.ts'
 
 /** The most concurrent waits of one key or session, and of one account. */
 const maxOfKey = 500
