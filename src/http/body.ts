@@ -186,9 +186,13 @@ function tooLarge(limit: number): Fault {
 }
 
 function tooManyChunks(): Fault {
-  return new Fault('invalid_request', `The body consists of ${tooManyChunksReason(maxChunks)}. Send larger chunks, or use Content-Length.`, {
-    code: 'too_many_chunks',
-  })
+  return new Fault(
+    'invalid_request',
+    `The body consists of ${tooManyChunksReason(maxChunks)}. Send larger chunks, or use Content-Length.`,
+    {
+      code: 'too_many_chunks',
+    },
+  )
 }
 
 async function nothing(): Promise<void> {}

@@ -54,9 +54,12 @@ function localName(name: string): string {
   return name.slice(name.indexOf(':') + 1).toLowerCase()
 }
 
-/** Elements whose text mail clients do not display. */
+/** Elements whose text mail clients do not display: the page's view of a message leaves them out too. */
 export const hiddenElements: ReadonlySet<string> = new Set(
-  'style script title svg select object template noscript textarea'.split(' '),
+  (
+    'style script title svg math select datalist progress meter object applet template noscript textarea iframe noframes noembed xmp plaintext audio ' +
+    'video canvas dialog rp'
+  ).split(' '),
 )
 
 /** Declarations that hide an element. */
@@ -81,30 +84,60 @@ export interface Declared {
   important: boolean
 }
 
-/** The declarations of a style (CSS Syntax 3: comments, escapes, any white space), the last of each property. */
-export function declarationsOf(style: string): Map<string, Declared> {
+/**
+ * The declarations of a style (CSS Syntax 3: comments, strings, escapes, any white space), the last of each property of those that `isTaken`, if it is
+ * given: a value that is not valid leaves the one before it.
+ */
+export function declarationsOf(style: string, isTaken?: (property: string, value: string) => boolean): Map<string, Declared> {
   const found = new Map<string, Declared>()
-  const plain = withoutComments(style)
-    .replace(/\\(?:([\da-f]{1,6})[ \t\n\r\f]?|([^\n\r\f]))/gi, (_, hex?: string, character?: string) =>
-      hex === undefined ? character! : unescaped(Number.parseInt(hex, 16)),
-    )
-    .toLowerCase()
+  const plain = withoutEscapes(withoutStrings(style)).toLowerCase()
   for (const declaration of plain.split(';')) {
     const colon = declaration.indexOf(':')
     if (colon === -1) continue
     const property = declaration.slice(0, colon).trim()
     const [value = '', mark] = declaration.slice(colon + 1).split('!', 2)
     const important = mark?.trim() === 'important'
+    if (isTaken && !isTaken(property, value.trim())) continue
     if (important || found.get(property)?.important !== true) found.set(property, { value: value.trim(), important })
   }
   return found
+}
+
+/** CSS with its escapes as the characters they stand for. */
+export function withoutEscapes(css: string): string {
+  return css.replace(/\\(?:([\da-f]{1,6})[ \t\n\r\f]?|([^\n\r\f]))/gi, (_, hex?: string, character?: string) =>
+    hex === undefined ? character! : unescaped(Number.parseInt(hex, 16)),
+  )
 }
 
 function unescaped(code: number): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : ''
 }
 
-function withoutComments(css: string): string {
-  const [first = '', ...rest] = css.split('/*')
-  return [first, ...rest.map((part) => (part.includes('*/') ? part.slice(part.indexOf('*/') + 2) : ''))].join(' ')
+/** CSS with a space in place of each comment, and with empty strings. */
+export function withoutStrings(css: string): string {
+  const kept: string[] = []
+  const starts = /["']|\/\*/g
+  let at = 0
+  for (let found = starts.exec(css); found; found = starts.exec(css)) {
+    const isComment = found[0] === '/*'
+    kept.push(css.slice(at, found.index), isComment ? ' ' : '""')
+    if (isComment) {
+      const end = css.indexOf('*/', starts.lastIndex)
+      at = end === -1 ? css.length : end + 2
+    } else at = stringEnd(css, starts.lastIndex, found[0])
+    starts.lastIndex = at
+  }
+  return kept.join('') + css.slice(at)
+}
+
+/** Where a string ends: after its quote, or at the end of the line. */
+function stringEnd(css: string, start: number, quote: string): number {
+  for (let at = start; at < css.length; at += 1) {
+    const character = css[at]
+    if (character === '\\') at += 1
+    else if (character === quote) return at + 1
+    else if (character === '\n') return at
+  }
+  return css.length
 }

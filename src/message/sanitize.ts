@@ -1,4 +1,4 @@
-import { Tokenizer } from './markup.ts'
+import { hiddenElements, Tokenizer } from './markup.ts'
 
 /** The URL from which an image is loaded; undefined removes it, and the alternative text is displayed. */
 type ImageSource = (source: string) => string | undefined
@@ -30,12 +30,8 @@ const allowed = new Set([...Object.keys(attributes), ...plain.split(' ')])
 
 const globalAttributes = new Set(['style', 'class', 'dir', 'lang', 'align', 'title'])
 
-/** Elements that are removed with their content. */
-const droppedElements = new Set(
-  'script title textarea iframe noframes noembed xmp plaintext svg math template select audio video canvas object applet noscript'.split(
-    ' ',
-  ),
-)
+/** Elements that are removed with their content; style sheets are sanitized. */
+const droppedElements = new Set([...hiddenElements].filter((name) => name !== 'style'))
 
 const voidElements = new Set(['img', 'br', 'hr', 'col', 'wbr'])
 

@@ -48,7 +48,9 @@ test('octets count until they are given back: 48 MiB of one account, 96 MiB of a
   const limiter = new WorkLimiter(fetchLimits)
   const [one, other, third] = [limiter.share('acct_a'), limiter.share('acct_b'), limiter.share('acct_c')]
   one.reserve(48 * mebibyte)
-  expect(() => limiter.share('acct_a').reserve(1)).toThrow(expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }))
+  expect(() => limiter.share('acct_a').reserve(1)).toThrow(
+    expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }),
+  )
   other.reserve(48 * mebibyte)
   expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
   one.release()

@@ -31,11 +31,7 @@ export class FairTurns {
    * Runs work in its turn. It must reject when it is stopped, and must not wait for other work of these turns. Rejects when the signal aborts before
    * it begins.
    */
-  async run<Result>(
-    account: string,
-    work: (stopped: AbortSignal) => Promise<Result>,
-    signal?: AbortSignal,
-  ): Promise<Result> {
+  async run<Result>(account: string, work: (stopped: AbortSignal) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     for (;;) {
       signal?.throwIfAborted()
       const { begun, stop } = await this.#turn(account, signal)
@@ -85,11 +81,14 @@ export class FairTurns {
   #watch(current: Turn): void {
     if (this.#slice === Infinity || this.#timer) return
     const left = current.begun + this.#slice - performance.now()
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      const used = this.#usedBy(current.account) + performance.now() - current.begun
-      if (this.#waiting.some(({ account }) => account !== current.account && this.#usedBy(account) < used)) current.stop.abort()
-    }, Math.max(0, left)).unref()
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined
+        const used = this.#usedBy(current.account) + performance.now() - current.begun
+        if (this.#waiting.some(({ account }) => account !== current.account && this.#usedBy(account) < used)) current.stop.abort()
+      },
+      Math.max(0, left),
+    ).unref()
   }
 
   #usedBy(account: string): number {

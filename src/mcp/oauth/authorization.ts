@@ -124,12 +124,8 @@ export class Authorization {
     return (await granted).tokens
   }
 
-  async #verified(
-    { client_id, redirect_uri, challenge, person }: Code,
-    given: ReadonlyMap<string, string>,
-  ): Promise<void> {
-    if (required(given, 'client_id') !== client_id)
-      throw new OAuthError('invalid_grant', 'This code belongs to another client.')
+  async #verified({ client_id, redirect_uri, challenge, person }: Code, given: ReadonlyMap<string, string>): Promise<void> {
+    if (required(given, 'client_id') !== client_id) throw new OAuthError('invalid_grant', 'This code belongs to another client.')
     if (required(given, 'redirect_uri') !== redirect_uri) {
       throw new OAuthError('invalid_grant', 'redirect_uri is not the one that the code was asked for with.')
     }

@@ -1,4 +1,7 @@
 import { type Declared, declarationsOf } from '../markup.ts'
+import { type Color, colorOf } from './colors.ts'
+import { functionsIn, measureOf, wordsIn } from './lengths.ts'
+import { isClippedAway, isFar, isTransformedAway } from './transforms.ts'
 
 /** How a text can be hidden from a person who looks at a message. */
 export type Hiding =
@@ -15,9 +18,6 @@ export type Hiding =
   | 'position'
   | 'clip'
   | 'zero_box'
-
-/** Red, green and blue, each 0 to 255. */
-type Color = readonly [number, number, number]
 
 /** How the text of an element looks, as far as that decides whether it can be seen. */
 export interface Appearance {
@@ -62,21 +62,64 @@ export type Declarations = Map<string, Declared>
 
 const properties = new Set(
   (
-    'display content-visibility opacity filter position left top right bottom text-indent margin-left margin-top margin-right zoom transform clip ' +
-    'clip-path overflow overflow-x overflow-y height max-height width max-width visibility font-size font color background background-image ' +
-    'background-color'
+    'display content-visibility opacity filter mask mask-image -webkit-mask -webkit-mask-image position left top right bottom inset text-indent margin ' +
+    'margin-left margin-top margin-right zoom transform scale translate rotate clip clip-path overflow overflow-x overflow-y height max-height width ' +
+    'max-width block-size inline-size max-block-size max-inline-size line-height letter-spacing visibility font-size font color -webkit-text-fill-color ' +
+    'background background-image background-color'
   ).split(' '),
 )
 
 /** Characters of a value: the same rule may hold for very many elements, and each reads it again. */
 const longestValue = 300
 
+const everywhere = /^(?:inherit|initial|unset|revert|revert-layer)$/
+const displays = new Set(
+  (
+    'none block inline inline-block flex inline-flex grid inline-grid table inline-table table-row table-cell table-row-group table-header-group ' +
+    'table-footer-group table-column table-column-group table-caption list-item contents flow flow-root run-in ruby ruby-base ruby-text math'
+  ).split(' '),
+)
+const fontSizes: Readonly<Record<string, number>> = {
+  'xx-small': 9,
+  'x-small': 10,
+  small: 13,
+  medium: 16,
+  large: 18,
+  'x-large': 24,
+  'xx-large': 32,
+  'xxx-large': 48,
+  smaller: 13,
+  larger: 19,
+}
+
+/** What programs that display mail take for a value; they ignore any other, so that the one before it holds. */
+const valid: Readonly<Record<string, (value: string) => boolean>> = {
+  display: (value) => value.startsWith('-webkit-') || value.split(/\s{1,9}/).every((word) => displays.has(word)),
+  visibility: (value) => /^(?:visible|hidden|collapse)$/.test(value),
+  'content-visibility': (value) => /^(?:visible|hidden|auto)$/.test(value),
+  opacity: (value) => !Number.isNaN(measureOf(value, 1)),
+  zoom: (value) => /^(?:normal|reset)$/.test(value) || measureOf(value, 1) >= 0,
+  'font-size': (value) => value in fontSizes || measureOf(value, 16) >= 0,
+  color: (value) => value === 'currentcolor' || colorOf(value) !== undefined,
+  '-webkit-text-fill-color': (value) => value === 'currentcolor' || colorOf(value) !== undefined,
+  'background-color': (value) => value === 'currentcolor' || colorOf(value) !== undefined,
+  position: (value) => /^(?:static|relative|absolute|fixed|(?:-webkit-)?sticky)$/.test(value),
+  overflow: (value) => /^(?:visible|hidden|clip|scroll|auto|overlay)(?:\s{1,9}(?:visible|hidden|clip|scroll|auto))?$/.test(value),
+}
+
+/** The declarations of a style that decide whether a text can be seen, and those of variables. */
 export function declarationsIn(style: string): Declarations {
-  const kept: Declarations = new Map()
-  for (const [property, { value, important }] of declarationsOf(style)) {
-    if (properties.has(property)) kept.set(property, { value: value.slice(0, longestValue), important })
+  const isTaken = (property: string, value: string): boolean => {
+    if (property.startsWith('--')) return true
+    if (!properties.has(property)) return false
+    return value.includes('var(') || everywhere.test(value) || (valid[property]?.(value) ?? value !== '')
   }
-  return kept
+  return new Map(
+    [...declarationsOf(style, isTaken)].map(([property, { value, important }]) => [
+      property,
+      { value: value.slice(0, longestValue), important },
+    ]),
+  )
 }
 
 /** Adds what is declared later with the same weight. */
@@ -90,7 +133,26 @@ export function addDeclarations(earlier: Declarations, later: Declarations): voi
 export function stylesOf(layers: readonly Declarations[]): Styles {
   const all: Declarations = new Map()
   for (const layer of layers) addDeclarations(all, layer)
-  return new Map([...all].map(([property, { value }]) => [property, value]))
+  const styles = new Map<string, string>()
+  for (const [property, { value }] of all) {
+    if (!property.startsWith('--')) styles.set(property, value.includes('var(') ? withVariables(value, all) : value)
+  }
+  return styles
+}
+
+/** A value that only a browser can work out, as that of a variable of an element around. */
+const unclear = 'unclear'
+
+/** The value with its variables. */
+function withVariables(value: string, all: Declarations): string {
+  let found = value
+  for (let step = 0; step < 5 && found.includes('var('); step += 1) {
+    const [, name = '', fallback] = /var\(\s{0,9}(--[^\s,()]{1,100})\s{0,9}(?:,([^()]{0,200}))?\)/.exec(found) ?? []
+    const stands = all.get(name)?.value ?? fallback?.trim()
+    if (stands === undefined || stands === '') return unclear
+    found = found.replace(/var\([^()]{0,300}\)/, () => stands)
+  }
+  return found.includes('var(') ? unclear : found
 }
 
 /** The appearance of an element with these styles in another. */
@@ -100,163 +162,95 @@ export function appearanceIn(around: Appearance, styles: Styles): Appearance {
     hidden: hiddenBy(styles),
     isInvisible: isUnseen(around.isInvisible, styles.get('visibility')),
     size: sizeOf(styles.get('font-size') ?? sizeIn(styles.get('font')), around.size),
-    color: colorIn(styles.get('color'), around.color),
+    color: colorIn(styles.get('-webkit-text-fill-color') ?? styles.get('color'), around.color),
     background: backgroundIn(styles, around.background),
   }
 }
 
 function hiddenBy(styles: Styles): Hiding | null {
+  if (['display', 'visibility', 'opacity', 'zoom', 'font-size'].some((property) => styles.get(property) === unclear))
+    return 'display'
   if (styles.get('display') === 'none' || styles.get('content-visibility') === 'hidden') return 'display'
-  if (ratio(styles.get('opacity')) < 0.05 || /opacity\((?:0|0?\.0\d*|0%|[0-4]%)\)/.test(styles.get('filter') ?? ''))
-    return 'opacity'
+  if (measureOf(styles.get('opacity'), 1) < 0.05 || isMasked(styles)) return 'opacity'
   if (isOutside(styles)) return 'position'
-  if (ratio(styles.get('zoom')) < 0.2) return 'size'
+  if (measureOf(styles.get('zoom'), 1) < 0.2 || measureOf(styles.get('letter-spacing'), 16) <= -6) return 'size'
   if (isClipped(styles)) return 'clip'
   return isZeroBox(styles) ? 'zero_box' : null
 }
 
 function isUnseen(around: boolean, visibility: string | undefined): boolean {
-  if (visibility === undefined || visibility === 'inherit') return around
+  if (visibility === undefined || /^(?:inherit|unset|revert)/.test(visibility)) return around
   return visibility === 'hidden' || visibility === 'collapse'
 }
 
-function ratio(value: string | undefined): number {
-  if (value === undefined) return 1
-  const number = Number.parseFloat(value)
-  return Number.isNaN(number) ? 1 : value.endsWith('%') ? number / 100 : number
-}
-
-/** Pixels in one of each unit; a font is taken to be of 16 pixels. */
-const units: Readonly<Record<string, number>> = {
-  px: 1,
-  pt: 4 / 3,
-  em: 16,
-  rem: 16,
-  ex: 8,
-  ch: 8,
-  pc: 16,
-  in: 96,
-  cm: 38,
-  mm: 3.8,
-  vw: 10,
-  vh: 8,
-}
-
-/** A length in pixels; NaN for what is none, as `auto` and percents. */
-function pixels(value: string | undefined): number {
-  const [, number = '', unit = ''] = /^([+-]?(?:\d{1,12}(?:\.\d{0,12})?|\.\d{1,12}))([a-z]{0,4})$/.exec(value ?? '') ?? []
-  return Number.parseFloat(number) * (unit === '' ? 1 : (units[unit] ?? Number.NaN))
+function isMasked(styles: Styles): boolean {
+  const isFaded = functionsIn(styles.get('filter') ?? '').some(
+    ({ name, given }) => name === 'opacity' && measureOf(given[0], 1) < 0.05,
+  )
+  const masks = ['mask', 'mask-image', '-webkit-mask', '-webkit-mask-image']
+  return isFaded || masks.some((name) => /transparent|#0000|rgba?\([^)]{1,40}[,/]\s{0,9}0\)/.test(styles.get(name) ?? ''))
 }
 
 /** The size in a `font`, which may also have a weight and a height. */
 function sizeIn(font: string | undefined): string | undefined {
-  return /(?:^|\s)(\d{1,6}(?:\.\d{1,6})?(?:px|pt|em|rem|%)|0)[/\s]/.exec(font ?? '')?.[1]
+  return wordsIn(font ?? '').find(
+    (word) => word in fontSizes || (/[a-z%)]$|^0$/.test(word) && !Number.isNaN(measureOf(word, 16))),
+  )
 }
 
 function sizeOf(value: string | undefined, around: number): number {
-  if (value === undefined) return around
-  const [, factor] = /^(\d{0,6}\.?\d{0,6})(?:%|em)$/.exec(value) ?? []
-  if (factor !== undefined) {
-    const size = (around * Number.parseFloat(factor)) / (value.endsWith('%') ? 100 : 1)
-    return Number.isNaN(size) ? around : size
-  }
-  const size = pixels(value)
-  return Number.isNaN(size) ? (value === 'inherit' ? around : 16) : size
+  if (value === undefined || everywhere.test(value)) return value === 'initial' ? fontSizes['medium']! : around
+  const size = fontSizes[value] ?? measureOf(value.replace(/(?<=\d)em$/, '00%'), around)
+  return Number.isNaN(size) ? around : size
 }
 
-/** So far from the edge nobody scrolls. */
-const farOutside = 500
-
 function isOutside(styles: Styles): boolean {
-  const far = (property: string) => pixels(styles.get(property)) <= -farOutside
-  if (['text-indent', 'margin-left', 'margin-top', 'margin-right'].some(far)) return true
-  if (/^(?:absolute|fixed|relative)$/.test(styles.get('position') ?? '') && ['left', 'top', 'right', 'bottom'].some(far))
-    return true
-  const transform = styles.get('transform') ?? ''
-  return /scale[xy]?\(\s?0?(?:\.0\d{0,9})?[\s,)]|translate[xy]?\([^)]{0,20}-\d{3,}/.test(transform.slice(0, 200))
+  const [top, right = top, , left = right] = wordsIn(styles.get('margin') ?? '')
+  const margins = [styles.get('margin-top') ?? top, styles.get('margin-left') ?? left, styles.get('margin-right') ?? right]
+  if ([styles.get('text-indent'), ...margins].some(isFar)) return true
+  if (/^(?:absolute|fixed|relative)$/.test(styles.get('position') ?? '')) {
+    const places = ['left', 'top', 'right', 'bottom'].map((side) => styles.get(side))
+    if ([...places, ...wordsIn(styles.get('inset') ?? '')].some(isFar)) return true
+  }
+  return isTransformedAway(Object.fromEntries(styles))
 }
 
 function isClipped(styles: Styles): boolean {
   const clip = /^rect\(([^)]{1,100})\)/.exec(styles.get('clip') ?? '')?.[1]
   if (clip !== undefined) {
-    const [top = 0, right = 0, bottom = 0, left = 0] = clip.split(/[\s,]{1,9}/).map((side) => pixels(side))
+    const [top = 0, right = 0, bottom = 0, left = 0] = clip.split(/[\s,]{1,9}/).map((side) => measureOf(side))
     if (bottom - top <= 1 || right - left <= 1) return true
   }
-  return /^(?:inset\((?:50|[6-9]\d|100)%|circle\(0|ellipse\(0|polygon\(0(?:px|%)? 0(?:px|%)?(?:,\s?0(?:px|%)? 0(?:px|%)?){1,9}\))/.test(
-    styles.get('clip-path') ?? '',
-  )
+  return isClippedAway(styles.get('clip-path') ?? '')
 }
 
 function isZeroBox(styles: Styles): boolean {
-  if (!['overflow', 'overflow-x', 'overflow-y'].some((name) => /^(?:hidden|clip)/.test(styles.get(name) ?? ''))) return false
-  return ['height', 'max-height', 'width', 'max-width'].some((name) => pixels(styles.get(name)) <= 1)
+  const flow = ['overflow', 'overflow-x', 'overflow-y'].map((name) => styles.get(name) ?? '')
+  if (!flow.some((value) => /hidden|clip|auto|scroll/.test(value))) return false
+  if (measureOf(styles.get('line-height'), 16) === 0) return true
+  const sides = ['height', 'max-height', 'width', 'max-width', 'block-size', 'inline-size', 'max-block-size', 'max-inline-size']
+  return sides.some((name) => measureOf(styles.get(name), 1000) <= 1)
 }
 
 function colorIn(value: string | undefined, around: Appearance['color']): Appearance['color'] {
-  if (value === undefined || value === 'inherit' || value === 'currentcolor') return around
-  return colorOf(value)
+  if (value === undefined || value === 'currentcolor' || (everywhere.test(value) && value !== 'initial')) return around
+  if (value === 'initial') return black
+  const color = value === unclear ? 'unclear' : colorOf(value)
+  // what only a browser can work out may be that of the background
+  return color === 'unclear' ? 'transparent' : color === undefined ? around : color
 }
 
 function backgroundIn(styles: Styles, around: Color | null): Color | null {
   const shorthand = styles.get('background')
   const image = styles.get('background-image')
   if (hasImage(shorthand) || (image !== undefined && image !== 'none' && image !== '')) return null
-  const value = styles.get('background-color') ?? shorthand?.split(/\s/).find((word) => colorOf(word) !== null)
+  const value = styles.get('background-color') ?? wordsIn(shorthand ?? '').find((word) => colorOf(word) !== undefined)
   if (value === undefined) return shorthand === undefined || /^(?:none|inherit)/.test(shorthand) ? around : null
   const found = colorOf(value)
-  return found === 'transparent' || value === 'inherit' || value === 'initial' ? around : found
+  if (found === 'unclear') return null
+  return found === undefined || found === 'transparent' || everywhere.test(value) ? around : found
 }
 
 function hasImage(value: string | undefined): boolean {
-  return value !== undefined && /url\(|gradient\(/.test(value)
-}
-
-/** Colours by name, as far as they are common in mail or near to white or black. */
-const named = new Map(
-  (
-    'white ffffff black 000000 snow fffafa ivory fffff0 ghostwhite f8f8ff floralwhite fffaf0 whitesmoke f5f5f5 mintcream f5fffa azure f0ffff ' +
-    'aliceblue f0f8ff seashell fff5ee honeydew f0fff0 lavenderblush fff0f5 oldlace fdf5e6 linen faf0e6 gainsboro dcdcdc lightgray d3d3d3 ' +
-    'lightgrey d3d3d3 silver c0c0c0 gray 808080 grey 808080 darkgray a9a9a9 red ff0000 green 008000 blue 0000ff navy 000080 yellow ffff00 ' +
-    'orange ffa500 purple 800080 maroon 800000 teal 008080 lightyellow ffffe0 beige f5f5dc cornsilk fff8dc'
-  )
-    .split(' ')
-    .map((word, index, all) => [word, all[index + 1]!] as const)
-    .filter((_, index) => index % 2 === 0),
-)
-
-/** A colour of CSS or of an attribute; null for one that is not known. */
-function colorOf(value: string): Color | 'transparent' | null {
-  if (value === 'transparent') return 'transparent'
-  const hex = /^#?([\da-f]{3,8})$/.exec(named.get(value) ?? value)?.[1]
-  if (hex !== undefined) return ofHex(hex)
-  const [, name, inner = ''] = /^(rgba?|hsla?)\(([^)]{1,80})\)$/.exec(value) ?? []
-  if (name === undefined) return null
-  const [first = '', second = '', third = '', alpha] = inner.split(/[\s,/]{1,9}/).filter((part) => part !== '')
-  if (alpha !== undefined && ratio(alpha) < 0.05) return 'transparent'
-  // what is half transparent mixes with what is behind
-  if (alpha !== undefined && ratio(alpha) < 0.95) return null
-  const parts = [first, second, third].map((part) => Number.parseFloat(part))
-  if (parts.some(Number.isNaN)) return null
-  if (name.startsWith('hsl')) return ofHsl(parts[0]!, parts[1]! / 100, parts[2]! / 100)
-  return parts.map((part, index) => ([first, second, third][index]!.endsWith('%') ? part * 2.55 : part)) as unknown as Color
-}
-
-function ofHex(hex: string): Color | 'transparent' | null {
-  const short = hex.length < 6
-  const at = (index: number) => {
-    const digits = short ? (hex[index] ?? '').repeat(2) : hex.slice(index * 2, index * 2 + 2)
-    return Number.parseInt(digits, 16)
-  }
-  const alpha = at(3)
-  if (hex.length === 5 || hex.length === 7) return null
-  if (alpha < 13) return 'transparent'
-  return alpha < 242 ? null : [at(0), at(1), at(2)]
-}
-
-function ofHsl(hue: number, saturation: number, lightness: number): Color {
-  const part = (offset: number) => {
-    const at = (offset + hue / 30) % 12
-    return 255 * (lightness - saturation * Math.min(lightness, 1 - lightness) * Math.max(-1, Math.min(at - 3, 9 - at, 1)))
-  }
-  return [part(0), part(8), part(4)]
+  return value !== undefined && /url\(|gradient\(|image\(|image-set\(/.test(value)
 }

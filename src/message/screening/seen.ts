@@ -66,10 +66,11 @@ export class SeenTextCollector {
     const { style, class: classes, id, color, bgcolor, background } = look
     const isPlain = style === '' && color === '' && bgcolor === '' && background === ''
     if (outside.hidden !== null || (isPlain && this.#sheet.isEmpty)) return outside
-    const key = JSON.stringify([tag, style, classes, id, color, bgcolor, background])
+    const key = JSON.stringify([tag, style, classes, this.#sheet.hasId(id) ? id : '', color, bgcolor, background])
     let styles = this.#styles.get(key)
     if (styles === undefined) {
-      styles = stylesOf([attributeDeclarations(look), ...this.#sheet.rulesFor(tag, classes, id), declarationsIn(style)])
+      const rules = this.#sheet.rulesFor(tag, classes, id)
+      styles = stylesOf([this.#sheet.variables, attributeDeclarations(look), ...rules, declarationsIn(style)])
       if (this.#styles.size < maxStyles && key.length < longestStyles) this.#styles.set(key, styles)
     }
     return styles.size === 0 ? outside : appearanceIn(outside, styles)

@@ -1,3 +1,4 @@
+import { withoutEscapes, withoutStrings } from '../markup.ts'
 import { addDeclarations, type Declarations, declarationsIn } from './appearance.ts'
 
 /** Characters of style sheets that are read, and rules that are kept. */
@@ -8,36 +9,71 @@ const maxRules = 2000
 export interface StyleSheet {
   /** True where there is no rule. */
   isEmpty: boolean
+  /** The variables that are declared anywhere. */
+  variables: Declarations
+  /** True if a rule is for this id. */
+  hasId(id: string): boolean
   /** The styles that hold for an element, the weakest first. */
   rulesFor(tag: string, classes: string, id: string): Declarations[]
 }
 
+/** A rule for elements of several classes or ids. */
+interface Compound {
+  tag: string
+  marks: string[]
+  declarations: Declarations
+}
+
+/** Rules for several classes that are kept for each of them. */
+const maxCompounds = 20
+
 /**
- * Reads the style sheets of HTML: rules for a tag, a class or an id, and those for what is inside of others by the innermost. Rules that hold for
+ * Reads the style sheets of HTML: rules for a tag, classes or an id, and those for what is inside of others by the innermost. Rules that hold for
  * some screens or programs only are left out, as what they hide is seen elsewhere.
  */
 export function styleSheetOf(html: string): StyleSheet {
   const rules = new Map<string, Declarations>()
+  const compounds = new Map<string, Compound[]>()
+  const variables: Declarations = new Map()
+  const ids = new Set<string>()
   let count = 0
   for (const css of styleElements(html)) {
     for (const { selectors, style } of rulesIn(css)) {
       const declarations = declarationsIn(style)
+      for (const [property, declared] of declarations) if (property.startsWith('--')) variables.set(property, declared)
       for (const selector of selectors.split(',')) {
-        const key = keyOf(selector)
-        if (key === undefined || ++count > maxRules) continue
+        const found = innermostOf(selector)
+        if (found === undefined || ++count > maxRules) continue
+        const { tag, marks } = found
+        for (const mark of marks) if (mark.startsWith('#')) ids.add(mark.slice(1))
+        if (marks.length > 1) {
+          const others = compounds.get(marks[0]!) ?? []
+          if (others.length < maxCompounds) compounds.set(marks[0]!, [...others, { tag, marks, declarations }])
+          continue
+        }
+        const key = `${tag}${marks[0] ?? ''}`
         const known = rules.get(key) ?? new Map()
         addDeclarations(known, declarations)
         rules.set(key, known)
       }
     }
   }
-  return { isEmpty: rules.size === 0, rulesFor: (tag, classes, id) => lookUp(rules, tag, classes, id) }
-}
-
-function lookUp(rules: ReadonlyMap<string, Declarations>, tag: string, classes: string, id: string): Declarations[] {
-  const names = classes === '' ? [] : classes.slice(0, 1000).trim().split(/\s+/, 20)
-  const keys = [tag, ...names.map((name) => `.${name}`), ...names.map((name) => `${tag}.${name}`), `#${id}`, `${tag}#${id}`]
-  return keys.flatMap((key) => rules.get(key) ?? [])
+  return {
+    isEmpty: rules.size === 0 && compounds.size === 0,
+    variables,
+    hasId: (id) => ids.has(id),
+    rulesFor: (tag, classes, id) => {
+      const names = classes === '' ? [] : classes.slice(0, 1000).trim().split(/\s+/, 20)
+      const marks = [...names.map((name) => `.${name}`), ...(ids.has(id) ? [`#${id}`] : [])]
+      const simple = [tag, ...marks, ...marks.map((mark) => `${tag}${mark}`)].flatMap((key) => rules.get(key) ?? [])
+      if (compounds.size === 0) return simple
+      const has = new Set(marks)
+      const several = marks
+        .flatMap((mark) => compounds.get(mark) ?? [])
+        .filter((one) => (one.tag === '' || one.tag === tag) && one.marks.every((mark) => has.has(mark)))
+      return [...simple, ...several.map(({ declarations }) => declarations)]
+    },
+  }
 }
 
 /** The contents of the style elements, but those in comments. */
@@ -63,16 +99,19 @@ function* styleElements(html: string): Generator<string> {
   }
 }
 
+/** The beginnings of blocks whose rules hold everywhere: for all screens, in a layer, or where something is known to the program. */
+const forAll = /^@(?:media\s{1,9}(?:only\s{1,9})?(?:screen|all)|layer\b[^{;]{0,60}|supports\s{0,9}\([^{;]{0,80})\s{0,9}$/i
+
 /** The rules outside of blocks, and those in blocks for all screens. */
 function* rulesIn(css: string): Generator<{ selectors: string; style: string }> {
-  const text = withoutComments(css)
+  const text = withoutStrings(css)
   let at = 0
   while (at < text.length) {
     const brace = text.indexOf('{', at)
     if (brace === -1) return
     const before = text.slice(at, brace)
     const selectors = before.slice(Math.max(before.lastIndexOf('}'), before.lastIndexOf(';')) + 1).trim()
-    if (/^@media\s{1,9}(?:only\s{1,9})?(?:screen|all)\s{0,9}$/i.test(selectors.slice(-60))) {
+    if (forAll.test(selectors.slice(-120))) {
       at = brace + 1
     } else if (selectors.includes('@')) {
       at = blockEnd(text, brace)
@@ -96,21 +135,19 @@ function blockEnd(text: string, brace: number): number {
   return text.length
 }
 
-function withoutComments(css: string): string {
-  return css
-    .split('/*')
-    .map((part, index) => (index === 0 ? part : part.includes('*/') ? part.slice(part.indexOf('*/') + 2) : ''))
-    .join(' ')
-}
-
 /** The innermost part of a selector; undefined for one that needs more than that to be decided, such as `u + .body .hide`. */
-function keyOf(selector: string): string | undefined {
-  const text = selector.trim().slice(0, 200)
-  if (/[+~[\]:*\\]/.test(text)) return undefined
+function innermostOf(selector: string): { tag: string; marks: string[] } | undefined {
+  const text = withoutEscapes(
+    selector
+      .trim()
+      .slice(0, 200)
+      .replace(/:(?:is|where)\(([^():]{1,60})\)/gi, '$1'),
+  )
+  if (/[+~[\]:*]/.test(text)) return undefined
   const parts = text.split(/[\s>]{1,9}/)
   const last = parts.at(-1) ?? ''
-  const [, tag = '', mark = ''] = /^([a-z\d]{0,20})([.#][\w-]{1,60})?$/i.exec(last) ?? []
+  const [, tag = '', marks = ''] = /^([a-z\d]{0,20})((?:[.#][\w-]{1,60}){0,4})$/i.exec(last) ?? []
   // `div p` says too little of a `p`
-  if (mark === '' && parts.length > 1) return undefined
-  return tag === '' && mark === '' ? undefined : `${tag.toLowerCase()}${mark}`
+  if (marks === '' && parts.length > 1) return undefined
+  return tag === '' && marks === '' ? undefined : { tag: tag.toLowerCase(), marks: marks.match(/[.#][\w-]{1,60}/g) ?? [] }
 }

@@ -32,6 +32,147 @@ test.each([
   expect(await screened({ html })).toMatchObject({ text: '', hidden_text_omitted: 6 })
 })
 
+test.each([
+  ...[
+    [
+      'display:none;display:x',
+      'opacity:0;opacity:foo',
+      'color:white;color:bogus(1)',
+      'font-size:0;font-size:foo',
+      '--x:none;display:var(--x)',
+    ],
+    [
+      'display:var(--y)',
+      'display:var(--y,none)',
+      'font-family:"a;display:block;";display:none',
+      'background:url(data:a;b);display:none',
+    ],
+    ['opacity:calc(0)', 'opacity:calc(1 - 1)', 'font-size:1e-3px', 'font-size:.01vmin', 'font-size:1q', 'font-size:min(1px,9px)'],
+    [
+      'font-size:clamp(0px,1px,2px)',
+      'font:.1px/1 Arial',
+      'font:italic 0.1mm/1 Arial',
+      'letter-spacing:-999px',
+      'mask:linear-gradient(transparent,transparent)',
+    ],
+    [
+      'background:hotpink;color:hotpink',
+      'background-color:teal;color:rgb(0 128 128)',
+      'color:canvas',
+      'color:hwb(0 100% 0%)',
+      'color:lab(100 0 0)',
+    ],
+    [
+      'color:oklch(100% 0 0)',
+      'color:color(srgb 1 1 1)',
+      'color:color-mix(in srgb,white,white)',
+      '-webkit-text-fill-color:transparent',
+    ],
+    [
+      'margin:0 0 0 -9999px',
+      'margin:-9999px 0 0 0',
+      'position:absolute;inset:-9999px auto auto -9999px',
+      'position:absolute;left:calc(-9999px)',
+    ],
+    [
+      'position:absolute;left:-9999%',
+      'position:absolute;left:-100vw',
+      'text-indent:9999px',
+      'translate:-9999px',
+      'scale:0',
+      'rotate:y 90deg',
+    ],
+    [
+      'transform:scale3d(0,0,0)',
+      'transform:translate3d(-9999px,0,0)',
+      'transform:matrix(0,0,0,0,0,0)',
+      'transform:rotateY(90deg)',
+      'transform:rotateX(.25turn)',
+    ],
+    [
+      'height:0;overflow:auto',
+      'height:calc(0px);overflow:hidden',
+      'block-size:0;overflow:hidden',
+      'max-width:0%;overflow:hidden',
+    ],
+    [
+      'line-height:0;overflow:hidden',
+      'clip-path:inset(0 100% 0 0)',
+      'clip-path:inset(999px)',
+      'clip-path:rect(0 0 0 0)',
+      'clip-path:polygon(0 0,9px 0)',
+    ],
+  ].flatMap((styles) => styles.map((style) => `<p style='${style}'>hidden</p>`)),
+  ...'video audio canvas iframe noembed noframes math xmp applet datalist progress meter dialog'
+    .split(' ')
+    .map((element) => `<${element}>hidden</${element}>`),
+  ...['.a.b', 'p.b.a', ':is(.a)', '.\\61 ', '.z{content:"}"} .a', '.z{content:"/*"} .a'].map(
+    (selector) => `<style>${selector}{display:none}</style><p class="a b">hidden</p>`,
+  ),
+  '<style>@supports (display:grid){.a{display:none}}</style><p class="a">hidden</p>',
+  '<style>@layer x{.a{display:none}}</style><p class="a">hidden</p>',
+  '<style>:root{--x:none}.a{display:var(--x)}</style><p class="a">hidden</p>',
+])('%s hides as well', async (html) => {
+  expect(await screened({ html })).toMatchObject({ text: '', hidden_text_omitted: 6 })
+})
+
+test.each([
+  ...[
+    [
+      'display:none;display:block',
+      'display:none;display:-webkit-box',
+      'display:inline flex',
+      'visibility:hidden;visibility:visible',
+      'opacity:0;opacity:1',
+    ],
+    [
+      'opacity:90%',
+      'font-size:0;font-size:calc(1em + 2px)',
+      'font:bold 16px/1.5 Arial',
+      'font:small serif',
+      'font-size:smaller',
+      'color:teal',
+    ],
+    [
+      'background:#036;color:white',
+      'color:hsl(0 0% 10%)',
+      'color:var(--y,#333)',
+      'color:oklch(20% 0 0)',
+      'color:rgb(0 0 0 / 60%)',
+      'color:inherit',
+    ],
+    [
+      'margin:0 auto',
+      'margin:-20px 0 0 -20px',
+      'position:relative;left:-20px',
+      'transform:scale(1)',
+      'transform:rotate(90deg)',
+      'scale:1.2',
+      'rotate:90deg',
+    ],
+    [
+      'height:200px;overflow:auto',
+      'max-width:100%;overflow:hidden',
+      'width:100%;overflow-x:auto',
+      'line-height:1.5',
+      'letter-spacing:-.5px',
+    ],
+    [
+      'clip-path:inset(5px round 4px)',
+      'clip-path:circle(50%)',
+      'mask:url(a.png)',
+      'filter:opacity(.5)',
+      'text-indent:2em',
+      'zoom:normal',
+    ],
+  ].flatMap((styles) => styles.map((style) => `<p style='${style}'>seen</p>`)),
+  '<style>.a.c{display:none} p#x{display:none} .b .q{display:none}</style><p class="a b" id="y">seen</p>',
+  '<style>@media (max-width:600px){.a{display:none}}</style><p class="a">seen</p>',
+  '<details open><summary>seen</summary></details>',
+])('%s is seen', async (html) => {
+  expect(await screened({ html })).toMatchObject({ text: 'seen', hidden_text_omitted: 0 })
+})
+
 test('a style of a rule counts as in a browser: the last, the more particular', async () => {
   const html =
     '<style>/* .a{} */ .a{display:none} p.b{display:none} @media (max-width:600px){.d{display:none}}</style>' +

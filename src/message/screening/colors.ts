@@ -1,0 +1,119 @@
+import { functionsIn, measureOf } from './lengths.ts'
+
+/** Red, green and blue, each 0 to 255. */
+export type Color = readonly [number, number, number]
+
+/** Colours by name (CSS Color 4), and those of the system on a light page. */
+const named = new Map(
+  (
+    'aliceblue f0f8ff antiquewhite faebd7 aqua 00ffff aquamarine 7fffd4 azure f0ffff beige f5f5dc bisque ffe4c4 black 000000 blanchedalmond ffebcd blue 0000ff ' +
+    'blueviolet 8a2be2 brown a52a2a burlywood deb887 cadetblue 5f9ea0 chartreuse 7fff00 chocolate d2691e coral ff7f50 cornflowerblue 6495ed cornsilk fff8dc ' +
+    'crimson dc143c cyan 00ffff darkblue 00008b darkcyan 008b8b darkgoldenrod b8860b darkgray a9a9a9 darkgreen 006400 darkgrey a9a9a9 darkkhaki bdb76b ' +
+    'darkmagenta 8b008b darkolivegreen 556b2f darkorange ff8c00 darkorchid 9932cc darkred 8b0000 darksalmon e9967a darkseagreen 8fbc8f darkslateblue 483d8b ' +
+    'darkslategray 2f4f4f darkslategrey 2f4f4f darkturquoise 00ced1 darkviolet 9400d3 deeppink ff1493 deepskyblue 00bfff dimgray 696969 dimgrey 696969 ' +
+    'dodgerblue 1e90ff firebrick b22222 floralwhite fffaf0 forestgreen 228b22 fuchsia ff00ff gainsboro dcdcdc ghostwhite f8f8ff gold ffd700 goldenrod daa520 ' +
+    'gray 808080 green 008000 greenyellow adff2f grey 808080 honeydew f0fff0 hotpink ff69b4 indianred cd5c5c indigo 4b0082 ivory fffff0 khaki f0e68c ' +
+    'lavender e6e6fa lavenderblush fff0f5 lawngreen 7cfc00 lemonchiffon fffacd lightblue add8e6 lightcoral f08080 lightcyan e0ffff lightgoldenrodyellow fafad2 ' +
+    'lightgray d3d3d3 lightgreen 90ee90 lightgrey d3d3d3 lightpink ffb6c1 lightsalmon ffa07a lightseagreen 20b2aa lightskyblue 87cefa lightslategray 778899 ' +
+    'lightslategrey 778899 lightsteelblue b0c4de lightyellow ffffe0 lime 00ff00 limegreen 32cd32 linen faf0e6 magenta ff00ff maroon 800000 ' +
+    'mediumaquamarine 66cdaa mediumblue 0000cd mediumorchid ba55d3 mediumpurple 9370db mediumseagreen 3cb371 mediumslateblue 7b68ee mediumspringgreen 00fa9a ' +
+    'mediumturquoise 48d1cc mediumvioletred c71585 midnightblue 191970 mintcream f5fffa mistyrose ffe4e1 moccasin ffe4b5 navajowhite ffdead navy 000080 ' +
+    'oldlace fdf5e6 olive 808000 olivedrab 6b8e23 orange ffa500 orangered ff4500 orchid da70d6 palegoldenrod eee8aa palegreen 98fb98 paleturquoise afeeee ' +
+    'palevioletred db7093 papayawhip ffefd5 peachpuff ffdab9 peru cd853f pink ffc0cb plum dda0dd powderblue b0e0e6 purple 800080 rebeccapurple 663399 ' +
+    'red ff0000 rosybrown bc8f8f royalblue 4169e1 saddlebrown 8b4513 salmon fa8072 sandybrown f4a460 seagreen 2e8b57 seashell fff5ee sienna a0522d ' +
+    'silver c0c0c0 skyblue 87ceeb slateblue 6a5acd slategray 708090 slategrey 708090 snow fffafa springgreen 00ff7f steelblue 4682b4 tan d2b48c teal 008080 ' +
+    'thistle d8bfd8 tomato ff6347 turquoise 40e0d0 violet ee82ee wheat f5deb3 white ffffff whitesmoke f5f5f5 yellow ffff00 yellowgreen 9acd32 ' +
+    'canvas ffffff canvastext 000000 window ffffff windowtext 000000 field ffffff fieldtext 000000 buttonface efefef buttontext 000000 linktext 0000ee'
+  )
+    .split(' ')
+    .map((word, index, all) => [word, all[index + 1]!] as const)
+    .filter((_, index) => index % 2 === 0),
+)
+
+/** Functions whose colour only a browser can work out. */
+const dark = /^(?:color-mix|light-dark|contrast-color|device-cmyk|var|env|attr)\(/
+
+/** A colour of CSS or of an attribute: null for one that mixes with what is behind, `unclear` for one that is not worked out, undefined for what is none. */
+export function colorOf(value: string): Color | 'transparent' | 'unclear' | null | undefined {
+  if (value === 'transparent') return 'transparent'
+  const hex = /^#?([\da-f]{3,8})$/.exec(named.get(value) ?? value)?.[1]
+  if (hex !== undefined) return ofHex(hex)
+  if (dark.test(value)) return 'unclear'
+  const [call, ...more] = functionsIn(value)
+  if (!call || more.length > 0 || !value.endsWith(')')) return undefined
+  const { name, given } = call
+  if (given[0] === 'from') return 'unclear'
+  const space = name === 'color' ? given.shift() : undefined
+  const [first, second, third, alpha = '1'] = given.filter((part) => part !== '')
+  const parts = partsOf(name, [first, second, third])
+  if (!parts || parts.some(Number.isNaN)) return undefined
+  const opacity = measureOf(alpha, 1)
+  if (opacity < 0.05) return 'transparent'
+  // what is half transparent mixes with what is behind
+  if (opacity < 0.95) return null
+  const [one, two, three] = parts as [number, number, number]
+  switch (name) {
+    case 'rgb':
+    case 'rgba':
+      return parts as unknown as Color
+    case 'hsl':
+    case 'hsla':
+      return ofHsl(one, two, three)
+    case 'hwb':
+      return two + three >= 1
+        ? grey(two / (two + three))
+        : (ofHsl(one, 1, 0.5).map((part) => part * (1 - two - three) + 255 * two) as unknown as Color)
+    case 'color':
+      return space?.startsWith('xyz') ? 'unclear' : [one * 255, two * 255, three * 255]
+    // of strong colours in these spaces nothing is worked out
+    default:
+      return (/ch$/.test(name) ? two : Math.hypot(two, three)) > 0.05 ? 'unclear' : grey(one)
+  }
+}
+
+/** The numbers of a colour: fractions of 1, but red, green and blue of 255 and hues in degrees. */
+function partsOf(name: string, given: (string | undefined)[]): number[] | undefined {
+  const [first, second, third] = given.map((part) => (part === 'none' ? '0' : part))
+  if (/^rgba?$/.test(name)) return [first, second, third].map((part) => measureOf(part, 255))
+  if (/^(?:hsla?|hwb)$/.test(name)) return [measureOf(first), fraction(second), fraction(third)]
+  if (name === 'color') return [first, second, third].map((part) => measureOf(part, 1))
+  if (/^(?:ok)?(?:lab|lch)$/.test(name)) {
+    const whole = name.startsWith('ok') ? 1 : 100
+    const chroma = name.startsWith('ok') ? 0.4 : 125
+    return [
+      measureOf(first, whole) / whole,
+      measureOf(second, chroma) / chroma,
+      name.endsWith('lch') ? 0 : measureOf(third, chroma) / chroma,
+    ]
+  }
+  return undefined
+}
+
+/** A percentage, also without its sign. */
+function fraction(part: string | undefined): number {
+  return measureOf(part, 1) / (part?.endsWith('%') ? 1 : 100)
+}
+
+function grey(lightness: number): Color {
+  return [lightness * 255, lightness * 255, lightness * 255]
+}
+
+function ofHex(hex: string): Color | 'transparent' | null | undefined {
+  const short = hex.length < 6
+  const at = (index: number) => {
+    const digits = short ? (hex[index] ?? '').repeat(2) : hex.slice(index * 2, index * 2 + 2)
+    return Number.parseInt(digits, 16)
+  }
+  const alpha = at(3)
+  if (hex.length === 5 || hex.length === 7) return undefined
+  if (alpha < 13) return 'transparent'
+  return alpha < 242 ? null : [at(0), at(1), at(2)]
+}
+
+function ofHsl(hue: number, saturation: number, lightness: number): Color {
+  const part = (offset: number) => {
+    const at = (offset + hue / 30) % 12
+    return 255 * (lightness - saturation * Math.min(lightness, 1 - lightness) * Math.max(-1, Math.min(at - 3, 9 - at, 1)))
+  }
+  return [part(0), part(8), part(4)]
+}
