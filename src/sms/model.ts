@@ -59,7 +59,9 @@ const E164 = z.string().regex(/^\+[1-9]\d{6,14}$/, { error: 'must be a number in
 const maxLength = 1600
 const Body = z
   .string()
-  .refine((text) => text.length > 0 && text.length <= 2 * maxLength && Array.from(text).length <= maxLength, { error: `must have 1 to ${maxLength} characters` })
+  .refine((text) => text.length > 0 && text.length <= 2 * maxLength && Array.from(text).length <= maxLength, {
+    error: `must have 1 to ${maxLength} characters`,
+  })
   // eslint-disable-next-line no-control-regex
   .refine((text) => text.isWellFormed() && !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(text), {
     error: 'must be text without control characters',

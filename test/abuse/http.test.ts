@@ -85,8 +85,13 @@ const attacks: Attack[] = [
       ),
     answers: ['400', '429', 'closed'],
   },
-  ...[20, 100].map((connections): Attack => ({
-    name: `requests without end on ${connections} connections`,
+  ...(
+    [
+      ['requests without end on twenty connections', 20],
+      ['requests without end on a hundred connections', 100],
+    ] as const
+  ).map(([name, connections]): Attack => ({
+    name,
     scopes: [],
     lasts: 3000,
     run: (attacker) => {

@@ -53,21 +53,28 @@ const attacks: Attack[] = [
     run: (attacker) => flooding(attacker, 200, (socket) => socket.ping(Buffer.alloc(125))),
     answers: ['closed 4429', 'closed 1006', 'event', 'error', '429'],
   },
-  ...Object.entries({ text: 0x81, binary: 0x82, ping: 0x89, pong: 0x8a, 'unfinished text': 0x01, reserved: 0x83 }).map(
-    ([kind, first]): Attack => ({
-      name: `empty ${kind} frames without end on sockets without a token`,
-      scopes: [],
-      lasts: 3000,
-      run: (attacker) => {
-        const start =
-          'GET /realtime/v1/websocket?apikey=x&vsn=2.0.0 HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
-          'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n'
-        const block = Buffer.concat(Array.from({ length: 40_000 }, () => Buffer.from([first, 0x80, 0, 0, 0, 0])))
-        return attacker.repeat(40, (number) => attacker.flood(`127.0.5.${1 + (number % 2)}`, start, block))
-      },
-      answers: ['101', '429', 'closed'],
-    }),
-  ),
+  ...(
+    [
+      ['empty texts without end on sockets without a token', 0x81],
+      ['empty binary frames without end on sockets without a token', 0x82],
+      ['pings without end on sockets without a token', 0x89],
+      ['pongs without end on sockets without a token', 0x8a],
+      ['empty parts of a text without end on sockets without a token', 0x01],
+      ['reserved frames without end on sockets without a token', 0x83],
+    ] as const
+  ).map(([name, first]): Attack => ({
+    name,
+    scopes: [],
+    lasts: 3000,
+    run: (attacker) => {
+      const start =
+        'GET /realtime/v1/websocket?apikey=x&vsn=2.0.0 HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+        'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n'
+      const block = Buffer.concat(Array.from({ length: 40_000 }, () => Buffer.from([first, 0x80, 0, 0, 0, 0])))
+      return attacker.repeat(40, (number) => attacker.flood(`127.0.5.${1 + (number % 2)}`, start, block))
+    },
+    answers: ['101', '429', 'closed'],
+  })),
   {
     name: 'fragments of an octet each',
     scopes: ['messages:read'],

@@ -19,7 +19,7 @@ test('large messages are worked with one at a time, small ones at once', async (
     order.push(name)
     open -= 1
   }
-  const all = ['a', 'b', 'c'].map((name) => largeWork(name, large, () => work(name)))
+  const all = ['a', 'b', 'c'].map((name) => largeWork(`one-at-a-time ${name}`, large, () => work(name)))
   await largeWork('d', large - 1, async () => void order.push('small'))
   await Promise.all(all)
   expect(order).toEqual(['small', 'a', 'b', 'c'])

@@ -171,6 +171,13 @@ test('a body over the limit is refused, announced or not', async () => {
   expect(await errorOf(chunks)).toMatchObject({ status: 400, code: 'body_too_large' })
 })
 
+test('a call without a body of its own takes none of more than 64 KiB', async () => {
+  const response = await box.raw(
+    `GET /v1/toys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 100000\r\n\r\n`,
+  )
+  expect(response).toContain('body_too_large')
+})
+
 describe('a wrong field is named, and what would be right is said', () => {
   test.each([
     [{ nmae: 'a' }, 'nmae', 'Unknown field "nmae". Did you mean "name"?'],

@@ -284,6 +284,32 @@ describe('what is granted', () => {
 })
 
 describe('tricks', () => {
+  test('of the codes of one account the newest twenty are valid, and an id with something behind it is none', async () => {
+    const client_id = await registered()
+    expect((await browse('GET', `/oauth/authorize?${query(`${client_id}.x`)}`)).status).toBe(400)
+    const codes: string[] = []
+    for (let count = 0; count < 22; count += 1) {
+      const form = new URLSearchParams(query(client_id))
+      for (const [name, value] of Object.entries({ decision: 'allow', scopes: 'messages:read', identity: ada.email }))
+        form.set(name, value)
+      codes.push((await browse('POST', '/oauth/authorize', form)).location!.searchParams.get('code')!)
+    }
+    const redeemed = async (code: string) =>
+      (
+        await token({
+          grant_type: 'authorization_code',
+          code,
+          redirect_uri: callback,
+          client_id,
+          code_verifier: verifier,
+          resource,
+        })
+      ).status
+    expect(await redeemed(codes[1]!)).toBe(400)
+    expect(await redeemed(codes[2]!)).toBe(200)
+    expect(await redeemed(codes[21]!)).toBe(200)
+  })
+
   test('PKCE cannot be left out, nor be plain, nor guessed', async () => {
     const client_id = await registered()
     for (const changes of [

@@ -303,6 +303,35 @@ test('who has no key is refused before the body is read; what is no request of t
   expect((await post(list, { Authorization: `Bearer ${key}` })).status).toBe(401)
 })
 
+test('texts longer than the calls of a tool take are refused before anything is done with them', async () => {
+  const client = await connected([...all, 'sms:write'])
+  const long = await client.call('send_sms', { to: '+14155550100', body: 'a'.repeat(2_000_000) })
+  expect(long).toMatchObject({ isError: true, data: { code: 'body_too_large' } })
+  expect(long.text).toContain('the limit of send_sms')
+  const waits = await client.call('wait_for_message', { from: 'a'.repeat(100_000) })
+  expect(waits.data).toMatchObject({ code: 'body_too_large' })
+  const padded = await post({ ...list, params: { _meta: { a: 'a'.repeat(100_000) } } })
+  expect([padded.status, ((await padded.json()) as Wrong).error['code']]).toEqual([400, 'body_too_large'])
+  const named = await client.call('send_email'.repeat(1000), {})
+  expect(named.isError).toBe(true)
+  expect(named.text.length).toBeLessThan(1000)
+})
+
+test('a tool goes no further when its key is revoked', async () => {
+  const { id, key } = await keyFor(['messages:read'])
+  const reader = await connect('2026-07-28', url, key)
+  for (const number of [1, 2])
+    await arrived(reader, { Subject: `Revoked ${number}`, References: '<revoked@x.test>' }, 'Between us.')
+  const { body } = await box.call('GET', `/v1/identities/${ada.id}/emails?limit=1`)
+  const thread = body.data[0].thread_id as string
+  expect((await reader.call('read_thread', { id: thread })).text).toContain('Between us.')
+  const reading = Array.from({ length: 20 }, () => reader.call('read_thread', { id: thread }).catch(() => ({ text: '401' })))
+  await box.call('DELETE', `/v1/api-keys/${id}`)
+  await Promise.all(reading)
+  const after = await reader.call('read_thread', { id: thread }).catch((error: Error) => ({ text: error.message }))
+  expect(after.text).not.toContain('Between us.')
+})
+
 test('a page of another origin cannot use it, though it had a key; those of the box can', async () => {
   const page = await post(list, { Origin: 'http://evil.test' })
   expect([page.status, ((await page.json()) as Wrong).error['code']]).toEqual([403, 'foreign_page'])

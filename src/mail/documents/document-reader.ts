@@ -11,7 +11,7 @@ const mebibyte = 1024 * 1024
  * What one document may use: milliseconds of CPU, and of time for a thread that waits; bytes of heap and of buffers beside the file itself, which no
  * limit of V8 covers: a compressed stream of a few KB may be gigabytes.
  */
-const limits = { cpu: 7000, time: 30_000, heap: 112 * mebibyte, buffers: 64 * mebibyte }
+const limits = { cpu: 7000, time: 30_000, heap: 96 * mebibyte, buffers: 48 * mebibyte }
 
 /** Milliseconds between two looks at what a thread uses. */
 const interval = 25

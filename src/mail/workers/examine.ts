@@ -101,7 +101,7 @@ const maxIdleHeartbeats = 3
  * Bytes of large messages, or of the heap, after which garbage is collected when the worker is idle: parsing takes several times as much memory, and
  * compressed content is small before it is decompressed. A worker at rest has a heap of about 60 MB.
  */
-const collectAfter = { large: 4 * 1024 * 1024, heap: 128 * 1024 * 1024 }
+const collectAfter = { large: 4 * 1024 * 1024, heap: 96 * 1024 * 1024 }
 const large = 1024 * 1024
 
 /** Size of a message that is always parsed immediately, in bytes. */

@@ -68,8 +68,8 @@ export class Clients {
   }
 
   #registered(id: string): OAuthClient {
-    const [, said = '', signature = ''] = id.split('.')
-    if (!sameBytes(Buffer.from(signature), Buffer.from(this.#signature(said)))) {
+    const [, said = '', signature = '', ...more] = id.split('.')
+    if (more.length > 0 || !sameBytes(Buffer.from(signature), Buffer.from(this.#signature(said)))) {
       throw new OAuthError('invalid_client', 'client_id was not registered here. Register again.')
     }
     const [name, redirect_uris] = JSON.parse(Buffer.from(said, 'base64url').toString()) as [string, string[]]
@@ -130,11 +130,12 @@ function metadataOf(input: unknown, error: string): ClientMetadata {
 }
 
 function nameOf({ client_name }: ClientMetadata, otherwise: string): string {
-  return upToLength(displayLine(client_name ?? ''), 80) || otherwise
+  return upToLength(displayLine((client_name ?? '').replace(/\p{Cf}/gu, '')), 80) || otherwise
 }
 
-/** Schemes that are not of one program. */
-const shared = /^(?:http|ftp|file|javascript|data|blob|about|vbscript|view-source|mailto|tel|sms|ws|wss|filesystem|intent):$/
+/** Schemes that are not of one program, or of one that does more than it is told: `ms-msdt:` and `search-ms:` open what a stranger has written. */
+const shared =
+  /^(?:http|ftp|sftp|file|javascript|data|blob|about|vbscript|view-source|mailto|tel|sms|ws|wss|filesystem|intent|jar|feed|chrome|resource|ldaps?|smb|ssh|telnet|nntp|news|irc|sips?|cid|mid|search|search-ms|(?:ms|x-apple|itms|chrome|moz|edge|safari)-[a-z.-]+):$/
 
 function isRedirectable(uri: string): boolean {
   const url = URL.parse(uri)

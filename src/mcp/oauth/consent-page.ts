@@ -73,13 +73,13 @@ export function consentPage(
     ? `<select name="identity" required><option value="">Choose one</option>${options.join('')}</select>`
     : '<input type="text" name="identity" required placeholder="its e-mail address" autocomplete="off">'
   const body = `${problem === undefined ? '' : `<p role="alert"><strong>${escaped(problem)}</strong></p>`}
-<p><strong>${escaped(client.name)}</strong> asks to act as one of your identities. ${escaped(proof)} The answer goes to <strong>${escaped(where)}</strong>.</p>
+<p>A program that calls itself <strong>“${escaped(client.name)}”</strong> asks to act as one of your identities. ${escaped(proof)} The answer goes to <strong>${escaped(where)}</strong>.</p>
 <form method="post" action="/oauth/authorize">${hidden.join('')}
 <fieldset><legend>As which identity?</legend>${identity}</fieldset>
 <fieldset><legend>What may it do?</legend>${choices.join('')}</fieldset>${left}
 <p><button name="decision" value="allow">Allow</button><button name="decision" value="deny" formnovalidate>Deny</button></p>
 <p class="note">It is listed with the API keys, where you can end it.</p></form>`
-  return page(problem === undefined ? 200 : 400, `${client.name} asks for access`, body, isWeb ? origin : protocol)
+  return page(problem === undefined ? 200 : 400, 'A program asks for access', body, isWeb ? origin : protocol)
 }
 
 function escaped(text: string): string {
