@@ -107,13 +107,14 @@ const valid: Readonly<Record<string, (value: string) => boolean>> = {
   overflow: (value) => /^(?:visible|hidden|clip|scroll|auto|overlay)(?:\s{1,9}(?:visible|hidden|clip|scroll|auto))?$/.test(value),
 }
 
-/** The declarations of a style that decide whether a text can be seen, and those of variables. */
+/** True for a declaration that a program which displays mail takes, of a property that decides whether a text can be seen, or of a variable. */
+function isTaken(property: string, value: string): boolean {
+  if (property.startsWith('--')) return true
+  if (!properties.has(property)) return false
+  return value.includes('var(') || everywhere.test(value) || (valid[property]?.(value) ?? value !== '')
+}
+
 export function declarationsIn(style: string): Declarations {
-  const isTaken = (property: string, value: string): boolean => {
-    if (property.startsWith('--')) return true
-    if (!properties.has(property)) return false
-    return value.includes('var(') || everywhere.test(value) || (valid[property]?.(value) ?? value !== '')
-  }
   return new Map(
     [...declarationsOf(style, isTaken)].map(([property, { value, important }]) => [
       property,

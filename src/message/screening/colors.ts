@@ -67,7 +67,7 @@ export function colorOf(value: string): Color | 'transparent' | 'unclear' | null
       return space?.startsWith('xyz') ? 'unclear' : [one * 255, two * 255, three * 255]
     // of strong colours in these spaces nothing is worked out
     default:
-      return (/ch$/.test(name) ? two : Math.hypot(two, three)) > 0.05 ? 'unclear' : grey(one)
+      return (name.endsWith('ch') ? two : Math.hypot(two, three)) > 0.05 ? 'unclear' : grey(one)
   }
 }
 

@@ -8,7 +8,7 @@ import {
   type Styles,
   stylesOf,
 } from './appearance.ts'
-import { type StyleSheet, styleSheetOf } from './style-sheet.ts'
+import { StyleSheet } from './style-sheet.ts'
 
 /** Where a text is that a person who looks at the message does not see. */
 export type UnseenPlace = Exclude<Hiding, 'code'> | 'comment' | 'attribute'
@@ -58,7 +58,7 @@ export class SeenTextCollector {
 
   constructor(html: string) {
     this.#html = html
-    this.#sheet = styleSheetOf(html)
+    this.#sheet = new StyleSheet(html)
   }
 
   /** The appearance of an element in another. */

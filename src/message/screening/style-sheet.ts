@@ -5,18 +5,6 @@ import { addDeclarations, type Declarations, declarationsIn } from './appearance
 const maxLength = 128 * 1024
 const maxRules = 2000
 
-/** The rules of the style sheets of a message that a selector of one element decides. */
-export interface StyleSheet {
-  /** True where there is no rule. */
-  isEmpty: boolean
-  /** The variables that are declared anywhere. */
-  variables: Declarations
-  /** True if a rule is for this id. */
-  hasId(id: string): boolean
-  /** The styles that hold for an element, the weakest first. */
-  rulesFor(tag: string, classes: string, id: string): Declarations[]
-}
-
 /** A rule for elements of several classes or ids. */
 interface Compound {
   tag: string
@@ -28,51 +16,64 @@ interface Compound {
 const maxCompounds = 20
 
 /**
- * Reads the style sheets of HTML: rules for a tag, classes or an id, and those for what is inside of others by the innermost. Rules that hold for
- * some screens or programs only are left out, as what they hide is seen elsewhere.
+ * The rules of the style sheets of HTML that a selector of one element decides: for a tag, classes or an id, and those for what is inside of others by the
+ * innermost. Rules that hold for some screens or programs only are left out, as what they hide is seen elsewhere.
  */
-export function styleSheetOf(html: string): StyleSheet {
-  const rules = new Map<string, Declarations>()
-  const compounds = new Map<string, Compound[]>()
-  const variables: Declarations = new Map()
-  const ids = new Set<string>()
-  let count = 0
-  for (const css of styleElements(html)) {
-    for (const { selectors, style } of rulesIn(css)) {
-      const declarations = declarationsIn(style)
-      for (const [property, declared] of declarations) if (property.startsWith('--')) variables.set(property, declared)
-      for (const selector of selectors.split(',')) {
-        const found = innermostOf(selector)
-        if (found === undefined || ++count > maxRules) continue
-        const { tag, marks } = found
-        for (const mark of marks) if (mark.startsWith('#')) ids.add(mark.slice(1))
-        if (marks.length > 1) {
-          const others = compounds.get(marks[0]!) ?? []
-          if (others.length < maxCompounds) compounds.set(marks[0]!, [...others, { tag, marks, declarations }])
-          continue
-        }
-        const key = `${tag}${marks[0] ?? ''}`
-        const known = rules.get(key) ?? new Map()
-        addDeclarations(known, declarations)
-        rules.set(key, known)
+export class StyleSheet {
+  /** The variables that are declared anywhere. */
+  readonly variables: Declarations = new Map()
+  readonly #rules = new Map<string, Declarations>()
+  readonly #compounds = new Map<string, Compound[]>()
+  readonly #ids = new Set<string>()
+  #count = 0
+
+  constructor(html: string) {
+    for (const css of styleElements(html)) {
+      for (const { selectors, style } of rulesIn(css)) {
+        const declarations = declarationsIn(style)
+        for (const [property, declared] of declarations) if (property.startsWith('--')) this.variables.set(property, declared)
+        for (const selector of selectors.split(',')) this.#add(selector, declarations)
       }
     }
   }
-  return {
-    isEmpty: rules.size === 0 && compounds.size === 0,
-    variables,
-    hasId: (id) => ids.has(id),
-    rulesFor: (tag, classes, id) => {
-      const names = classes === '' ? [] : classes.slice(0, 1000).trim().split(/\s+/, 20)
-      const marks = [...names.map((name) => `.${name}`), ...(ids.has(id) ? [`#${id}`] : [])]
-      const simple = [tag, ...marks, ...marks.map((mark) => `${tag}${mark}`)].flatMap((key) => rules.get(key) ?? [])
-      if (compounds.size === 0) return simple
-      const has = new Set(marks)
-      const several = marks
-        .flatMap((mark) => compounds.get(mark) ?? [])
-        .filter((one) => (one.tag === '' || one.tag === tag) && one.marks.every((mark) => has.has(mark)))
-      return [...simple, ...several.map(({ declarations }) => declarations)]
-    },
+
+  /** True where there is no rule. */
+  get isEmpty(): boolean {
+    return this.#rules.size === 0 && this.#compounds.size === 0
+  }
+
+  /** True if a rule is for this id. */
+  hasId(id: string): boolean {
+    return this.#ids.has(id)
+  }
+
+  /** The styles that hold for an element, the weakest first. */
+  rulesFor(tag: string, classes: string, id: string): Declarations[] {
+    const names = classes === '' ? [] : classes.slice(0, 1000).trim().split(/\s+/, 20)
+    const marks = [...names.map((name) => `.${name}`), ...(this.#ids.has(id) ? [`#${id}`] : [])]
+    const simple = [tag, ...marks, ...marks.map((mark) => `${tag}${mark}`)].flatMap((key) => this.#rules.get(key) ?? [])
+    if (this.#compounds.size === 0) return simple
+    const has = new Set(marks)
+    const several = marks
+      .flatMap((mark) => this.#compounds.get(mark) ?? [])
+      .filter((one) => (one.tag === '' || one.tag === tag) && one.marks.every((mark) => has.has(mark)))
+    return [...simple, ...several.map(({ declarations }) => declarations)]
+  }
+
+  #add(selector: string, declarations: Declarations): void {
+    const found = innermostOf(selector)
+    if (found === undefined || ++this.#count > maxRules) return
+    const { tag, marks } = found
+    for (const mark of marks) if (mark.startsWith('#')) this.#ids.add(mark.slice(1))
+    const [first = '', second] = marks
+    if (second === undefined) {
+      const known = this.#rules.get(`${tag}${first}`) ?? new Map()
+      addDeclarations(known, declarations)
+      this.#rules.set(`${tag}${first}`, known)
+      return
+    }
+    const others = this.#compounds.get(first) ?? []
+    if (others.length < maxCompounds) this.#compounds.set(first, [...others, { tag, marks, declarations }])
   }
 }
 
