@@ -19,6 +19,9 @@ interface XmlLimits {
 const reportLimits: XmlLimits = { depth: 12, elements: 400_000 }
 const longestName = 64
 
+/** Characters of a tag, a comment or another piece that must be read whole, where the XML comes in pieces. */
+const longestToken = 1024 * 1024
+
 /** Parses XML as `xmlReader` does, in one piece, with elements that nest at most 12 deep and are at most 400,000. */
 export function readXml(xml: string, handler: XmlHandler): void {
   const reader = xmlReader(handler, reportLimits)
@@ -28,26 +31,44 @@ export function readXml(xml: string, handler: XmlHandler): void {
 
 /**
  * Parses XML in pieces. Only the five predefined entities and character references are expanded; documents cannot declare entities, and nothing is
- * fetched. Throws an Error when there are more elements than the limits allow, or when a name with its prefix is longer than 64 characters.
+ * fetched. Throws an Error when there are more elements than the limits allow, when a name with its prefix is longer than 64 characters, or when a tag takes
+ * more than 1 Mi characters.
  */
 export function xmlReader(handler: XmlHandler, limits: XmlLimits): { write(xml: string): void; end(): void } {
   let depth = 0
   let elements = 0
-  return new Parser(
+  /** Characters since something was read. */
+  let unread = 0
+  const parser = new Parser(
     {
       onopentagname(name) {
         if (++depth > limits.depth || ++elements > limits.elements) throw new Error('The XML has too many elements.')
         if (name.length > longestName) throw new Error(`The XML has a name of more than ${longestName} characters.`)
       },
-      onopentag: (name, attributes) => handler.open(localName(name), attributes),
-      ontext: (text) => handler.text(text),
+      onopentag(name, attributes) {
+        unread = 0
+        handler.open(localName(name), attributes)
+      },
+      ontext(text) {
+        unread = 0
+        handler.text(text)
+      },
       onclosetag(name) {
+        unread = 0
         depth--
         handler.close(localName(name))
       },
     },
     { xmlMode: true, decodeEntities: true },
   )
+  return {
+    write(xml) {
+      if (unread > longestToken) throw new Error('The XML has a tag that is too long.')
+      unread += xml.length
+      parser.write(xml)
+    },
+    end: () => parser.end(),
+  }
 }
 
 function localName(name: string): string {
@@ -98,7 +119,10 @@ export function declarationsOf(style: string, isTaken?: (property: string, value
     const [value = '', mark] = declaration.slice(colon + 1).split('!', 2)
     const important = mark?.trim() === 'important'
     if (isTaken && !isTaken(property, value.trim())) continue
-    if (important || found.get(property)?.important !== true) found.set(property, { value: value.trim(), important })
+    if (!important && found.get(property)?.important === true) continue
+    // in the order in which they hold
+    found.delete(property)
+    found.set(property, { value: value.trim(), important })
   }
   return found
 }

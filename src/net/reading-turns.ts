@@ -24,6 +24,7 @@ class ReadingTurns {
   #counted = 0
   #spent = 0
   #scheduled = false
+  #isReading = false
 
   /** True if this network used no time lately. */
   isIdle(network: string): boolean {
@@ -36,6 +37,9 @@ class ReadingTurns {
   }
 
   #run(): void {
+    // what is read may have more to be read: it waits as all else does
+    if (this.#isReading) return
+    this.#isReading = true
     while (this.#spent < budget) {
       const next = this.#next()
       if (!next) break
@@ -45,6 +49,7 @@ class ReadingTurns {
       this.#spent += took
       this.#count(next.network, took, begun)
     }
+    this.#isReading = false
     if (this.#spent === 0 || this.#scheduled) return
     this.#scheduled = true
     setImmediate(() => {

@@ -44,7 +44,7 @@ const attacks: Attack[] = [
     name: 'a tool whose name has thirty million characters',
     scopes: ['messages:read'],
     run: (attacker) => attacker.repeat(4, () => useTool(attacker, 'ab_'.repeat(10_000_000), {})),
-    answers: ['200', '429 rate_limited', '429 too_much_at_once'],
+    answers: ['400 body_too_large', '429 rate_limited', '429 too_much_at_once'],
   },
   ...(
     [

@@ -64,8 +64,8 @@ const properties = new Set(
   (
     'display content-visibility opacity filter mask mask-image -webkit-mask -webkit-mask-image position left top right bottom inset text-indent margin ' +
     'margin-left margin-top margin-right zoom transform scale translate rotate clip clip-path overflow overflow-x overflow-y height max-height width ' +
-    'max-width block-size inline-size max-block-size max-inline-size line-height letter-spacing visibility font-size font color -webkit-text-fill-color ' +
-    'background background-image background-color'
+    'max-width block-size inline-size max-block-size max-inline-size min-height min-width min-block-size min-inline-size letter-spacing visibility font-size font color -webkit-text-fill-color ' +
+    'background background-image background-color background-clip -webkit-background-clip'
   ).split(' '),
 )
 
@@ -126,57 +126,93 @@ export function declarationsIn(style: string): Declarations {
 /** Adds what is declared later with the same weight. */
 export function addDeclarations(earlier: Declarations, later: Declarations): void {
   for (const [property, declared] of later) {
-    if (declared.important || earlier.get(property)?.important !== true) earlier.set(property, declared)
+    if (!declared.important && earlier.get(property)?.important === true) continue
+    earlier.delete(property)
+    earlier.set(property, declared)
   }
 }
 
-/** The styles of an element: of its attributes, its rules and its own style, the weakest first. */
-export function stylesOf(layers: readonly Declarations[]): Styles {
+/** The styles of an element: of its attributes, its rules and its own style, the weakest first; `variables` are those of others. */
+export function stylesOf(layers: readonly Declarations[], variables: ReadonlyMap<string, Declared>): Styles {
   const all: Declarations = new Map()
   for (const layer of layers) addDeclarations(all, layer)
   const styles = new Map<string, string>()
   for (const [property, { value }] of all) {
-    if (!property.startsWith('--')) styles.set(property, value.includes('var(') ? withVariables(value, all) : value)
+    if (property.startsWith('--')) continue
+    const resolved = value.includes('var(') ? withVariables(value, (name) => all.get(name) ?? variables.get(name)) : value
+    if (resolved !== undefined) setStyle(styles, property, resolved)
   }
   return styles
 }
 
-/** A value that only a browser can work out, as that of a variable of an element around. */
-const unclear = 'unclear'
-
-/** The value with its variables. */
-function withVariables(value: string, all: Declarations): string {
-  let found = value
-  for (let step = 0; step < 5 && found.includes('var('); step += 1) {
-    const [, name = '', fallback] = /var\(\s{0,9}(--[^\s,()]{1,100})\s{0,9}(?:,([^()]{0,200}))?\)/.exec(found) ?? []
-    const stands = all.get(name)?.value ?? fallback?.trim()
-    if (stands === undefined || stands === '') return unclear
-    found = found.replace(/var\([^()]{0,300}\)/, () => stands)
+/** Sets a property; a shorthand sets those that it stands for. */
+function setStyle(styles: Map<string, string>, property: string, value: string): void {
+  styles.set(property, value)
+  if (property === 'font') {
+    const size = sizeIn(value)
+    if (size !== undefined) styles.set('font-size', size)
+  } else if (property === 'background') {
+    styles.delete('background-color')
+    styles.delete('background-image')
+  } else if (property === 'margin') {
+    const [top = '', right = top, , left = right] = wordsIn(value)
+    for (const [side, width] of Object.entries({ top, right, left })) styles.set(`margin-${side}`, width)
   }
-  return found.includes('var(') ? unclear : found
+}
+
+/** The value with its variables; undefined where one is not known, as the property is not set then. */
+function withVariables(value: string, known: (name: string) => Declared | undefined): string | undefined {
+  let found = value
+  for (let step = 0; step < 5; step += 1) {
+    const start = found.indexOf('var(')
+    if (start === -1) return found
+    const end = closing(found, start + 4)
+    const inner = found.slice(start + 4, end)
+    const comma = inner.indexOf(',')
+    const name = (comma === -1 ? inner : inner.slice(0, comma)).trim()
+    const stands = known(name)?.value ?? (comma === -1 ? undefined : inner.slice(comma + 1).trim())
+    if (stands === undefined) return undefined
+    found = `${found.slice(0, start)}${stands}${found.slice(end + 1)}`.slice(0, longestValue)
+  }
+  return undefined
+}
+
+/** Where the parenthesis ends that is open before `start`. */
+function closing(text: string, start: number): number {
+  let depth = 1
+  for (let at = start; at < text.length; at += 1) {
+    if (text[at] === '(') depth += 1
+    else if (text[at] === ')') depth -= 1
+    if (depth === 0) return at
+  }
+  return text.length
 }
 
 /** The appearance of an element with these styles in another. */
-export function appearanceIn(around: Appearance, styles: Styles): Appearance {
+export function appearanceIn(around: Appearance, tag: string, styles: Styles): Appearance {
   if (around.hidden !== null) return around
+  const size = sizeOf(styles.get('font-size'), around.size)
   return {
-    hidden: hiddenBy(styles),
+    hidden: hiddenBy(styles, tag, size),
     isInvisible: isUnseen(around.isInvisible, styles.get('visibility')),
-    size: sizeOf(styles.get('font-size') ?? sizeIn(styles.get('font')), around.size),
-    color: colorIn(styles.get('-webkit-text-fill-color') ?? styles.get('color'), around.color),
+    size,
+    color: isFilled(styles) ? null : colorIn(styles.get('-webkit-text-fill-color') ?? styles.get('color'), around.color),
     background: backgroundIn(styles, around.background),
   }
 }
 
-function hiddenBy(styles: Styles): Hiding | null {
-  if (['display', 'visibility', 'opacity', 'zoom', 'font-size'].some((property) => styles.get(property) === unclear))
-    return 'display'
+/** True if the background is painted into the letters. */
+function isFilled(styles: Styles): boolean {
+  return styles.get('background-clip') === 'text' || styles.get('-webkit-background-clip') === 'text'
+}
+
+function hiddenBy(styles: Styles, tag: string, size: number): Hiding | null {
   if (styles.get('display') === 'none' || styles.get('content-visibility') === 'hidden') return 'display'
   if (measureOf(styles.get('opacity'), 1) < 0.05 || isMasked(styles)) return 'opacity'
   if (isOutside(styles)) return 'position'
-  if (measureOf(styles.get('zoom'), 1) < 0.2 || measureOf(styles.get('letter-spacing'), 16) <= -6) return 'size'
+  if (measureOf(styles.get('zoom'), 1) < 0.2 || measureOf(styles.get('letter-spacing'), size, size) <= -size / 2) return 'size'
   if (isClipped(styles)) return 'clip'
-  return isZeroBox(styles) ? 'zero_box' : null
+  return isZeroBox(styles, tag) ? 'zero_box' : null
 }
 
 function isUnseen(around: boolean, visibility: string | undefined): boolean {
@@ -188,8 +224,18 @@ function isMasked(styles: Styles): boolean {
   const isFaded = functionsIn(styles.get('filter') ?? '').some(
     ({ name, given }) => name === 'opacity' && measureOf(given[0], 1) < 0.05,
   )
-  const masks = ['mask', 'mask-image', '-webkit-mask', '-webkit-mask-image']
-  return isFaded || masks.some((name) => /transparent|#0000|rgba?\([^)]{1,40}[,/]\s{0,9}0\)/.test(styles.get(name) ?? ''))
+  return (
+    isFaded || ['mask', 'mask-image', '-webkit-mask', '-webkit-mask-image'].some((name) => isEmptyMask(styles.get(name) ?? ''))
+  )
+}
+
+/** True for gradients whose every colour is transparent. */
+function isEmptyMask(mask: string): boolean {
+  const gradients = functionsIn(mask).filter(({ name }) => name.endsWith('gradient'))
+  const colors = gradients
+    .flatMap(({ given }) => given.map((stop) => colorOf(wordsIn(stop)[0] ?? '')))
+    .filter((color) => color !== undefined)
+  return colors.length > 0 && colors.every((color) => color === 'transparent')
 }
 
 /** The size in a `font`, which may also have a weight and a height. */
@@ -201,17 +247,15 @@ function sizeIn(font: string | undefined): string | undefined {
 
 function sizeOf(value: string | undefined, around: number): number {
   if (value === undefined || everywhere.test(value)) return value === 'initial' ? fontSizes['medium']! : around
-  const size = fontSizes[value] ?? measureOf(value.replace(/(?<=\d)em$/, '00%'), around)
+  const size = fontSizes[value] ?? measureOf(value, around, around)
   return Number.isNaN(size) ? around : size
 }
 
 function isOutside(styles: Styles): boolean {
-  const [top, right = top, , left = right] = wordsIn(styles.get('margin') ?? '')
-  const margins = [styles.get('margin-top') ?? top, styles.get('margin-left') ?? left, styles.get('margin-right') ?? right]
-  if ([styles.get('text-indent'), ...margins].some(isFar)) return true
+  if (['text-indent', 'margin-top', 'margin-left', 'margin-right'].some((property) => isFar(styles.get(property)))) return true
   if (/^(?:absolute|fixed|relative)$/.test(styles.get('position') ?? '')) {
     const places = ['left', 'top', 'right', 'bottom'].map((side) => styles.get(side))
-    if ([...places, ...wordsIn(styles.get('inset') ?? '')].some(isFar)) return true
+    if ([...places, ...wordsIn(styles.get('inset') ?? '')].some((place) => isFar(place))) return true
   }
   return isTransformedAway(Object.fromEntries(styles))
 }
@@ -225,20 +269,36 @@ function isClipped(styles: Styles): boolean {
   return isClippedAway(styles.get('clip-path') ?? '')
 }
 
-function isZeroBox(styles: Styles): boolean {
-  const flow = ['overflow', 'overflow-x', 'overflow-y'].map((name) => styles.get(name) ?? '')
-  if (!flow.some((value) => /hidden|clip|auto|scroll/.test(value))) return false
-  if (measureOf(styles.get('line-height'), 16) === 0) return true
-  const sides = ['height', 'max-height', 'width', 'max-width', 'block-size', 'inline-size', 'max-block-size', 'max-inline-size']
-  return sides.some((name) => measureOf(styles.get(name), 1000) <= 1)
+/** Elements that are as large as their contents whatever height or width they are given. */
+const growing = new Set('table thead tbody tfoot tr td th span a b i u em strong small font label abbr code'.split(' '))
+
+const sides = [
+  ['height', 'min-height'],
+  ['max-height', 'min-height'],
+  ['width', 'min-width'],
+  ['max-width', 'min-width'],
+  ['block-size', 'min-block-size'],
+  ['inline-size', 'min-inline-size'],
+  ['max-block-size', 'min-block-size'],
+  ['max-inline-size', 'min-inline-size'],
+] as const
+
+function isZeroBox(styles: Styles, tag: string): boolean {
+  const display = styles.get('display')
+  if (display === undefined ? growing.has(tag) : /^(?:inline$|table|inline-table)/.test(display)) return false
+  const flow = ['overflow', 'overflow-x', 'overflow-y'].map((name) => styles.get(name) ?? '').join(' ')
+  const most = /hidden|clip/.test(flow) ? 1 : /auto|scroll/.test(flow) ? 0 : -1
+  return sides.some(([side, least]) => {
+    const size = measureOf(styles.get(side), 1000)
+    return size >= 0 && size <= most && !(measureOf(styles.get(least), 1000) > 1)
+  })
 }
 
 function colorIn(value: string | undefined, around: Appearance['color']): Appearance['color'] {
   if (value === undefined || value === 'currentcolor' || (everywhere.test(value) && value !== 'initial')) return around
   if (value === 'initial') return black
-  const color = value === unclear ? 'unclear' : colorOf(value)
-  // what only a browser can work out may be that of the background
-  return color === 'unclear' ? 'transparent' : color === undefined ? around : color
+  const color = colorOf(value)
+  return color === undefined ? around : color
 }
 
 function backgroundIn(styles: Styles, around: Color | null): Color | null {
@@ -248,7 +308,6 @@ function backgroundIn(styles: Styles, around: Color | null): Color | null {
   const value = styles.get('background-color') ?? wordsIn(shorthand ?? '').find((word) => colorOf(word) !== undefined)
   if (value === undefined) return shorthand === undefined || /^(?:none|inherit)/.test(shorthand) ? around : null
   const found = colorOf(value)
-  if (found === 'unclear') return null
   return found === undefined || found === 'transparent' || everywhere.test(value) ? around : found
 }
 

@@ -1,4 +1,4 @@
-import { functionsIn, measureOf } from './lengths.ts'
+import { functionsIn, measureOf, wordsIn } from './lengths.ts'
 
 /** Red, green and blue, each 0 to 255. */
 export type Color = readonly [number, number, number]
@@ -31,18 +31,19 @@ const named = new Map(
 )
 
 /** Functions whose colour only a browser can work out. */
-const dark = /^(?:color-mix|light-dark|contrast-color|device-cmyk|var|env|attr)\(/
+const unknown = /^(?:contrast-color|device-cmyk|env|attr)$/
 
-/** A colour of CSS or of an attribute: null for one that mixes with what is behind, `unclear` for one that is not worked out, undefined for what is none. */
-export function colorOf(value: string): Color | 'transparent' | 'unclear' | null | undefined {
+/** A colour of CSS or of an attribute: null for one that mixes with what is behind, or is not worked out, undefined for what is none. */
+export function colorOf(value: string, depth = 0): Color | 'transparent' | null | undefined {
   if (value === 'transparent') return 'transparent'
   const hex = /^#?([\da-f]{3,8})$/.exec(named.get(value) ?? value)?.[1]
   if (hex !== undefined) return ofHex(hex)
-  if (dark.test(value)) return 'unclear'
   const [call, ...more] = functionsIn(value)
-  if (!call || more.length > 0 || !value.endsWith(')')) return undefined
+  if (!call || more.length > 0 || !value.endsWith(')') || depth > 2) return undefined
   const { name, given } = call
-  if (given[0] === 'from') return 'unclear'
+  if (unknown.test(name) || given[0] === 'from') return null
+  if (name === 'light-dark') return colorOf(given[0] ?? '', depth + 1)
+  if (name === 'color-mix') return mixed(given.slice(1), depth)
   const space = name === 'color' ? given.shift() : undefined
   const [first, second, third, alpha = '1'] = given.filter((part) => part !== '')
   const parts = partsOf(name, [first, second, third])
@@ -64,11 +65,24 @@ export function colorOf(value: string): Color | 'transparent' | 'unclear' | null
         ? grey(two / (two + three))
         : (ofHsl(one, 1, 0.5).map((part) => part * (1 - two - three) + 255 * two) as unknown as Color)
     case 'color':
-      return space?.startsWith('xyz') ? 'unclear' : [one * 255, two * 255, three * 255]
-    // of strong colours in these spaces nothing is worked out
+      return space?.startsWith('xyz') ? null : [one * 255, two * 255, three * 255]
+    // strong colours in these spaces are not worked out
     default:
-      return (name.endsWith('ch') ? two : Math.hypot(two, three)) > 0.05 ? 'unclear' : grey(one)
+      return (name.endsWith('ch') ? two : Math.hypot(two, three)) > 0.05 ? null : grey(one)
   }
+}
+
+/** The colour between two, each with its part in percent (CSS Color 5). */
+function mixed(given: readonly string[], depth: number): Color | null {
+  const [first, second] = given.map((one) => {
+    const words = wordsIn(one)
+    const part = words.find((word) => word.endsWith('%'))
+    return { color: colorOf(words.find((word) => word !== part) ?? '', depth + 1), part: measureOf(part, 1) }
+  })
+  if (!first || !second || !Array.isArray(first.color) || !Array.isArray(second.color)) return null
+  const part = Number.isNaN(first.part) ? (Number.isNaN(second.part) ? 0.5 : 1 - second.part) : first.part
+  const [one, other] = [first.color, second.color] as [Color, Color]
+  return one.map((value, index) => value * part + other[index]! * (1 - part)) as unknown as Color
 }
 
 /** The numbers of a colour: fractions of 1, but red, green and blue of 255 and hues in degrees. */

@@ -32,16 +32,19 @@ const units: Readonly<Record<string, number>> = {
   turn: 360,
 }
 
+/** The units that are relative to the font of the element. */
+const ofFont = new Set(['em', 'ex', 'ch', 'cap', 'ic', 'lh'])
+
 /** How deep functions may nest. */
 const deepest = 8
 
 /**
- * A length in pixels, an angle in degrees or a number of CSS, also as `calc()`, `min()`, `max()` or `clamp()`; a percentage is of `whole`. NaN for what is
- * none, as `auto`.
+ * A length in pixels, an angle in degrees or a number of CSS, also as `calc()`, `min()`, `max()` or `clamp()`; a percentage is of `whole`, and the font
+ * has `em` pixels. NaN for what is none, as `auto`.
  */
-export function measureOf(value: string | undefined, whole = Number.NaN): number {
+export function measureOf(value: string | undefined, whole = Number.NaN, em = 16): number {
   if (value === undefined) return Number.NaN
-  const reader = new MeasureReader(value, whole)
+  const reader = new MeasureReader(value, whole, em)
   const found = reader.sum(0)
   return reader.isAtEnd ? found : Number.NaN
 }
@@ -49,11 +52,13 @@ export function measureOf(value: string | undefined, whole = Number.NaN): number
 class MeasureReader {
   readonly #text: string
   readonly #whole: number
+  readonly #em: number
   #at = 0
 
-  constructor(text: string, whole: number) {
+  constructor(text: string, whole: number, em: number) {
     this.#text = text.trim()
     this.#whole = whole
+    this.#em = em
   }
 
   get isAtEnd(): boolean {
@@ -86,7 +91,7 @@ class MeasureReader {
     if (number === undefined) return Number.NaN
     const unit = this.#take(/(%|[a-z]{0,5})/y) ?? ''
     const one = unit === '%' ? this.#whole / 100 : (units[/^[sld]v/.test(unit) ? unit.slice(1) : unit] ?? Number.NaN)
-    return Number(number) * one
+    return Number(number) * (ofFont.has(unit) ? (one * this.#em) / 16 : one)
   }
 
   #call(name: string, depth: number): number {

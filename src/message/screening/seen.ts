@@ -70,10 +70,13 @@ export class SeenTextCollector {
     let styles = this.#styles.get(key)
     if (styles === undefined) {
       const rules = this.#sheet.rulesFor(tag, classes, id)
-      styles = stylesOf([this.#sheet.variables, attributeDeclarations(look), ...rules, declarationsIn(style)])
+      const own = declarationsIn(style)
+      // those inside inherit them
+      this.#sheet.addVariables(own, false)
+      styles = stylesOf([attributeDeclarations(look), ...rules, own], this.#sheet.variables)
       if (this.#styles.size < maxStyles && key.length < longestStyles) this.#styles.set(key, styles)
     }
-    return styles.size === 0 ? outside : appearanceIn(outside, styles)
+    return styles.size === 0 ? outside : appearanceIn(outside, tag, styles)
   }
 
   /** Text at a place of the HTML, in an element of this appearance. */

@@ -12,6 +12,9 @@ interface Compound {
   declarations: Declarations
 }
 
+/** Variables that are kept. */
+const maxVariables = 5000
+
 /** Rules for several classes that are kept for each of them. */
 const maxCompounds = 20
 
@@ -31,9 +34,17 @@ export class StyleSheet {
     for (const css of styleElements(html)) {
       for (const { selectors, style } of rulesIn(css)) {
         const declarations = declarationsIn(style)
-        for (const [property, declared] of declarations) if (property.startsWith('--')) this.variables.set(property, declared)
+        this.addVariables(declarations, /(?::root|html|body|\*)\s*$/i.test(selectors.slice(-20)))
         for (const selector of selectors.split(',')) this.#add(selector, declarations)
       }
+    }
+  }
+
+  /** Adds the variables of a rule or an element: those of a rule for the whole document hold before others. */
+  addVariables(declarations: Declarations, isWhole: boolean): void {
+    for (const [property, declared] of declarations) {
+      if (!property.startsWith('--') || this.variables.size >= maxVariables) continue
+      if (isWhole || !this.variables.has(property)) this.variables.set(property, declared)
     }
   }
 
@@ -100,8 +111,8 @@ function* styleElements(html: string): Generator<string> {
   }
 }
 
-/** The beginnings of blocks whose rules hold everywhere: for all screens, in a layer, or where something is known to the program. */
-const forAll = /^@(?:media\s{1,9}(?:only\s{1,9})?(?:screen|all)|layer\b[^{;]{0,60}|supports\s{0,9}\([^{;]{0,80})\s{0,9}$/i
+/** The beginnings of blocks whose rules hold everywhere: for all screens, or in a layer. */
+const forAll = /^@(?:media\s{1,9}(?:only\s{1,9})?(?:screen|all)|layer\b[^{;]{0,60})\s{0,9}$/i
 
 /** The rules outside of blocks, and those in blocks for all screens. */
 function* rulesIn(css: string): Generator<{ selectors: string; style: string }> {
@@ -150,5 +161,10 @@ function innermostOf(selector: string): { tag: string; marks: string[] } | undef
   const [, tag = '', marks = ''] = /^([a-z\d]{0,20})((?:[.#][\w-]{1,60}){0,4})$/i.exec(last) ?? []
   // `div p` says too little of a `p`
   if (marks === '' && parts.length > 1) return undefined
-  return tag === '' && marks === '' ? undefined : { tag: tag.toLowerCase(), marks: marks.match(/[.#][\w-]{1,60}/g) ?? [] }
+  if (tag === '' && marks === '') return undefined
+  return { tag: tag.toLowerCase(), marks: marks.match(/[.#][\w-]{1,60}/g) ?? [] }
+}
+
+function marksIn(selector: string): string[] {
+  return selector.match(/[.#][\w-]{1,60}/g) ?? []
 }

@@ -1,19 +1,27 @@
 import { functionsIn, measureOf, wordsIn } from './lengths.ts'
 
-/** Pixels before the start of a page where nobody can scroll, and after it where nobody does; the window is taken to be of 1000. */
-const before = 500
+/** Pixels before the start of a page where nobody can scroll, and after it where nobody does. */
+const before = 600
 const after = 5000
-const whole = 1000
+
+/** What a percentage is taken to be of, in pixels: a box, and the element itself. */
+const whole = 400
+const own = 200
 
 /** True for a place that nobody sees. */
-export function isFar(value: string | undefined): boolean {
-  const place = measureOf(value, whole)
+export function isFar(value: string | undefined, base = whole): boolean {
+  const place = measureOf(value, base)
   return place <= -before || place >= after
+}
+
+/** The same for a shift by the size of the element itself. */
+function isShiftedFar(value: string | undefined): boolean {
+  return isFar(value, own)
 }
 
 /** True if a transformation makes what is inside too small to be seen, or moves it far away. */
 export function isTransformedAway({ transform = '', scale = '', translate = '', rotate = '' }: Record<string, string>): boolean {
-  if (wordsIn(scale).slice(0, 2).some(isTiny) || wordsIn(translate).slice(0, 2).some(isFar)) return true
+  if (wordsIn(scale).slice(0, 2).some(isTiny) || wordsIn(translate).slice(0, 2).some(isShiftedFar)) return true
   const [axis = '', angle, , last] = wordsIn(rotate)
   if (/^[xy]$/.test(axis) ? isOnEdge(angle) : last !== undefined && isOnEdge(last)) return true
   return functionsIn(transform).some(({ name, given }) => {
@@ -27,10 +35,10 @@ export function isTransformedAway({ transform = '', scale = '', translate = '', 
         return isTiny(first)
       case 'translate':
       case 'translate3d':
-        return isFar(first) || isFar(second)
+        return isShiftedFar(first) || isShiftedFar(second)
       case 'translatex':
       case 'translatey':
-        return isFar(first)
+        return isShiftedFar(first)
       case 'rotatex':
       case 'rotatey':
       case 'skewx':
