@@ -7,15 +7,12 @@ import { FairQueue } from '../core/work/fair-queue.ts'
  */
 const budget = 2
 
-/** Milliseconds of a second after which a network goes behind those that used less. */
-const share = 1
-
 /** The queue of connections in their handshake, which come first. */
 export const handshake = 'handshake'
 
 /**
- * Reading what clients have sent: TLS records, and messages by SMTP. Networks take turns, those that used little time lately first; what the budget of an iteration does not suffice for is done
- * in the next.
+ * Reading what clients have sent: TLS records, HTTP in the clear, and messages by SMTP. The network that used the least time within the last second comes
+ * first: the slices of one may take a hundred times as long as those of another. What the budget of an iteration does not suffice for is done in the next.
  */
 class ReadingTurns {
   readonly #waiting = new FairQueue<{ network: string; read: () => void }>()
@@ -61,11 +58,15 @@ class ReadingTurns {
 
   #next(): { network: string; read: () => void } | undefined {
     if (this.#waiting.size === 0) return undefined
-    return (
-      this.#waiting.shift((queue) => queue === handshake) ??
-      this.#waiting.shift((queue) => this.#usedBy(queue) < share) ??
-      this.#waiting.shift()
-    )
+    let first = ''
+    let least = Infinity
+    this.#waiting.peek((queue) => {
+      const used = queue === handshake ? -1 : this.#usedBy(queue)
+      if (used < least) [first, least] = [queue, used]
+      // nothing is less
+      return least <= 0
+    })
+    return this.#waiting.shift((queue) => queue === first)
   }
 
   #count(network: string, took: number, now: number): void {

@@ -39,3 +39,23 @@ test('the work of many networks leaves the event loop free between', async () =>
   await Promise.all(all)
   expect(turns).toBeGreaterThan(50)
 })
+
+test('networks have equal time, not equal numbers of slices', async () => {
+  const work = (milliseconds: number) => (): void => {
+    for (const until = performance.now() + milliseconds; performance.now() < until;);
+  }
+  const order: string[] = []
+  const enter = (network: string, milliseconds: number): Promise<void> =>
+    new Promise((resolve) => {
+      readingTurns.enter(network, network, () => {
+        work(milliseconds)()
+        order.push(network)
+        resolve()
+      })
+    })
+  const dear = Array.from({ length: 10 }, () => enter('dear', 5))
+  const cheap = Array.from({ length: 50 }, () => enter('cheap', 0.01))
+  await Promise.all([...dear, ...cheap])
+  // fifty slices of one are read before three of the other
+  expect(order.lastIndexOf('cheap') - 49).toBeLessThan(4)
+})

@@ -6,12 +6,14 @@ interface Turn {
   begin: () => void
   /** When it began. */
   begun: number
+  /** Milliseconds for which others wait. */
+  slice: number
   stop: AbortController
 }
 
 /**
  * Work that is done one piece at a time. The account that used the least time comes first, so that another's waits for one piece at most; and for at most
- * `slice` milliseconds of a piece of an account that used more, where that is given: the piece is stopped then, and begins anew in its turn.
+ * `slice` milliseconds of a piece of an account that used more, where that is given: the piece is stopped then, and begins anew in its turn, each time for twice as long.
  */
 export class FairTurns {
   readonly #slice: number
@@ -32,9 +34,9 @@ export class FairTurns {
    * it begins.
    */
   async run<Result>(account: string, work: (stopped: AbortSignal) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-    for (;;) {
+    for (let slice = this.#slice; ; slice *= 2) {
       signal?.throwIfAborted()
-      const { begun, stop } = await this.#turn(account, signal)
+      const { begun, stop } = await this.#turn(account, slice, signal)
       try {
         return await work(stop.signal)
       } catch (error) {
@@ -47,7 +49,7 @@ export class FairTurns {
     }
   }
 
-  #turn(account: string, signal: AbortSignal | undefined): Promise<Turn> {
+  #turn(account: string, slice: number, signal: AbortSignal | undefined): Promise<Turn> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#waiting.splice(this.#waiting.indexOf(turn), 1)
@@ -58,7 +60,7 @@ export class FairTurns {
         turn.begun = performance.now()
         resolve(turn)
       }
-      const turn: Turn = { account, begin, begun: 0, stop: new AbortController() }
+      const turn: Turn = { account, begin, begun: 0, slice, stop: new AbortController() }
       signal?.addEventListener('abort', leave, { once: true })
       this.#waiting.push(turn)
       if (this.#current) this.#watch(this.#current)
@@ -79,8 +81,8 @@ export class FairTurns {
 
   /** Stops what runs at the end of its slice if one waits that used less. */
   #watch(current: Turn): void {
-    if (this.#slice === Infinity || this.#timer) return
-    const left = current.begun + this.#slice - performance.now()
+    if (current.slice === Infinity || this.#timer) return
+    const left = current.begun + current.slice - performance.now()
     this.#timer = setTimeout(
       () => {
         this.#timer = undefined

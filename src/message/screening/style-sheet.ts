@@ -164,7 +164,3 @@ function innermostOf(selector: string): { tag: string; marks: string[] } | undef
   if (tag === '' && marks === '') return undefined
   return { tag: tag.toLowerCase(), marks: marks.match(/[.#][\w-]{1,60}/g) ?? [] }
 }
-
-function marksIn(selector: string): string[] {
-  return selector.match(/[.#][\w-]{1,60}/g) ?? []
-}
