@@ -153,3 +153,9 @@ export function textLength(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + textLength(one), 0)
   return Object.entries(value).reduce((sum, [key, one]) => sum + key.length + textLength(one), 0)
 }
+
+/** The values in a JSON value, those of lists and objects included. */
+export function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce<number>((sum, one) => sum + valuesIn(one), 1)
+}

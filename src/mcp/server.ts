@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { createMcpHandler, type McpHttpHandler, Server } from '@modelcontextprotocol/server'
 import { Fault, invalid } from '../core/fault.ts'
-import { nearest, textLength } from '../core/text.ts'
+import { nearest, textLength, valuesIn } from '../core/text.ts'
 import type { Log } from '../core/log.ts'
 import type { Exchange } from '../http/protocol.ts'
 import { readQuery } from '../http/target.ts'
@@ -89,14 +89,18 @@ interface Message {
   params?: { name?: unknown; arguments?: unknown }
 }
 
-/** Characters of a message but for the arguments of its tool, whose limit is that of the tool. */
-const longestMessage = 64 * 1024
+/**
+ * Characters and values of a message but for the arguments of its tool, whose limit is that of the tool: the library copies them, and they are in memory for as
+ * long as a tool waits.
+ */
+const mostBeside = { characters: 64 * 1024, values: 200 }
 
 function requireShort({ params, ...rest }: Message): void {
-  if (textLength(rest) + textLength({ ...params, arguments: undefined }) <= longestMessage) return
-  throw new Fault('invalid_request', `The message without its arguments has more than ${longestMessage} characters.`, {
-    code: 'body_too_large',
-  })
+  const beside = { ...rest, params: { ...params, arguments: undefined } }
+  const { characters, values } = mostBeside
+  if (textLength(beside) <= characters && valuesIn(beside) <= values) return
+  const most = `more than ${characters} characters or ${values} values`
+  throw new Fault('invalid_request', `The message without its arguments has ${most}.`, { code: 'body_too_large' })
 }
 
 /** Where programs find the data of an answer, which no client shows to its model. */

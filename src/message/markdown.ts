@@ -8,9 +8,15 @@ export const htmlLimit = 1024 * 1024
 const maxDepth = 512
 const maxTags = 100_000
 
-/** HTML as Markdown, or without its tags when it has too many or nests too deep, which `linksOf` counts. */
+/** HTML as Markdown, or without its tags when it has too many or nests too deep, which `linksOf` counts, or the converter fails on one. */
 export function htmlText(html: string, { depth, tags }: { depth: number; tags: number }): string {
-  return depth > maxDepth || tags > maxTags ? strippedOf(html) : markdownOf(html)
+  if (depth > maxDepth || tags > maxTags) return strippedOf(html)
+  try {
+    return markdownOf(html)
+  } catch {
+    // on elements such as <constructor>
+    return strippedOf(html)
+  }
 }
 
 /**

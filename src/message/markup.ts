@@ -84,18 +84,18 @@ export const hiddenElements: ReadonlySet<string> = new Set(
 )
 
 /** Declarations that hide an element. */
-const hiding: Readonly<Record<string, ReadonlySet<string>>> = {
-  display: new Set(['none']),
-  visibility: new Set(['hidden', 'collapse']),
-  'content-visibility': new Set(['hidden']),
-}
+const hiding = new Map([
+  ['display', new Set(['none'])],
+  ['visibility', new Set(['hidden', 'collapse'])],
+  ['content-visibility', new Set(['hidden'])],
+])
 
 /**
  * True if an inline style has a declaration that hides its element. Colours, sizes and positions are ignored: what they hide depends on the
  * elements around (`screening/appearance.ts`).
  */
 export function isHiddenStyle(style: string): boolean {
-  for (const [property, { value }] of declarationsOf(style)) if (hiding[property]?.has(value)) return true
+  for (const [property, { value }] of declarationsOf(style)) if (hiding.get(property)?.has(value)) return true
   return false
 }
 
@@ -118,6 +118,8 @@ export function declarationsOf(style: string, isTaken?: (property: string, value
     const property = declaration.slice(0, colon).trim()
     const [value = '', mark] = declaration.slice(colon + 1).split('!', 2)
     const important = mark?.trim() === 'important'
+    // `!ie` and the like are not valid
+    if (isTaken && mark !== undefined && !important) continue
     if (isTaken && !isTaken(property, value.trim())) continue
     if (!important && found.get(property)?.important === true) continue
     // in the order in which they hold

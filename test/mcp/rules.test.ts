@@ -312,6 +312,8 @@ test('texts longer than the calls of a tool take are refused before anything is 
   expect(waits.data).toMatchObject({ code: 'body_too_large' })
   const padded = await post({ ...list, params: { _meta: { a: 'a'.repeat(100_000) } } })
   expect([padded.status, ((await padded.json()) as Wrong).error['code']]).toEqual([400, 'body_too_large'])
+  const many = Object.fromEntries(Array.from({ length: 300 }, (_, number) => [`a${number}`, 1]))
+  expect((await post({ ...list, params: { _meta: many } })).status).toBe(400)
   const named = await client.call('send_email'.repeat(1000), {})
   expect(named.isError).toBe(true)
   expect(named.text.length).toBeLessThan(1000)

@@ -41,14 +41,11 @@ test('the work of many networks leaves the event loop free between', async () =>
 })
 
 test('networks have equal time, not equal numbers of slices', async () => {
-  const work = (milliseconds: number) => (): void => {
-    for (const until = performance.now() + milliseconds; performance.now() < until;);
-  }
   const order: string[] = []
   const enter = (network: string, milliseconds: number): Promise<void> =>
     new Promise((resolve) => {
       readingTurns.enter(network, network, () => {
-        work(milliseconds)()
+        for (const until = performance.now() + milliseconds; performance.now() < until;);
         order.push(network)
         resolve()
       })

@@ -79,39 +79,50 @@ const displays = new Set(
     'table-footer-group table-column table-column-group table-caption list-item contents flow flow-root run-in ruby ruby-base ruby-text math'
   ).split(' '),
 )
-const fontSizes: Readonly<Record<string, number>> = {
-  'xx-small': 9,
-  'x-small': 10,
-  small: 13,
-  medium: 16,
-  large: 18,
-  'x-large': 24,
-  'xx-large': 32,
-  'xxx-large': 48,
-  smaller: 13,
-  larger: 19,
-}
+const fontSizes: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    'xx-small': 9,
+    'x-small': 10,
+    small: 13,
+    medium: 16,
+    large: 18,
+    'x-large': 24,
+    'xx-large': 32,
+    'xxx-large': 48,
+    smaller: 13,
+    larger: 19,
+  }),
+)
 
 /** What programs that display mail take for a value; they ignore any other, so that the one before it holds. */
-const valid: Readonly<Record<string, (value: string) => boolean>> = {
-  display: (value) => value.startsWith('-webkit-') || value.split(/\s{1,9}/).every((word) => displays.has(word)),
-  visibility: (value) => /^(?:visible|hidden|collapse)$/.test(value),
-  'content-visibility': (value) => /^(?:visible|hidden|auto)$/.test(value),
-  opacity: (value) => !Number.isNaN(measureOf(value, 1)),
-  zoom: (value) => /^(?:normal|reset)$/.test(value) || measureOf(value, 1) >= 0,
-  'font-size': (value) => value in fontSizes || measureOf(value, 16) >= 0,
-  color: (value) => value === 'currentcolor' || colorOf(value) !== undefined,
-  '-webkit-text-fill-color': (value) => value === 'currentcolor' || colorOf(value) !== undefined,
-  'background-color': (value) => value === 'currentcolor' || colorOf(value) !== undefined,
-  position: (value) => /^(?:static|relative|absolute|fixed|(?:-webkit-)?sticky)$/.test(value),
-  overflow: (value) => /^(?:visible|hidden|clip|scroll|auto|overlay)(?:\s{1,9}(?:visible|hidden|clip|scroll|auto))?$/.test(value),
+const valid: ReadonlyMap<string, (value: string) => boolean> = new Map(
+  Object.entries<(value: string) => boolean>({
+    display: (value) =>
+      /^-webkit-(?:inline-)?(?:box|flex)$/.test(value) || value.split(/\s{1,9}/).every((word) => displays.has(word)),
+    visibility: (value) => /^(?:visible|hidden|collapse)$/.test(value),
+    'content-visibility': (value) => /^(?:visible|hidden|auto)$/.test(value),
+    opacity: (value) => !/[a-z]$/.test(value) && !Number.isNaN(measureOf(value, 1)),
+    zoom: (value) => /^(?:normal|reset)$/.test(value) || measureOf(value, 1) >= 0,
+    'font-size': (value) => fontSizes.has(value) || isLength(value),
+    color: (value) => value === 'currentcolor' || colorOf(value) !== undefined,
+    '-webkit-text-fill-color': (value) => value === 'currentcolor' || colorOf(value) !== undefined,
+    'background-color': (value) => value === 'currentcolor' || colorOf(value) !== undefined,
+    position: (value) => /^(?:static|relative|absolute|fixed|(?:-webkit-)?sticky)$/.test(value),
+    overflow: (value) =>
+      /^(?:visible|hidden|clip|scroll|auto|overlay)(?:\s{1,9}(?:visible|hidden|clip|scroll|auto))?$/.test(value),
+  }),
+)
+
+/** True for a size: not negative, and a number only if it is 0. */
+function isLength(value: string): boolean {
+  return measureOf(value, 16) >= 0 && !/(?:deg|grad|rad|turn)$/.test(value) && (/[a-z%)]$/.test(value) || Number(value) === 0)
 }
 
 /** True for a declaration that a program which displays mail takes, of a property that decides whether a text can be seen, or of a variable. */
 function isTaken(property: string, value: string): boolean {
   if (property.startsWith('--')) return true
   if (!properties.has(property)) return false
-  return value.includes('var(') || everywhere.test(value) || (valid[property]?.(value) ?? value !== '')
+  return value.includes('var(') || everywhere.test(value) || (valid.get(property)?.(value) ?? value !== '')
 }
 
 export function declarationsIn(style: string): Declarations {
@@ -241,13 +252,13 @@ function isEmptyMask(mask: string): boolean {
 /** The size in a `font`, which may also have a weight and a height. */
 function sizeIn(font: string | undefined): string | undefined {
   return wordsIn(font ?? '').find(
-    (word) => word in fontSizes || (/[a-z%)]$|^0$/.test(word) && !Number.isNaN(measureOf(word, 16))),
+    (word) => fontSizes.has(word) || (/[a-z%)]$|^0$/.test(word) && !Number.isNaN(measureOf(word, 16))),
   )
 }
 
 function sizeOf(value: string | undefined, around: number): number {
-  if (value === undefined || everywhere.test(value)) return value === 'initial' ? fontSizes['medium']! : around
-  const size = fontSizes[value] ?? measureOf(value, around, around)
+  if (value === undefined || everywhere.test(value)) return value === 'initial' ? fontSizes.get('medium')! : around
+  const size = fontSizes.get(value) ?? measureOf(value, around, around)
   return Number.isNaN(size) ? around : size
 }
 

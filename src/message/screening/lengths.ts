@@ -1,36 +1,38 @@
 /** Pixels in one of each unit (CSS Values 4); a font is taken to be of 16 pixels, a window of 1000 by 800. */
-const units: Readonly<Record<string, number>> = {
-  '': 1,
-  px: 1,
-  pt: 4 / 3,
-  pc: 16,
-  in: 96,
-  cm: 38,
-  mm: 3.8,
-  q: 0.95,
-  em: 16,
-  rem: 16,
-  ex: 8,
-  rex: 8,
-  ch: 8,
-  rch: 8,
-  cap: 11,
-  rcap: 11,
-  ic: 16,
-  ric: 16,
-  lh: 20,
-  rlh: 20,
-  vw: 10,
-  vi: 10,
-  vh: 8,
-  vb: 8,
-  vmin: 8,
-  vmax: 10,
-  deg: 1,
-  grad: 0.9,
-  rad: 57.3,
-  turn: 360,
-}
+const units: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    '': 1,
+    px: 1,
+    pt: 4 / 3,
+    pc: 16,
+    in: 96,
+    cm: 38,
+    mm: 3.8,
+    q: 0.95,
+    em: 16,
+    rem: 16,
+    ex: 8,
+    rex: 8,
+    ch: 8,
+    rch: 8,
+    cap: 11,
+    rcap: 11,
+    ic: 16,
+    ric: 16,
+    lh: 20,
+    rlh: 20,
+    vw: 10,
+    vi: 10,
+    vh: 8,
+    vb: 8,
+    vmin: 8,
+    vmax: 10,
+    deg: 1,
+    grad: 0.9,
+    rad: 57.3,
+    turn: 360,
+  }),
+)
 
 /** The units that are relative to the font of the element. */
 const ofFont = new Set(['em', 'ex', 'ch', 'cap', 'ic', 'lh'])
@@ -90,7 +92,7 @@ class MeasureReader {
     const number = this.#take(/([+-]?(?:\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})(?:e[+-]?\d{1,3})?)/y)
     if (number === undefined) return Number.NaN
     const unit = this.#take(/(%|[a-z]{0,5})/y) ?? ''
-    const one = unit === '%' ? this.#whole / 100 : (units[/^[sld]v/.test(unit) ? unit.slice(1) : unit] ?? Number.NaN)
+    const one = unit === '%' ? this.#whole / 100 : (units.get(/^[sld]v/.test(unit) ? unit.slice(1) : unit) ?? Number.NaN)
     return Number(number) * (ofFont.has(unit) ? (one * this.#em) / 16 : one)
   }
 

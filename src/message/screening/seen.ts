@@ -33,6 +33,9 @@ const maxUnseen = 16 * 1024
 const maxStyles = 1000
 const longestStyles = 2000
 
+/** Declarations that are merged for the elements of a message; where there are more, what comes after counts as hidden. */
+const maxMerged = 500_000
+
 /** The attributes of an element that say how it looks. */
 export interface LookAttributes {
   style: string
@@ -48,6 +51,7 @@ export class SeenTextCollector {
   readonly #html: string
   readonly #sheet: StyleSheet
   readonly #styles = new Map<string, Styles>()
+  #merged = 0
   readonly #seen: string[] = []
   #seenLength = 0
   #isCut = false
@@ -73,7 +77,10 @@ export class SeenTextCollector {
       const own = declarationsIn(style)
       // those inside inherit them
       this.#sheet.addVariables(own, false)
-      styles = stylesOf([attributeDeclarations(look), ...rules, own], this.#sheet.variables)
+      const layers = [attributeDeclarations(look), ...rules, own]
+      this.#merged += layers.reduce((sum, { size }) => sum + size, layers.length)
+      if (this.#merged > maxMerged) return { ...outside, hidden: 'display' }
+      styles = stylesOf(layers, this.#sheet.variables)
       if (this.#styles.size < maxStyles && key.length < longestStyles) this.#styles.set(key, styles)
     }
     return styles.size === 0 ? outside : appearanceIn(outside, tag, styles)

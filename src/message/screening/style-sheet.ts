@@ -16,7 +16,7 @@ interface Compound {
 const maxVariables = 5000
 
 /** Rules for several classes that are kept for each of them. */
-const maxCompounds = 20
+const maxCompounds = 8
 
 /**
  * The rules of the style sheets of HTML that a selector of one element decides: for a tag, classes or an id, and those for what is inside of others by the

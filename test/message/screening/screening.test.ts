@@ -277,3 +277,34 @@ test('thousands of variables are read', async () => {
   const elements = Array.from({ length: 4000 }, (_, number) => `<p style="color:var(--v${number})">x</p>`).join('')
   expect((await screened({ html: `<style>:root{${variables}}</style>${elements}` })).text).toMatch(/^x\n/)
 })
+
+test.each([
+  '<p style="constructor:x">Seen</p>',
+  '<p style="color:constructor">Seen</p>',
+  '<constructor>Seen</constructor>',
+  '<p style="font:toString">Seen</p>',
+])('%s is read as any other', async (html) => {
+  expect(await screened({ html })).toMatchObject({ text: 'Seen', score: 0 })
+})
+
+test('what comes after more styles than are worked out counts as hidden', async () => {
+  const classes = Array.from({ length: 20 }, (_, number) => `c${number}`)
+  const rules = classes.map((name) => `.${name}{${'left:1px;top:1px;right:1px;bottom:1px;zoom:1;'.repeat(1)}}`).join('')
+  const elements = Array.from(
+    { length: 8000 },
+    (_, number) => `<b class="${classes.join(' ')}" style="top:${number}px">x</b>`,
+  ).join('')
+  const { text } = await screened({ html: `<style>${rules}</style><p>first</p>${elements}<p style="left:0">last</p>` })
+  expect(text).toMatch(/^first/)
+  expect(text).not.toContain('last')
+})
+
+test.each([
+  'display:none;display:block!ie',
+  'display:none;display:-webkit-foo',
+  'opacity:0;opacity:1px',
+  'font-size:0;font-size:16',
+  'font-size:0;font-size:16deg',
+])('%s hides too', async (style) => {
+  expect(await screened({ html: `<p style="${style}">hidden</p>` })).toMatchObject({ text: '' })
+})
