@@ -73,7 +73,9 @@ test('strangers take 40 MiB together, of whatever kind, and an account 88 MiB', 
   const other = bodies.share('acct_b')
   other.reserve(40 * mebibyte)
   for (const share of [...strangers, ...shares, other]) share.release()
-  bodies.share('203.0.113.1').reserve(1)
+  const after = bodies.share('203.0.113.1')
+  after.reserve(1)
+  after.release()
 })
 
 test('whatever others have taken, the body of a small call is read', () => {
@@ -94,6 +96,7 @@ test('large bodies whose calls wait for a server of theirs do not hold up those 
   const begun: string[] = []
   const all = ['acct_1', 'acct_2', 'acct_3', 'acct_4'].map((account) => {
     const share = limiter.share(account)
+    onTestFinished(share.release)
     share.reserve(2 * mebibyte)
     return share.begin().then(() => begun.push(account.slice(-1)))
   })

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type UnsentClient, UnsentFrames, UnsentLimiter } from '../../src/realtime/unsent.ts'
 
 const mebibyte = 1024 * 1024
@@ -21,7 +21,9 @@ function box() {
         },
         cut: () => void ends.push(`${name} cut`),
       }
-      const frames = new UnsentFrames(client, limiter, () => owner)
+      const frames = new UnsentFrames(client, limiter, () => `acct_${owner}`)
+      // they count with the memory of all boxes in this process
+      onTestFinished(() => frames.clear())
       return {
         frames,
         send: (...parts: Buffer[]): void => {
