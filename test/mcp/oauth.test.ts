@@ -267,6 +267,13 @@ describe('what is granted', () => {
     expect((await list(second.body['access_token']!)).status).toBe(401)
   })
 
+  test('ends when an earlier refresh token is revoked', async () => {
+    const { client_id, tokens } = await granted()
+    const { body } = await token({ grant_type: 'refresh_token', refresh_token: tokens['refresh_token']!, client_id })
+    await fetch(`${box.url}/oauth/revoke`, { method: 'POST', body: new URLSearchParams({ token: tokens['refresh_token']! }) })
+    expect((await list(body['access_token']!)).status).toBe(401)
+  })
+
   test('ends by the second use of any earlier refresh token, and by no other text', async () => {
     const { client_id, tokens } = await granted()
     let newest = tokens

@@ -99,10 +99,11 @@ export class Grants {
     return this.#keys.holder(row.key_id, 0)
   }
 
-  /** Ends the grant of a token, of either kind (RFC 7009). */
+  /** Ends the grant of a token, of either kind (RFC 7009), also of a refresh token that was used up. */
   async revoke(token: string): Promise<void> {
     const hash = keyHash(token)
-    const row = await this.#row(sql`access_hash = ${hash} OR refresh_hash = ${hash}`)
+    const family = keyHash(familyOf(token) ?? '')
+    const row = await this.#row(sql`access_hash = ${hash} OR refresh_hash = ${hash} OR family_hash = ${family}`)
     if (row) await this.end(row.key_id)
   }
 
