@@ -234,3 +234,17 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** The characters of all texts in a JSON value, its keys included. */
+export function textLength(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + textLength(one), 0)
+  return Object.entries(value).reduce((sum, [key, one]) => sum + key.length + textLength(one), 0)
+}
+
+/** The values in a JSON value, those of lists and objects included. */
+export function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce<number>((sum, one) => sum + valuesIn(one), 1)
+}

@@ -145,17 +145,3 @@ export function withoutControls(text: string): string {
   for (let start = 0; start < text.length; start += piece) kept.push(text.slice(start, start + piece).replace(controls, ''))
   return kept.join('').toWellFormed()
 }
-
-/** The characters of all texts in a JSON value, its keys included. */
-export function textLength(value: unknown): number {
-  if (typeof value === 'string') return value.length
-  if (typeof value !== 'object' || value === null) return 0
-  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + textLength(one), 0)
-  return Object.entries(value).reduce((sum, [key, one]) => sum + key.length + textLength(one), 0)
-}
-
-/** The values in a JSON value, those of lists and objects included. */
-export function valuesIn(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 1
-  return Object.values(value).reduce<number>((sum, one) => sum + valuesIn(one), 1)
-}

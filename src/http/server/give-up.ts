@@ -17,8 +17,11 @@ export function discardBody(request: IncomingMessage): void {
  */
 export function giveUp(socket: Duplex): void {
   if (socket.destroyed) return
-  const { stackTraceLimit } = Error
-  socket.prependOnceListener('close', () => (Error.stackTraceLimit = 0))
+  let { stackTraceLimit } = Error
+  socket.prependOnceListener('close', () => {
+    stackTraceLimit = Error.stackTraceLimit
+    Error.stackTraceLimit = 0
+  })
   socket.once('close', () => (Error.stackTraceLimit = stackTraceLimit))
   socket.destroy()
 }

@@ -62,7 +62,7 @@ export type Declarations = Map<string, Declared>
 
 const properties = new Set(
   (
-    'display content-visibility opacity filter mask mask-image -webkit-mask -webkit-mask-image position left top right bottom inset text-indent margin ' +
+    'display content-visibility opacity filter mask mask-image -webkit-mask -webkit-mask-image position float left top right bottom inset text-indent margin ' +
     'margin-left margin-top margin-right zoom transform scale translate rotate clip clip-path overflow overflow-x overflow-y height max-height width ' +
     'max-width block-size inline-size max-block-size max-inline-size min-height min-width min-block-size min-inline-size letter-spacing visibility font-size font color -webkit-text-fill-color ' +
     'background background-image background-color background-clip -webkit-background-clip'
@@ -203,17 +203,21 @@ function closing(text: string, start: number): number {
 export function appearanceIn(around: Appearance, tag: string, styles: Styles): Appearance {
   if (around.hidden !== null) return around
   const size = sizeOf(styles.get('font-size'), around.size)
+  const color = colorIn(styles.get('-webkit-text-fill-color') ?? styles.get('color'), around.color)
+  const background = backgroundIn(styles, around.background)
+  // then the letters are of the background, and behind them is what is around
+  const isFilled = color === 'transparent' && fillsLetters(styles)
   return {
     hidden: hiddenBy(styles, tag, size),
     isInvisible: isUnseen(around.isInvisible, styles.get('visibility')),
     size,
-    color: isFilled(styles) ? null : colorIn(styles.get('-webkit-text-fill-color') ?? styles.get('color'), around.color),
-    background: backgroundIn(styles, around.background),
+    color: isFilled ? background : color,
+    background: isFilled ? around.background : background,
   }
 }
 
 /** True if the background is painted into the letters. */
-function isFilled(styles: Styles): boolean {
+function fillsLetters(styles: Styles): boolean {
   return styles.get('background-clip') === 'text' || styles.get('-webkit-background-clip') === 'text'
 }
 
@@ -295,13 +299,17 @@ const sides = [
 ] as const
 
 function isZeroBox(styles: Styles, tag: string): boolean {
+  const isBlock = /^(?:absolute|fixed)$/.test(styles.get('position') ?? '') || /^(?:left|right)$/.test(styles.get('float') ?? '')
   const display = styles.get('display')
-  if (display === undefined ? growing.has(tag) : /^(?:inline$|table|inline-table)/.test(display)) return false
+  if (!isBlock && (display === undefined ? growing.has(tag) : /^(?:inline$|table|inline-table)/.test(display))) return false
   const flow = ['overflow', 'overflow-x', 'overflow-y'].map((name) => styles.get(name) ?? '').join(' ')
   const most = /hidden|clip/.test(flow) ? 1 : /auto|scroll/.test(flow) ? 0 : -1
   return sides.some(([side, least]) => {
-    const size = measureOf(styles.get(side), 1000)
-    return size >= 0 && size <= most && !(measureOf(styles.get(least), 1000) > 1)
+    const value = styles.get(side)
+    const size = measureOf(value, 1000)
+    // what is computed to less than nothing is 0; written so it is not valid
+    const isSize = size >= 0 || (size < 0 && value!.includes('('))
+    return isSize && size <= most && !(measureOf(styles.get(least), 1000) >= leastSize)
   })
 }
 

@@ -300,6 +300,12 @@ test('what comes after more styles than are worked out counts as hidden', async 
 })
 
 test.each([
+  'position:absolute;width:1px;height:1px;overflow:hidden',
+  'float:left;width:0;overflow:hidden',
+  'display:block;height:calc(0px - 5px);overflow:hidden',
+  'display:block;height:0;min-height:2px;overflow:hidden',
+  'background:#fff;-webkit-background-clip:text;color:transparent',
+  'background-clip:text;color:#fff',
   'display:none;display:block!ie',
   'display:none;display:-webkit-foo',
   'opacity:0;opacity:1px',
