@@ -1,3 +1,4 @@
+import { release } from '../core/memory.ts'
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -68,7 +69,10 @@ export class MailArchive {
   /** The raw message as received, or as sent with date and signatures prepended. Undefined when retention has removed it. */
   async rawMessage({ raw_id, direction, trace }: StoredEmail): Promise<Buffer | undefined> {
     const raw = await readBlob(this.#deps.database, raw_id)
-    return raw && direction === 'outbound' ? Buffer.concat([Buffer.from(trace), raw]) : raw
+    if (!raw || direction !== 'outbound') return raw
+    const whole = Buffer.concat([Buffer.from(trace), raw])
+    release(raw)
+    return whole
   }
 
   /** Parses a message like a received one, but without authentication checks, which are meaningless for an import. */

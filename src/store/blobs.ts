@@ -1,4 +1,5 @@
 import { inflateRawSync } from 'node:zlib'
+import { release } from '../core/memory.ts'
 import { separateTurn, Turns } from '../core/work/paced-work.ts'
 import { type Database, type Reader, sql, type Transaction } from './database.ts'
 
@@ -46,14 +47,18 @@ export async function emptyBlob(tx: Transaction, id: number): Promise<void> {
 
 /** The original bytes; undefined when there is no such blob. */
 export async function readBlob(database: Reader | Database, id: number): Promise<Buffer | undefined> {
-  const row = await database.get<{ deflated: number; bytes: Uint8Array }>(sql`SELECT deflated, bytes FROM blobs WHERE id = ${id}`)
-  if (!row || row.bytes.length < piece) return row && inflate(row.deflated === 1, row.bytes)
+  const row = await database.get<{ size: number; deflated: number; bytes: Uint8Array }>(
+    sql`SELECT size, deflated, bytes FROM blobs WHERE id = ${id}`,
+  )
+  if (!row || row.bytes.length < piece) return row && inflate(row.deflated === 1, row.bytes, row.size)
   const { rest } = (await database.get<{ rest: number }>(
     sql`SELECT coalesce(sum(octet_length(bytes)), 0) AS rest FROM blob_pieces WHERE blob_id = ${id}`,
   ))!
   const whole = Buffer.allocUnsafeSlow(row.bytes.length + rest)
   whole.set(row.bytes)
-  for (let place = 1, at = row.bytes.length; at < whole.length; place += 1) {
+  let at = row.bytes.length
+  release(row.bytes)
+  for (let place = 1; at < whole.length; place += 1) {
     const next = await database.get<{ bytes: Uint8Array }>(
       sql`SELECT bytes FROM blob_pieces WHERE blob_id = ${id} AND place = ${place}`,
     )
@@ -61,13 +66,18 @@ export async function readBlob(database: Reader | Database, id: number): Promise
     if (!next) return undefined
     whole.set(next.bytes, at)
     at += next.bytes.length
+    release(next.bytes)
     // a transaction must not wait for anything but the database
     if ('transaction' in database) await separateTurn()
   }
-  return inflate(row.deflated === 1, whole)
+  const bytes = inflate(row.deflated === 1, whole, row.size)
+  if (bytes.buffer !== whole.buffer) release(whole)
+  return bytes
 }
 
-/** The original bytes of a stored row. */
-export function inflate(deflated: boolean, bytes: Uint8Array): Buffer {
-  return deflated ? inflateRawSync(bytes) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+/** The original bytes of a stored row, `size` of them if that is known: they are in memory once then. */
+export function inflate(deflated: boolean, bytes: Uint8Array, size?: number): Buffer {
+  // full to the last byte it would take as much again
+  const options = size === undefined ? {} : { chunkSize: Math.max(64, size + 1) }
+  return deflated ? inflateRawSync(bytes, options) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

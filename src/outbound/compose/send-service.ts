@@ -141,6 +141,7 @@ export class SendService {
     requireFewHops(raw, 'email_id')
     // the trace of a received message was added by the box; that of an outbound one is a part of the message
     const content = row.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
+    if (content !== raw) release(raw)
     const name = row.subject
       .replaceAll(/[/\\\p{Cc}]/gu, '_')
       .slice(0, 100)
