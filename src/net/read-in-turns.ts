@@ -5,9 +5,6 @@ import { readingTurns } from './reading-turns.ts'
 /** Bytes that are read at once; and of a network that used no time lately. What has arrived is read 64 KiB at a time, and up to 2 MiB. */
 const slice = { usual: 8 * 1024, first: 2 * 1024 }
 
-/** Bytes that are read without waiting for a turn: an ordinary request. */
-const short = 4096
-
 /**
  * Reads what a client in the clear has sent in turns with other networks, in slices: a packet holds thousands of requests, chunks or frames. It takes the
  * place of two methods of the socket, which costs a hundredth of what a stream between would.
@@ -20,11 +17,13 @@ export function readInTurns(socket: Socket): void {
   let waiting = 0
   /** Bytes that were asked for while others waited. */
   let wanted: number | undefined
+  /** What was read last asked for more. */
+  let more = true
   const enter = (octets: Buffer | null): void => {
     waiting += 1
     readingTurns.enter(network, network, () => {
       waiting -= 1
-      if (!socket.destroyed) push(octets)
+      more = !socket.destroyed && push(octets)
       if (waiting > 0 || wanted === undefined) return
       const size = wanted
       wanted = undefined
@@ -32,15 +31,16 @@ export function readInTurns(socket: Socket): void {
     })
   }
   socket.push = (octets: Buffer | null, ...rest: []): boolean => {
-    if (waiting === 0 && (octets === null || octets.length <= short)) return push(octets, ...rest)
     if (octets === null) {
+      if (waiting === 0) return push(octets, ...rest)
       enter(octets)
       return false
     }
     const size = readingTurns.isIdle(network) ? slice.first : slice.usual
-    for (let at = 0; at < octets.length; at += size) enter(octets.subarray(at, at + size))
+    if (octets.length <= size) enter(octets)
+    else for (let at = 0; at < octets.length; at += size) enter(octets.subarray(at, at + size))
     // no more is read until these are
-    return false
+    return waiting === 0 && more
   }
   // oxlint-disable-next-line no-underscore-dangle -- of every stream
   socket._read = (size: number): void => {

@@ -1,11 +1,14 @@
 import { lruMap } from '../core/memory.ts'
 import { FairQueue } from '../core/work/fair-queue.ts'
 
-/**
- * Milliseconds in each iteration of the event loop for what all clients have sent; other work is done between. In each iteration one connection is
- * accepted: where a hundred wait for that, the next honest one does so for a hundred times as long.
- */
+/** Milliseconds in each iteration of the event loop for what all clients have sent, and what is done at once for it; other work is done between. */
 const budget = 2
+
+/**
+ * Milliseconds for which nothing is read while connections are accepted, one in each iteration; then reading has as long. Were each iteration as long as
+ * the budget, an honest client behind a hundred connections would wait for a hundred times that.
+ */
+const acceptTime = 10
 
 /** The queue of connections in their handshake, which come first. */
 export const handshake = 'handshake'
@@ -19,9 +22,22 @@ class ReadingTurns {
   /** Milliseconds by network, since `#counted`. */
   readonly #used = lruMap<number>(10_000)
   #counted = 0
-  #spent = 0
-  #scheduled = false
-  #isReading = false
+  /** What is being read for a network, or was just now. */
+  #current: { network: string; begun: number } | undefined
+  /** The first read of this iteration. */
+  #begun: number | undefined
+  /** Milliseconds that this iteration may take. */
+  #budget = budget
+  #isScheduled = false
+  /** A connection was accepted in this iteration. */
+  #hasAccepted = false
+  /** The first iteration of those that only accepted. */
+  #acceptedSince: number | undefined
+
+  /** What waits to be read. */
+  get size(): number {
+    return this.#waiting.size
+  }
 
   /** True if this network used no time lately. */
   isIdle(network: string): boolean {
@@ -30,30 +46,67 @@ class ReadingTurns {
 
   enter(queue: string, network: string, read: () => void): void {
     this.#waiting.push(queue, { network, read })
-    this.#run()
+    // what is read may have more to be read: it waits as all else does
+    if (!this.#current) this.#readNext(performance.now())
   }
 
-  #run(): void {
-    // what is read may have more to be read: it waits as all else does
-    if (this.#isReading) return
-    this.#isReading = true
-    while (this.#spent < budget) {
-      const next = this.#next()
-      if (!next) break
-      const begun = performance.now()
+  /** Says that a connection was accepted: others may wait for that too. */
+  accepted(): void {
+    this.#hasAccepted = true
+    this.#schedule()
+  }
+
+  /** Reads all that waits now: a server that stops closes connections that have no request. */
+  flush(): void {
+    // what is entered meanwhile is read here too
+    this.#begun = -Infinity
+    this.#schedule()
+    for (let next = this.#next(); next; next = this.#next()) next.read()
+  }
+
+  #readNext(now: number): void {
+    const isOver = this.#begun !== undefined && now - this.#begun >= this.#budget
+    const next = isOver || this.#hasAccepted ? undefined : this.#next()
+    if (next) {
+      this.#begun ??= now
+      this.#current = { network: next.network, begun: now }
+      // called once all that the read resolves is done
+      queueMicrotask(this.#continueLater)
       next.read()
-      const took = performance.now() - begun
-      this.#spent += took
-      this.#count(next.network, took, begun)
     }
-    this.#isReading = false
-    if (this.#spent === 0 || this.#scheduled) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      this.#spent = 0
-      this.#run()
-    })
+    if (next || this.#waiting.size > 0) this.#schedule()
+  }
+
+  readonly #continueLater = (): void => process.nextTick(this.#continue)
+
+  readonly #continue = (): void => {
+    const { network, begun } = this.#current!
+    const now = performance.now()
+    this.#current = undefined
+    this.#count(network, now - begun, now)
+    if (this.#waiting.size > 0) this.#readNext(now)
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(this.#beginIteration)
+  }
+
+  readonly #beginIteration = (): void => {
+    this.#isScheduled = false
+    const now = performance.now()
+    this.#begun = undefined
+    const hasWaited = this.#acceptedSince === undefined ? 0 : now - this.#acceptedSince
+    const mayWait = this.#hasAccepted && hasWaited < acceptTime && this.#waiting.size > 0
+    this.#hasAccepted = false
+    if (mayWait) {
+      this.#acceptedSince ??= now
+      return this.#schedule()
+    }
+    this.#acceptedSince = undefined
+    this.#budget = Math.max(budget, hasWaited)
+    if (this.#waiting.size > 0 && !this.#current) this.#readNext(now)
   }
 
   #next(): { network: string; read: () => void } | undefined {

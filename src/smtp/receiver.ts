@@ -13,6 +13,7 @@ import { TransactionHandler, type TransactionLimits, type TransactionOptions } f
 import type { Client, ListenerMetrics } from './session-log.ts'
 import { type LimitedRecords, limitRecords } from '../net/tls-records.ts'
 import { addressesOf, type BoundEndpoint, type Endpoint, listenOn } from '../net/listen.ts'
+import { readingTurns } from '../net/reading-turns.ts'
 import { LoginAttempts, type SmtpCredentials } from './logins.ts'
 import type { DeliveryTarget } from './delivery-target.ts'
 import { isLocalError, refusalFor, replyError } from './replies.ts'
@@ -170,6 +171,7 @@ export class Receiver {
   }
 
   #accept(socket: Socket): void {
+    readingTurns.accepted()
     socket.on('error', () => socket.destroy())
     const address = socket.remoteAddress
     if (!this.#smtp || address === undefined) {

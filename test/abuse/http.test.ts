@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { address, type Attacker } from './attacker.ts'
 import { type Attack, underAttack } from './harness.ts'
@@ -100,6 +101,31 @@ const attacks: Attack[] = [
     },
     answers: ['200', 'closed'],
   })),
+  {
+    name: 'a request on each of nine hundred connections at one moment, again and again',
+    scopes: [],
+    lasts: 4000,
+    run: async (attacker) => {
+      const sockets = await Promise.all(Array.from({ length: 900 }, (_, number) => attacker.raw(address(number % 9))))
+      await attacker.repeat(1, async () => {
+        for (const socket of sockets) if (socket.writable) socket.write(`GET /v1/identities HTTP/1.1\r\n${host}\r\n`)
+        await sleep(300)
+      })
+    },
+    answers: ['401', '429', 'closed'],
+  },
+  {
+    name: 'nine hundred connections with a request that are closed and opened again',
+    scopes: [],
+    lasts: 4000,
+    run: (attacker) =>
+      attacker.repeat(900, async (number) => {
+        const socket = await attacker.raw(address(number % 9), `GET /v1/identities HTTP/1.1\r\n${host}\r\n`)
+        await Promise.race([once(socket, 'data').catch(() => undefined), sleep(1000)])
+        socket.destroy()
+      }),
+    answers: ['401', '429', 'closed'],
+  },
   ...['GET /healthz', 'GET /mcp', 'GET /docs', 'POST /v1/nothing'].map((line): Attack => ({
     name: `chunks of an octet without end to ${line}, which reads none`,
     scopes: [],

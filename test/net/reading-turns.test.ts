@@ -56,3 +56,69 @@ test('networks have equal time, not equal numbers of slices', async () => {
   // fifty slices of one are read before three of the other
   expect(order.lastIndexOf('cheap') - 49).toBeLessThan(4)
 })
+
+test('while connections are accepted nothing is read, for as long as reading then has', async () => {
+  const read: number[] = []
+  let accepts = 0
+  const accept = (): void => {
+    accepts += 1
+    readingTurns.accepted()
+    if (read.length < 100) setImmediate(accept)
+  }
+  setImmediate(accept)
+  await new Promise((resolve) => setImmediate(resolve))
+  const before = accepts
+  await Promise.all(
+    Array.from(
+      { length: 100 },
+      (_, number) =>
+        new Promise<void>((resolve) => {
+          readingTurns.enter(`${number}`, `${number}`, () => {
+            read.push(accepts)
+            for (const until = performance.now() + 1; performance.now() < until;);
+            resolve()
+          })
+        }),
+    ),
+  )
+  // the first waited for many iterations, and reading was done in a few
+  expect(read[0]! - before).toBeGreaterThan(20)
+  expect(new Set(read).size).toBeLessThan(50)
+})
+
+test('work that a read leads to counts as its own', async () => {
+  let turns = 0
+  let done = 0
+  const count = (): void => {
+    turns += 1
+    if (done < 100) setImmediate(count)
+  }
+  setImmediate(count)
+  const all = Array.from({ length: 100 }, (_, number) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    readingTurns.enter(`${number}`, `${number}`, () => {
+      queueMicrotask(() =>
+        queueMicrotask(() => {
+          for (const until = performance.now() + 1; performance.now() < until;);
+          done += 1
+          resolve()
+        }),
+      )
+    })
+    return promise
+  })
+  await Promise.all(all)
+  expect(turns).toBeGreaterThan(30)
+})
+
+test('all that waits is read when a server stops', () => {
+  const read: number[] = []
+  for (let number = 0; number < 50; number += 1) {
+    readingTurns.enter('a', 'a', () => {
+      read.push(number)
+      if (number < 10) readingTurns.enter('a', 'a', () => read.push(100 + number))
+    })
+  }
+  readingTurns.flush()
+  expect(read.length).toBe(60)
+})

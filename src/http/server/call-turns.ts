@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { FairQueue } from '../../core/work/fair-queue.ts'
 import { Fault } from '../../core/fault.ts'
+import { readingTurns } from '../../net/reading-turns.ts'
 import type { CallAbort } from './call-abort.ts'
 
 /** Milliseconds of work after which the event loop accepts new input. */
@@ -118,10 +119,12 @@ export class CallTurns {
   }
 }
 
-/** Resolves when no more input arrives, or a limit is reached. */
+/** Resolves when no more input arrives or is to be read, or a limit is reached. */
 async function acceptInput(): Promise<void> {
   const end = performance.now() + maxAcceptTime
-  for (let turns = 0, events = -1; turns < maxTurns && events !== eventsSoFar() && performance.now() < end; turns += 1) {
+  let events = -1
+  for (let turns = 0; turns < maxTurns && performance.now() < end; turns += 1) {
+    if (events === eventsSoFar() && readingTurns.size === 0) return
     events = eventsSoFar()
     await nextTurn()
   }

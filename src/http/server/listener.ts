@@ -7,6 +7,7 @@ import { Chunks } from '../../core/byte-buffer.ts'
 import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
 import type { Endpoint } from '../../net/listen.ts'
 import { readInTurns } from '../../net/read-in-turns.ts'
+import { readingTurns } from '../../net/reading-turns.ts'
 import { discardBody, giveUp } from './give-up.ts'
 import { type ServedCertificate, TlsAcceptor, type TlsPair } from './tls-acceptor.ts'
 
@@ -105,6 +106,7 @@ export class Listener {
     const { limiter, connectionRefused } = options
     // before the TLS handshake, which is the expensive part of a connection
     this.#server.prependListener('connection', (socket: Socket) => {
+      readingTurns.accepted()
       const address = socket.remoteAddress
       // a peer that has disconnected has no address
       const admission = address === undefined ? undefined : limiter?.admit(address)
@@ -162,6 +164,8 @@ export class Listener {
   async close(): Promise<void> {
     if (!this.#server.listening) return
     const closed = once(this.#server, 'close')
+    // a request that has arrived is answered
+    readingTurns.flush()
     this.#server.close()
     this.#tls?.cut()
     this.#server.closeIdleConnections()
