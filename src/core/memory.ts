@@ -7,16 +7,13 @@ export { LRUCache }
 /** Buffers of fewer bytes are left to the garbage collector. */
 const large = 16 * 1024
 
-/** Bytes beside a buffer in its memory, as of one that a library made a little larger. */
-const beside = 64
-
 /**
  * Frees the memory of a large buffer now, not at the next garbage collection: V8 collects buffers only after 64 MB of them. The buffer is empty
  * afterwards. A buffer that shares its memory with others is left alone.
  */
 export function release(bytes: Uint8Array): void {
   const { buffer } = bytes
-  if (bytes.length < large || buffer.byteLength - bytes.length > beside || !(buffer instanceof ArrayBuffer)) return
+  if (bytes.length < large || bytes.length !== buffer.byteLength || !(buffer instanceof ArrayBuffer)) return
   buffer.transfer(0)
 }
 

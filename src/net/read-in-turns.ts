@@ -37,8 +37,7 @@ export function readInTurns(socket: Socket): void {
       return false
     }
     const size = readingTurns.isIdle(network) ? slice.first : slice.usual
-    if (octets.length <= size) enter(octets)
-    else for (let at = 0; at < octets.length; at += size) enter(octets.subarray(at, at + size))
+    for (let at = 0; at < octets.length; at += size) enter(octets.subarray(at, at + size))
     // no more is read until these are
     return waiting === 0 && more
   }

@@ -47,10 +47,8 @@ export async function emptyBlob(tx: Transaction, id: number): Promise<void> {
 
 /** The original bytes; undefined when there is no such blob. */
 export async function readBlob(database: Reader | Database, id: number): Promise<Buffer | undefined> {
-  const row = await database.get<{ size: number; deflated: number; bytes: Uint8Array }>(
-    sql`SELECT size, deflated, bytes FROM blobs WHERE id = ${id}`,
-  )
-  if (!row || row.bytes.length < piece) return row && inflate(row.deflated === 1, row.bytes, row.size)
+  const row = await database.get<{ deflated: number; bytes: Uint8Array }>(sql`SELECT deflated, bytes FROM blobs WHERE id = ${id}`)
+  if (!row || row.bytes.length < piece) return row && inflate(row.deflated === 1, row.bytes)
   const { rest } = (await database.get<{ rest: number }>(
     sql`SELECT coalesce(sum(octet_length(bytes)), 0) AS rest FROM blob_pieces WHERE blob_id = ${id}`,
   ))!
@@ -70,14 +68,12 @@ export async function readBlob(database: Reader | Database, id: number): Promise
     // a transaction must not wait for anything but the database
     if ('transaction' in database) await separateTurn()
   }
-  const bytes = inflate(row.deflated === 1, whole, row.size)
+  const bytes = inflate(row.deflated === 1, whole)
   if (bytes.buffer !== whole.buffer) release(whole)
   return bytes
 }
 
-/** The original bytes of a stored row, `size` of them if that is known: they are in memory once then. */
-export function inflate(deflated: boolean, bytes: Uint8Array, size?: number): Buffer {
-  // full to the last byte it would take as much again
-  const options = size === undefined ? {} : { chunkSize: Math.max(64, size + 1) }
-  return deflated ? inflateRawSync(bytes, options) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+/** The original bytes of a stored row. */
+export function inflate(deflated: boolean, bytes: Uint8Array): Buffer {
+  return deflated ? inflateRawSync(bytes) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

@@ -19,25 +19,35 @@ test('what is read may enter more, any number of times: it waits for its turn', 
   expect(deepest).toBe(1)
 })
 
-test('the work of many networks leaves the event loop free between', async () => {
+/** Iterations of the event loop while so many networks are read, each of which calls `work` for a millisecond of work. */
+async function iterations(networks: number, reading: (work: () => void) => void): Promise<number> {
   let turns = 0
   let done = 0
   const count = (): void => {
     turns += 1
-    if (done < 200) setImmediate(count)
+    if (done < networks) setImmediate(count)
   }
   setImmediate(count)
-  const all = Array.from({ length: 200 }, (_, number) => {
+  const all = Array.from({ length: networks }, (_, number) => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    readingTurns.enter(`${number}`, `${number}`, () => {
+    const work = (): void => {
       for (const until = performance.now() + 1; performance.now() < until;);
       done += 1
       resolve()
-    })
+    }
+    readingTurns.enter(`${number}`, `${number}`, () => reading(work))
     return promise
   })
   await Promise.all(all)
-  expect(turns).toBeGreaterThan(50)
+  return turns
+}
+
+test('the work of many networks leaves the event loop free between', async () => {
+  expect(await iterations(200, (work) => work())).toBeGreaterThan(50)
+})
+
+test('work that a read leads to counts as its own', async () => {
+  expect(await iterations(100, (work) => queueMicrotask(() => queueMicrotask(work)))).toBeGreaterThan(30)
 })
 
 test('networks have equal time, not equal numbers of slices', async () => {
@@ -84,31 +94,6 @@ test('while connections are accepted nothing is read, for as long as reading the
   // the first waited for many iterations, and reading was done in a few
   expect(read[0]! - before).toBeGreaterThan(20)
   expect(new Set(read).size).toBeLessThan(50)
-})
-
-test('work that a read leads to counts as its own', async () => {
-  let turns = 0
-  let done = 0
-  const count = (): void => {
-    turns += 1
-    if (done < 100) setImmediate(count)
-  }
-  setImmediate(count)
-  const all = Array.from({ length: 100 }, (_, number) => {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    readingTurns.enter(`${number}`, `${number}`, () => {
-      queueMicrotask(() =>
-        queueMicrotask(() => {
-          for (const until = performance.now() + 1; performance.now() < until;);
-          done += 1
-          resolve()
-        }),
-      )
-    })
-    return promise
-  })
-  await Promise.all(all)
-  expect(turns).toBeGreaterThan(30)
 })
 
 test('all that waits is read when a server stops', () => {

@@ -23,8 +23,8 @@ async function account(box: Appliance): Promise<Account> {
 }
 
 /** Messages of imports in memory, by account in the order of their first, and the accounts in the order of their last; reading goes on once `go` is called. */
-function watched(): { held: Map<string, number>; ended: Set<string>; most: () => number; go: () => void } {
-  const ended = new Set<string>()
+function watched(): { held: Map<string, number>; order: Set<string>; most: () => number; go: () => void } {
+  const order = new Set<string>()
   const held = new Map<string, number>()
   const gate = Promise.withResolvers<void>()
   let most = 0
@@ -42,12 +42,12 @@ function watched(): { held: Map<string, number>; ended: Set<string>; most: () =>
   vi.spyOn(MailArchive.prototype, 'insert').mockImplementation(async function (this: MailArchive, tx, caller, identity, letter) {
     const result = await insert.call(this, tx, caller, identity, letter)
     count(caller.account_id, -1)
-    ended.delete(caller.account_id)
-    ended.add(caller.account_id)
+    order.delete(caller.account_id)
+    order.add(caller.account_id)
     return result
   })
   onTestFinished(() => void vi.restoreAllMocks())
-  return { held, ended, most: () => most, go: gate.resolve }
+  return { held, order, most: () => most, go: gate.resolve }
 }
 
 async function started(box: Appliance, { identity, key }: Account, octets: string): Promise<string> {
@@ -64,7 +64,7 @@ async function ended(box: Appliance, { key }: Account, id: string): Promise<unkn
 
 test('of many imports one has messages in memory: the others continue in turn, a short one before the end of the long ones', async () => {
   const box = await appliance()
-  const { held, ended: order, most, go } = watched()
+  const { held, order, most, go } = watched()
   const accounts = [await account(box), await account(box), await account(box), await account(box)]
   const long = mbox(600)
   const jobs: string[] = []
