@@ -38,8 +38,8 @@ export function readInTurns(socket: Socket): void {
     }
     const size = readingTurns.isIdle(network) ? slice.first : slice.usual
     for (let at = 0; at < octets.length; at += size) enter(octets.subarray(at, at + size))
-    // no more is read until these are
-    return waiting === 0 && more
+    // no more is read until these are; to stop for one would cost two system calls
+    return waiting <= 1 && more
   }
   // oxlint-disable-next-line no-underscore-dangle -- of every stream
   socket._read = (size: number): void => {

@@ -13,12 +13,18 @@ const acceptTime = 10
 /** The queue of connections in their handshake, which come first. */
 export const handshake = 'handshake'
 
+/** What was received, and the network that sent it. */
+interface Waiting {
+  network: string
+  read: () => void
+}
+
 /**
  * Reading what clients have sent: TLS records, HTTP in the clear, and messages by SMTP. The network that used the least time within the last second comes
  * first: the slices of one may take a hundred times as long as those of another. What the budget of an iteration does not suffice for is done in the next.
  */
 class ReadingTurns {
-  readonly #waiting = new FairQueue<{ network: string; read: () => void }>()
+  readonly #waiting = new FairQueue<Waiting>()
   /** Milliseconds by network, since `#counted`. */
   readonly #used = lruMap<number>(10_000)
   #counted = 0
@@ -45,9 +51,11 @@ class ReadingTurns {
   }
 
   enter(queue: string, network: string, read: () => void): void {
-    this.#waiting.push(queue, { network, read })
     // what is read may have more to be read: it waits as all else does
-    if (!this.#current) this.#readNext(performance.now())
+    const now = this.#current || this.#waiting.size > 0 ? undefined : performance.now()
+    if (now !== undefined && this.#mayRead(now)) this.#read({ network, read }, now)
+    else this.#waiting.push(queue, { network, read })
+    this.#schedule()
   }
 
   /** Says that a connection was accepted: others may wait for that too. */
@@ -64,17 +72,23 @@ class ReadingTurns {
     for (let next = this.#next(); next; next = this.#next()) next.read()
   }
 
+  /** True if the budget of this iteration suffices for more. */
+  #mayRead(now: number): boolean {
+    return !this.#hasAccepted && (this.#begun === undefined || now - this.#begun < this.#budget)
+  }
+
   #readNext(now: number): void {
-    const isOver = this.#begun !== undefined && now - this.#begun >= this.#budget
-    const next = isOver || this.#hasAccepted ? undefined : this.#next()
-    if (next) {
-      this.#begun ??= now
-      this.#current = { network: next.network, begun: now }
-      // called once all that the read resolves is done
-      queueMicrotask(this.#continueLater)
-      next.read()
-    }
+    const next = this.#mayRead(now) ? this.#next() : undefined
+    if (next) this.#read(next, now)
     if (next || this.#waiting.size > 0) this.#schedule()
+  }
+
+  #read({ network, read }: Waiting, now: number): void {
+    this.#begun ??= now
+    this.#current = { network, begun: now }
+    // called once all that the read resolves is done
+    queueMicrotask(this.#continueLater)
+    read()
   }
 
   readonly #continueLater = (): void => process.nextTick(this.#continue)
@@ -109,7 +123,7 @@ class ReadingTurns {
     if (this.#waiting.size > 0 && !this.#current) this.#readNext(now)
   }
 
-  #next(): { network: string; read: () => void } | undefined {
+  #next(): Waiting | undefined {
     if (this.#waiting.size === 0) return undefined
     let first = ''
     let least = Infinity
