@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 export { LRUCache }
 
 /** Buffers of fewer bytes are left to the garbage collector. */
-const large = 16 * 1024
+const large = 4 * 1024
 
 /**
  * Frees the memory of a large buffer now, not at the next garbage collection: V8 collects buffers only after 64 MB of them. The buffer is empty

@@ -17,6 +17,7 @@ import { type EmailFilter, selection } from './queries.ts'
 import {
   bodiedEmailSize,
   columnsWithBody,
+  emailOf,
   emailRow,
   listedEmailSize,
   rowColumns,
@@ -120,6 +121,12 @@ export class Emails {
     const row = await this.#withBody(identityId, id)
     const deliveries = row.direction === 'outbound' ? await deliveriesWithHistory(this.#deps.database, id) : []
     return { ...(await wholeEmail(caller.account_id, row)), deliveries }
+  }
+
+  /** An e-mail without its bodies, which are not read; without deliveries too. */
+  async getBrief(caller: Caller, identityId: string, id: string): Promise<Email> {
+    const row = await this.row(caller, identityId, id)
+    return emailOf(row, { ...(await storedLists(this.#deps.database, row)), body_text: null, body_html: null, text: '' })
   }
 
   /** The whole messages of one thread after a sequence number, oldest first, as many as fit into one answer. The caller has checked the thread. */

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { release } from '../core/memory.ts'
 import { networkOf } from './networks.ts'
 import { readingTurns } from './reading-turns.ts'
 
@@ -37,7 +38,13 @@ export function readInTurns(socket: Socket): void {
       return false
     }
     const size = readingTurns.isIdle(network) ? slice.first : slice.usual
-    for (let at = 0; at < octets.length; at += size) enter(octets.subarray(at, at + size))
+    // a part of a large body would keep the buffer of its packet until the next garbage collection
+    const isLarge = octets.length > slice.usual
+    for (let at = 0; at < octets.length; at += size) {
+      const part = octets.subarray(at, at + size)
+      enter(isLarge ? Buffer.from(part) : part)
+    }
+    if (isLarge) release(octets)
     // no more is read until these are; to stop for one would cost two system calls
     return waiting <= 1 && more
   }

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { largeWork } from '../../src/core/work/long-work.ts'
 
-const large = 4 * 1024 * 1024
+const large = 2 * 1024 * 1024
 
 /** Keeps the thread busy for so many milliseconds. */
 async function busy(milliseconds: number): Promise<void> {

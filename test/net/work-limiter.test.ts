@@ -58,7 +58,7 @@ test('octets count until they are given back: 48 MiB of one account, 96 MiB of a
   for (const share of [other, third]) share.release()
 })
 
-test('strangers take 40 MiB together, of whatever kind, and an account 88 MiB', () => {
+test('strangers take 40 MiB together, of whatever kind, and an account 64 MiB', () => {
   const bodies = new WorkLimiter(bodyMemory)
   const fetches = new WorkLimiter(fetchLimits)
   const strangers = ['192.0.2.1', '198.51.100.1'].map((network) => bodies.share(network))
@@ -66,7 +66,7 @@ test('strangers take 40 MiB together, of whatever kind, and an account 88 MiB', 
   const tooMuch = expect.objectContaining({ code: 'too_much_at_once' }) as Error
   expect(() => bodies.share('203.0.113.1').reserve(1)).toThrow(tooMuch)
   const shares = [bodies.share('acct_a'), fetches.share('acct_a'), new WorkLimiter(fetchLimits).share('acct_a')]
-  for (const share of shares.slice(0, 2)) share.reserve(43 * mebibyte)
+  for (const share of shares.slice(0, 2)) share.reserve(31 * mebibyte)
   expect(() => shares[2]!.reserve(3 * mebibyte)).toThrow(tooMuch)
   shares[2]!.reserve(2 * mebibyte)
   // another account still has its own

@@ -30,7 +30,7 @@ function next(): (() => Promise<void>) | undefined {
 }
 
 /** Bytes of a message from which work with it takes turns: two messages of 25 MB at once, each in several copies, took the process beyond 600 MiB. */
-const large = 4 * 1024 * 1024
+const large = 2 * 1024 * 1024
 
 /** True for a message that is worked with alone. */
 export function isLarge(bytes: number): boolean {

@@ -68,7 +68,8 @@ export class SendService {
   async reply(caller: Caller, identityId: string, emailId: string, input: NewReply, signal: AbortSignal): Promise<Email> {
     const { identities } = this.#deps
     const owner = await identities.row(caller, identityId)
-    const original = await this.#original(caller, identityId, emailId)
+    const quotes = input.quote ?? true
+    const original = await this.#original(caller, identityId, emailId, quotes)
     const from = await senderOf(identities, owner, input.from, original.email)
     const others = input.reply_all === true ? await this.#others(owner, original) : none
     const { to, cc } = replyRecipients(original, others, input.allow_unsigned ?? false)
@@ -80,7 +81,7 @@ export class SendService {
         ...draft,
         ...referencesTo(original),
         subject: draft.subject || replySubject(original.email.subject),
-        ...((input.quote ?? true) ? withReplyQuote(draft, original.email) : {}),
+        ...(quotes ? withReplyQuote(draft, original.email) : {}),
         auto_submitted: automaticAnswer(original, draft.auto_submitted),
       }
     })
@@ -89,11 +90,12 @@ export class SendService {
   async forward(caller: Caller, identityId: string, emailId: string, input: NewForward, signal: AbortSignal): Promise<Email> {
     const { identities } = this.#deps
     const owner = await identities.row(caller, identityId)
-    const original = await this.#original(caller, identityId, emailId)
+    const isWhole = input.as_attachment ?? false
+    const original = await this.#original(caller, identityId, emailId, !isWhole)
     const addressees = addresseesOf(input)
     const from = await senderOf(identities, owner, input.from)
     const { size } = original.row
-    if (input.as_attachment && size > largestMessage)
+    if (isWhole && size > largestMessage)
       throw invalid('as_attachment', 'The message is larger than 25 MiB.', 'message_too_large')
     await largeWork(
       owner.account_id,
@@ -107,7 +109,6 @@ export class SendService {
     )
     return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft, share) => {
       requireNoReferences(draft, 'headers')
-      const isWhole = input.as_attachment ?? false
       const carried = isWhole ? [await this.#whole(original, share)] : await this.#attachments(owner, original, share, signal)
       return {
         ...draft,
@@ -187,15 +188,16 @@ export class SendService {
     })
   }
 
-  async #original(caller: Caller, identityId: string, emailId: string): Promise<Original> {
+  /** The e-mail that is answered or forwarded. Its bodies are read only where they are quoted: they may have many megabytes. */
+  async #original(caller: Caller, identityId: string, emailId: string, isQuoted: boolean): Promise<Original> {
     const { emails } = this.#deps
-    const [email, row] = await Promise.all([emails.get(caller, identityId, emailId), emails.row(caller, identityId, emailId)])
-    return { email, row }
+    const email = isQuoted ? await emails.get(caller, identityId, emailId) : await emails.getBrief(caller, identityId, emailId)
+    return { email, row: await emails.row(caller, identityId, emailId) }
   }
 
   async #namedIn(caller: Caller, identityId: string, emailId: string): Promise<Original> {
     try {
-      return await this.#original(caller, identityId, emailId)
+      return await this.#original(caller, identityId, emailId, false)
     } catch (error) {
       if (error instanceof Fault && error.type === 'not_found') {
         throw invalid('in_reply_to', `${emailId} is not an e-mail of this identity.`)
