@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { release } from '../core/memory.ts'
 import { networkOf } from './networks.ts'
-import { readingTurns } from './reading-turns.ts'
+import { type Kind, kindOf, readingTurns } from './reading-turns.ts'
 
 /** Bytes that are read at once; and of a network that used no time lately. What has arrived is read 64 KiB at a time, and up to 2 MiB. */
 const slice = { usual: 8 * 1024, first: 2 * 1024 }
@@ -20,9 +20,9 @@ export function readInTurns(socket: Socket): void {
   let wanted: number | undefined
   /** What was read last asked for more. */
   let more = true
-  const enter = (octets: Buffer | null): void => {
+  const enter = (octets: Buffer | null, kind: Kind): void => {
     waiting += 1
-    readingTurns.enter(network, network, () => {
+    readingTurns.enter(kind, network, () => {
       waiting -= 1
       more = !socket.destroyed && push(octets)
       if (waiting > 0 || wanted === undefined) return
@@ -34,15 +34,16 @@ export function readInTurns(socket: Socket): void {
   socket.push = (octets: Buffer | null, ...rest: []): boolean => {
     if (octets === null) {
       if (waiting === 0) return push(octets, ...rest)
-      enter(octets)
+      enter(octets, 'short')
       return false
     }
     const size = readingTurns.isIdle(network) ? slice.first : slice.usual
+    const kind = kindOf(octets)
     // a part of a large body would keep the buffer of its packet until the next garbage collection
     const isLarge = octets.length > slice.usual
     for (let at = 0; at < octets.length; at += size) {
       const part = octets.subarray(at, at + size)
-      enter(isLarge ? Buffer.from(part) : part)
+      enter(isLarge ? Buffer.from(part) : part, kind)
     }
     if (isLarge) release(octets)
     // no more is read until these are; to stop for one would cost two system calls

@@ -10,8 +10,17 @@ const budget = 2
  */
 const acceptTime = 10
 
-/** The queue of connections in their handshake, which come first. */
-export const handshake = 'handshake'
+const kinds = ['handshake', 'short', 'long'] as const
+
+/** What waits to be read: of a connection in its handshake, a short packet, or a slice of a longer one. */
+export type Kind = (typeof kinds)[number]
+
+/** Bytes of the longest packet that is short: a call, or a few. */
+const short = 4 * 1024
+
+export function kindOf(octets: Buffer): Kind {
+  return octets.length <= short ? 'short' : 'long'
+}
 
 /** What was received, and the network that sent it. */
 interface Waiting {
@@ -20,11 +29,14 @@ interface Waiting {
 }
 
 /**
- * Reading what clients have sent: TLS records, HTTP in the clear, and messages by SMTP. The network that used the least time within the last second comes
- * first: the slices of one may take a hundred times as long as those of another. What the budget of an iteration does not suffice for is done in the next.
+ * Reading what clients have sent: TLS records, HTTP in the clear, and messages by SMTP. The kinds take turns: a thousand handshakes take
+ * longer than a call may wait. Of one kind the network that used the least time within the last second comes first: the slices of one may take a
+ * hundred times as long as those of another. What the budget of an iteration does not suffice for is done in the next.
  */
 class ReadingTurns {
-  readonly #waiting = new FairQueue<Waiting>()
+  readonly #waiting = { handshake: new FairQueue<Waiting>(), short: new FairQueue<Waiting>(), long: new FairQueue<Waiting>() }
+  /** The place of the kind that was read last. */
+  #last = 0
   /** Milliseconds by network, since `#counted`. */
   readonly #used = lruMap<number>(10_000)
   #counted = 0
@@ -42,7 +54,7 @@ class ReadingTurns {
 
   /** What waits to be read. */
   get size(): number {
-    return this.#waiting.size
+    return this.#waiting.handshake.size + this.#waiting.short.size + this.#waiting.long.size
   }
 
   /** True if this network used no time lately. */
@@ -50,11 +62,11 @@ class ReadingTurns {
     return this.#usedBy(network) === 0
   }
 
-  enter(queue: string, network: string, read: () => void): void {
+  enter(kind: Kind, network: string, read: () => void): void {
     // what is read may have more to be read: it waits as all else does
-    const now = this.#current || this.#waiting.size > 0 ? undefined : performance.now()
+    const now = this.#current || this.size > 0 ? undefined : performance.now()
     if (now !== undefined && this.#mayRead(now)) this.#read({ network, read }, now)
-    else this.#waiting.push(queue, { network, read })
+    else this.#waiting[kind].push(network, { network, read })
     this.#schedule()
   }
 
@@ -80,7 +92,7 @@ class ReadingTurns {
   #readNext(now: number): void {
     const next = this.#mayRead(now) ? this.#next() : undefined
     if (next) this.#read(next, now)
-    if (next || this.#waiting.size > 0) this.#schedule()
+    if (next || this.size > 0) this.#schedule()
   }
 
   #read({ network, read }: Waiting, now: number): void {
@@ -98,7 +110,7 @@ class ReadingTurns {
     const now = performance.now()
     this.#current = undefined
     this.#count(network, now - begun, now)
-    if (this.#waiting.size > 0) this.#readNext(now)
+    if (this.size > 0) this.#readNext(now)
   }
 
   #schedule(): void {
@@ -112,7 +124,7 @@ class ReadingTurns {
     const now = performance.now()
     this.#begun = undefined
     const hasWaited = this.#acceptedSince === undefined ? 0 : now - this.#acceptedSince
-    const mayWait = this.#hasAccepted && hasWaited < acceptTime && this.#waiting.size > 0
+    const mayWait = this.#hasAccepted && hasWaited < acceptTime && this.size > 0
     this.#hasAccepted = false
     if (mayWait) {
       this.#acceptedSince ??= now
@@ -120,20 +132,31 @@ class ReadingTurns {
     }
     this.#acceptedSince = undefined
     this.#budget = Math.max(budget, hasWaited)
-    if (this.#waiting.size > 0 && !this.#current) this.#readNext(now)
+    if (this.size > 0 && !this.#current) this.#readNext(now)
   }
 
+  /** The next of the kind whose turn it is. */
   #next(): Waiting | undefined {
-    if (this.#waiting.size === 0) return undefined
+    for (let step = 1; step <= kinds.length; step += 1) {
+      const place = (this.#last + step) % kinds.length
+      const waiting = this.#waiting[kinds[place]!]
+      if (waiting.size === 0) continue
+      this.#last = place
+      return this.#leastOf(waiting)
+    }
+    return undefined
+  }
+
+  #leastOf(waiting: FairQueue<Waiting>): Waiting | undefined {
     let first = ''
     let least = Infinity
-    this.#waiting.peek((queue) => {
-      const used = queue === handshake ? -1 : this.#usedBy(queue)
-      if (used < least) [first, least] = [queue, used]
+    waiting.peek((network) => {
+      const used = this.#usedBy(network)
+      if (used < least) [first, least] = [network, used]
       // nothing is less
-      return least <= 0
+      return least === 0
     })
-    return this.#waiting.shift((queue) => queue === first)
+    return waiting.shift((network) => network === first)
   }
 
   #count(network: string, took: number, now: number): void {

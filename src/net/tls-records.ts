@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { networkOf } from './networks.ts'
-import { handshake, readingTurns } from './reading-turns.ts'
+import { kindOf, readingTurns } from './reading-turns.ts'
 
 /** Maximum bytes of a client until its handshake is complete: a ClientHello with hybrid keys has two thousand. */
 const maxHandshake = 16 * 1024
@@ -68,9 +68,10 @@ export function limitRecords(socket: Socket): LimitedRecords {
   }
   socket.on('data', (octets: Buffer) => {
     const size = readingTurns.isIdle(network) ? slice.first : slice.usual
+    const kind = secured ? kindOf(octets) : 'handshake'
     for (let at = 0; at < octets.length; at += size) {
       waiting += 1
-      readingTurns.enter(secured ? network : handshake, network, () => read(octets.subarray(at, at + size)))
+      readingTurns.enter(kind, network, () => read(octets.subarray(at, at + size)))
     }
     if (waiting > 0 || full) socket.pause()
   })

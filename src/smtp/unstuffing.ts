@@ -1,6 +1,6 @@
 /* oxlint-disable no-underscore-dangle -- the library's own names */
 import type { Writable } from 'node:stream'
-import { readingTurns } from '../net/reading-turns.ts'
+import { kindOf, readingTurns } from '../net/reading-turns.ts'
 
 const cr = 13
 const lf = 10
@@ -100,7 +100,7 @@ export function feedMessage(parser: Parser, network: string): void {
     stream.once('close', resume)
   }
   parser._feedDataStream = (chunk, done) => {
-    readingTurns.enter(network, network, () => {
+    readingTurns.enter(kindOf(chunk), network, () => {
       if (chunk.length <= slice) return feed(chunk, done)
       const rest = chunk.subarray(slice)
       // the message may have ended within the slice

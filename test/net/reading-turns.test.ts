@@ -10,11 +10,11 @@ test('what is read may enter more, any number of times: it waits for its turn', 
     depth += 1
     deepest = Math.max(deepest, depth)
     left -= 1
-    if (left > 0) readingTurns.enter('a', 'a', read)
+    if (left > 0) readingTurns.enter('short', 'a', read)
     else resolve()
     depth -= 1
   }
-  readingTurns.enter('a', 'a', read)
+  readingTurns.enter('short', 'a', read)
   await promise
   expect(deepest).toBe(1)
 })
@@ -35,7 +35,7 @@ async function iterations(networks: number, reading: (work: () => void) => void)
       done += 1
       resolve()
     }
-    readingTurns.enter(`${number}`, `${number}`, () => reading(work))
+    readingTurns.enter('short', `${number}`, () => reading(work))
     return promise
   })
   await Promise.all(all)
@@ -54,7 +54,7 @@ test('networks have equal time, not equal numbers of slices', async () => {
   const order: string[] = []
   const enter = (network: string, milliseconds: number): Promise<void> =>
     new Promise((resolve) => {
-      readingTurns.enter(network, network, () => {
+      readingTurns.enter('long', network, () => {
         for (const until = performance.now() + milliseconds; performance.now() < until;);
         order.push(network)
         resolve()
@@ -83,7 +83,7 @@ test('while connections are accepted nothing is read, for as long as reading the
       { length: 100 },
       (_, number) =>
         new Promise<void>((resolve) => {
-          readingTurns.enter(`${number}`, `${number}`, () => {
+          readingTurns.enter('short', `${number}`, () => {
             read.push(accepts)
             for (const until = performance.now() + 1; performance.now() < until;);
             resolve()
@@ -99,11 +99,26 @@ test('while connections are accepted nothing is read, for as long as reading the
 test('all that waits is read when a server stops', () => {
   const read: number[] = []
   for (let number = 0; number < 50; number += 1) {
-    readingTurns.enter('a', 'a', () => {
+    readingTurns.enter('short', 'a', () => {
       read.push(number)
-      if (number < 10) readingTurns.enter('a', 'a', () => read.push(100 + number))
+      if (number < 10) readingTurns.enter('short', 'a', () => read.push(100 + number))
     })
   }
   readingTurns.flush()
   expect(read.length).toBe(60)
+})
+
+test('a call waits for one handshake and one large packet at most, however many others send', async () => {
+  const order: string[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  // the first is read at once, and what follows waits for it
+  readingTurns.enter('short', 'first', () => {
+    for (let number = 0; number < 100; number += 1) {
+      for (const kind of ['handshake', 'long'] as const) readingTurns.enter(kind, `${number}`, () => order.push(kind))
+    }
+    readingTurns.enter('short', 'honest', () => resolve(void order.push('honest')))
+  })
+  await promise
+  expect(order.indexOf('honest')).toBeLessThanOrEqual(2)
+  while (readingTurns.size > 0) await new Promise((done) => setImmediate(done))
 })

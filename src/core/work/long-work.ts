@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { relieve } from '../memory.ts'
 import { FairQueue } from './fair-queue.ts'
 import { FairTurns } from './fair-turns.ts'
 
@@ -50,5 +51,10 @@ export async function largeWork<Result>(
   signal?: AbortSignal,
 ): Promise<Result> {
   signal?.throwIfAborted()
-  return isLarge(bytes) ? turns.run(account, work, signal) : work()
+  if (!isLarge(bytes)) return work()
+  try {
+    return await turns.run(account, work, signal)
+  } finally {
+    if (bytes >= 4 * large) relieve()
+  }
 }
