@@ -1,6 +1,6 @@
 import { day, hour } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import { actions, checkedPolicy, maxRules, type Policy, presets, Rule } from '../policy/rules.ts'
+import { actions, checkedPolicy, maxRules, type Policy, presets, Rule } from '../core/policy.ts'
 import { Choice, Duration, Group, List, time } from './values.ts'
 
 /** What may leave the box. */

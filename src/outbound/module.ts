@@ -119,7 +119,7 @@ export class OutboundModule implements Module {
       suppressions: this.suppressions,
       limits: this.#limits,
       signer,
-      gate: deps.policy.gate,
+      policyCheck: deps.policy.policyCheck,
       holds: deps.policy.holds,
       settings: config.outbound,
     })

@@ -9,7 +9,7 @@ import type { IdentityRow } from '../identities/identities.ts'
 import type { Email, EmailHold } from '../mail/model.ts'
 import { page } from '../store/page.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
-import type { Held } from './gate.ts'
+import type { Held } from './policy-check.ts'
 import type { Approval, Hold, HoldFilter, HoldRow } from './model.ts'
 import { requireUnbound } from './policies.ts'
 

@@ -1,8 +1,7 @@
 import * as z from 'zod'
 import { Id, Paging, Timestamp } from '../core/shapes.ts'
-import { findings } from '../message/findings.ts'
 import { Email, EmailHold } from '../mail/model.ts'
-import { actions, Policy } from './rules.ts'
+import { actions, findings, Policy } from '../core/policy.ts'
 
 export const StoredPolicy = z
   .object({ ...Policy.shape, updated_at: Timestamp.nullable() })

@@ -3,7 +3,7 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Config } from '../config.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
-import { Gate } from './gate.ts'
+import { PolicyCheck } from './policy-check.ts'
 import { Holds } from './holds.ts'
 import { Policies } from './policies.ts'
 import { policyRoutes } from './routes.ts'
@@ -16,7 +16,7 @@ interface Deps extends ModuleBasis {
 export class PolicyModule implements Module {
   readonly name = 'policy'
   readonly routes: AnyRoute[]
-  readonly gate: Gate
+  readonly policyCheck: PolicyCheck
   readonly holds: Holds
   readonly jobs: CronJob[]
   #config: Config['policy']
@@ -24,7 +24,7 @@ export class PolicyModule implements Module {
   constructor(deps: Deps) {
     this.#config = deps.config.policy
     const policies = new Policies({ ...deps, ofBox: () => this.#config })
-    this.gate = new Gate({ ...deps, policies })
+    this.policyCheck = new PolicyCheck({ ...deps, policies })
     const holds = new Holds({ ...deps, lifetime: () => this.#config.hold_lifetime })
     this.holds = holds
     this.routes = policyRoutes(policies, holds)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { accountKey } from '../support/account-key.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { pair, type Pair } from '../outbound/outgoing.ts'
@@ -125,9 +125,8 @@ describe('a held e-mail', () => {
     const { body: keys } = await world.box.call('GET', '/v1/api-keys')
     const { id } = keys.data.find(({ label }: Any) => label === 'agent')
     await world.box.call('DELETE', `/v1/api-keys/${id}`)
-    await world.box.settled()
+    await vi.waitFor(async () => expect((await read(world, body.id)).body.status).toBe('cancelled'))
     expect((await openHolds(world)).body.data).toEqual([])
-    expect((await read(world, body.id)).body.status).toBe('cancelled')
     expect(await inboxOf(world)).toEqual([])
   })
 

@@ -10,14 +10,14 @@ import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
 import type { RecipientRow } from '../../mail/deliveries.ts'
 import type { Email, EmailHold } from '../../mail/model.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
-import { noteContacts } from '../../policy/contacts.ts'
+import { contactKey, noteContacts } from '../../policy/contacts.ts'
 import type { HeldMail } from '../../policy/holds.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import { emailApproved, emailExpired, emailRejected, releaseKind, type ReleaseLoad } from '../model.ts'
 import type { SendLimits } from './limits.ts'
 import type { Outbox } from './outbox.ts'
-import { domainOf, mailboxKey } from './recipients.ts'
+import { domainOf } from './recipients.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock'> {
   emails: Emails
@@ -62,7 +62,7 @@ export class HeldEmails implements HeldMail {
     await setHold(tx, emailId, hold)
     const rows = await recipientsOf(tx, emailId)
     for (const { seq } of rows) await outgoing.updateDelivery(tx, seq, { status: 'scheduled', next_attempt_at: due, delivery_id })
-    const addresses = rows.map(({ address }) => mailboxKey(address))
+    const addresses = rows.map(({ address }) => contactKey(address))
     await noteContacts(tx, email.identity_id, addresses, { now: clock.now(), approved: true })
     await outgoing.appendEvent(tx, emailApproved, emailId, {})
   }

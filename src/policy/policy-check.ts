@@ -2,12 +2,12 @@ import type { Basis } from '../basis.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import type { Finding, Found } from '../message/findings.ts'
+import type { Found } from '../message/findings.ts'
 import type { Reader, Transaction } from '../store/database.ts'
 import { emailRecipients, newToday, noteContacts } from './contacts.ts'
 import type { HoldReason } from './model.ts'
 import type { Policies } from './policies.ts'
-import { type Departure, isOpen, judge, rank, scans } from './rules.ts'
+import { type Departure, type Finding, isOpen, judge, rank, scans } from '../core/policy.ts'
 
 interface Deps extends Pick<Basis, 'clock'> {
   policies: Policies
@@ -31,7 +31,7 @@ export interface Held {
 }
 
 /** The one place where policies decide about what leaves. */
-export class Gate {
+export class PolicyCheck {
   readonly #deps: Deps
 
   constructor(deps: Deps) {

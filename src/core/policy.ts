@@ -1,8 +1,7 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
-import { invalid } from '../core/fault.ts'
-import { entryOf } from '../mail/address-list.ts'
-import { type Finding, findings } from '../message/findings.ts'
+import { entryOf } from './address-list.ts'
+import { invalid } from './fault.ts'
 
 /** What becomes of a message or a reveal; the later the stricter. */
 export const actions = ['send', 'hold', 'refuse'] as const
@@ -10,6 +9,10 @@ export type Action = (typeof actions)[number]
 
 export const channels = ['email', 'sms', 'card'] as const
 export type Channel = (typeof channels)[number]
+
+/** What a scan of an outgoing message finds; `unread` is an attachment that is no text. */
+export const findings = ['secret', 'key', 'card', 'code', 'unread'] as const
+export type Finding = (typeof findings)[number]
 
 export const maxRules = 100
 
