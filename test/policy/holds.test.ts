@@ -170,7 +170,7 @@ describe('nobody but a person or a key of theirs decides', () => {
       ['POST', `/v1/holds/${body.hold.id}/reject`, {}],
     ]
     for (const [method, path, input] of tries) {
-      const { status, body: answer } = await world.box.call(method as 'GET', path, input, { key: agent })
+      const { status, body: answer } = await world.box.call(method, path, input, { key: agent })
       expect([path, status, answer.error.code]).toEqual([path, 403, 'insufficient_scope'])
     }
     const made = await world.box.call('POST', '/v1/api-keys', { scopes: ['holds:decide'] }, { key: agent })

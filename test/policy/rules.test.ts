@@ -27,10 +27,10 @@ const table: [what: string, policy: Policy, departure: Departure, action: string
   ['known holds for one who is new', { preset: 'known', rules: [] }, to(friend, stranger), 'hold'],
   ['known holds cards', { preset: 'known', rules: [] }, card, 'hold'],
   ['all holds even one’s own', { preset: 'all', rules: [] }, to(own), 'hold'],
-  ['a rule comes before the preset', { preset: 'all', rules: [{ when: { to: ['own'] }, then: 'send' }] }, to(own), 'send'],
+  ['a rule comes before the preset', { preset: 'all', rules: [{ when: { to: ['own'] }, action: 'send' }] }, to(own), 'send'],
   [
     'the strictest recipient wins',
-    { preset: 'open', rules: [{ when: { to: ['new'] }, then: 'refuse' }] },
+    { preset: 'open', rules: [{ when: { to: ['new'] }, action: 'refuse' }] },
     to(own, stranger, friend),
     'refuse',
   ],
@@ -39,8 +39,8 @@ const table: [what: string, policy: Policy, departure: Departure, action: string
     {
       preset: 'open',
       rules: [
-        { when: { to: ['@friend.example'] }, then: 'send' },
-        { when: {}, then: 'hold' },
+        { when: { to: ['@friend.example'] }, action: 'send' },
+        { when: {}, action: 'hold' },
       ],
     },
     to(friend),
@@ -48,74 +48,74 @@ const table: [what: string, policy: Policy, departure: Departure, action: string
   ],
   [
     'a domain is not its subdomain',
-    { preset: 'all', rules: [{ when: { to: ['@friend.example'] }, then: 'send' }] },
+    { preset: 'all', rules: [{ when: { to: ['@friend.example'] }, action: 'send' }] },
     to({ address: 'a@sub.friend.example' }),
     'hold',
   ],
   [
     'a domain is not the end of another',
-    { preset: 'all', rules: [{ when: { to: ['@friend.example'] }, then: 'send' }] },
+    { preset: 'all', rules: [{ when: { to: ['@friend.example'] }, action: 'send' }] },
     to({ address: 'a@notfriend.example' }),
     'hold',
   ],
-  ['an address', { preset: 'all', rules: [{ when: { to: ['ada@friend.example'] }, then: 'send' }] }, to(friend), 'send'],
+  ['an address', { preset: 'all', rules: [{ when: { to: ['ada@friend.example'] }, action: 'send' }] }, to(friend), 'send'],
   [
     'a verified reply',
-    { preset: 'all', rules: [{ when: { reply: 'verified' }, then: 'send' }] },
+    { preset: 'all', rules: [{ when: { reply: 'verified' }, action: 'send' }] },
     to({ ...friend, isAnswered: true }),
     'send',
   ],
-  ['no reply', { preset: 'all', rules: [{ when: { reply: 'verified' }, then: 'send' }] }, to(friend), 'hold'],
+  ['no reply', { preset: 'all', rules: [{ when: { reply: 'verified' }, action: 'send' }] }, to(friend), 'hold'],
   [
     'attachments',
-    { preset: 'open', rules: [{ when: { attachments: true }, then: 'hold' }] },
+    { preset: 'open', rules: [{ when: { attachments: true }, action: 'hold' }] },
     { ...to(own), hasAttachments: true },
     'hold',
   ],
-  ['no attachments', { preset: 'open', rules: [{ when: { attachments: true }, then: 'hold' }] }, to(own), 'send'],
-  ['links', { preset: 'open', rules: [{ when: { links: true }, then: 'hold' }] }, { ...to(own), hasLinks: true }, 'hold'],
+  ['no attachments', { preset: 'open', rules: [{ when: { attachments: true }, action: 'hold' }] }, to(own), 'send'],
+  ['links', { preset: 'open', rules: [{ when: { links: true }, action: 'hold' }] }, { ...to(own), hasLinks: true }, 'hold'],
   [
     'found',
-    { preset: 'open', rules: [{ when: { found: ['secret', 'card'] }, then: 'refuse' }] },
+    { preset: 'open', rules: [{ when: { found: ['secret', 'card'] }, action: 'refuse' }] },
     { ...to(own), found: new Set<Finding>(['card']) },
     'refuse',
   ],
   [
     'something else found',
-    { preset: 'open', rules: [{ when: { found: ['secret'] }, then: 'refuse' }] },
+    { preset: 'open', rules: [{ when: { found: ['secret'] }, action: 'refuse' }] },
     { ...to(own), found: new Set<Finding>(['code']) },
     'send',
   ],
   [
     'what cannot be scanned is held',
-    { preset: 'open', rules: [{ when: { found: ['secret'] }, then: 'send' }] },
+    { preset: 'open', rules: [{ when: { found: ['secret'] }, action: 'send' }] },
     { ...to(own), found: null },
     'hold',
   ],
   [
     '… or refused, where that is the rule',
-    { preset: 'open', rules: [{ when: { found: ['secret'] }, then: 'refuse' }] },
+    { preset: 'open', rules: [{ when: { found: ['secret'] }, action: 'refuse' }] },
     { ...to(own), found: null },
     'refuse',
   ],
-  ['as many as allowed', { preset: 'open', rules: [{ when: { recipients_over: 2 }, then: 'hold' }] }, to(own, friend), 'send'],
-  ['one more', { preset: 'open', rules: [{ when: { recipients_over: 2 }, then: 'hold' }] }, to(own, friend, stranger), 'hold'],
+  ['as many as allowed', { preset: 'open', rules: [{ when: { recipients_over: 2 }, action: 'hold' }] }, to(own, friend), 'send'],
+  ['one more', { preset: 'open', rules: [{ when: { recipients_over: 2 }, action: 'hold' }] }, to(own, friend, stranger), 'hold'],
   [
     'few new ones today',
-    { preset: 'open', rules: [{ when: { new_per_day_over: 5 }, then: 'hold' }] },
+    { preset: 'open', rules: [{ when: { new_per_day_over: 5 }, action: 'hold' }] },
     { ...to(stranger), newToday: 5 },
     'send',
   ],
   [
     'many new ones today',
-    { preset: 'open', rules: [{ when: { new_per_day_over: 5 }, then: 'hold' }] },
+    { preset: 'open', rules: [{ when: { new_per_day_over: 5 }, action: 'hold' }] },
     { ...to(stranger), newToday: 6 },
     'hold',
   ],
-  ['another channel', { preset: 'open', rules: [{ when: { channel: ['sms'] }, then: 'refuse' }] }, to(stranger), 'send'],
-  ['a small amount', { preset: 'open', rules: [{ when: { amount_over: 5000 }, then: 'hold' }] }, card, 'send'],
-  ['a large amount', { preset: 'open', rules: [{ when: { amount_over: 4999 }, then: 'hold' }] }, card, 'hold'],
-  ['a card is to nobody', { preset: 'open', rules: [{ when: { to: ['new'] }, then: 'refuse' }] }, card, 'send'],
+  ['another channel', { preset: 'open', rules: [{ when: { channel: ['sms'] }, action: 'refuse' }] }, to(stranger), 'send'],
+  ['a small amount', { preset: 'open', rules: [{ when: { amount_over: 5000 }, action: 'hold' }] }, card, 'send'],
+  ['a large amount', { preset: 'open', rules: [{ when: { amount_over: 4999 }, action: 'hold' }] }, card, 'hold'],
+  ['a card is to nobody', { preset: 'open', rules: [{ when: { to: ['new'] }, action: 'refuse' }] }, card, 'send'],
 ]
 
 test.each(table)('%s', (_what, policy, departure, action) => {
@@ -127,8 +127,8 @@ describe('a policy is refused, with the place of the rule, when', () => {
     [
       'a rule contradicts another',
       [
-        { when: { to: ['own'] }, then: 'send' },
-        { when: { to: ['own'] }, then: 'hold' },
+        { when: { to: ['own'] }, action: 'send' },
+        { when: { to: ['own'] }, action: 'hold' },
       ],
       'rules.1',
       /contradicts rules\.0/,
@@ -136,8 +136,8 @@ describe('a policy is refused, with the place of the rule, when', () => {
     [
       'a rule repeats another',
       [
-        { when: { links: true }, then: 'hold' },
-        { when: { links: true }, then: 'hold' },
+        { when: { links: true }, action: 'hold' },
+        { when: { links: true }, action: 'hold' },
       ],
       'rules.1',
       /repeats rules\.0/,
@@ -145,27 +145,27 @@ describe('a policy is refused, with the place of the rule, when', () => {
     [
       'a rule comes after one for everything',
       [
-        { when: {}, then: 'hold' },
-        { when: { links: true }, then: 'send' },
+        { when: {}, action: 'hold' },
+        { when: { links: true }, action: 'send' },
       ],
       'rules.1',
       /never matches/,
     ],
-    ['a card has recipients', [{ when: { channel: ['card'], to: ['new'] }, then: 'hold' }], 'rules.0.when.to', /never matches/],
+    ['a card has recipients', [{ when: { channel: ['card'], to: ['new'] }, action: 'hold' }], 'rules.0.when.to', /never matches/],
     [
       'a message has an amount',
-      [{ when: { amount_over: 1, attachments: true }, then: 'hold' }],
+      [{ when: { amount_over: 1, attachments: true }, action: 'hold' }],
       'rules.0.when.amount_over',
       /never matches/,
     ],
     [
       'one who is new is answered',
-      [{ when: { to: ['new'], reply: 'verified' }, then: 'hold' }],
+      [{ when: { to: ['new'], reply: 'verified' }, action: 'hold' }],
       'rules.0.when.reply',
       /never matches/,
     ],
-    ['a domain is none', [{ when: { to: ['@not a domain'] }, then: 'hold' }], 'rules.0.when.to.0', /neither an address/],
-    ['a number is none', [{ when: { to: ['555 0100'] }, then: 'hold' }], 'rules.0.when.to.0', /not a number/],
+    ['a domain is none', [{ when: { to: ['@not a domain'] }, action: 'hold' }], 'rules.0.when.to.0', /neither an address/],
+    ['a number is none', [{ when: { to: ['555 0100'] }, action: 'hold' }], 'rules.0.when.to.0', /not a number/],
   ]
   test.each(wrong)('%s', (_what, rules, param, message) => {
     expect(() => checkedPolicy({ preset: 'open', rules })).toThrow(
@@ -201,7 +201,7 @@ test('of a hundred thousand policies and messages each is judged as by a plain r
         amount_over: maybe(pick([0, 100])),
       }
       const given = Object.fromEntries(Object.entries(when).filter(([, value]) => value !== undefined)) as Rule['when']
-      return { when: given, then: pick(['send', 'hold', 'refuse'] as const) }
+      return { when: given, action: pick(['send', 'hold', 'refuse'] as const) }
     })
     const policy: Policy = { preset: pick(['open', 'known', 'all'] as const), rules }
     const channel = pick(['email', 'sms', 'card'] as const)
@@ -225,7 +225,7 @@ test('of a hundred thousand policies and messages each is judged as by a plain r
 /** The same, said as the documentation says it: without thinking of speed. */
 function plainly(policy: Policy, departure: Departure): 'send' | 'hold' | 'refuse' {
   const said = (departure.channel === 'card' ? [undefined] : departure.recipients).map((recipient) => {
-    for (const { when, then } of policy.rules) {
+    for (const { when, action } of policy.rules) {
       const holds = [
         when.channel === undefined || when.channel.includes(departure.channel),
         when.to === undefined ||
@@ -239,9 +239,9 @@ function plainly(policy: Policy, departure: Departure): 'send' | 'hold' | 'refus
         when.amount_over === undefined || (departure.amount ?? -1) > when.amount_over,
       ]
       if (holds.includes(false)) continue
-      if (when.found === undefined) return then
-      if (departure.found === null) return then === 'refuse' ? 'refuse' : 'hold'
-      if (when.found.some((kind) => departure.found!.has(kind))) return then
+      if (when.found === undefined) return action
+      if (departure.found === null) return action === 'refuse' ? 'refuse' : 'hold'
+      if (when.found.some((kind) => departure.found!.has(kind))) return action
     }
     if (policy.preset === 'all') return 'hold'
     if (policy.preset === 'known') return recipient === undefined || recipient.sort === 'new' ? 'hold' : 'send'
