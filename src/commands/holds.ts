@@ -40,12 +40,12 @@ async function show(box: Box, id: string): Promise<Printed> {
 
 async function approve(box: Box, id: string, input: { sha256?: string; reason?: string }): Promise<Printed> {
   const { sha256, reason } = input
-  const hold = await box.call<Hold>('POST', `/v1/holds/${id}/approve`, { sha256, reason })
+  const hold = await box.call<HoldRow>('POST', `/v1/holds/${id}/approve`, { sha256, reason })
   return [hold, `${box.running ? 'Approved: it leaves now' : 'Approved: it leaves when the box starts'}, or at its send_at.`]
 }
 
 async function reject(box: Box, id: string, { reason }: { reason?: string }): Promise<Printed> {
-  const hold = await box.call<Hold>('POST', `/v1/holds/${id}/reject`, { reason })
+  const hold = await box.call<HoldRow>('POST', `/v1/holds/${id}/reject`, { reason })
   return [hold, 'Rejected: it never leaves.']
 }
 

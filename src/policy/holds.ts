@@ -114,6 +114,12 @@ export class Holds {
     })
   }
 
+  /** A hold without its message. */
+  async row(caller: Caller, id: string): Promise<HoldRow> {
+    requireUnbound(caller)
+    return presented(await find(this.#deps.database, caller, id))
+  }
+
   async get(caller: Caller, id: string): Promise<Hold> {
     requireUnbound(caller)
     const row = await find(this.#deps.database, caller, id)
@@ -124,7 +130,7 @@ export class Holds {
    * Lets what is held leave. Throws Fault forbidden `own_hold` for its sender, conflict `already_decided`, `hold_expired`, or `hold_changed` where the
    * bytes are not those that were held.
    */
-  async approve(caller: Caller, id: string, { sha256, reason }: Approval): Promise<Hold> {
+  async approve(caller: Caller, id: string, { sha256, reason }: Approval): Promise<HoldRow> {
     const { database, log } = this.#deps
     requireUnbound(caller)
     const before = await find(database, caller, id)
@@ -145,18 +151,18 @@ export class Holds {
       const hold = await this.#decide(tx, row, { status: 'approved', by: makerOf(caller), reason })
       await this.#mail!.release(tx, row.about, hold)
     })
-    return this.get(caller, id)
+    return this.row(caller, id)
   }
 
   /** Keeps what is held from leaving. Throws Fault as `approve` does. */
-  async reject(caller: Caller, id: string, reason: string | undefined): Promise<Hold> {
+  async reject(caller: Caller, id: string, reason: string | undefined): Promise<HoldRow> {
     requireUnbound(caller)
     await this.#deps.database.transaction(async (tx) => {
       const row = await this.#undecided(tx, caller, id)
       const hold = await this.#decide(tx, row, { status: 'rejected', by: makerOf(caller), reason })
       await this.#mail!.dismiss(tx, row.about, hold)
     })
-    return this.get(caller, id)
+    return this.row(caller, id)
   }
 
   /** Ends the open hold of what its sender cancels or deletes. Returns it; undefined where there is none. */

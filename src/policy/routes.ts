@@ -1,3 +1,4 @@
+import type { Caller } from '../core/scopes.ts'
 import { Page } from '../core/shapes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Holds } from './holds.ts'
@@ -20,6 +21,8 @@ const example = {
 
 /** What may leave, and what waits for a person before it does. */
 export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
+  // a repetition returns the hold as it is now
+  const again = ({ caller, params }: { caller: Caller; params: { id: string } }): Promise<HoldRow> => holds.row(caller, params.id)
   return [
     route('GET', '/policy', {
       scope,
@@ -84,7 +87,6 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       handle: ({ caller, params }) => holds.get(caller, params.id),
     }),
     route('POST', '/holds/:id/approve', {
-      stores: false,
       scope,
       sdk: 'holds.approve',
       receipt: 'all',
@@ -93,8 +95,9 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       description:
         'It leaves at once, or at its send_at. The key that sent it, and keys which that key made, cannot decide (forbidden, code own_hold). Send sha256 to approve nothing else than what was looked at.',
       body: Approval,
-      reply: Hold,
+      reply: HoldRow,
       handle: ({ caller, params, body }) => holds.approve(caller, params.id, body),
+      again,
     }),
     route('POST', '/holds/:id/reject', {
       stores: false,
@@ -105,8 +108,9 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       summary: 'Reject what is held',
       description: 'It never leaves. Its sender sees the reason, and may write anew.',
       body: Rejection,
-      reply: Hold,
+      reply: HoldRow,
       handle: ({ caller, params, body }) => holds.reject(caller, params.id, body.reason),
+      again,
     }),
   ]
 }

@@ -543,9 +543,9 @@ export interface Methods {
     /** Get a hold. */
     get(holdId: string, options?: RequestOptions): Promise<Hold>
     /** Approve what is held. */
-    approve(holdId: string, body?: HoldsApproveBody, options?: RequestOptions): Promise<Hold>
+    approve(holdId: string, body?: HoldsApproveBody, options?: RequestOptions): Promise<HoldRow>
     /** Reject what is held. */
-    reject(holdId: string, body?: HoldsRejectBody, options?: RequestOptions): Promise<Hold>
+    reject(holdId: string, body?: HoldsRejectBody, options?: RequestOptions): Promise<HoldRow>
   }
   identities: {
     /** Create an identity. */

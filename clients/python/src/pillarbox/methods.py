@@ -438,13 +438,13 @@ class Holds:
         """Get a hold."""
         return cast("t.Hold", self._caller.call("GET", "/holds/{hold_id}", {"hold_id": hold_id}, "", None, "json", options))
 
-    def approve(self, hold_id: str, body: t.HoldsApproveBody | None = None, **options: Unpack[Options]) -> t.Hold:
+    def approve(self, hold_id: str, body: t.HoldsApproveBody | None = None, **options: Unpack[Options]) -> t.HoldRow:
         """Approve what is held."""
-        return cast("t.Hold", self._caller.call("POST", "/holds/{hold_id}/approve", {"hold_id": hold_id}, "body", body, "json", options))
+        return cast("t.HoldRow", self._caller.call("POST", "/holds/{hold_id}/approve", {"hold_id": hold_id}, "body", body, "json", options))
 
-    def reject(self, hold_id: str, body: t.HoldsRejectBody | None = None, **options: Unpack[Options]) -> t.Hold:
+    def reject(self, hold_id: str, body: t.HoldsRejectBody | None = None, **options: Unpack[Options]) -> t.HoldRow:
         """Reject what is held."""
-        return cast("t.Hold", self._caller.call("POST", "/holds/{hold_id}/reject", {"hold_id": hold_id}, "body", body, "json", options))
+        return cast("t.HoldRow", self._caller.call("POST", "/holds/{hold_id}/reject", {"hold_id": hold_id}, "body", body, "json", options))
 
 
 class Identities:
@@ -1292,13 +1292,13 @@ class AsyncHolds:
         """Get a hold."""
         return cast("t.Hold", await self._caller.call("GET", "/holds/{hold_id}", {"hold_id": hold_id}, "", None, "json", options))
 
-    async def approve(self, hold_id: str, body: t.HoldsApproveBody | None = None, **options: Unpack[Options]) -> t.Hold:
+    async def approve(self, hold_id: str, body: t.HoldsApproveBody | None = None, **options: Unpack[Options]) -> t.HoldRow:
         """Approve what is held."""
-        return cast("t.Hold", await self._caller.call("POST", "/holds/{hold_id}/approve", {"hold_id": hold_id}, "body", body, "json", options))
+        return cast("t.HoldRow", await self._caller.call("POST", "/holds/{hold_id}/approve", {"hold_id": hold_id}, "body", body, "json", options))
 
-    async def reject(self, hold_id: str, body: t.HoldsRejectBody | None = None, **options: Unpack[Options]) -> t.Hold:
+    async def reject(self, hold_id: str, body: t.HoldsRejectBody | None = None, **options: Unpack[Options]) -> t.HoldRow:
         """Reject what is held."""
-        return cast("t.Hold", await self._caller.call("POST", "/holds/{hold_id}/reject", {"hold_id": hold_id}, "body", body, "json", options))
+        return cast("t.HoldRow", await self._caller.call("POST", "/holds/{hold_id}/reject", {"hold_id": hold_id}, "body", body, "json", options))
 
 
 class AsyncIdentities:
