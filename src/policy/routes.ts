@@ -26,7 +26,6 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
   return [
     route('GET', '/policy', {
       scope,
-      sdk: 'policy.get',
       errors: bound,
       summary: 'Get what may leave the account',
       description: 'The policy for all of its identities. Not for keys that are bound to one (forbidden, code bound_key).',
@@ -35,7 +34,6 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
     }),
     route('PATCH', '/policy', {
       scope,
-      sdk: 'policy.update',
       receipt: 'all',
       errors: bound,
       summary: 'Change what may leave the account',
@@ -49,7 +47,6 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
     }),
     route('GET', '/identities/:id/policy', {
       scope,
-      sdk: 'policy.getOfIdentity',
       errors: bound,
       summary: 'Get what may leave an identity',
       reply: StoredPolicy,
@@ -57,7 +54,6 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
     }),
     route('PATCH', '/identities/:id/policy', {
       scope,
-      sdk: 'policy.updateOfIdentity',
       receipt: 'all',
       errors: bound,
       summary: 'Change what may leave an identity',

@@ -86,7 +86,7 @@ const ways: [way: string, leave: (key: string, subject: string) => Promise<strin
       const raw = message({ From: 'Ada <ada@pillarbox.test>', To: to, Subject: subject }, 'Hello.\r\n')
       const answer = await submit(client, { to: [to], raw })
       client.destroy()
-      if (!answer.startsWith('250')) return /^550 5\.7\.1 /.test(answer) ? 'refused' : answer
+      if (!answer.startsWith('250')) return answer.startsWith('550 5.7.1 ') ? 'refused' : answer
       const { body } = await box.call('GET', `/v1/identities/${ada}/emails?direction=outbound&limit=1`)
       return body.data[0].status === 'held' ? 'held' : 'queued'
     },

@@ -94,8 +94,6 @@ import type {
   NewWebhook,
   Page,
   PhoneWish,
-  Policy,
-  PolicyInput,
   QueueEntry,
   QueueEntryWithHistory,
   QueueListQuery,
@@ -277,11 +275,6 @@ list GET page
 get GET
 cancel POST /cancel
 delete DELETE`,
-  policy: `
-get GET /policy
-update PATCH /policy body
-getOfIdentity GET /identities/{identity}/policy
-updateOfIdentity PATCH /identities/{identity}/policy body`,
   queue: `/queue
 list GET page
 summary GET /summary
@@ -598,16 +591,6 @@ export interface Methods {
     cancel(jobId: string, options?: RequestOptions): Promise<Job>
     /** Delete a job. */
     delete(jobId: string, options?: RequestOptions): Promise<Deleted>
-  }
-  policy: {
-    /** Get what may leave the account. */
-    get(options?: RequestOptions): Promise<Policy>
-    /** Change what may leave the account. */
-    update(body?: PolicyInput, options?: RequestOptions): Promise<Policy>
-    /** Get what may leave an identity. */
-    getOfIdentity(identityId: string, options?: RequestOptions): Promise<Policy>
-    /** Change what may leave an identity. */
-    updateOfIdentity(identityId: string, body?: PolicyInput, options?: RequestOptions): Promise<Policy>
   }
   queue: {
     /** List the queue. */

@@ -1261,48 +1261,6 @@ export interface PlanUsage {
   sms_sent: number
 }
 
-/** updated_at is null where none was set: everything may leave */
-export interface Policy {
-  /** for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything */
-  preset: 'open' | 'known' | 'all'
-  /** the first that matches a recipient decides; of several recipients, the strictest */
-  rules: PolicyRule[]
-  updated_at: string | null
-}
-
-/** all that is given must hold; an empty one always does */
-export interface PolicyCondition {
-  /** all if left out */
-  channel?: ('email' | 'sms' | 'card')[] | undefined
-  /** own (an address or number of the same account), known (wrote to the identity before, verified by DMARC; or a person approved a message to it), new (neither), @example.net, ada@example.net, or +15550100123 */
-  to?: string[] | undefined
-  /** the message answers one of this recipient, whom DMARC verified */
-  reply?: 'verified' | undefined
-  /** whether there are any */
-  attachments?: boolean | undefined
-  /** whether there are any */
-  links?: boolean | undefined
-  /** any of these is in the text, the subject or an attachment of text: secret (a known form of key or token, or random characters), key (an API key of a box), card (a card number by its check digit), code (a one-time code); unread: an attachment that is no text. What cannot be scanned is held */
-  found?: ('secret' | 'key' | 'card' | 'code' | 'unread')[] | undefined
-  recipients_over?: number | undefined
-  /** with this message, the identity writes to more recipients than this that were new within 24 hours */
-  new_per_day_over?: number | undefined
-  /** of a card, in cents */
-  amount_over?: number | undefined
-}
-
-export interface PolicyInput {
-  /** for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything */
-  preset?: 'open' | 'known' | 'all' | undefined
-  /** the first that matches a recipient decides; of several recipients, the strictest */
-  rules?: PolicyRule[] | undefined
-}
-
-export interface PolicyRule {
-  when: PolicyCondition
-  action: 'send' | 'hold' | 'refuse'
-}
-
 export interface QueueEntry {
   id: string
   /** email, email-release (waits for its time), webhook, sms, sms-media, … */

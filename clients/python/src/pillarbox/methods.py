@@ -561,27 +561,6 @@ class Jobs:
         return cast("t.Deleted", self._caller.call("DELETE", "/jobs/{job_id}", {"job_id": job_id}, "", None, "json", options))
 
 
-class Policy:
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def get(self, **options: Unpack[Options]) -> t.Policy:
-        """Get what may leave the account."""
-        return cast("t.Policy", self._caller.call("GET", "/policy", {}, "", None, "json", options))
-
-    def update(self, body: t.PolicyInput | None = None, **options: Unpack[Options]) -> t.Policy:
-        """Change what may leave the account."""
-        return cast("t.Policy", self._caller.call("PATCH", "/policy", {}, "body", body, "json", options))
-
-    def get_of_identity(self, identity_id: str, **options: Unpack[Options]) -> t.Policy:
-        """Get what may leave an identity."""
-        return cast("t.Policy", self._caller.call("GET", "/identities/{identity_id}/policy", {"identity_id": identity_id}, "", None, "json", options))
-
-    def update_of_identity(self, identity_id: str, body: t.PolicyInput | None = None, **options: Unpack[Options]) -> t.Policy:
-        """Change what may leave an identity."""
-        return cast("t.Policy", self._caller.call("PATCH", "/identities/{identity_id}/policy", {"identity_id": identity_id}, "body", body, "json", options))
-
-
 class Queue:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -849,7 +828,6 @@ class Methods:
         self.holds = Holds(caller)
         self.identities = Identities(caller)
         self.jobs = Jobs(caller)
-        self.policy = Policy(caller)
         self.queue = Queue(caller)
         self.realtime = Realtime(caller)
         self.senders = Senders(caller)
@@ -1415,27 +1393,6 @@ class AsyncJobs:
         return cast("t.Deleted", await self._caller.call("DELETE", "/jobs/{job_id}", {"job_id": job_id}, "", None, "json", options))
 
 
-class AsyncPolicy:
-    def __init__(self, caller: AsyncCaller) -> None:
-        self._caller = caller
-
-    async def get(self, **options: Unpack[Options]) -> t.Policy:
-        """Get what may leave the account."""
-        return cast("t.Policy", await self._caller.call("GET", "/policy", {}, "", None, "json", options))
-
-    async def update(self, body: t.PolicyInput | None = None, **options: Unpack[Options]) -> t.Policy:
-        """Change what may leave the account."""
-        return cast("t.Policy", await self._caller.call("PATCH", "/policy", {}, "body", body, "json", options))
-
-    async def get_of_identity(self, identity_id: str, **options: Unpack[Options]) -> t.Policy:
-        """Get what may leave an identity."""
-        return cast("t.Policy", await self._caller.call("GET", "/identities/{identity_id}/policy", {"identity_id": identity_id}, "", None, "json", options))
-
-    async def update_of_identity(self, identity_id: str, body: t.PolicyInput | None = None, **options: Unpack[Options]) -> t.Policy:
-        """Change what may leave an identity."""
-        return cast("t.Policy", await self._caller.call("PATCH", "/identities/{identity_id}/policy", {"identity_id": identity_id}, "body", body, "json", options))
-
-
 class AsyncQueue:
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
@@ -1703,7 +1660,6 @@ class AsyncMethods:
         self.holds = AsyncHolds(caller)
         self.identities = AsyncIdentities(caller)
         self.jobs = AsyncJobs(caller)
-        self.policy = AsyncPolicy(caller)
         self.queue = AsyncQueue(caller)
         self.realtime = AsyncRealtime(caller)
         self.senders = AsyncSenders(caller)

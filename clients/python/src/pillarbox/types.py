@@ -1286,50 +1286,6 @@ class PlanUsage(TypedDict):
     sms_sent: int
 
 
-class Policy(TypedDict):
-    """updated_at is null where none was set: everything may leave"""
-
-    preset: Literal["open", "known", "all"]
-    """for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything"""
-    rules: list[PolicyRule]
-    """the first that matches a recipient decides; of several recipients, the strictest"""
-    updated_at: str | None
-
-
-class PolicyCondition(TypedDict):
-    """all that is given must hold; an empty one always does"""
-
-    channel: NotRequired[list[Literal["email", "sms", "card"]]]
-    """all if left out"""
-    to: NotRequired[list[str]]
-    """own (an address or number of the same account), known (wrote to the identity before, verified by DMARC; or a person approved a message to it), new (neither), @example.net, ada@example.net, or +15550100123"""
-    reply: NotRequired[Literal["verified"]]
-    """the message answers one of this recipient, whom DMARC verified"""
-    attachments: NotRequired[bool]
-    """whether there are any"""
-    links: NotRequired[bool]
-    """whether there are any"""
-    found: NotRequired[list[Literal["secret", "key", "card", "code", "unread"]]]
-    """any of these is in the text, the subject or an attachment of text: secret (a known form of key or token, or random characters), key (an API key of a box), card (a card number by its check digit), code (a one-time code); unread: an attachment that is no text. What cannot be scanned is held"""
-    recipients_over: NotRequired[int]
-    new_per_day_over: NotRequired[int]
-    """with this message, the identity writes to more recipients than this that were new within 24 hours"""
-    amount_over: NotRequired[int]
-    """of a card, in cents"""
-
-
-class PolicyInput(TypedDict):
-    preset: NotRequired[Literal["open", "known", "all"]]
-    """for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything"""
-    rules: NotRequired[list[PolicyRule]]
-    """the first that matches a recipient decides; of several recipients, the strictest"""
-
-
-class PolicyRule(TypedDict):
-    when: PolicyCondition
-    action: Literal["send", "hold", "refuse"]
-
-
 class QueueEntry(TypedDict):
     id: str
     kind: str
