@@ -62,6 +62,7 @@ import { trustModule } from './trust/module.ts'
 import { guideRoutes } from './ops/guide/routes.ts'
 import type { BoxFacts } from './ops/guide/guide.ts'
 import { trimEnd } from './core/text.ts'
+import { PolicyModule } from './policy/module.ts'
 import { Reputations } from './trust/reputations.ts'
 import { webhooksModule } from './webhooks/module.ts'
 
@@ -141,8 +142,10 @@ export function assemble(basis: Deps): {
   const totp = totpModule({ ...common, identities, cascade, admitted })
   const cards = cardsModule({ ...common, identities, cascade, keeping })
   const fetches = new WorkLimiter(fetchLimits)
+  const policy = new PolicyModule({ ...common, identities, log: logOf('policy') })
   const sending = new OutboundModule({
     ...common,
+    policy,
     quota,
     keys,
     identities,
@@ -229,6 +232,7 @@ export function assemble(basis: Deps): {
     ours,
     certificates,
     mail,
+    policy,
     sending,
     sms,
     totp,

@@ -34,6 +34,7 @@ import { realtime, webhooks } from './config/events.ts'
 import { limits } from './config/limits.ts'
 import { listenerFlaws } from './config/listeners.ts'
 import { mail, smtp } from './config/mail.ts'
+import { policy } from './config/policy.ts'
 import { fetching, outbound, relayFlaws, reports, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
 import type { Endpoint } from './net/listen.ts'
@@ -199,6 +200,7 @@ const Settings = Group({
   smtp: smtp.prefault({}).meta({ description: 'Receiving mail' }),
   mail: mail.prefault({}).meta({ description: 'Processing of received mail' }),
   outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
+  policy: policy.prefault({}).meta({ description: 'What keys may send, and what a person looks at before' }),
   reports: reports.prefault({}).meta({ description: 'DMARC and TLS reports to other domains (docs/email.md)' }),
   fetch: fetching.prefault({}).meta({ description: 'Fetching URLs given by callers' }),
   submission: submission.prefault({}).meta({ description: 'Message submission by SMTP' }),

@@ -118,7 +118,8 @@ export class Keys {
   }
 
   async create(caller: Caller, input: NewApiKey): Promise<ApiKey & { key: string }> {
-    const scopes = input.scopes ?? [...caller.scopes]
+    // who decides about what keys send is named, never meant
+    const scopes = input.scopes ?? [...caller.scopes].filter((scope) => scope !== 'holds:decide')
     requireScopes(caller, scopes)
     const identityId = input.identity_id ?? caller.identity_id
     if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')

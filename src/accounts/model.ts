@@ -60,7 +60,7 @@ export const NewApiKey = z
       .max(128)
       .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
       .default('unnamed'),
-    scopes: Scopes.optional().meta({ description: 'all scopes of the caller if omitted' }),
+    scopes: Scopes.optional().meta({ description: 'all scopes of the caller but holds:decide if omitted' }),
     identity_id: Id('ident')
       .optional()
       .meta({ description: 'binds the key to this identity: it sees and does nothing outside of it' }),

@@ -24,6 +24,7 @@ const idPrefixes = [
   'rep',
   'sess',
   'job',
+  'hold',
   'req',
 ] as const
 export type IdPrefix = (typeof idPrefixes)[number]

@@ -18,6 +18,7 @@ export const modules = [
   'jobs',
   'mcp',
   'outbound',
+  'policy',
   'realtime',
   'reporting',
   'retention',

@@ -14,6 +14,7 @@ export const scopes = [
   'cards:write',
   'account:read',
   'account:write',
+  'holds:decide',
 ] as const
 export type Scope = (typeof scopes)[number]
 

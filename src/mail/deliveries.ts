@@ -64,6 +64,7 @@ const order: Delivery['status'][] = [
   'sending',
   'queued',
   'scheduled',
+  'held',
   'bounced',
   'failed',
   'cancelled',

@@ -11,7 +11,15 @@ import { type Email, type EmailRow, replyToVerified } from './model.ts'
 export type EmailDetail = Pick<
   Email,
   'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
-> & { mail_from: string; screening?: Email['screening']; set_aside?: Email['set_aside']; send_at?: string; created_by?: string }
+> & {
+  mail_from: string
+  screening?: Email['screening']
+  set_aside?: Email['set_aside']
+  hold?: Email['hold']
+  require_tls?: true
+  send_at?: string
+  created_by?: string
+}
 
 /** A row of `emails`. */
 export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated' | 'labels' | 'has_attachments' | 'codes'> {
@@ -195,8 +203,10 @@ const none: StoredBodies = { body_text: null, body_html: null, text: '' }
 export function emailOf(row: StoredEmail, bodies: Bodies = none): Email {
   const {
     mail_from: _,
+    require_tls: _tls,
     screening = null,
     set_aside = null,
+    hold = null,
     send_at = null,
     created_by = null,
     ...detail
@@ -208,6 +218,7 @@ export function emailOf(row: StoredEmail, bodies: Bodies = none): Email {
     reply_to_verified,
     screening,
     set_aside,
+    hold,
     send_at,
     created_by,
     deliveries: [],

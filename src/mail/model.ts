@@ -161,6 +161,8 @@ export interface Envelope {
   require_tls?: true
   /** An internal message: it is parsed, but not authenticated. */
   own?: true
+  /** An own message is scanned for what a policy looks for. */
+  scan?: boolean
 }
 
 /** The DMARC policy of a domain that requests aggregate reports, as in a report (RFC 9990 3.1.1.5). */
@@ -194,8 +196,20 @@ export interface Verdict {
 }
 
 export const EmailStatus = z
-  .enum(['received', 'scheduled', 'queued', 'sending', 'sent', 'delivered', 'deferred', 'bounced', 'failed', 'cancelled'])
+  .enum(['received', 'held', 'scheduled', 'queued', 'sending', 'sent', 'delivered', 'deferred', 'bounced', 'failed', 'cancelled'])
   .meta({ id: 'EmailStatus' })
+
+/** What its sender sees of a hold. */
+export const EmailHold = z
+  .object({
+    id: Id('hold'),
+    status: z.enum(['open', 'approved', 'rejected', 'expired', 'cancelled']),
+    expires_at: Timestamp.meta({ description: 'it is rejected then if nobody decided' }),
+    decided_at: Timestamp.nullable(),
+    reason: z.string().nullable().meta({ description: 'what the person who decided says to the sender' }),
+  })
+  .meta({ id: 'EmailHold' })
+export type EmailHold = z.output<typeof EmailHold>
 
 /** An e-mail in a list, without bodies unless these are asked for. */
 export const EmailRow = z
@@ -297,6 +311,9 @@ export const Email = z
       .nullable()
       .default(null)
       .meta({ description: 'why a received message was set aside, with spam: true, until it is released; null for others' }),
+    hold: EmailHold.nullable().default(null).meta({
+      description: 'whether a person was to see an outbound message before it leaves, and what they decided; null for others',
+    }),
     parse_error: z.string().nullable(),
     send_at: Timestamp.nullable().meta({ description: 'time at which a scheduled message is sent' }),
     created_by: Maker.default(null).meta({

@@ -10,7 +10,7 @@ import type { EmailStore } from './email-store.ts'
 import { deliveriesOf, deliveryOf, type RecipientRow, overallStatus } from './deliveries.ts'
 import { type EmailDetail, emailOf, type StoredEmail } from './email-rows.ts'
 import type { Examination } from './types.ts'
-import type { Address, Delivery, Email } from './model.ts'
+import type { Address, Delivery, Email, EmailHold } from './model.ts'
 import { isExternal } from './address.ts'
 
 /** A composed message of an identity, examined. */
@@ -29,6 +29,9 @@ interface OutgoingMessage {
   created_by: string | null
   /** The header fields that are prepended to the raw message: date and signatures, lines with CRLF; empty when it is signed later. */
   trace: string
+  /** Of a message that a person is to see before it leaves. */
+  hold?: EmailHold | null
+  require_tls?: boolean
   /** Its thread, if given explicitly. */
   thread_id?: string | null
 }
@@ -78,11 +81,14 @@ export class OutgoingEmails {
       trace,
       thread_id: message.thread_id,
     })
+    if (message.hold && message.require_tls) {
+      await tx.run(sql`UPDATE emails SET detail = json_set(detail, '$.require_tls', json('true')) WHERE id = ${email.id}`)
+    }
     const recipients = []
     for (const [position, { field, address }] of message.recipients.entries()) {
       const row = await tx.get<RecipientRow>(
         sql`INSERT INTO email_recipients (email_id, position, field, address, status, next_attempt_at) VALUES (${email.id}, ${position},
-          ${field}, ${address.address}, ${email.status}, ${send_at ?? at}) RETURNING *`,
+          ${field}, ${address.address}, ${email.status}, ${message.hold ? null : (send_at ?? at)}) RETURNING *`,
       )
       recipients.push(row!)
     }
@@ -151,7 +157,7 @@ export class OutgoingEmails {
     )
     if (row.status !== before.status) await this.#updateStatus(tx, row.email_id)
     // from now on it is sent or cancelled, whatever becomes of the key that scheduled it
-    if (before.status === 'scheduled' && row.status !== 'scheduled') await dropOrigins(tx, [row.email_id])
+    if (waits(before.status) && !waits(row.status)) await dropOrigins(tx, [row.email_id])
     return deliveryOf(row)
   }
 
@@ -192,13 +198,18 @@ export class OutgoingEmails {
   }
 }
 
+/** True while a message ends with the key that made it. */
+function waits(status: Delivery['status']): boolean {
+  return status === 'scheduled' || status === 'held'
+}
+
 // the bounce report may arrive before the 250 is recorded
 function bounceFields({ status, smtp_code, enhanced_code, response, next_attempt_at }: RecipientRow): Partial<RecipientRow> {
   return { status, smtp_code, enhanced_code, response, next_attempt_at }
 }
 
 function outboundEmail(message: OutgoingMessage, at: string): Email {
-  const { owner, from, raw, recipients, labels, send_at, created_by, examined } = message
+  const { owner, from, raw, recipients, labels, send_at, created_by, examined, hold = null } = message
   const { parsed } = examined
   const of = (field: RecipientRow['field']): Address[] =>
     recipients.filter((one) => one.field === field).map(({ address }) => address)
@@ -207,7 +218,7 @@ function outboundEmail(message: OutgoingMessage, at: string): Email {
     identity_id: owner.id,
     thread_id: '',
     direction: 'outbound',
-    status: send_at === null ? 'queued' : 'scheduled',
+    status: hold ? 'held' : send_at === null ? 'queued' : 'scheduled',
     from,
     from_name: parsed.from?.name ?? '',
     to: of('to')
@@ -243,6 +254,7 @@ function outboundEmail(message: OutgoingMessage, at: string): Email {
     authentication: null,
     screening: null,
     set_aside: null,
+    hold,
     parse_error: parsed.parse_error,
     send_at,
     created_by,

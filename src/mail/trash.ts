@@ -163,7 +163,7 @@ export async function sweepRawMail(deps: RawDeps, before: string, signal?: Abort
 async function deleteSomeRaw(tx: Transaction, deps: RawDeps, before: string): Promise<boolean> {
   const rows = await tx.all<{ raw_id: number; size: number }>(
     sql`SELECT raw_id, size FROM emails WHERE raw_expired_at IS NULL AND received_at < ${before}
-      AND status NOT IN ('scheduled', 'queued', 'sending', 'deferred') ORDER BY received_at LIMIT ${rawBatch.messages}`,
+      AND status NOT IN ('held', 'scheduled', 'queued', 'sending', 'deferred') ORDER BY received_at LIMIT ${rawBatch.messages}`,
   )
   let bytes = 0
   for (const { raw_id, size } of rows) {

@@ -1,4 +1,5 @@
 import type { Caller } from '../core/scopes.ts'
+import type { Found } from '../message/findings.ts'
 import type { Parsed } from '../message/parsed.ts'
 import type { StoredEmail } from './email-rows.ts'
 import type { Transaction } from '../store/database.ts'
@@ -18,6 +19,8 @@ export interface Examination {
   body_size: number
   /** True if that JSON has the lists too: for a message to many whose lists are long. */
   long_lists?: boolean
+  /** What was found in an outgoing message that was to be scanned; null where the scan failed. */
+  found?: Found[] | null
 }
 
 /** A message that was examined and accepted. */

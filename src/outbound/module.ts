@@ -16,15 +16,20 @@ import { emailReceived } from '../mail/model.ts'
 import type { MailModule } from '../mail/module.ts'
 import type { Quota } from '../mail/quota.ts'
 import type { Module, ModuleBasis } from '../module.ts'
+import type { PolicyModule } from '../policy/module.ts'
 import { Bounces } from './bounces.ts'
 import {
+  emailApproved,
   emailBounced,
   emailCancelled,
   emailComplained,
   emailDeferred,
   emailDelivered,
+  emailExpired,
   emailFailed,
+  emailHeld,
   emailQueued,
+  emailRejected,
   emailSent,
   largestMessage,
 } from './model.ts'
@@ -32,6 +37,7 @@ import { OutboundTransport, type SystemMail, type SystemMailResult, type Transpo
 import { Composer } from './compose/composer.ts'
 import { Drafts } from './compose/drafts.ts'
 import { emailRoutes } from './email-routes.ts'
+import { HeldEmails } from './compose/held-emails.ts'
 import { SendService } from './compose/send-service.ts'
 import { SendLimits } from './compose/limits.ts'
 import { OperatorMail } from './operator-mail.ts'
@@ -56,6 +62,7 @@ interface Deps extends ModuleBasis {
   quota: Quota
   mail: MailModule
   fetches: WorkLimiter
+  policy: PolicyModule
   returnKey: Buffer
   testing?: TransportTest | undefined
 }
@@ -72,6 +79,10 @@ export class OutboundModule implements Module {
     emailComplained,
     emailFailed,
     emailCancelled,
+    emailHeld,
+    emailApproved,
+    emailRejected,
+    emailExpired,
   ]
   readonly routes: AnyRoute[]
   readonly couriers: Courier[]
@@ -108,13 +119,17 @@ export class OutboundModule implements Module {
       suppressions: this.suppressions,
       limits: this.#limits,
       signer,
+      policyCheck: deps.policy.policyCheck,
+      holds: deps.policy.holds,
       settings: config.outbound,
     })
     const { emails, outgoing } = mail
     this.#outside = new Outside(outsideSettings(config))
     const drafts = new Drafts({ clock, outside: this.#outside })
     const sendService = new SendService({ ...deps, emails, reader: mail.attachmentReader, drafts, outbox: this.outbox })
-    this.#pending = new Pending({ ...deps, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
+    const held = { ...deps, emails, outgoing, outbox: this.outbox, limits: this.#limits }
+    deps.policy.holds.serve(new HeldEmails(held))
+    this.#pending = new Pending({ ...held, drafts, holds: deps.policy.holds })
     this.#operatorMail = new OperatorMail({ ...deps, sendService, outbox: this.outbox, ...operatorSettings(config) })
     emails.setDispatcher(this.#pending)
     this.#submission = submissionSettings(config)

@@ -77,6 +77,8 @@ describe('with the store broken under it', async () => {
     'webhooks',
     'suppressions',
     'sender_rules',
+    'policies',
+    'holds',
     'domains',
     'jobs',
     'deliveries_queue',

@@ -151,6 +151,14 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
     objects['webhooks/:id'] = webhook.id
     objects[':delivery_id'] = (await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)).body.id
   }
+  if (wants(name, /\/holds/)) {
+    await box.call('PATCH', `${at}/policy`, { preset: 'all' }, as)
+    // nobody decides about what they sent
+    const { body: sender } = await box.call('POST', '/v1/api-keys', { scopes: ['emails:write'] }, as)
+    const { body: held } = await box.call('POST', `${at}/emails`, { to: 'postmaster@pillarbox.test' }, { key: sender.key })
+    objects['holds/:id'] = held.hold.id
+    await box.call('PATCH', `${at}/policy`, { preset: 'open' }, as)
+  }
   if (wants(name, /\/suppressions/)) {
     const shy = { email: `${newId('sup')}@elsewhere.test` }
     objects['suppressions/:id'] = (await box.call('POST', '/v1/suppressions', shy, as)).body.id

@@ -91,6 +91,10 @@ const lists: Record<string, { filled?: string; whole?: string; few?: string; bes
   '/v1/domains': { filled: 'domains', beside: [far] },
   '/v1/domains/{id}/aliases': { filled: 'aliases', beside: [far] },
   '/v1/domains/{id}/reports': { filled: 'domain_reports', beside: [far, 'kind=tls'] },
+  '/v1/holds': {
+    filled: 'holds',
+    beside: [far, 'status=approved', 'status=open&identity_id=ident_00000000000000000000000000'],
+  },
   '/v1/suppressions': { filled: 'suppressions', beside: [far] },
   '/v1/jobs': { filled: 'jobs', beside: [far, 'kind=import'] },
   '/v1/webhooks': { filled: 'webhooks', beside: [far, 'created_by=key_00000000000000000000000000'] },

@@ -11,7 +11,7 @@ import { inhabit } from './inhabited.ts'
  * that may write but not read: `all` of the answer, or these fields. `operator`: of the operator's account only.
  */
 const table = `
-GET    /v1/whoami                                         identities:read|identities:write|messages:read|messages:write|emails:read|emails:write|sms:read|sms:write|cards:read|cards:write|account:read|account:write
+GET    /v1/whoami                                         identities:read|identities:write|messages:read|messages:write|emails:read|emails:write|sms:read|sms:write|cards:read|cards:write|account:read|account:write|holds:decide
 
 POST   /v1/identities                                     identities:write                  all
 GET    /v1/identities                                     identities:read
@@ -124,6 +124,15 @@ PATCH  /v1/senders                                        account:write         
 GET    /v1/identities/:id/senders                         account:read
 PATCH  /v1/identities/:id/senders                         account:write                     all
 POST   /v1/identities/:id/emails/:email_id/release        messages:write|emails:write       id identity_id status created_at
+
+GET    /v1/policy                                         holds:decide
+PATCH  /v1/policy                                         holds:decide                      all
+GET    /v1/identities/:id/policy                          holds:decide
+PATCH  /v1/identities/:id/policy                          holds:decide                      all
+GET    /v1/holds                                          holds:decide
+GET    /v1/holds/:id                                      holds:decide
+POST   /v1/holds/:id/approve                              holds:decide                      all
+POST   /v1/holds/:id/reject                               holds:decide                      all
 
 GET    /v1/suppressions                                   account:read
 POST   /v1/suppressions                                   account:write                     all

@@ -80,13 +80,13 @@ export const hostile: Hostile[] = [
     name: 'a DOCX with one tag of 90 MB',
     isLong: true,
     content: () => docx(repeated(`${word}<w:p `, 'a', 90_000_000, '/></w:body></w:document>')),
-    answer: 'attachment_too_large_for_text',
+    answer: 'attachment_unreadable',
   },
   {
     name: 'a DOCX with an element of five million attributes',
     isLong: true,
     content: () => docx(distinct(`${word}<w:p`, 5_000_000, '/></w:body></w:document>')),
-    answer: 'attachment_too_large_for_text',
+    answer: 'attachment_unreadable',
   },
   {
     name: 'a DOCX with entities that expand to a billion words',
@@ -130,7 +130,7 @@ export const hostile: Hostile[] = [
     isLong: true,
     content: () =>
       xlsx({ Big: '' }, { 'xl/workbook.xml': repeated('<workbook><sheets><sheet name="\u20ac', 'a', 90_000_000, '"/>') }),
-    answer: 'attachment_too_large_for_text',
+    answer: 'attachment_unreadable',
   },
   {
     name: 'an XLSX of ten million shared strings',

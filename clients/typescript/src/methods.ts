@@ -56,6 +56,11 @@ import type {
   Erc8004Link,
   Event,
   ExportWish,
+  Hold,
+  HoldRow,
+  HoldsApproveBody,
+  HoldsListQuery,
+  HoldsRejectBody,
   IdentitiesEventsQuery,
   IdentitiesListQuery,
   IdentitiesMessagesQuery,
@@ -238,6 +243,12 @@ release POST /release
 reply POST /reply body
 forward POST /forward body
 cancel POST /cancel`,
+  holds: `/holds
+list GET page
+/holds/{hold}
+get GET
+approve POST /approve body
+reject POST /reject body`,
   identities: `/identities
 create POST body
 list GET page
@@ -517,6 +528,17 @@ export interface Methods {
     forward(identityId: string, emailId: string, body: NewForward, options?: RequestOptions): Promise<Email>
     /** Cancel an e-mail. */
     cancel(identityId: string, emailId: string, options?: RequestOptions): Promise<Email>
+  }
+  holds: {
+    /** List holds. */
+    list(query?: HoldsListQuery, options?: RequestOptions): Promise<Page<HoldRow>>
+    iterate(query?: HoldsListQuery, options?: RequestOptions): AsyncGenerator<HoldRow, void>
+    /** Get a hold. */
+    get(holdId: string, options?: RequestOptions): Promise<Hold>
+    /** Approve what is held. */
+    approve(holdId: string, body?: HoldsApproveBody, options?: RequestOptions): Promise<HoldRow>
+    /** Reject what is held. */
+    reject(holdId: string, body?: HoldsRejectBody, options?: RequestOptions): Promise<HoldRow>
   }
   identities: {
     /** Create an identity. */

@@ -13,6 +13,7 @@ export const tagOrder = [
   'Cards',
   'Domains',
   'Senders',
+  'Policy',
   'Suppressions',
   'API keys',
   'Agents',
@@ -33,6 +34,7 @@ export const tagOrder = [
 export const rarelyRead = [
   'Domains',
   'Senders',
+  'Policy',
   'Agents',
   'Identity tokens',
   'Reputation and trust',

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Basis } from '../../basis.ts'
+import { entriesOf, isListed } from '../../core/address-list.ts'
 import { iso } from '../../core/clock.ts'
-import { domainNameOf } from '../../core/domain-names.ts'
 import { Fault, invalid } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
 import { Timestamp } from '../../core/shapes.ts'
@@ -136,20 +136,6 @@ async function objectionOf(rules: Rules, { mail_from, from, isVerified, score, i
   return rules.max_score !== null && score > rules.max_score ? 'suspicious' : null
 }
 
-/** True if an address or its domain is in a list. */
-function isListed(entries: readonly string[], address: string): boolean {
-  if (address === '' || entries.length === 0) return false
-  const canonical = canonicalOf(address)
-  return canonical !== null && (entries.includes(canonical) || entries.includes(canonical.slice(canonical.lastIndexOf('@'))))
-}
-
-/** An address as it is compared, its domain in A-labels; null for what is none. */
-function canonicalOf(address: string): string | null {
-  const at = address.lastIndexOf('@')
-  const domain = domainNameOf(address.slice(at + 1))
-  return at === -1 || domain === undefined ? null : `${address.slice(0, at).toLowerCase()}@${domain}`
-}
-
 /** The rules of an identity or an account. */
 async function storedRules(reader: Reader, subject: string): Promise<SenderRules> {
   const row = await reader.get<{ rules: string; updated_at: string }>(
@@ -165,20 +151,6 @@ function requireConsistent({ allow, block }: Rules): void {
   }
   if (Buffer.byteLength(JSON.stringify([allow, block])) > maxBytes)
     throw invalid(block.length > allow.length ? 'block' : 'allow', 'allow and block must be at most 16 KiB together, as JSON.')
-}
-
-/** A list as it is stored, each entry once. */
-function entriesOf(list: readonly string[], param: string): string[] {
-  return [...new Set(list.map((entry, index) => entryOf(entry, `${param}.${index}`)))]
-}
-
-/** An entry as it is stored: `ada@example.net` or `@example.net`. */
-function entryOf(entry: string, param: string): string {
-  const found = canonicalOf(entry.includes('@') ? entry : `@${entry}`)
-  if (found === null || /\s/.test(found)) {
-    throw invalid(param, `${entry} is neither an address such as ada@example.net nor a domain such as @example.net.`)
-  }
-  return found
 }
 
 /** Throws Fault 403, code `bound_key`: a key that is bound to one identity neither sees nor changes who may write to it. */

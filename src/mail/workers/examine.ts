@@ -9,6 +9,7 @@ import { oneLine } from '../../mailauth/authentication-results.ts'
 import { Dns, type DnsSettings } from '../../net/dns.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
 import { linksOf } from '../../message/links.ts'
+import { type Found, findingsIn, type ScannedText } from '../../message/findings.ts'
 import { type Envelope, isVouchedFor, type Verdict } from '../model.ts'
 import { type Lists, listsOf, type DecodedAttachment, type Parsed, type StoredBodies } from '../../message/parsed.ts'
 import { headerOnly } from '../../message/header-only.ts'
@@ -171,7 +172,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     }
   }
 
-  async function withStallCheck<Found>(work: Promise<Found>): Promise<Found> {
+  async function withStallCheck<Read>(work: Promise<Read>): Promise<Read> {
     const { promise, reject } = Promise.withResolvers<never>()
     const parserRun: ParserRun = { idle: 0, giveUp: () => reject(new Stalled()) }
     parserRuns.add(parserRun)
@@ -219,10 +220,45 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       sha256: hash('sha256', raw),
       body_size: json.length,
       long_lists,
+      ...(envelope.scan ? { found: await scanned(parsed, raw) } : {}),
     }
     return {
       result: { id, spans: [], message, ...mark },
       octets: [compressed.length < raw.length ? compressed : nothing, bodies],
+    }
+  }
+
+  /** What an outgoing message has in it that a policy may look for; null when it cannot be read whole. */
+  async function scanned(
+    { subject, body_text, body_html, text, attachments, parse_error }: Parsed,
+    raw: Buffer,
+  ): Promise<Found[] | null> {
+    if (parse_error !== null) return null
+    try {
+      const files = attachments
+        .slice(0, maxScanned.files)
+        .filter(({ content_type, size }) => isText(content_type) && size <= maxScanned.bytes)
+      const read = await withStallCheck(
+        readers.attachmentsOf(
+          raw,
+          files.map(({ index }) => index),
+        ),
+      )
+      const texts: ScannedText[] = [
+        { place: 'subject', text: subject },
+        { place: 'body_text', text: body_text ?? '' },
+        { place: 'body_html', text: body_html ?? '' },
+        { place: 'text', text },
+        ...read.map(({ attachment, content }) => ({ place: attachment.filename, text: content.toString('utf8') })),
+      ]
+      const names = attachments.map(({ filename }) => filename)
+      const unread = names.filter((_, place) => !files.includes(attachments[place]!))
+      return [
+        ...findingsIn([...texts, { place: 'attachments', text: names.join('\n') }]),
+        ...unread.slice(0, 5).map((place): Found => ({ kind: 'unread', place, sample: '' })),
+      ]
+    } catch {
+      return null
     }
   }
 
@@ -257,6 +293,13 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       collect()
     }
   }
+}
+
+/** The attachments of an outgoing message that are scanned: how many, and the bytes of each. */
+const maxScanned = { files: 20, bytes: 4 * 1024 * 1024 }
+
+function isText(contentType: string): boolean {
+  return /^(?:text\/|application\/(?:json|xml|x-sh|javascript|yaml)\b|message\/)/i.test(contentType)
 }
 
 /** Deflated with tables no larger than the input needs, as building them takes longer than packing a few KB; an inflater reads all sizes. */

@@ -15,11 +15,14 @@ import type { Examination } from '../../mail/types.ts'
 import type { Email, Envelope } from '../../mail/model.ts'
 import type { StoredMessage, OutgoingEmails } from '../../mail/outgoing.ts'
 import type { Quota } from '../../mail/quota.ts'
+import type { PolicyCheck, OutgoingEmail } from '../../policy/policy-check.ts'
+import type { Holds } from '../../policy/holds.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import type { Composed, Draft, MessageContent } from './compose.ts'
 import type { Composer } from './composer.ts'
 import type { SendLimits, SendCount } from './limits.ts'
 import {
+  emailHeld,
   emailKind,
   type EmailLoad,
   emailQueued,
@@ -51,6 +54,8 @@ interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
   plan: Plan
   quota: Quota
   signer: DkimSigner
+  policyCheck: PolicyCheck
+  holds: Holds
   settings: OutboxSettings
 }
 
@@ -144,7 +149,8 @@ export class Outbox {
     if (octets.length > largestMessage) throw invalid('raw', 'The message is larger than 25 MiB.', 'message_too_large')
     if (addresses.length > maxRecipients) throw invalid('to', `A message can have at most ${maxRecipients} recipients.`)
     return largeWork(owner.account_id, octets.length, async () => {
-      const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
+      const scan = await this.#deps.policyCheck.scans(this.#deps.database, owner)
+      const examined = await examiner.examine(octets, envelopeOf(from, scan), owner.account_id)
       const addressees = addresseesOf(addresses, examined)
       await this.#require(owner, from, addressees, null)
       const rest = { head: '', addressees, labels, send_at: null, require_tls, text: null, thread_id: null }
@@ -187,15 +193,15 @@ export class Outbox {
   }
 
   async #post(composed: ComposedEmail, known?: Examination): Promise<Email> {
-    const { database, clock, examiner, signer, quota } = this.#deps
-    const { caller, owner, from, raw, head, whole, text, addressees, send_at } = composed
-    const examined = known ?? (await examiner.examine(raw, envelopeOf(from), owner.account_id, text ?? undefined))
+    const { database, clock, signer, quota } = this.#deps
+    const { caller, owner, from, raw, head, whole, addressees, send_at } = composed
+    const examined = known ?? (await this.#examine(composed))
     // a scheduled message is signed when it is sent, with the keys published then
     const signatures = send_at === null ? await signer.sign(domainOf(from), whole) : ''
     // whether that suffices is checked in the transaction
     await quota.freeSpace(owner, raw.length, 'sent')
     return database.transaction(async (tx) => {
-      const { keys, outgoing, limits, plan } = this.#deps
+      const { keys, outgoing, limits, plan, policyCheck, holds } = this.#deps
       // fetching attachments may have taken long
       if (caller) await keys.origins.requireAdmitted(tx, caller)
       if (caller && send_at !== null) await keys.origins.requireInGrace(tx, caller, send_at, 'send_at')
@@ -211,14 +217,26 @@ export class Outbox {
       const { automated, references, in_reply_to } = examined.parsed
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
+      const held = await policyCheck.email(tx, caller, { owner, addresses, inReplyTo: in_reply_to, ...contentOf(examined) })
+      const hold = held ? await holds.prepare(tx, owner) : null
       const created_by = caller && makerOf(caller)
-      const message = { ...composed, created_by, recipients: addressees, examined, trace: signatures + head }
-      const kept = await outgoing.insert(tx, message, emailQueued)
-      if (caller && send_at !== null) await keys.origins.inherit(tx, kept.email.id, caller)
-      await this.#enqueue(tx, composed, kept)
+      // it is signed when it leaves
+      const trace = hold ? head : signatures + head
+      const message = { ...composed, created_by, recipients: addressees, examined, trace, hold }
+      const kept = await outgoing.insert(tx, message, hold ? emailHeld : emailQueued)
+      const about = kept.email.id
+      if (caller && (send_at !== null || hold)) await keys.origins.inherit(tx, about, caller)
+      if (caller && hold && held) await holds.insert(tx, hold, { owner, caller, about, sha256: examined.sha256, held })
+      else await this.#enqueue(tx, composed, kept)
       tx.afterCommit(() => this.#log(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })
+  }
+
+  async #examine({ owner, from, raw, text }: ComposedEmail): Promise<Examination> {
+    const { database, examiner, policyCheck } = this.#deps
+    const envelope = envelopeOf(from, await policyCheck.scans(database, owner))
+    return examiner.examine(raw, envelope, owner.account_id, text ?? undefined)
   }
 
   /** Writes the log line of an accepted message. */
@@ -259,7 +277,7 @@ export async function enqueueCopies(
 }
 
 /** The envelope for parsing an own message, which is not checked for spam. */
-function envelopeOf(from: string): Envelope {
+function envelopeOf(from: string, scan: boolean): Envelope {
   return {
     remote_address: '127.0.0.1',
     helo: 'localhost',
@@ -269,7 +287,13 @@ function envelopeOf(from: string): Envelope {
     tls: null,
     session: randomUUID(),
     own: true,
+    ...(scan ? { scan } : {}),
   }
+}
+
+/** What a policy looks at in a message. */
+function contentOf({ parsed, found }: Examination): Pick<OutgoingEmail, 'hasAttachments' | 'hasLinks' | 'found'> {
+  return { hasAttachments: parsed.attachments.length > 0, hasLinks: parsed.links.length > 0, found }
 }
 
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {

@@ -8,7 +8,7 @@ import type { Caller } from '../../core/scopes.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { type Cascade, endSome, window } from '../../identities/cascade.ts'
 import type { Identities } from '../../identities/identities.ts'
-import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
+import type { StoredEmail } from '../../mail/email-rows.ts'
 import type { Emails } from '../../mail/emails.ts'
 import type { RecipientRow } from '../../mail/deliveries.ts'
 import type { Dispatcher } from '../../mail/types.ts'
@@ -17,7 +17,9 @@ import type { OutgoingEmails } from '../../mail/outgoing.ts'
 import { sql, type Sql, type Transaction } from '../../store/database.ts'
 import type { Drafts } from './drafts.ts'
 import type { SendLimits } from './limits.ts'
+import type { Holds } from '../../policy/holds.ts'
 import { emailCancelled } from '../model.ts'
+import { countedAt, setHold } from './held-emails.ts'
 import type { Outbox } from './outbox.ts'
 import { headerDate } from './prepare-raw.ts'
 
@@ -32,10 +34,11 @@ interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
   drafts: Drafts
   limits: SendLimits
   plan: Plan
+  holds: Holds
 }
 
 /** The statuses of messages that wait for one recipient at least. */
-const unsent: ReadonlySet<string> = new Set(['scheduled', 'queued', 'sending', 'deferred'])
+const unsent: ReadonlySet<string> = new Set(['held', 'scheduled', 'queued', 'sending', 'deferred'])
 
 /** The condition of messages (`emails`) that end with a key which was revoked together with what it created. */
 export const endedWithKey = sql`EXISTS (SELECT 1 FROM api_keys WHERE revoked_at IS NOT NULL AND kept = 0 AND id IN (
@@ -52,7 +55,8 @@ export class Pending implements Dispatcher {
     this.#deps = deps
     deps.keys.ends(
       'scheduled_emails',
-      sql`SELECT id, json_extract(detail, '$.created_by') AS created_by FROM emails WHERE status = 'scheduled'`,
+      sql`SELECT id, json_extract(detail, '$.created_by') AS created_by FROM emails WHERE status = 'scheduled'
+        UNION ALL SELECT id, json_extract(detail, '$.created_by') FROM emails WHERE status = 'held'`,
       (tx, ids) => this.#end(tx, ids),
     )
     deps.cascade.add((tx, identityId, after) => this.withdrawSome(tx, identityId, after))
@@ -109,7 +113,8 @@ export class Pending implements Dispatcher {
     const { database } = this.#deps
     // read in a thread: any number of messages is scheduled
     const ended = await database.slow<{ seq: number; id: string }>(
-      sql`SELECT seq, id FROM emails WHERE status = 'scheduled' AND ${endedWithKey}`,
+      sql`SELECT seq, id FROM emails WHERE status = 'scheduled' AND ${endedWithKey}
+        UNION ALL SELECT seq, id FROM emails WHERE status = 'held' AND ${endedWithKey}`,
       minute,
     )
     const step = async (): Promise<boolean> => {
@@ -193,15 +198,19 @@ export class Pending implements Dispatcher {
 
   /** Cancels deliveries that were not attempted. Returns how many. */
   async #cancel(tx: Transaction, email: StoredEmail, rows: RecipientRow[]): Promise<number> {
-    const { outgoing, outbox, limits, plan } = this.#deps
-    const waiting = rows.filter(({ status }) => status === 'scheduled' || status === 'queued')
+    const { outgoing, outbox, limits, plan, holds } = this.#deps
+    const hold = email.status === 'held' ? await holds.withdraw(tx, email.id) : undefined
+    if (hold) await setHold(tx, email.id, hold)
+    const waiting = rows.filter(({ status }) => status === 'held' || status === 'scheduled' || status === 'queued')
     const cancelled = new Map<string, boolean>()
     const cancelledRows: RecipientRow[] = []
     for (const row of waiting) {
-      if (row.delivery_id === null) continue
-      const known = cancelled.get(row.delivery_id) ?? (await this.#stop(tx, row, row.delivery_id))
-      cancelled.set(row.delivery_id, known)
-      if (!known) continue
+      if (row.status !== 'held') {
+        if (row.delivery_id === null) continue
+        const known = cancelled.get(row.delivery_id) ?? (await this.#stop(tx, row, row.delivery_id))
+        cancelled.set(row.delivery_id, known)
+        if (!known) continue
+      }
       await outgoing.updateDelivery(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
       cancelledRows.push(row)
     }
@@ -232,10 +241,4 @@ export class Pending implements Dispatcher {
   #recipients(tx: Transaction, emailId: string): Promise<RecipientRow[]> {
     return tx.all<RecipientRow>(sql`SELECT * FROM email_recipients WHERE email_id = ${emailId} ORDER BY position`)
   }
-}
-
-/** The time under which the rate limits counted it, in milliseconds since the Unix epoch. */
-function countedAt({ detail, received_at }: StoredEmail): number {
-  const { send_at } = JSON.parse(detail) as Partial<EmailDetail>
-  return Date.parse(send_at ?? received_at)
 }

@@ -422,6 +422,31 @@ class Emails:
         return cast("t.Email", self._caller.call("POST", "/identities/{identity_id}/emails/{email_id}/cancel", {"identity_id": identity_id, "email_id": email_id}, "", None, "json", options))
 
 
+class Holds:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(self, query: t.HoldsListQuery | None = None, **options: Unpack[Options]) -> t.Page[t.HoldRow]:
+        """List holds."""
+        return cast("t.Page[t.HoldRow]", self._caller.call("GET", "/holds", {}, "query", query, "page", options))
+
+    def iterate(self, query: t.HoldsListQuery | None = None, **options: Unpack[Options]) -> Iterator[t.HoldRow]:
+        """List holds: the rows of all pages."""
+        return self._caller.rows("GET", "/holds", {}, "query", query, "page", options)
+
+    def get(self, hold_id: str, **options: Unpack[Options]) -> t.Hold:
+        """Get a hold."""
+        return cast("t.Hold", self._caller.call("GET", "/holds/{hold_id}", {"hold_id": hold_id}, "", None, "json", options))
+
+    def approve(self, hold_id: str, body: t.HoldsApproveBody | None = None, **options: Unpack[Options]) -> t.HoldRow:
+        """Approve what is held."""
+        return cast("t.HoldRow", self._caller.call("POST", "/holds/{hold_id}/approve", {"hold_id": hold_id}, "body", body, "json", options))
+
+    def reject(self, hold_id: str, body: t.HoldsRejectBody | None = None, **options: Unpack[Options]) -> t.HoldRow:
+        """Reject what is held."""
+        return cast("t.HoldRow", self._caller.call("POST", "/holds/{hold_id}/reject", {"hold_id": hold_id}, "body", body, "json", options))
+
+
 class Identities:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -800,6 +825,7 @@ class Methods:
         self.doctor = Doctor(caller)
         self.domains = Domains(caller)
         self.emails = Emails(caller)
+        self.holds = Holds(caller)
         self.identities = Identities(caller)
         self.jobs = Jobs(caller)
         self.queue = Queue(caller)
@@ -1228,6 +1254,31 @@ class AsyncEmails:
         return cast("t.Email", await self._caller.call("POST", "/identities/{identity_id}/emails/{email_id}/cancel", {"identity_id": identity_id, "email_id": email_id}, "", None, "json", options))
 
 
+class AsyncHolds:
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def list(self, query: t.HoldsListQuery | None = None, **options: Unpack[Options]) -> t.Page[t.HoldRow]:
+        """List holds."""
+        return cast("t.Page[t.HoldRow]", await self._caller.call("GET", "/holds", {}, "query", query, "page", options))
+
+    def iterate(self, query: t.HoldsListQuery | None = None, **options: Unpack[Options]) -> AsyncIterator[t.HoldRow]:
+        """List holds: the rows of all pages."""
+        return self._caller.rows("GET", "/holds", {}, "query", query, "page", options)
+
+    async def get(self, hold_id: str, **options: Unpack[Options]) -> t.Hold:
+        """Get a hold."""
+        return cast("t.Hold", await self._caller.call("GET", "/holds/{hold_id}", {"hold_id": hold_id}, "", None, "json", options))
+
+    async def approve(self, hold_id: str, body: t.HoldsApproveBody | None = None, **options: Unpack[Options]) -> t.HoldRow:
+        """Approve what is held."""
+        return cast("t.HoldRow", await self._caller.call("POST", "/holds/{hold_id}/approve", {"hold_id": hold_id}, "body", body, "json", options))
+
+    async def reject(self, hold_id: str, body: t.HoldsRejectBody | None = None, **options: Unpack[Options]) -> t.HoldRow:
+        """Reject what is held."""
+        return cast("t.HoldRow", await self._caller.call("POST", "/holds/{hold_id}/reject", {"hold_id": hold_id}, "body", body, "json", options))
+
+
 class AsyncIdentities:
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
@@ -1606,6 +1657,7 @@ class AsyncMethods:
         self.doctor = AsyncDoctor(caller)
         self.domains = AsyncDomains(caller)
         self.emails = AsyncEmails(caller)
+        self.holds = AsyncHolds(caller)
         self.identities = AsyncIdentities(caller)
         self.jobs = AsyncJobs(caller)
         self.queue = AsyncQueue(caller)

@@ -605,6 +605,7 @@ Email = TypedDict("Email", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -643,6 +644,16 @@ class EmailDelivery(TypedDict):
     next_attempt_at: str | None
     delivered_at: str | None
     history: NotRequired[list[DeliveryAttempt]]
+
+
+class EmailHold(TypedDict):
+    id: str
+    status: Literal["open", "approved", "rejected", "expired", "cancelled"]
+    expires_at: str
+    """it is rejected then if nobody decided"""
+    decided_at: str | None
+    reason: str | None
+    """what the person who decided says to the sender"""
 
 
 class EmailMessageRecipients(TypedDict):
@@ -692,6 +703,7 @@ EmailMessage = TypedDict("EmailMessage", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -733,7 +745,7 @@ EmailRow = TypedDict("EmailRow", {
 })
 
 
-EmailStatus: TypeAlias = "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]"
+EmailStatus: TypeAlias = "Literal[\"received\", \"held\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]"
 
 
 class Emptied(TypedDict):
@@ -771,6 +783,92 @@ class ExportWish(TypedDict):
 
 
 HeaderFields: TypeAlias = "dict[str, str]"
+
+
+class HoldReasons(TypedDict):
+    level: Literal["box", "account", "identity"]
+    """whose policy: of pillarbox.yaml, of the account, of the identity"""
+    action: Literal["send", "hold", "refuse"]
+    rule: int | None
+    """its place among the rules, from 0; null for the preset"""
+    recipient: str | None
+    unscanned: NotRequired[Literal[True]]
+    """it looks at what a scan finds, and the message could not be scanned"""
+
+
+class HoldFound(TypedDict):
+    kind: Literal["secret", "key", "card", "code", "unread"]
+    place: str
+    """subject, body_text, body_html, text, or the name of an attachment"""
+    sample: str
+    """its first characters"""
+
+
+class Hold(TypedDict):
+    id: str
+    status: Literal["open", "approved", "rejected", "expired", "cancelled"]
+    expires_at: str
+    """it is rejected then if nobody decided"""
+    decided_at: str | None
+    reason: str | None
+    """what the person who decided says to the sender"""
+    kind: Literal["email"]
+    identity_id: str
+    about: str
+    """the id of the e-mail"""
+    created_by: str | None
+    """the key that sent it"""
+    created_at: str
+    decided_by: str | None
+    """the key or session that decided; null for the operator, and for none"""
+    sha256: str
+    """of the bytes that were held, in hexadecimal"""
+    reasons: list[HoldReasons]
+    found: list[HoldFound]
+    email: Email | None
+    """as it would be sent; null once it was deleted"""
+
+
+class HoldRowReasons(TypedDict):
+    level: Literal["box", "account", "identity"]
+    """whose policy: of pillarbox.yaml, of the account, of the identity"""
+    action: Literal["send", "hold", "refuse"]
+    rule: int | None
+    """its place among the rules, from 0; null for the preset"""
+    recipient: str | None
+    unscanned: NotRequired[Literal[True]]
+    """it looks at what a scan finds, and the message could not be scanned"""
+
+
+class HoldRowFound(TypedDict):
+    kind: Literal["secret", "key", "card", "code", "unread"]
+    place: str
+    """subject, body_text, body_html, text, or the name of an attachment"""
+    sample: str
+    """its first characters"""
+
+
+class HoldRow(TypedDict):
+    id: str
+    status: Literal["open", "approved", "rejected", "expired", "cancelled"]
+    expires_at: str
+    """it is rejected then if nobody decided"""
+    decided_at: str | None
+    reason: str | None
+    """what the person who decided says to the sender"""
+    kind: Literal["email"]
+    identity_id: str
+    about: str
+    """the id of the e-mail"""
+    created_by: str | None
+    """the key that sent it"""
+    created_at: str
+    decided_by: str | None
+    """the key or session that decided; null for the operator, and for none"""
+    sha256: str
+    """of the bytes that were held, in hexadecimal"""
+    reasons: list[HoldRowReasons]
+    found: list[HoldRowFound]
 
 
 class Identity(TypedDict):
@@ -933,7 +1031,7 @@ class NewAlias(TypedDict):
 class NewApiKey(TypedDict):
     label: NotRequired[str]
     scopes: NotRequired[list[Scope]]
-    """all scopes of the caller if omitted"""
+    """all scopes of the caller but holds:decide if omitted"""
     identity_id: NotRequired[str]
     """binds the key to this identity: it sees and does nothing outside of it"""
     rate_limit: NotRequired[int]
@@ -1439,7 +1537,7 @@ class Rotation(TypedDict):
     """time for which the old secret still works"""
 
 
-Scope: TypeAlias = "Literal[\"identities:read\", \"identities:write\", \"messages:read\", \"messages:write\", \"emails:read\", \"emails:write\", \"sms:read\", \"sms:write\", \"cards:read\", \"cards:write\", \"account:read\", \"account:write\"]"
+Scope: TypeAlias = "Literal[\"identities:read\", \"identities:write\", \"messages:read\", \"messages:write\", \"emails:read\", \"emails:write\", \"sms:read\", \"sms:write\", \"cards:read\", \"cards:write\", \"account:read\", \"account:write\", \"holds:decide\"]"
 
 
 class ScreeningReasons(TypedDict):
@@ -2003,7 +2101,7 @@ class WhoAmI(TypedDict):
     """the API key; null for a session"""
     session_id: str | None
     """the session of a signed-in person; null for a key"""
-    scopes: list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write"]]
+    scopes: list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write", "holds:decide"]]
     rate_limit: int
     """calls a minute; 0 means no limit"""
     expires_at: str | None
@@ -2197,6 +2295,28 @@ class EmailsAttachmentTextQuery(TypedDict):
     """the next_offset of the piece before"""
     limit: NotRequired[int]
     """characters"""
+
+
+class HoldsListQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[str]
+    """the next_cursor of the page before"""
+    offset: NotRequired[int]
+    """number of rows to skip; not together with cursor"""
+    status: NotRequired[Literal["open", "approved", "rejected", "expired", "cancelled", "all"]]
+    identity_id: NotRequired[str]
+
+
+class HoldsApproveBody(TypedDict):
+    sha256: NotRequired[str]
+    """of what was looked at; another one is a conflict, code hold_changed"""
+    reason: NotRequired[str]
+    """for the sender"""
+
+
+class HoldsRejectBody(TypedDict):
+    reason: NotRequired[str]
+    """for the sender, who may write anew"""
 
 
 class IdentitiesListQuery(TypedDict):
@@ -2504,6 +2624,7 @@ EmailSentEventData = TypedDict("EmailSentEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2571,6 +2692,7 @@ EmailDeliveredEventData = TypedDict("EmailDeliveredEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2638,6 +2760,7 @@ EmailDeferredEventData = TypedDict("EmailDeferredEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2705,6 +2828,7 @@ EmailBouncedEventData = TypedDict("EmailBouncedEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2772,6 +2896,7 @@ EmailComplainedEventData = TypedDict("EmailComplainedEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2839,6 +2964,7 @@ EmailFailedEventData = TypedDict("EmailFailedEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2863,6 +2989,50 @@ class EmailCancelledEvent(TypedDict):
     id: str
     type: Literal["email.cancelled"]
     event: Literal["email.cancelled"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Email
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class EmailHeldEvent(TypedDict):
+    id: str
+    type: Literal["email.held"]
+    event: Literal["email.held"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Email
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class EmailApprovedEvent(TypedDict):
+    id: str
+    type: Literal["email.approved"]
+    event: Literal["email.approved"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Email
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class EmailRejectedEvent(TypedDict):
+    id: str
+    type: Literal["email.rejected"]
+    event: Literal["email.rejected"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Email
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class EmailExpiredEvent(TypedDict):
+    id: str
+    type: Literal["email.expired"]
+    event: Literal["email.expired"]
     """The same as `type`."""
     identity_id: str | None
     created_at: str
@@ -3215,6 +3385,10 @@ EventType: TypeAlias = Literal[
     "email.complained",
     "email.failed",
     "email.cancelled",
+    "email.held",
+    "email.approved",
+    "email.rejected",
+    "email.expired",
     "sms.received",
     "sms.sent",
     "sms.delivered",
@@ -3260,6 +3434,10 @@ Event: TypeAlias = Union[
     "EmailComplainedEvent",
     "EmailFailedEvent",
     "EmailCancelledEvent",
+    "EmailHeldEvent",
+    "EmailApprovedEvent",
+    "EmailRejectedEvent",
+    "EmailExpiredEvent",
     "SmsReceivedEvent",
     "SmsSentEvent",
     "SmsDeliveredEvent",

@@ -1,0 +1,224 @@
+import { isIP } from 'node:net'
+import * as z from 'zod'
+import { entryOf } from './address-list.ts'
+import { invalid } from './fault.ts'
+
+/** What becomes of a message or a reveal; the later the stricter. */
+export const actions = ['send', 'hold', 'refuse'] as const
+export type Action = (typeof actions)[number]
+
+export const channels = ['email', 'sms', 'card'] as const
+export type Channel = (typeof channels)[number]
+
+/** What a scan of an outgoing message finds; `unread` is an attachment that is no text. */
+export const findings = ['secret', 'key', 'card', 'code', 'unread'] as const
+export type Finding = (typeof findings)[number]
+
+export const maxRules = 100
+
+/** Sorts of recipients, in `to` beside addresses, domains and numbers. */
+const sorts = ['own', 'known', 'new'] as const
+export type Sort = (typeof sorts)[number]
+
+const When = z
+  .strictObject({
+    channel: z.array(z.enum(channels)).min(1).optional().meta({ description: 'all if left out' }),
+    to: z.array(z.string().trim().min(2).max(320)).min(1).max(100).optional().meta({
+      description:
+        'own (an address or number of the same account), known (wrote to the identity before, verified by DMARC; or a person approved a message to it), new (neither), @example.net, ada@example.net, or +15550100123',
+    }),
+    reply: z
+      .literal('verified')
+      .optional()
+      .meta({ description: 'the message answers one of this recipient, whom DMARC verified' }),
+    attachments: z.boolean().optional().meta({ description: 'whether there are any' }),
+    links: z.boolean().optional().meta({ description: 'whether there are any' }),
+    found: z.array(z.enum(findings)).min(1).optional().meta({
+      description:
+        'any of these is in the text, the subject or an attachment of text: secret (a known form of key or token, or random characters), key (an API key of a box), card (a card number by its check digit), code (a one-time code); unread: an attachment that is no text. What cannot be scanned is held',
+    }),
+    recipients_over: z.int().min(0).max(100).optional(),
+    new_per_day_over: z.int().min(0).max(100_000).optional().meta({
+      description: 'with this message, the identity writes to more recipients than this that were new within 24 hours',
+    }),
+    amount_over: z.int().min(0).optional().meta({ description: 'of a card, in cents' }),
+  })
+  .meta({ id: 'PolicyCondition', description: 'all that is given must hold; an empty one always does' })
+type When = z.output<typeof When>
+
+export const Rule = z.strictObject({ when: When, action: z.enum(actions) }).meta({ id: 'PolicyRule' })
+export type Rule = z.output<typeof Rule>
+
+export const presets = ['open', 'known', 'all'] as const
+
+export const Policy = z.strictObject({
+  preset: z.enum(presets).meta({
+    description:
+      'for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything',
+  }),
+  rules: z
+    .array(Rule)
+    .max(maxRules)
+    .meta({ description: 'the first that matches a recipient decides; of several recipients, the strictest' }),
+})
+export type Policy = z.output<typeof Policy>
+
+export const openPolicy: Policy = { preset: 'open', rules: [] }
+
+/** One to whom a message goes. A card has none. */
+export interface Recipient {
+  address: string
+  sort: Sort
+  /** The message answers one of theirs, and DMARC verified them. */
+  isAnswered: boolean
+}
+
+/** What is about to leave, as rules see it. */
+export interface Departure {
+  channel: Channel
+  recipients: readonly Recipient[]
+  hasAttachments: boolean
+  hasLinks: boolean
+  /** Null when the scan failed, or was not made. */
+  found: ReadonlySet<Finding> | null
+  /** Recipients that were new within 24 hours, these included. */
+  newToday: number
+  /** Of a card, in cents; null without one. */
+  amount: number | null
+}
+
+/** Which rule decided, and for whom. */
+export interface Reason {
+  action: Action
+  /** Its place among the rules; null for the preset. */
+  rule: number | null
+  recipient: string | null
+  /** The rule looks at what a scan finds, and there was none. */
+  unscanned?: true
+}
+
+/** What a policy says of a departure: the strictest of what it says of each recipient. */
+export function judge(policy: Policy, departure: Departure): Reason {
+  const each = departure.recipients.length === 0 ? [null] : departure.recipients
+  let strictest: Reason | undefined
+  for (const recipient of each) {
+    const reason = reasonFor(policy, departure, recipient)
+    if (!strictest || rank(reason.action) > rank(strictest.action)) strictest = reason
+  }
+  return strictest!
+}
+
+/** The rank of an action; the higher the stricter. */
+export function rank(action: Action): number {
+  return actions.indexOf(action)
+}
+
+/** True if a policy looks at what a scan finds. */
+export function scans({ rules }: Policy): boolean {
+  return rules.some(({ when }) => when.found !== undefined)
+}
+
+/** True if a policy sends everything. */
+export function isOpen({ preset, rules }: Policy): boolean {
+  return preset === 'open' && rules.every(({ action }) => action === 'send')
+}
+
+function reasonFor({ preset, rules }: Policy, departure: Departure, recipient: Recipient | null): Reason {
+  const address = recipient?.address ?? null
+  for (const [rule, { when, action }] of rules.entries()) {
+    if (!fits(when, departure, recipient)) continue
+    if (when.found === undefined) return { action, rule, recipient: address }
+    // what it would find is not known
+    if (departure.found === null)
+      return { action: action === 'refuse' ? action : 'hold', rule, recipient: address, unscanned: true }
+    if (when.found.some((one) => departure.found!.has(one))) return { action, rule, recipient: address }
+  }
+  const sent = preset === 'open' || (preset === 'known' && recipient !== null && recipient.sort !== 'new')
+  return { action: sent ? 'send' : 'hold', rule: null, recipient: address }
+}
+
+/** True if a condition holds but for what a scan finds. */
+function fits(when: When, departure: Departure, recipient: Recipient | null): boolean {
+  const { channel, hasAttachments, hasLinks, recipients, newToday, amount } = departure
+  if (when.channel && !when.channel.includes(channel)) return false
+  if (when.to && (recipient === null || !when.to.some((entry) => isMeant(entry, recipient)))) return false
+  if (when.reply !== undefined && !(recipient?.isAnswered ?? false)) return false
+  if (when.attachments !== undefined && when.attachments !== hasAttachments) return false
+  if (when.links !== undefined && when.links !== hasLinks) return false
+  if (when.recipients_over !== undefined && recipients.length <= when.recipients_over) return false
+  if (when.new_per_day_over !== undefined && newToday <= when.new_per_day_over) return false
+  return when.amount_over === undefined || (amount !== null && amount > when.amount_over)
+}
+
+function isMeant(entry: string, { address, sort }: Recipient): boolean {
+  return entry === sort || entry === address || (entry.startsWith('@') && address.endsWith(entry))
+}
+
+/**
+ * A policy as it is stored. Throws Fault invalid_request with the place of a rule that cannot match, that contradicts another or that names what is
+ * no address, domain or number.
+ */
+export function checkedPolicy({ preset, rules }: Policy, place = 'rules'): Policy {
+  const seen = new Map<string, { index: number; action: Action }>()
+  let isOver: number | undefined
+  const checked = rules.map(({ when, action }, index) => {
+    const at = `${place}.${index}`
+    if (isOver !== undefined)
+      throw invalid(at, `${at} never matches: ${place}.${isOver} matches everything before it. Remove one of them.`)
+    const read = {
+      ...when,
+      ...(when.to ? { to: when.to.map((entry, number) => recipientOf(entry, `${at}.when.to.${number}`)) } : {}),
+    }
+    requirePossible(read, at)
+    const key = JSON.stringify(read, Object.keys(read).toSorted())
+    const same = seen.get(key)
+    if (same) {
+      const what = same.action === action ? 'repeats' : 'contradicts'
+      throw invalid(at, `${at} ${what} ${place}.${same.index}, which has the same condition. Remove one of them.`)
+    }
+    seen.set(key, { index, action })
+    if (Object.keys(read).length === 0) isOver = index
+    return { when: read, action }
+  })
+  return { preset, rules: checked }
+}
+
+/** What only messages have, by the channels that have it. */
+const only: [field: keyof When, channels: readonly Channel[]][] = [
+  ['to', ['email', 'sms']],
+  ['reply', ['email']],
+  ['attachments', ['email']],
+  ['links', ['email', 'sms']],
+  ['found', ['email', 'sms']],
+  ['recipients_over', ['email']],
+  ['new_per_day_over', ['email', 'sms']],
+  ['amount_over', ['card']],
+]
+
+function requirePossible(when: When, at: string): void {
+  let left: readonly Channel[] = when.channel ?? channels
+  for (const [field, having] of only) {
+    if (when[field] === undefined) continue
+    const both = left.filter((one) => having.includes(one))
+    if (both.length === 0) {
+      const which = having.join(' or ')
+      throw invalid(
+        `${at}.when.${field}`,
+        `${at} never matches: only ${which} has ${field}, and the rest of the rule is of ${left.join(', ')}.`,
+      )
+    }
+    left = both
+  }
+  if (when.reply !== undefined && when.to?.every((entry) => entry === 'new')) {
+    throw invalid(`${at}.when.reply`, `${at} never matches: whoever is answered is not new.`)
+  }
+}
+
+function recipientOf(entry: string, param: string): string {
+  if ((sorts as readonly string[]).includes(entry)) return entry
+  if (/^\+[1-9]\d{6,14}$/.test(entry)) return entry
+  if (/^\+?[\d ().-]+$/.test(entry) && isIP(entry) === 0) {
+    throw invalid(param, `${entry} is not a number such as +15550100123.`)
+  }
+  return entryOf(entry, param)
+}

@@ -1,0 +1,109 @@
+import type { Finding } from '../core/policy.ts'
+import { codesIn } from './codes.ts'
+
+/** A text that is scanned, and where it is: `subject`, `body_text`, an attachment's name. */
+export interface ScannedText {
+  place: string
+  text: string
+}
+
+/** What was found where, with the beginning of it. */
+export interface Found {
+  kind: Finding
+  place: string
+  /** Its first characters, the others as dots. */
+  sample: string
+}
+
+/** Findings of one message that are told; more change nothing. */
+const maxFound = 20
+
+/** Keys and tokens whose form is known. */
+const secretForms: readonly RegExp[] = [
+  /-----BEGIN (?:[A-Z]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/,
+  /\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b/,
+  /\bgh[oprsu]_[A-Za-z\d]{36,255}\b/,
+  /\bgithub_pat_\w{50,255}/,
+  /\bglpat-[\w-]{20,64}/,
+  /\bxox[abeoprs]-[\w-]{10,255}/,
+  /\b[rs]k_(?:live|test)_[A-Za-z\d]{16,255}\b/,
+  /\bsk-(?:ant-|proj-)?[\w-]{20,255}/,
+  /\bAIza[\w-]{35}/,
+  /\bya29\.[\w-]{20,255}/,
+  /\bSG\.[\w-]{16,64}\.[\w-]{16,64}/,
+  /\bnpm_[A-Za-z\d]{36}\b/,
+  /\bpypi-[\w-]{32,255}/,
+  /\bdop_v1_[a-f\d]{64}\b/,
+  /\bhf_[A-Za-z\d]{30,64}\b/,
+  /\beyJ[\w-]{8,2048}\.eyJ[\w-]{8,4096}\.[\w-]{8,1024}/,
+]
+
+/** An API key of a box (`accounts/secret.ts`). */
+const keyForm = /\bpbx_[A-Za-z\d]{49}\b/
+
+/** Runs that may be a random secret: of one alphabet, and no word of a language is as long. */
+const runs = /[A-Za-z\d+/_-]{24,512}/g
+
+/** Digits that may be a card number (ISO/IEC 7812), with single blanks, dots or hyphens between. */
+const digits = /(?<![\d.])\d(?:[ .-]?\d){12,18}(?![\d.]?\d)/g
+
+/** What is found in these texts, the worst first of each text. Every pattern is linear in the length of a text. */
+export function findingsIn(texts: readonly ScannedText[]): Found[] {
+  const found: Found[] = []
+  const add = (kind: Found['kind'], place: string, match: string): void => {
+    const sample = `${match.slice(0, 4)}${'•'.repeat(Math.min(8, Math.max(0, match.length - 4)))}`
+    if (found.length < maxFound && !found.some((one) => one.kind === kind && one.place === place && one.sample === sample)) {
+      found.push({ kind, place, sample })
+    }
+  }
+  for (const { place, text } of texts) {
+    const key = keyForm.exec(text)
+    if (key) add('key', place, key[0])
+    for (const form of secretForms) {
+      const match = form.exec(text)
+      if (match) add('secret', place, match[0])
+    }
+    for (const [run] of text.matchAll(runs)) {
+      if (found.length >= maxFound) break
+      if (isRandom(run)) add('secret', place, run)
+    }
+    for (const [number] of text.matchAll(digits)) {
+      if (found.length >= maxFound) break
+      if (isCardNumber(number.replaceAll(/\D/g, ''))) add('card', place, number)
+    }
+    for (const code of codesIn('', text)) add('code', place, code)
+  }
+  return found
+}
+
+/** True for a card number: the check digit of Luhn, and a first digit that networks issue. */
+function isCardNumber(number: string): boolean {
+  if (!/^[2-6]/.test(number) || /^(\d)\1+$/.test(number)) return false
+  let sum = 0
+  for (let at = 0; at < number.length; at += 1) {
+    const digit = number.charCodeAt(number.length - 1 - at) - 48
+    const doubled = at % 2 === 1 ? 2 * digit : digit
+    sum += doubled > 9 ? doubled - 9 : doubled
+  }
+  return sum % 10 === 0
+}
+
+/**
+ * True for characters that look chosen at random: with digits and letters of both cases (or hexadecimal), and about as many bits a character as
+ * that gives (Shannon entropy). Words with hyphens, paths and numbers have fewer.
+ */
+function isRandom(run: string): boolean {
+  const isHex = /^[\da-f]+$/i.test(run) && /\d/.test(run) && /[a-f]/i.test(run)
+  if (isHex) return run.length >= 32 && entropyOf(run.toLowerCase()) > 3.2
+  if (!/\d/.test(run) || !/[a-z]/.test(run) || !/[A-Z]/.test(run)) return false
+  return entropyOf(run) > (run.length >= 40 ? 4.3 : 3.9)
+}
+
+/** Bits a character. */
+function entropyOf(run: string): number {
+  const counts = new Map<string, number>()
+  for (const character of run) counts.set(character, (counts.get(character) ?? 0) + 1)
+  let bits = 0
+  for (const count of counts.values()) bits -= (count / run.length) * Math.log2(count / run.length)
+  return bits
+}

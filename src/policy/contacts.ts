@@ -1,0 +1,95 @@
+import { canonicalOf } from '../core/address-list.ts'
+import { day, iso } from '../core/clock.ts'
+import type { IdentityRow } from '../identities/identities.ts'
+import { firstOrLastById, isExternal } from '../mail/address.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
+import type { Recipient, Sort } from '../core/policy.ts'
+
+/** The recipients of an e-mail as rules see them; `inReplyTo` is the Message-ID that it answers. */
+export async function emailRecipients(
+  reader: Reader,
+  owner: IdentityRow,
+  addresses: readonly string[],
+  inReplyTo: string | null,
+): Promise<Recipient[]> {
+  const answered = inReplyTo === null ? undefined : await verifiedAuthor(reader, owner.id, inReplyTo)
+  const found: Recipient[] = []
+  for (const given of addresses) {
+    const address = contactKey(given)
+    found.push({ address, sort: await sortOf(reader, owner, address), isAnswered: answered === address })
+  }
+  return found
+}
+
+/** The recipient of a text message. */
+export async function smsRecipient(reader: Reader, { id, account_id }: IdentityRow, number: string): Promise<Recipient> {
+  const own = await reader.get(
+    sql`SELECT 1 FROM phone_numbers JOIN identities ON identities.id = phone_numbers.identity_id
+      WHERE number = ${number} AND phone_numbers.status = 'active' AND account_id = ${account_id}`,
+  )
+  const sort = own ? 'own' : (await isContact(reader, id, number)) ? 'known' : 'new'
+  return { address: number, sort, isAnswered: false }
+}
+
+/** New recipients of an identity within 24 hours, with those of these that were never written to. */
+export async function newToday(
+  reader: Reader,
+  identityId: string,
+  recipients: readonly Recipient[],
+  now: number,
+): Promise<number> {
+  const unknown = recipients.filter(({ sort }) => sort === 'new').map(({ address }) => address)
+  const row = await reader.get<{ n: number }>(
+    sql`SELECT (SELECT count(*) FROM contacts WHERE identity_id = ${identityId} AND first_at > ${iso(now - day)})
+      + (SELECT count(*) FROM json_each(${JSON.stringify(unknown)}) AS given
+        WHERE NOT EXISTS (SELECT 1 FROM contacts WHERE identity_id = ${identityId} AND address = given.value)) AS n`,
+  )
+  return row!.n
+}
+
+/** Notes that an identity wrote to these; from an approval on they are known. */
+export async function noteContacts(
+  tx: Transaction,
+  identityId: string,
+  addresses: readonly string[],
+  { now, approved }: { now: number; approved: boolean },
+): Promise<void> {
+  for (const address of addresses) {
+    await tx.run(
+      sql`INSERT INTO contacts (identity_id, address, first_at, approved) VALUES (${identityId}, ${address}, ${iso(now)}, ${approved ? 1 : 0})
+        ON CONFLICT (identity_id, address) DO UPDATE SET approved = max(approved, excluded.approved)`,
+    )
+  }
+}
+
+async function sortOf(reader: Reader, { id, account_id }: IdentityRow, address: string): Promise<Sort> {
+  if (!(await isExternal(reader, account_id, address))) return 'own'
+  if (await isContact(reader, id, address)) return 'known'
+  // the conditions of the index emails_by_verified_author
+  const wrote = await reader.get(
+    sql`SELECT 1 FROM emails WHERE identity_id = ${id} AND lower(from_address) = ${address} AND direction = 'inbound'
+      AND verified_domain IS NOT NULL AND octet_length(from_address) <= 1000 LIMIT 1`,
+  )
+  return wrote ? 'known' : 'new'
+}
+
+async function isContact(reader: Reader, identityId: string, address: string): Promise<boolean> {
+  const row = await reader.get(
+    sql`SELECT 1 FROM contacts WHERE identity_id = ${identityId} AND address = ${address} AND approved = 1`,
+  )
+  return row !== undefined
+}
+
+/** Who wrote the message with this Message-ID, if DMARC verified them. */
+async function verifiedAuthor(reader: Reader, identityId: string, messageId: string): Promise<string | undefined> {
+  const row = await reader.get<{ from_address: string }>(
+    sql`SELECT from_address FROM ${firstOrLastById(identityId, [messageId], 'first')} JOIN emails ON emails.seq = named.seq
+      WHERE direction = 'inbound' AND verified_domain IS NOT NULL`,
+  )
+  return row && contactKey(row.from_address)
+}
+
+/** One spelling for all of an address. */
+export function contactKey(address: string): string {
+  return canonicalOf(address) ?? address.toLowerCase()
+}

@@ -1,0 +1,258 @@
+import type { Basis } from '../basis.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
+import { conflict, Fault, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import { type Caller, makerOf } from '../core/scopes.ts'
+import type { Page } from '../core/shapes.ts'
+import { sweep } from '../core/cron.ts'
+import type { IdentityRow } from '../identities/identities.ts'
+import type { Email, EmailHold } from '../mail/model.ts'
+import { page } from '../store/page.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
+import type { Held } from './policy-check.ts'
+import type { Approval, Hold, HoldFilter, HoldRow } from './model.ts'
+import { requireUnbound } from './policies.ts'
+
+/** Open holds of one identity. */
+const maxOpen = 100
+
+/** Holds in one transaction of a sweep. */
+const batch = 50
+
+/** How long a decided hold is kept, in milliseconds. */
+const keptFor = 400 * day
+
+type Ended = Exclude<EmailHold['status'], 'open' | 'approved'>
+
+/** What is done with held e-mails, by outbound mail. Each is called in the transaction of the decision. */
+export interface HeldMail {
+  /** SHA-256 of the bytes as they are stored now, in hexadecimal; undefined when they were deleted. */
+  digest(accountId: string, emailId: string): Promise<string | undefined>
+  /** Lets it leave. */
+  release(tx: Transaction, emailId: string, hold: EmailHold): Promise<void>
+  /** Keeps it from leaving for good. */
+  dismiss(tx: Transaction, emailId: string, hold: EmailHold): Promise<void>
+  /** The whole e-mail; null when it was deleted. */
+  read(caller: Caller, identityId: string, emailId: string): Promise<Email | null>
+}
+
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'log'> {
+  /** Milliseconds. */
+  lifetime: () => number
+}
+
+interface StoredHold extends Omit<HoldRow, 'reasons' | 'found'> {
+  seq: number
+  account_id: string
+  /** The reasons and what was found, as JSON. */
+  reasons: string
+}
+
+/** What waits for a person before it leaves. Nothing leaves by itself: a hold that expires is rejected. */
+export class Holds {
+  readonly #deps: Deps
+  #mail: HeldMail | undefined
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** Sets what is done with held e-mails. Called before the start. */
+  serve(mail: HeldMail): void {
+    this.#mail = mail
+  }
+
+  /** Prepares a hold for what the caller is about to store. Throws Fault rate_limited, code `too_many_holds`. */
+  async prepare(reader: Reader, { id }: IdentityRow): Promise<EmailHold> {
+    const row = await reader.get<{ n: number }>(
+      sql`SELECT count(*) AS n FROM holds WHERE identity_id = ${id} AND status = 'open'`,
+    )
+    if (row!.n >= maxOpen) {
+      throw new Fault(
+        'rate_limited',
+        `${maxOpen} messages of this identity wait for a person already. Wait until some were decided.`,
+        {
+          code: 'too_many_holds',
+          retryAfter: 3600,
+        },
+      )
+    }
+    const expires_at = iso(this.#deps.clock.now() + this.#deps.lifetime())
+    return { id: newId('hold'), status: 'open', expires_at, decided_at: null, reason: null }
+  }
+
+  /** Stores a prepared hold of an e-mail. */
+  async insert(
+    tx: Transaction,
+    { id, expires_at }: EmailHold,
+    { owner, caller, about, sha256, held }: { owner: IdentityRow; caller: Caller; about: string; sha256: string; held: Held },
+  ): Promise<void> {
+    await tx.run(
+      sql`INSERT INTO holds (id, account_id, identity_id, kind, about, status, sha256, reasons, created_by, created_at, expires_at)
+        VALUES (${id}, ${owner.account_id}, ${owner.id}, 'email', ${about}, 'open', ${sha256}, ${JSON.stringify(held)}, ${makerOf(caller)},
+          ${iso(this.#deps.clock.now())}, ${expires_at})`,
+    )
+    tx.afterCommit(() => this.#deps.log.info({ hold: id, about, identity: owner.id }, 'held for a person'))
+  }
+
+  /** Those of the caller's account, newest first. */
+  async list(caller: Caller, filter: HoldFilter): Promise<Page<HoldRow>> {
+    requireUnbound(caller)
+    const { status, identity_id } = filter
+    const filters = [
+      ...(status === 'all' ? [] : [sql`status = ${status}`]),
+      ...(identity_id === undefined ? [] : [sql`identity_id = ${identity_id}`]),
+    ]
+    return page<StoredHold, HoldRow>(this.#deps.database, this.#deps.cursors, filter, {
+      name: `holds ${caller.account_id} ${status} ${identity_id}`,
+      account: caller.account_id,
+      from: sql`holds`,
+      where: sql`account_id = ${caller.account_id}`,
+      filters,
+      octets: sql`octet_length(reasons)`,
+      present: presented,
+    })
+  }
+
+  /** A hold without its message. */
+  async row(caller: Caller, id: string): Promise<HoldRow> {
+    requireUnbound(caller)
+    return presented(await find(this.#deps.database, caller, id))
+  }
+
+  async get(caller: Caller, id: string): Promise<Hold> {
+    requireUnbound(caller)
+    const row = await find(this.#deps.database, caller, id)
+    return { ...presented(row), email: await this.#mail!.read(caller, row.identity_id, row.about) }
+  }
+
+  /**
+   * Lets what is held leave. Throws Fault forbidden `own_hold` for its sender, conflict `already_decided`, `hold_expired`, or `hold_changed` where the
+   * bytes are not those that were held.
+   */
+  async approve(caller: Caller, id: string, { sha256, reason }: Approval): Promise<HoldRow> {
+    const { database, log } = this.#deps
+    requireUnbound(caller)
+    const before = await find(database, caller, id)
+    const changed =
+      (sha256 !== undefined && sha256 !== before.sha256) ||
+      (before.status === 'open' && (await this.#mail!.digest(before.account_id, before.about)) !== before.sha256)
+    await database.transaction(async (tx) => {
+      const row = await this.#undecided(tx, caller, id)
+      if (changed) {
+        log.warn({ hold: id, by: makerOf(caller) }, 'an approval was of other bytes')
+        throw conflict(
+          'What is held is not what was looked at. Read the hold again, and reject it if it is not what its sender says.',
+          {
+            code: 'hold_changed',
+          },
+        )
+      }
+      const hold = await this.#decide(tx, row, { status: 'approved', by: makerOf(caller), reason })
+      await this.#mail!.release(tx, row.about, hold)
+    })
+    return this.row(caller, id)
+  }
+
+  /** Keeps what is held from leaving. Throws Fault as `approve` does. */
+  async reject(caller: Caller, id: string, reason: string | undefined): Promise<HoldRow> {
+    requireUnbound(caller)
+    await this.#deps.database.transaction(async (tx) => {
+      const row = await this.#undecided(tx, caller, id)
+      const hold = await this.#decide(tx, row, { status: 'rejected', by: makerOf(caller), reason })
+      await this.#mail!.dismiss(tx, row.about, hold)
+    })
+    return this.row(caller, id)
+  }
+
+  /** Ends the open hold of what its sender cancels or deletes. Returns it; undefined where there is none. */
+  async withdraw(tx: Transaction, about: string): Promise<EmailHold | undefined> {
+    const row = await tx.get<StoredHold>(sql`SELECT * FROM holds WHERE about = ${about} AND status = 'open'`)
+    return row && this.#decide(tx, row, { status: 'cancelled', by: null })
+  }
+
+  /** Rejects what nobody decided in time. */
+  async expire(signal?: AbortSignal): Promise<void> {
+    const { database, clock } = this.#deps
+    await sweep(
+      () =>
+        database.transaction(async (tx) => {
+          const rows = await tx.all<StoredHold>(
+            sql`SELECT * FROM holds WHERE status = 'open' AND expires_at <= ${iso(clock.now())} ORDER BY expires_at LIMIT ${batch}`,
+          )
+          for (const row of rows) {
+            const hold = await this.#decide(tx, row, { status: 'expired', by: null })
+            await this.#mail!.dismiss(tx, row.about, hold)
+          }
+          return rows.length === batch
+        }),
+      signal,
+    )
+  }
+
+  /** Deletes what was decided long ago. */
+  async clear(): Promise<void> {
+    const { database, clock } = this.#deps
+    await database.transaction((tx) =>
+      tx.run(sql`DELETE FROM holds WHERE status <> 'open' AND decided_at < ${iso(clock.now() - keptFor)}`),
+    )
+  }
+
+  /** An open hold that this caller may decide. */
+  async #undecided(tx: Transaction, caller: Caller, id: string): Promise<StoredHold> {
+    const row = await find(tx, caller, id)
+    if (await isSender(tx, caller, row)) {
+      this.#deps.log.warn({ hold: id, by: makerOf(caller) }, 'a sender tried to decide about its own message')
+      throw new Fault('forbidden', 'What a key sent is decided by a person, or by a key that it did not make.', {
+        code: 'own_hold',
+      })
+    }
+    if (row.status !== 'open') throw conflict(`This was ${row.status} at ${row.decided_at}.`, { code: 'already_decided' })
+    if (isOver(row, this.#deps.clock))
+      throw conflict(`This expired at ${row.expires_at}: it is rejected.`, { code: 'hold_expired' })
+    return row
+  }
+
+  async #decide(
+    tx: Transaction,
+    { id, expires_at }: StoredHold,
+    { status, by, reason = null }: { status: 'approved' | Ended; by: string | null; reason?: string | null | undefined },
+  ): Promise<EmailHold> {
+    const decided_at = iso(this.#deps.clock.now())
+    const { changes } = await tx.run(
+      sql`UPDATE holds SET status = ${status}, decided_at = ${decided_at}, decided_by = ${by}, reason = ${reason} WHERE id = ${id} AND status = 'open'`,
+    )
+    if (changes !== 1) throw new Error(`${id} was decided twice`)
+    tx.afterCommit(() => this.#deps.log.info({ hold: id, status, by }, 'hold decided'))
+    return { id, status, expires_at, decided_at, reason }
+  }
+}
+
+function isOver({ expires_at }: StoredHold, clock: Clock): boolean {
+  return Date.parse(expires_at) <= clock.now()
+}
+
+async function find(reader: Reader, { account_id }: Caller, id: string): Promise<StoredHold> {
+  const row = await reader.get<StoredHold>(sql`SELECT * FROM holds WHERE id = ${id} AND account_id = ${account_id}`)
+  if (!row) throw notFound('hold')
+  return row
+}
+
+/** True for the key that sent it, and for the keys which that key made. */
+async function isSender(reader: Reader, caller: Caller, { created_by }: StoredHold): Promise<boolean> {
+  const own = makerOf(caller)
+  if (own === null || created_by === null) return false
+  const row = await reader.get(
+    sql`WITH RECURSIVE above (id) AS (SELECT ${own} UNION SELECT api_keys.created_by FROM above JOIN api_keys ON api_keys.id = above.id
+        UNION SELECT origin_id FROM above JOIN credential_origins ON credential_origins.id = above.id)
+      SELECT 1 FROM above WHERE id = ${created_by}`,
+  )
+  return row !== undefined
+}
+
+function presented({ reasons: json, ...row }: StoredHold): HoldRow {
+  const { reasons, found } = JSON.parse(json) as Pick<HoldRow, 'reasons' | 'found'>
+  const { id, status, expires_at, decided_at, reason, kind, identity_id, about, created_by, created_at, decided_by, sha256 } = row
+  const own = { id, status, expires_at, decided_at, reason, kind, identity_id, about, created_by, created_at, decided_by, sha256 }
+  return { ...own, reasons, found }
+}

@@ -1,0 +1,79 @@
+import * as z from 'zod'
+import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { Email, EmailHold } from '../mail/model.ts'
+import { actions, findings, Policy } from '../core/policy.ts'
+
+export const StoredPolicy = z
+  .object({ ...Policy.shape, updated_at: Timestamp.nullable() })
+  .meta({ id: 'Policy', description: 'updated_at is null where none was set: everything may leave' })
+export type StoredPolicy = z.output<typeof StoredPolicy>
+
+export const PolicyInput = Policy.partial().meta({ id: 'PolicyInput' })
+export type PolicyInput = z.output<typeof PolicyInput>
+
+const HoldReason = z.object({
+  level: z
+    .enum(['box', 'account', 'identity'])
+    .meta({ description: 'whose policy: of pillarbox.yaml, of the account, of the identity' }),
+  action: z.enum(actions),
+  rule: z.int().nullable().meta({ description: 'its place among the rules, from 0; null for the preset' }),
+  recipient: z.string().nullable(),
+  unscanned: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'it looks at what a scan finds, and the message could not be scanned' }),
+})
+export type HoldReason = z.output<typeof HoldReason>
+
+const HoldFinding = z.object({
+  kind: z.enum(findings),
+  place: z.string().meta({ description: 'subject, body_text, body_html, text, or the name of an attachment' }),
+  sample: z.string().meta({ description: 'its first characters' }),
+})
+
+/** One in a list. */
+export const HoldRow = z
+  .object({
+    ...EmailHold.shape,
+    kind: z.enum(['email']),
+    identity_id: Id('ident'),
+    about: z.string().meta({ description: 'the id of the e-mail' }),
+    created_by: z.string().nullable().meta({ description: 'the key that sent it' }),
+    created_at: Timestamp,
+    decided_by: z
+      .string()
+      .nullable()
+      .meta({ description: 'the key or session that decided; null for the operator, and for none' }),
+    sha256: z.string().meta({ description: 'of the bytes that were held, in hexadecimal' }),
+    reasons: z.array(HoldReason),
+    found: z.array(HoldFinding),
+  })
+  .meta({ id: 'HoldRow' })
+export type HoldRow = z.output<typeof HoldRow>
+
+export const Hold = z
+  .object({ ...HoldRow.shape, email: Email.nullable().meta({ description: 'as it would be sent; null once it was deleted' }) })
+  .meta({ id: 'Hold' })
+export type Hold = z.output<typeof Hold>
+
+export const HoldFilter = z.strictObject({
+  ...Paging.shape,
+  status: z.enum(['open', 'approved', 'rejected', 'expired', 'cancelled', 'all']).default('open'),
+  identity_id: Id('ident').optional(),
+})
+export type HoldFilter = z.output<typeof HoldFilter>
+
+const reason = z.string().max(1000).optional()
+
+export const Approval = z.strictObject({
+  sha256: z
+    .string()
+    .regex(/^[\da-f]{64}$/, { error: 'must be the sha256 of the hold: 64 hexadecimal digits' })
+    .optional()
+    .meta({ description: 'of what was looked at; another one is a conflict, code hold_changed' }),
+  reason: reason.meta({ description: 'for the sender' }),
+})
+export type Approval = z.output<typeof Approval>
+
+export const Rejection = z.strictObject({ reason: reason.meta({ description: 'for the sender, who may write anew' }) })
+export type Rejection = z.output<typeof Rejection>

@@ -1,0 +1,40 @@
+import type { CronJob } from '../core/cron.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Config } from '../config.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Module, ModuleBasis } from '../module.ts'
+import { PolicyCheck } from './policy-check.ts'
+import { Holds } from './holds.ts'
+import { Policies } from './policies.ts'
+import { policyRoutes } from './routes.ts'
+
+interface Deps extends ModuleBasis {
+  identities: Identities
+}
+
+/** Policies for what leaves, and what they hold for a person. */
+export class PolicyModule implements Module {
+  readonly name = 'policy'
+  readonly routes: AnyRoute[]
+  readonly policyCheck: PolicyCheck
+  readonly holds: Holds
+  readonly jobs: CronJob[]
+  #config: Config['policy']
+
+  constructor(deps: Deps) {
+    this.#config = deps.config.policy
+    const policies = new Policies({ ...deps, ofBox: () => this.#config })
+    this.policyCheck = new PolicyCheck({ ...deps, policies })
+    const holds = new Holds({ ...deps, lifetime: () => this.#config.hold_lifetime })
+    this.holds = holds
+    this.routes = policyRoutes(policies, holds)
+    this.jobs = [
+      { name: 'expire-holds', schedule: '* * * * *', run: (signal) => holds.expire(signal) },
+      { name: 'clear-holds', schedule: '37 4 * * *', run: () => holds.clear() },
+    ]
+  }
+
+  reload(config: Config): void {
+    this.#config = config.policy
+  }
+}
