@@ -6,6 +6,7 @@ import { nearest } from '../core/text.ts'
 import type { Log } from '../core/log.ts'
 import type { Exchange } from '../http/protocol.ts'
 import { readQuery } from '../http/target.ts'
+import { jsonAnswer } from '../http/answer.ts'
 import type { Answer } from '../http/route.ts'
 import type { Called, ToolCalls, ToolRequest } from './calls.ts'
 import type { Tool } from './tool.ts'
@@ -41,6 +42,7 @@ export class ToolServer {
     const only = this.#narrowed(exchange.search)
     const parsedBody = (await exchange.body()) as Message
     requireShort(parsedBody)
+    if (parsedBody.method === 'subscriptions/listen') return noSuchMethod(parsedBody.id)
     exchange.keepOfBody(2 * textLength(parsedBody))
     // without the signal: what a tool waits for ends with its exchange
     const request = new Request(`${this.#publicUrl()}/mcp`, { method: 'POST', headers: headersOf(exchange) })
@@ -87,6 +89,8 @@ export class ToolServer {
 
 /** A message of JSON-RPC, or anything else. */
 interface Message {
+  id?: unknown
+  method?: unknown
   params?: { name?: unknown; arguments?: unknown }
 }
 
@@ -102,6 +106,13 @@ function requireShort({ params, ...rest }: Message): void {
   if (textLength(beside) <= characters && valuesIn(beside) <= values) return
   const most = `more than ${characters} characters or ${values} values`
   throw new Fault('invalid_request', `The message without its arguments has ${most}.`, { code: 'body_too_large' })
+}
+
+/** Nothing changes here that a client could listen to, so that there is no such method, which the library would have on any server. */
+function noSuchMethod(id: unknown): Answer {
+  const known = typeof id === 'string' || typeof id === 'number' ? id : null
+  const body = { jsonrpc: '2.0', id: known, error: { code: -32_601, message: 'Method not found' } }
+  return jsonAnswer(404, JSON.stringify(body), { 'Cache-Control': 'no-store' })
 }
 
 /** Where programs find the data of an answer, which no client shows to its model. */
