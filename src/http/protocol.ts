@@ -43,7 +43,7 @@ export interface Exchange {
   keepOfBody(bytes: number): void
   /** Throws Fault unless the caller may make this call. */
   requireAllowed(route: AnyRoute): void
-  /** Makes a call of the API for the same caller, as part of this request: it is not counted again by the rate limits. */
+  /** Makes a call of the API for the same caller, as part of this request: the rate limits count the request as the first call, and each further one. */
   call(route: AnyRoute, given: GivenCall): Promise<Answer>
 }
 
@@ -63,12 +63,15 @@ interface InnerDeps {
   /** The account of the operator. */
   operator: string
   signedIn: () => Promise<Caller | undefined>
+  /** Counts a further call of the caller. Throws Fault rate_limited when no more is left. */
+  countFurther: () => void
 }
 
 /** Answers a request by its endpoint. */
 export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: InnerDeps): Promise<Answer> {
   const { caller, requestId, search, headers, abort } = call
   const refusal = (route: AnyRoute) => refusalOf(caller, route, deps.operator)
+  let made = 0
   return endpoint.answer({
     caller,
     requestId,
@@ -94,6 +97,8 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
     call: async (route, given) => {
       const fault = refusal(route)
       if (fault) throw fault
+      if (made > 0) deps.countFurther()
+      made += 1
       // the key may have been revoked since the calls before
       await call.requireStillValid()
       if (stores(route) && !deps.hasSpace()) throw storageFull()

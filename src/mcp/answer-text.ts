@@ -3,7 +3,7 @@ import { displayLine, upToLength } from '../core/text.ts'
 import { Fence } from './fence.ts'
 
 /** The most characters of an answer, and of these of the lines after its fence. */
-const longestAnswer = 8000
+export const longestAnswer = 8000
 const longestEnd = 500
 
 /** Lines of the box, then what strangers wrote, within the length of an answer. */
