@@ -39,6 +39,11 @@ export async function present(route: AnyRoute, result: unknown, { account, requi
   return presented(route, result, reply, body)
 }
 
+/** The same without its JSON, for a call that is made within the box: `reply` has it. */
+export function presentUnwritten(route: AnyRoute, result: unknown): Answer {
+  return presented(route, result, replyOf(route, result), '')
+}
+
 /** Responses by the result of the handler, so that the same object is written once. */
 const sharedAnswers = new WeakMap<object, Answer>()
 

@@ -97,10 +97,12 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
     call: async (route, given) => {
       const fault = refusal(route)
       if (fault) throw fault
-      if (made > 0) deps.countFurther()
       made += 1
-      // the key may have been revoked since the calls before
-      await call.requireStillValid()
+      if (made > 1) {
+        deps.countFurther()
+        // the key may have been revoked since the call before
+        await call.requireStillValid()
+      }
       if (stores(route) && !deps.hasSpace()) throw storageFull()
       return handleCall(route, await innerCall(call, given), deps.idempotency, deps.log)
     },
@@ -123,6 +125,7 @@ async function innerCall(outer: Call, { params = {}, query = {}, body, idempoten
     working: () => undefined,
     keepOfBody: () => undefined,
     read,
+    unwritten: true,
   }
 }
 

@@ -34,8 +34,12 @@ export class ToolCalls {
   readonly #deps: Deps
   #routes: Map<string, AnyRoute> | undefined
 
+  /** For lines that hold no secrets: redaction would cost more than the line. */
+  readonly #lines: Log
+
   constructor(deps: Deps) {
     this.#deps = deps
+    this.#lines = deps.log.child({}, { redact: [] })
   }
 
   get names(): string[] {
@@ -74,7 +78,7 @@ export class ToolCalls {
       return { isError: true, text: sentence(error, tool, exchange.requestId), data: { code: outcome } }
     } finally {
       const { key_id } = exchange.caller
-      this.#deps.log.info(
+      this.#lines.info(
         {
           request_id: exchange.requestId,
           key_id,
