@@ -39,9 +39,9 @@ export async function present(route: AnyRoute, result: unknown, { account, requi
   return presented(route, result, reply, body)
 }
 
-/** The same without its JSON, for a call that is made within the box: `reply` has it. */
+/** The result itself as `reply`, for a call that is made within the box: neither checked nor written. */
 export function presentUnwritten(route: AnyRoute, result: unknown): Answer {
-  return presented(route, result, replyOf(route, result), '')
+  return presented(route, result, route.reply ? result : {}, '')
 }
 
 /** Responses by the result of the handler, so that the same object is written once. */

@@ -37,7 +37,7 @@ export interface Call {
   working(this: void, work: Promise<unknown>): void
   /** Throws Fault 401 when the caller's key or session has ended since the call was admitted. */
   requireStillValid(): Promise<void>
-  /** The reply is taken as it is: its JSON is not written. */
+  /** The reply is taken as it is, without its JSON: it does not leave the box. */
   unwritten?: true
 }
 

@@ -188,7 +188,7 @@ function validated(tool: Tool, { caller }: Exchange, given: unknown): Record<str
   return validate(caller.identity_id === null ? tool.input.account : tool.input.bound, given, 'field') as Record<string, unknown>
 }
 
-/** The JSON of a response; `reply` is there unless it is a stored one. */
+/** What a call replied; as text only where it was stored. */
 function jsonOf(answer: Answer): unknown {
   return answer.reply ?? (JSON.parse(textOf(answer)) as unknown)
 }
