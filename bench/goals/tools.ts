@@ -45,12 +45,12 @@ export const tools: Bench = {
 /** A request as a client of this revision sends it. */
 export function request(revision: string, method: string, params: { name?: string }): Required<Pick<Calls, 'body' | 'headers'>> {
   const modern = revision === revisions[0]
-  const _meta = {
+  const meta = {
     'io.modelcontextprotocol/protocolVersion': revision,
     'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
     'io.modelcontextprotocol/clientCapabilities': {},
   }
-  const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, ...(modern ? { _meta } : {}) } }
+  const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, ...(modern ? { _meta: meta } : {}) } }
   const headers = {
     Accept: 'application/json, text/event-stream',
     'MCP-Protocol-Version': revision,

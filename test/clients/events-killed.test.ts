@@ -47,6 +47,11 @@ function byPython(asyncio: boolean): Follow {
 
 const kills = 4
 
+/** Messages of a round. */
+function each(round: number): number {
+  return 3 + 2 * round
+}
+
 test.each([
   ['TypeScript', byTypeScript],
   ['Python, waiting', byPython(false)],
@@ -69,7 +74,6 @@ test.each([
     const made = await fetch(`${url}/v1/identities`, { method: 'POST', headers, body: '{"name":"Ada"}' })
     const { id, email } = (await made.json()) as { id: string; email: string }
 
-    const each = (round: number): number => 3 + 2 * round
     const total = Array.from({ length: kills + 1 }, (_, round) => each(round)).reduce((sum, one) => sum + one)
     const { done } = await follow(url, id, total)
     const sent: string[] = []

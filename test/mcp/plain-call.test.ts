@@ -40,8 +40,8 @@ async function send(revision: string, message: object, more: Record<string, stri
 }
 
 function call(revision: string, params: object, id: unknown = 1): object {
-  const _meta = revision === '2026-07-28' ? { _meta: meta } : {}
-  return { jsonrpc: '2.0', id, method: 'tools/call', params: { ...params, ..._meta } }
+  const more = revision === '2026-07-28' ? { _meta: meta } : {}
+  return { jsonrpc: '2.0', id, method: 'tools/call', params: { ...params, ...more } }
 }
 
 /** What differs from answer to answer. */

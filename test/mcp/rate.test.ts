@@ -23,13 +23,13 @@ interface Told {
 }
 
 async function use(key: string, name: string, given: object = {}): Promise<Told> {
-  const _meta = {
+  const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   }
   const headers = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': name }
-  const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given, _meta } }
+  const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given, _meta: meta } }
   const { body, headers: answered } = await box.call('POST', '/mcp', request, { key, headers })
   const { content, _meta: data } = body['result'] as { content: { text: string }[]; _meta: Record<string, object> }
   return {
