@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, readSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beside } from '../../src/http/manual/manual.ts'
 import { placesOf } from '../../src/install/places.ts'
 import { packaged, unitFiles } from '../../src/install/units.ts'
 import { entriesOf } from '../../src/release/archive.ts'
@@ -90,6 +91,7 @@ test.each([
     'src/main.ts',
     'systemd/pillarbox.service',
     `node_modules/node-linux-${processor}/LICENSE`,
+    ...beside,
   ]) {
     expect(files).toContain(name)
   }

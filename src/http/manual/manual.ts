@@ -7,8 +7,9 @@ import { htmlOf, stylesheet } from './markdown.ts'
 const root = join(import.meta.dirname, '..', '..', '..')
 
 /** What the pages of `docs/` name beside themselves; served where their links lead. */
-const beside = [
+export const beside = [
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
   'clients/examples/README.md',
   'clients/examples/claude-agent.mjs',
   'clients/examples/langchain.mjs',
