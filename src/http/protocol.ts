@@ -110,7 +110,7 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
 }
 
 /** The call as part of another, whose turn, memory and connection it shares. */
-async function innerCall(outer: Call, { params = {}, query = {}, body, idempotencyKey }: GivenCall): Promise<Call> {
+async function innerCall(outer: Call, { params = {}, query, body, idempotencyKey }: GivenCall): Promise<Call> {
   const headers: IncomingHttpHeaders = { host: outer.headers.host }
   if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
   // only a repetition is compared by its bytes
@@ -119,7 +119,7 @@ async function innerCall(outer: Call, { params = {}, query = {}, body, idempoten
   return {
     ...outer,
     params,
-    search: new URLSearchParams(query).toString(),
+    search: query ? new URLSearchParams(query).toString() : '',
     headers,
     turn: () => undefined,
     working: () => undefined,

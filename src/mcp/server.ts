@@ -54,9 +54,10 @@ export class ToolServer {
     }
     const only = this.#narrowed(exchange.search)
     const parsedBody = (await exchange.body()) as Message
-    requireShort(parsedBody)
+    const length = textLength(parsedBody)
+    requireShort(parsedBody, length)
     if (parsedBody.method === 'subscriptions/listen') return noSuchMethod(parsedBody.id)
-    exchange.keepOfBody(2 * textLength(parsedBody))
+    exchange.keepOfBody(2 * length)
     const call = plainCall(parsedBody, exchange.headers, wire)
     if (call) return this.#answerTo(call, await this.#calls.call({ exchange, only }, call.name, call.given))
     // without the signal: what a tool waits for ends with its exchange
@@ -120,9 +121,11 @@ interface Message {
  */
 const mostBeside = { characters: 64 * 1024, values: 200 }
 
-function requireShort({ params, ...rest }: Message): void {
-  const beside = { ...rest, params: { ...params, arguments: undefined } }
+function requireShort(message: Message, length: number): void {
   const { characters, values } = mostBeside
+  if (length <= characters && valuesIn(message) <= values) return
+  const { params, ...rest } = message
+  const beside = { ...rest, params: { ...params, arguments: undefined } }
   if (textLength(beside) <= characters && valuesIn(beside) <= values) return
   const most = `more than ${characters} characters or ${values} values`
   throw new Fault('invalid_request', `The message without its arguments has ${most}.`, { code: 'body_too_large' })
