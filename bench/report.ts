@@ -99,7 +99,7 @@ ${all.map(({ bench, load, rounds, scale, at }) => `- ${bench}: ${load.before.toF
 \`\`\`
 apt install postfix gcc        # smtp-source, the peer, and the shim of the slow disk
 npm run bench                  # all of it, some 20 minutes; as root, because Postfix must start as root
-npm run bench -- plain real    # these only: plain real attachment slow-disk calls live prompt fan-out dispatch outbound deferred million footprint
+npm run bench -- plain real    # these only: plain real attachment slow-disk calls tools live prompt fan-out dispatch outbound deferred million footprint
 npm run bench -- --rounds 1 --scale 0.2 --messages 20000     # a quick look
 npm run bench -- --wait 10 --write                           # wait up to 10 minutes for a quiet machine before each, and write this page
 npm run bench -- --page                                      # measure nothing, write this page anew from bench/results.json and bench/reasons.md

@@ -17,6 +17,7 @@ import { plain } from './goals/plain.ts'
 import { prompt } from './goals/prompt.ts'
 import { real } from './goals/real.ts'
 import { slowDisk } from './goals/slow-disk.ts'
+import { tools } from './goals/tools.ts'
 import { describeMachine, waitForQuiet } from './machine.ts'
 import { type Result, tell, write, writePage } from './report.ts'
 
@@ -26,6 +27,7 @@ const benches: Bench[] = [
   attachment,
   slowDisk,
   calls,
+  tools,
   live,
   prompt,
   fanOut,

@@ -55,7 +55,7 @@ export const calls: Bench = {
 }
 
 /** An identity with this much plain mail; answers its id. */
-async function mailbox(box: Box, messages: number): Promise<string> {
+export async function mailbox(box: Box, messages: number): Promise<string> {
   const { data } = JSON.parse(await ask(`${box.url}/v1/identities`)) as { data: { id: string }[] }
   for (let number = 1; number <= messages; number++) {
     const message = { sessions: 1, messages: 1, message: { size: 2048 }, to: `r0@${boxDomain}`, from: `feedback@${senderDomain}` }
@@ -65,8 +65,9 @@ async function mailbox(box: Box, messages: number): Promise<string> {
   return data[0]!.id
 }
 
-async function ask(url: string, body?: string): Promise<string> {
-  const headers = { Authorization: `Bearer ${benchKey}`, 'Content-Type': 'application/json' }
+/** The answer to one call. */
+export async function ask(url: string, body?: string, more: Record<string, string> = {}): Promise<string> {
+  const headers = { Authorization: `Bearer ${benchKey}`, 'Content-Type': 'application/json', ...more }
   const response = await fetch(url, body === undefined ? { headers } : { method: 'POST', headers, body })
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`)
   return response.text()

@@ -9,6 +9,10 @@ export interface Calls {
   seconds: number
   /** Sent as JSON by POST; left out: GET. */
   body?: string
+  /** Instead of that of the bench. */
+  key?: string
+  /** Further header fields. */
+  headers?: Record<string, string>
 }
 
 export interface Answered {
@@ -21,8 +25,9 @@ export interface Answered {
 const autocannon = fileURLToPath(new URL('../../node_modules/autocannon/autocannon.js', import.meta.url))
 
 /** Calls by autocannon, in a process of its own; throws when any answer was not 2xx. */
-export async function call({ url, connections, seconds, body }: Calls): Promise<Answered> {
-  const headers = ['-H', `Authorization: Bearer ${benchKey}`]
+export async function call({ url, connections, seconds, body, key = benchKey, headers: more = {} }: Calls): Promise<Answered> {
+  const fields = Object.entries({ Authorization: `Bearer ${key}`, ...more })
+  const headers = fields.flatMap(([name, value]) => ['-H', `${name}: ${value}`])
   const post = body === undefined ? [] : ['-m', 'POST', '-H', 'Content-Type: application/json', '-b', body]
   const options = ['-j', '-c', String(connections), '-d', String(seconds), ...headers, ...post]
   const { stdout } = await promisify(execFile)(process.execPath, [autocannon, ...options, url], { maxBuffer: 64 * 1024 * 1024 })

@@ -78,11 +78,10 @@ export function percentDecoded(text: string): string | undefined {
  * direction controls (Unicode TR 9) are removed. Right-to-left letters need no such controls.
  */
 export function displayLine(text: string): string {
-  return text
-    .replace(new RegExp(directionControls, 'gu'), '')
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
+  return text.replace(allDirectionControls, '').replace(spacesAndControls, ' ').trim()
 }
+
+const spacesAndControls = /[\s\p{Cc}]+/gu
 
 /** True if text has an explicit direction control. */
 export function hasDirectionControls(text: string): boolean {
@@ -90,6 +89,7 @@ export function hasDirectionControls(text: string): boolean {
 }
 
 const directionControls = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+const allDirectionControls = new RegExp(directionControls, 'gu')
 
 /** The first `max` characters of a text; one less when that would cut a surrogate pair. */
 export function upToLength(text: string, max: number): string {

@@ -116,6 +116,11 @@ export class Admission {
     if (!(await this.#identify(request, route))) throw noLongerAdmitted(caller)
   }
 
+  /** Counts a further call that an admitted request makes within the box. */
+  countFurther(request: AdmissionRequest, caller: Caller): RateLimitState | undefined {
+    return request.operator ? undefined : this.#count(caller)
+  }
+
   /** The person who is signed in, on a path that others may call too; undefined for a request with a key or without a session. */
   async signedIn(request: AdmissionRequest): Promise<Caller | undefined> {
     if (request.operator || request.headers.authorization !== undefined) return undefined

@@ -39,6 +39,11 @@ export async function present(route: AnyRoute, result: unknown, { account, requi
   return presented(route, result, reply, body)
 }
 
+/** The result itself as `reply`, for a call that is made within the box: neither checked nor written. */
+export function presentUnwritten(route: AnyRoute, result: unknown): Answer {
+  return presented(route, result, route.reply ? result : {}, '')
+}
+
 /** Responses by the result of the handler, so that the same object is written once. */
 const sharedAnswers = new WeakMap<object, Answer>()
 

@@ -27,7 +27,7 @@ import { AccessLog } from './server/access-log.ts'
 import { openapiRoute } from './openapi/openapi.ts'
 import { errorBody, problemHeaders, problemOf } from './problem.ts'
 import { handleExchange, type ProtocolEndpoint } from './protocol.ts'
-import { rateLimitHeaders, type RateLimitState } from './rate.ts'
+import { rateLimitHeaders, type RateLimitState, tooMany } from './rate.ts'
 import { type Answer, type RoutePath, routePaths, stores } from './route.ts'
 import type { ApiDeps, ApiSettings } from './types.ts'
 import { readTarget } from './target.ts'
@@ -183,8 +183,12 @@ export class Api {
     const foreign = endpoint.ownPages ? foreignPage(context.req.headers, this.#origins()) : undefined
     if (foreign) throw foreign
     const signedIn = (): Promise<Caller | undefined> => this.#admission.signedIn(state.arrival)
+    const countFurther = (): void => {
+      state.rateLimit = this.#admission.countFurther(state.arrival, caller)
+      if (state.rateLimit && state.rateLimit.retryAfter > 0) throw tooMany(state.rateLimit)
+    }
     const { call, done, holder } = this.#prepared(context, caller, endpoint)
-    const answer = await handleExchange(endpoint, call, { ...this.#deps, signedIn }).finally(done)
+    const answer = await handleExchange(endpoint, call, { ...this.#deps, signedIn, countFurther }).finally(done)
     this.#countUnread(context, holder, answer)
     send(context, answer)
   }

@@ -3,7 +3,7 @@ import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import { release } from '../core/memory.ts'
 import type { Caller } from '../core/scopes.ts'
-import { jsonAnswer, present, presentDocument, presentDownload, visibleTo, textOf } from './answer.ts'
+import { jsonAnswer, present, presentDocument, presentDownload, presentUnwritten, visibleTo, textOf } from './answer.ts'
 import type { Body } from './body.ts'
 import type { CallAbort } from './server/call-abort.ts'
 import { answerGone, type Attempt, type Idempotency, readIdempotencyKey, releases } from './idempotency.ts'
@@ -37,6 +37,8 @@ export interface Call {
   working(this: void, work: Promise<unknown>): void
   /** Throws Fault 401 when the caller's key or session has ended since the call was admitted. */
   requireStillValid(): Promise<void>
+  /** The reply is taken as it is, without its JSON: it does not leave the box. */
+  unwritten?: true
 }
 
 const defaultTimeout = 30_000
@@ -70,7 +72,7 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
     const result = await withTimeout(route.handle(input(noMemo)), route, call, log)
     if (route.method === 'DELETE') await idempotency.forgetResource(deletedBy(route, call.params))
     if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
-    if (route.download === undefined) return present(route, result, recipient)
+    if (route.download === undefined) return call.unwritten ? presentUnwritten(route, result) : present(route, result, recipient)
     return presentDownload(result, call.headers.range, headerText(call.headers['if-range']))
   }
   const outcome = await idempotency.begin({

@@ -43,7 +43,7 @@ export interface Exchange {
   keepOfBody(bytes: number): void
   /** Throws Fault unless the caller may make this call. */
   requireAllowed(route: AnyRoute): void
-  /** Makes a call of the API for the same caller, as part of this request: it is not counted again by the rate limits. */
+  /** Makes a call of the API for the same caller, as part of this request: the rate limits count the request as the first call, and each further one. */
   call(route: AnyRoute, given: GivenCall): Promise<Answer>
 }
 
@@ -63,12 +63,15 @@ interface InnerDeps {
   /** The account of the operator. */
   operator: string
   signedIn: () => Promise<Caller | undefined>
+  /** Counts a further call of the caller. Throws Fault rate_limited when no more is left. */
+  countFurther: () => void
 }
 
 /** Answers a request by its endpoint. */
 export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: InnerDeps): Promise<Answer> {
   const { caller, requestId, search, headers, abort } = call
   const refusal = (route: AnyRoute) => refusalOf(caller, route, deps.operator)
+  let made = 0
   return endpoint.answer({
     caller,
     requestId,
@@ -94,8 +97,12 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
     call: async (route, given) => {
       const fault = refusal(route)
       if (fault) throw fault
-      // the key may have been revoked since the calls before
-      await call.requireStillValid()
+      made += 1
+      if (made > 1) {
+        deps.countFurther()
+        // the key may have been revoked since the call before
+        await call.requireStillValid()
+      }
       if (stores(route) && !deps.hasSpace()) throw storageFull()
       return handleCall(route, await innerCall(call, given), deps.idempotency, deps.log)
     },
@@ -103,7 +110,7 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
 }
 
 /** The call as part of another, whose turn, memory and connection it shares. */
-async function innerCall(outer: Call, { params = {}, query = {}, body, idempotencyKey }: GivenCall): Promise<Call> {
+async function innerCall(outer: Call, { params = {}, query, body, idempotencyKey }: GivenCall): Promise<Call> {
   const headers: IncomingHttpHeaders = { host: outer.headers.host }
   if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
   // only a repetition is compared by its bytes
@@ -112,12 +119,13 @@ async function innerCall(outer: Call, { params = {}, query = {}, body, idempoten
   return {
     ...outer,
     params,
-    search: new URLSearchParams(query).toString(),
+    search: query ? new URLSearchParams(query).toString() : '',
     headers,
     turn: () => undefined,
     working: () => undefined,
     keepOfBody: () => undefined,
     read,
+    unwritten: true,
   }
 }
 

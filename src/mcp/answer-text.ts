@@ -1,9 +1,8 @@
-import { detached } from '../core/memory.ts'
 import { displayLine, upToLength } from '../core/text.ts'
 import { Fence } from './fence.ts'
 
 /** The most characters of an answer, and of these of the lines after its fence. */
-const longestAnswer = 8000
+export const longestAnswer = 8000
 const longestEnd = 500
 
 /** Lines of the box, then what strangers wrote, within the length of an answer. */
@@ -21,7 +20,7 @@ export class AnswerText {
 
   /** Adds a line that others wrote, cut at so many characters. False if no more fits. */
   foreign(label: string, text: string, longest = 300): boolean {
-    const line = detached(`${label}${upToLength(displayLine(text), longest)}`)
+    const line = `${label}${upToLength(displayLine(text), longest)}`
     if (line.length + 1 > this.#left) return false
     this.#fenced.push(line)
     this.#left -= line.length + 1
@@ -30,7 +29,7 @@ export class AnswerText {
 
   /** Adds what fits of a text that others wrote, from `offset` on. Returns where the next part begins; null after the last. */
   page(text: string, offset: number, longest = longestAnswer): number | null {
-    const part = detached(upToLength(text.slice(offset), Math.max(0, Math.min(this.#left, longest))))
+    const part = upToLength(text.slice(offset), Math.max(0, Math.min(this.#left, longest)))
     this.#fenced.push(part)
     this.#left -= part.length + 1
     const next = offset + part.length

@@ -34,8 +34,12 @@ export class ToolCalls {
   readonly #deps: Deps
   #routes: Map<string, AnyRoute> | undefined
 
+  /** For lines that hold no secrets: redaction would cost more than the line. */
+  readonly #lines: Log
+
   constructor(deps: Deps) {
     this.#deps = deps
+    this.#lines = deps.log.child({}, { redact: [] })
   }
 
   get names(): string[] {
@@ -74,7 +78,7 @@ export class ToolCalls {
       return { isError: true, text: sentence(error, tool, exchange.requestId), data: { code: outcome } }
     } finally {
       const { key_id } = exchange.caller
-      this.#deps.log.info(
+      this.#lines.info(
         {
           request_id: exchange.requestId,
           key_id,
@@ -184,7 +188,7 @@ function validated(tool: Tool, { caller }: Exchange, given: unknown): Record<str
   return validate(caller.identity_id === null ? tool.input.account : tool.input.bound, given, 'field') as Record<string, unknown>
 }
 
-/** The JSON of a response; `reply` is there unless it is a stored one. */
+/** What a call replied; as text only where it was stored. */
 function jsonOf(answer: Answer): unknown {
   return answer.reply ?? (JSON.parse(textOf(answer)) as unknown)
 }

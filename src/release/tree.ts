@@ -25,7 +25,8 @@ interface Source {
 }
 
 /** Directories and files of the checkout in a release, without build tools. */
-const shipped = /^(?:bin|config|docker|docs|src|systemd)\/|^(?:CHANGELOG\.md|LICENSE|README\.md|package\.json)$/
+const shipped =
+  /^(?:bin|config|docker|docs|src|systemd)\/|^clients\/(?:\w+\/README\.md|examples\/[\w-]+\.mjs)$|^(?:CHANGELOG\.md|CONTRIBUTING\.md|LICENSE|README\.md|package\.json)$/
 const building = /^src\/(?:release|web\/browser)\//
 
 /** Files under version control, and new ones that are not ignored. Throws without git or a checkout. */

@@ -56,6 +56,45 @@ test('each page is served as HTML without scripts, whose links lead somewhere on
   expect(dead).toEqual([])
 })
 
+test('each relative link of a page as Markdown leads to what the box serves, and so on from there', async () => {
+  const waiting = pages.map((name) => `/docs/${name}`)
+  const seen = new Set(waiting)
+  const dead: string[] = []
+  for (let path; (path = waiting.shift()) !== undefined;) {
+    const response = await fetch(box.url + path)
+    if (response.status !== 200) dead.push(path)
+    if (!path.endsWith('.md')) continue
+    // what stands in code is no link
+    const text = (await response.text()).replaceAll(/^(`{3,})[^]*?^\1/gm, '').replaceAll(/`[^`\n]*`/g, '')
+    for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:|^#/.test(target!)) continue
+      const { pathname } = new URL(target!, `http://box${path}`)
+      if (!seen.has(pathname)) waiting.push(pathname)
+      seen.add(pathname)
+    }
+  }
+  expect(dead).toEqual([])
+  expect([...seen]).toEqual(
+    expect.arrayContaining(['/clients/typescript/README.md', '/config/nginx.conf.example', '/CHANGELOG.md']),
+  )
+})
+
+test('what the pages name beside themselves is served as it is in the package, pages of Markdown also as HTML', async () => {
+  for (const [path, type] of [
+    ['/clients/python/README.md', 'text/markdown'],
+    ['/clients/examples/vercel-ai.mjs', 'text/plain'],
+    ['/config/Caddyfile.example', 'text/plain'],
+    ['/config/pillarbox.schema.json', 'application/json'],
+  ] as const) {
+    const response = await fetch(box.url + path)
+    expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, `${type}; charset=utf-8`])
+    expect(await response.text()).toBe(readFileSync(`${docs}..${path}`, 'utf8'))
+  }
+  const html = await (await fetch(`${box.url}/clients/typescript/README`)).text()
+  expect(html).toContain('<a href="/docs/api">API reference</a>')
+  expect((await fetch(`${box.url}/clients/typescript/package.json`)).status).toBe(404)
+})
+
 test('tables, code and headings are what they are', async () => {
   const text = await (await fetch(`${box.url}/docs/quickstart`)).text()
   expect(text).toContain('<title>Quickstart · Pillarbox</title>')

@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { beside } from '../../src/http/manual/manual.ts'
 import { deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { boxProcess, testBox } from '../support/process.ts'
@@ -35,6 +36,7 @@ test('a packed release has what it needs, and what it does not need stays out', 
   )
   for (const name of ['test', 'bench', '.ci', 'package-lock.json']) expect(top).not.toContain(name)
   expect(existsSync(join(place, 'dist', 'page', 'index.html'))).toBe(true)
+  for (const path of beside) expect([path, existsSync(join(place, path))]).toEqual([path, true])
 })
 
 test('installed as a package, below node_modules, it sets up a box, runs it and makes a backup of it', async () => {

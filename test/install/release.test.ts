@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, readSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beside } from '../../src/http/manual/manual.ts'
 import { placesOf } from '../../src/install/places.ts'
 import { packaged, unitFiles } from '../../src/install/units.ts'
 import { entriesOf } from '../../src/release/archive.ts'
@@ -90,6 +91,7 @@ test.each([
     'src/main.ts',
     'systemd/pillarbox.service',
     `node_modules/node-linux-${processor}/LICENSE`,
+    ...beside,
   ]) {
     expect(files).toContain(name)
   }
@@ -99,7 +101,10 @@ test.each([
   ])
   const strange =
     /(?:^|\/)(?:vite|vitest|esbuild|typescript|\.cache|\.git|package-lock\.json)(?:\/|$)|\.map$|^(?:test|bench|src\/release|src\/web\/browser)\/|\.d\.ts$/
-  expect([...files].filter((name) => strange.test(name))).toEqual([])
+  // the pages of the clients alone, of which one is for that language
+  const clients = new Set(['clients', 'clients/typescript', 'clients/python', 'clients/examples'])
+  expect([...files].filter((name) => /^clients(?:\/|$)/.test(name) && !clients.has(name) && !beside.includes(name))).toEqual([])
+  expect([...files].filter((name) => strange.test(name) && !name.startsWith('clients/'))).toEqual([])
   expect(entries.reduce((sum, { size }) => sum + Math.ceil(size / 4096) * 4096, 0)).toBeLessThan(250e6)
 })
 

@@ -1,8 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { decryptCard, encryptCard, newCardKey } from '../../clients/typescript/src/index.ts'
 import { routePaths } from '../../src/http/route.ts'
@@ -10,6 +12,7 @@ import { Network } from '../clients/support.ts'
 import { Asking } from '../contract/asking.ts'
 import { inhabit } from '../contract/inhabited.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
+import { folder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
 import { PythonClient, pythonProgram, sources } from './python-client.ts'
@@ -33,6 +36,43 @@ const named = routePaths(world.box.app.routes).filter(({ route, alias }) => rout
 test('its types hold', () => {
   expect(execFileSync(pythonProgram('mypy'), ['--strict', sources], { encoding: 'utf8' })).toMatch(/^Success/)
 })
+
+/** Versions of Python that are installed here, the oldest first. */
+const pythons = Array.from({ length: 20 }, (_, minor) => `python3.${minor}`).filter((name) => existsSync(`/usr/bin/${name}`))
+const [, least] = /requires-python = ">=3\.(\d+)"/.exec(readFileSync(`${sources}/../../pyproject.toml`, 'utf8'))!
+
+test('it has no syntax, and no type of the standard library, that the oldest version which it names does not have', () => {
+  const check = `import ast, pathlib, sys
+for file in pathlib.Path(sys.argv[1]).glob('*.py'):
+    ast.parse(file.read_text(), str(file), feature_version=(3, ${least}))`
+  execFileSync(pythonProgram('python'), ['-c', check, sources])
+  const typed = execFileSync(pythonProgram('mypy'), ['--strict', '--python-version', `3.${least}`, sources], { encoding: 'utf8' })
+  expect(typed).toMatch(/^Success/)
+})
+
+test.each(pythons.filter((name) => Number(name.slice('python3.'.length)) >= Number(least)))(
+  'pip installs it into a fresh environment of %s, where it works without its tests and sources',
+  async (version) => {
+    const venv = folder()
+    const run = promisify(execFile)
+    await run(`/usr/bin/${version}`, ['-m', 'venv', venv])
+    // as a user does it: built from a copy, so that nothing is written here
+    const copy = join(folder(), 'python')
+    cpSync(`${sources}/../..`, copy, { recursive: true })
+    const pip = [`${venv}/bin/pip`, ['install', '--quiet', '--disable-pip-version-check', copy]] as const
+    await run(...pip)
+    const program = `import os, importlib.resources, pillarbox
+with pillarbox.Pillarbox(os.environ["URL"], os.environ["KEY"]) as client:
+    print(client.account.whoami()["scopes"] != [], importlib.resources.files(pillarbox).joinpath("py.typed").is_file())
+try:
+    pillarbox.new_card_key()
+    pillarbox.encrypt_card(pillarbox.new_card_key(), {"number": "4242424242424242"})
+except pillarbox.PillarboxError as error:
+    print(error.code)`
+    const { stdout } = await run(`${venv}/bin/python`, ['-c', program], { cwd: venv, env: { URL: url, KEY: key } })
+    expect(stdout).toBe('True True\nno_cryptography\n')
+  },
+)
 
 // each call can be made once in this world: every other one is made with asyncio
 const spread = named.map((spelling, index) => [spelling.route.sdk!, ...both[index % 2]!, spelling] as const)
@@ -158,6 +198,32 @@ test.each(both)(
     expect(answer.cuts.length).toBeGreaterThan(0)
   },
 )
+
+test('a program that leaves the loop of its events goes on after the last in the next loop', async () => {
+  const { box } = world
+  const { body: ada } = await box.call('POST', '/v1/identities', {})
+  const since = (await box.call('GET', '/v1/events?limit=1')).body.data[0].id as string
+  for (let index = 0; index < 5; index += 1) await box.call('PATCH', `/v1/identities/${ada.id}`, { metadata: { at: index } })
+  const script = `import os, asyncio, itertools, pillarbox
+given = {"identity": os.environ["ID"], "types": ["identity.updated"], "since": os.environ["SINCE"]}
+with pillarbox.Pillarbox(os.environ["URL"], os.environ["KEY"]) as client:
+    stream = client.events(**given)
+    print([event["data"]["metadata"]["at"] for count in (2, 1, 2) for event in itertools.islice(stream, count)])
+async def later():
+    async with pillarbox.AsyncPillarbox(os.environ["URL"], os.environ["KEY"]) as client:
+        stream, found = client.events(**given), []
+        for count in (2, 1, 2):
+            async for event in stream:
+                found.append(event["data"]["metadata"]["at"])
+                count -= 1
+                if count == 0:
+                    break
+        print(found)
+asyncio.run(later())`
+  const env = { PYTHONPATH: `${sources}/..`, URL: url, KEY: key, ID: ada.id, SINCE: since }
+  const { stdout } = await promisify(execFile)(pythonProgram('python'), ['-c', script], { env })
+  expect(stdout).toBe('[0, 1, 2, 3, 4]\n[0, 1, 2, 3, 4]\n')
+})
 
 test.each(both)('a code is waited for, and none is a TimeoutError (%s)', async (how, asyncio) => {
   const { box } = world

@@ -4,13 +4,35 @@ import { extname, join } from 'node:path'
 import type { Answer } from '../route.ts'
 import { htmlOf, stylesheet } from './markdown.ts'
 
-const folder = join(import.meta.dirname, '..', '..', '..', 'docs')
+const root = join(import.meta.dirname, '..', '..', '..')
+
+/** What the pages of `docs/` name beside themselves; served where their links lead. */
+export const beside = [
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'clients/examples/README.md',
+  'clients/examples/claude-agent.mjs',
+  'clients/examples/langchain.mjs',
+  'clients/examples/openai-agents.mjs',
+  'clients/examples/site.mjs',
+  'clients/examples/vercel-ai.mjs',
+  'clients/python/README.md',
+  'clients/typescript/README.md',
+  'config/Caddyfile.example',
+  'config/nginx.conf.example',
+  'config/pillarbox.example.yaml',
+  'config/pillarbox.schema.json',
+  'src/README.md',
+  'src/web/README.md',
+]
 
 const types: Record<string, string> = {
   '.md': 'text/markdown; charset=utf-8',
   '.png': 'image/png',
   '.yaml': 'text/plain; charset=utf-8',
   '.json': 'application/json; charset=utf-8',
+  '.mjs': 'text/plain; charset=utf-8',
+  '.example': 'text/plain; charset=utf-8',
 }
 
 /** Nothing but text, its stylesheet and pictures, from this box. */
@@ -20,7 +42,7 @@ const policy = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri '
 export const noSuchPage =
   'The documentation has no such page. All pages are listed at /docs/README.md; the shortest way in is /llms.txt.'
 
-/** The documentation of this version: each file of `docs/` by its name, and each page of Markdown also as HTML, without `.md`. */
+/** The documentation of this version: each file of `docs/`, and what it names beside, by its name, and each page of Markdown also as HTML, without `.md`. */
 export class Manual {
   readonly paths: readonly string[]
   readonly #files: ReadonlySet<string>
@@ -28,8 +50,8 @@ export class Manual {
   readonly #html = new Map<string, Promise<Buffer>>()
 
   constructor() {
-    const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => extname(name) in types)
-    this.#files = new Set(names.map((name) => `/docs/${name}`))
+    const names = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) => extname(name) in types)
+    this.#files = new Set([...names.map((name) => `/docs/${name}`), ...beside.map((name) => `/${name}`)])
     this.paths = [
       '/docs/manual.css',
       ...[...this.#files].flatMap((path) => (path.endsWith('.md') ? [path, path.slice(0, -3)] : [path])),
@@ -55,5 +77,5 @@ export class Manual {
 }
 
 function read(path: string): Promise<Buffer> {
-  return readFile(join(folder, path.slice('/docs/'.length)))
+  return readFile(join(root, path))
 }

@@ -1,8 +1,10 @@
+import { detached } from '../../core/memory.ts'
 import type { Page } from '../../core/shapes.ts'
+import { upToLength } from '../../core/text.ts'
 import type { Email, EmailRow } from '../../mail/model.ts'
 import type { Sms } from '../../sms/model.ts'
 import type { WaitAnswer } from '../../timeline/model.ts'
-import { AnswerText } from '../answer-text.ts'
+import { AnswerText, longestAnswer } from '../answer-text.ts'
 import { tool, type Tool, type ToolAnswer, type ToolContext } from '../tool.ts'
 import {
   attachmentLines,
@@ -180,24 +182,41 @@ function paged(text: AnswerText, { body, offset, last, id, codes }: Paged): Tool
 
 async function readThread({ call }: ToolContext, { id, last }: { id: string; last: number }): Promise<ToolAnswer> {
   const thread_id = channelOf(id) === 'email' && id.startsWith('email_') ? await threadOf(call, id) : id
-  const query = { thread_id, direction: 'all', spam: 'false', limit: String(last) }
-  const { data, has_more } = await call<Page<EmailRow>>(list, { query })
+  const { rows, has_more } = await lastOf(call, thread_id, last)
   const text = new AnswerText()
-  const rows = data.toReversed()
   const share = Math.floor(text.left / Math.max(1, rows.length)) - 250
   const cut: string[] = []
   for (const row of rows) {
-    const email = await call<Email>(messageRoute('GET', 'email'), { params: messageParams(row.id) })
     text.line(
-      `${email.id} ${email.received_at} ${email.direction}${email.verified_domain === null ? '' : `, verified sender: ${email.verified_domain}`}`,
+      `${row.id} ${row.received_at} ${row.direction}${row.verified_domain === null ? '' : `, verified sender: ${row.verified_domain}`}`,
     )
-    text.foreign(`--- ${email.id} from `, email.from, 150)
-    if (text.page(email.text, 0, Math.max(100, share)) !== null) cut.push(email.id)
+    text.foreign(`--- ${row.id} from `, row.from, 150)
+    if (text.page(row.text ?? '', 0, Math.max(100, share)) !== null) cut.push(row.id)
   }
   const notes = cut.map((one) => `Cut: read_message ${JSON.stringify({ id: one })}`)
   if (has_more) notes.push('There are older messages: use a larger last.')
   if (rows.length === 0) text.line('No messages in this conversation.')
   return { text: text.toString(notes), data: { thread_id, ids: rows.map((row) => row.id), has_more } }
+}
+
+/** The last messages of a thread, oldest first, with as much of their texts as an answer can have: in one call, unless they are long. */
+async function lastOf(
+  call: ToolContext['call'],
+  thread_id: string,
+  last: number,
+): Promise<Pick<Page<EmailRow>, 'has_more'> & { rows: EmailRow[] }> {
+  const rows: EmailRow[] = []
+  let cursor: string | undefined
+  let more = true
+  while (more && rows.length < last) {
+    const query = { thread_id, direction: 'all', spam: 'false', include: 'body', limit: String(last - rows.length), cursor }
+    const page = await call<Page<EmailRow>>(list, { query: present(query) })
+    for (const { body_text: _, body_html: __, text = '', ...row } of page.data)
+      rows.unshift({ ...row, text: detached(upToLength(text, longestAnswer)) })
+    more = page.has_more
+    cursor = page.next_cursor ?? undefined
+  }
+  return { rows, has_more: more }
 }
 
 async function threadOf(call: ToolContext['call'], id: string): Promise<string> {

@@ -1,5 +1,5 @@
 import { Fault, invalid } from '../../core/fault.ts'
-import type { Email } from '../../mail/model.ts'
+import type { BulkResult, Email } from '../../mail/model.ts'
 import type { Sms } from '../../sms/model.ts'
 import { AnswerText } from '../answer-text.ts'
 import { tool, type Tool, type ToolAnswer, type ToolContext } from '../tool.ts'
@@ -9,6 +9,7 @@ const send = 'POST /identities/:id/emails'
 const reply = messageRoute('POST', 'email', '/reply')
 const forward = messageRoute('POST', 'email', '/forward')
 const cancel = messageRoute('POST', 'email', '/cancel')
+const bulk = 'POST /identities/:id/emails/bulk'
 const text = 'POST /identities/:id/sms'
 const sends = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true }
 const names = { body_text: 'text', email_id: 'message_id', sms_id: 'id' }
@@ -57,7 +58,7 @@ export const sendingTools: Tool[] = [
   tool('mark_messages', {
     description: 'Mark messages as read or unread, label e-mails, or move messages to the trash.',
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-    routes: [messageRoute('PATCH', 'email'), messageRoute('PATCH', 'sms')],
+    routes: [bulk, messageRoute('PATCH', 'sms')],
     example: { ids: ['email_01jd3v8m2ef1pbx9mz5k7q4w6a'], read: true },
     run: mark,
   }),
@@ -125,8 +126,9 @@ async function statusOf({ call }: ToolContext, { id, cancel: stop }: { id: strin
   }
 }
 
-/** The most messages marked by one call. */
+/** The most messages marked by one call, and the longest id. */
 const most = 50
+const longestId = 100
 
 interface MarkInput {
   ids: string[]
@@ -135,32 +137,85 @@ interface MarkInput {
   trash: boolean
 }
 
+/** The messages that are as asked for, and why others are not. */
+interface Marked {
+  changed: string[]
+  failed: string[]
+}
+
 async function mark({ call }: ToolContext, { ids, read, labels, trash }: MarkInput): Promise<ToolAnswer> {
   if (read === undefined && labels === undefined && !trash) throw invalid('read', 'Say what to do: read, labels or trash.')
   if (ids.length > most) throw invalid('ids', `ids must have at most ${most} entries; call it again for the others.`)
   const add = (labels ?? []).filter((label) => !label.startsWith('-'))
   const remove = (labels ?? []).filter((label) => label.startsWith('-')).map((label) => label.slice(1))
-  const changed: string[] = []
+  const flag = read === undefined ? {} : { read }
+  const { email: emails = [], sms: texts = [] } = Object.groupBy(new Set(ids), channelOf)
+  const marked = [
+    await markEmails(call, emails, { marks: { ...flag, ...(labels ? { labels: { add, remove } } : {}) }, trash }),
+    await markTexts(call, texts, { marks: flag, labels: labels !== undefined, trash }),
+  ]
+  const changed = marked.flatMap((one) => one.changed).length
+  const failed = marked.flatMap((one) => one.failed)
+  const answer = new AnswerText()
+  answer.line(`Changed ${changed} of ${ids.length}.`)
+  for (const line of failed) answer.foreign('Not changed: ', line)
+  return { text: answer.toString(), data: { changed, failed: failed.length } }
+}
+
+/** All by one call, as a program would do it: each call counts. */
+async function markEmails(
+  call: ToolContext['call'],
+  ids: string[],
+  { marks, trash }: { marks: object; trash: boolean },
+): Promise<Marked> {
   const failed: string[] = []
-  for (const id of new Set(ids)) {
-    const channel = channelOf(id)
-    const params = messageParams(id)
-    const change = {
-      ...(read === undefined ? {} : { read }),
-      ...(labels && channel === 'email' ? { labels: { add, remove } } : {}),
-    }
+  // what has no id of ours is not in question
+  const given = Map.groupBy(ids, (id) => id.length <= longestId)
+  let changed = given.get(true) ?? []
+  for (const id of given.get(false) ?? []) failed.push(because(id, 'No such e-mail.'))
+  for (const change of [marks, trash ? { delete: true } : {}]) {
+    if (changed.length === 0 || Object.keys(change).length === 0) continue
     try {
-      if (labels && channel === 'sms') throw invalid('labels', 'Text messages have no labels.')
-      if (Object.keys(change).length > 0) await call(messageRoute('PATCH', channel), { params, body: change })
-      if (trash) await call(messageRoute('DELETE', channel), { params })
-      changed.push(id)
+      const result = await call<BulkResult>(bulk, { body: { ids: changed, ...change } })
+      failed.push(...result.not_found.map((id) => because(id, 'No such e-mail.')))
+      failed.push(...result.failed.map(({ id, message }) => because(id, message)))
+      changed = result.changed
     } catch (error) {
-      if (!(error instanceof Fault) || error.type === 'rate_limited' || error.type === 'unauthorized') throw error
-      failed.push(`${id.slice(0, 64)}: ${error.message}`)
+      const why = reasonOf(error)
+      failed.push(...changed.map((id) => because(id, why)))
+      changed = []
     }
   }
-  const answer = new AnswerText()
-  answer.line(`Changed ${changed.length} of ${ids.length}.`)
-  for (const line of failed) answer.foreign('Not changed: ', line)
-  return { text: answer.toString(), data: { changed: changed.length, failed: failed.length } }
+  return { changed, failed }
+}
+
+async function markTexts(
+  call: ToolContext['call'],
+  ids: string[],
+  { marks, labels, trash }: { marks: object; labels: boolean; trash: boolean },
+): Promise<Marked> {
+  const changed: string[] = []
+  const failed: string[] = []
+  for (const id of ids) {
+    const params = messageParams(id)
+    try {
+      if (labels) throw invalid('labels', 'Text messages have no labels.')
+      if (Object.keys(marks).length > 0) await call(messageRoute('PATCH', 'sms'), { params, body: marks })
+      if (trash) await call(messageRoute('DELETE', 'sms'), { params })
+      changed.push(id)
+    } catch (error) {
+      failed.push(because(id, reasonOf(error)))
+    }
+  }
+  return { changed, failed }
+}
+
+function because(id: string, why: string): string {
+  return `${id.slice(0, 64)}: ${why}`
+}
+
+/** Why a message was not changed. Throws what would keep all others from being changed too. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Fault) || error.type === 'rate_limited' || error.type === 'unauthorized') throw error
+  return error.message
 }

@@ -47,7 +47,7 @@ POST /v1/identities {"name": "Ada"}
 POST /v1/identities/{identity}/emails {"to": "{address}", "subject": "Your code", "body_text": "Your code is 493817"}
 201 {"id": "email_…", "status": "queued"}
 \`\`\`
-4. Wait for the next message, with its codes and links; \`since\` of the answer goes into the next call. \`timeout\` is at most 120 seconds.
+4. Wait for the next message: \`item\` is all of it, with \`text\`. \`since\` of the answer goes into the next call. \`timeout\` is at most 120 seconds.
 \`\`\`
 GET /v1/identities/{identity}/wait?channel=email&subject_contains=code&timeout=60&since=2026-01-01
 200 {"timed_out": false, "since": "…", "codes": ["493817"], "links": [], "item": {"id": "{email}", "subject": "Your code"}}
@@ -64,10 +64,12 @@ GET /v1/identities/{identity}/emails/search?q=code
 GET /v1/identities/{identity}/emails/{email}
 200 {"id": "email_…", "from": "{address}", "verified_domain": "…", "text": "…", "links": [], "attachments": []}
 \`\`\`
-7. Answer it (or \`/forward\` with \`to\`).
+7. Answer it (or \`/forward\` with \`to\`), and see what became of it: \`delivered\`, or \`deliveries\` of the whole e-mail say why not.
 \`\`\`
 POST /v1/identities/{identity}/emails/{email}/reply {"body_text": "Thank you."}
 201 {"id": "email_…", "status": "queued", "subject": "Re: Your code"}
+GET /v1/identities/{identity}/emails?direction=outbound&limit=5
+200 {"data": [{"id": "email_…", "status": "…", "subject": "Re: Your code"}], "has_more": false, "next_cursor": null}
 \`\`\`
 8. Mark, label or delete many: by \`ids\` or by \`search\`.
 \`\`\`

@@ -33,12 +33,13 @@ class _Feed:
 
     def events(self) -> Steps:
         yield from self.begin()
+        since = self._since
         cursor: str | None = None
         attempt = 0
         while True:
             place = {"cursor": cursor} if cursor else {"wait": _wait}
             try:
-                answer = yield from self._ask({"since": self._since, "limit": 200, **place}, retries=0, timeout=_wait + 15.0)
+                answer = yield from self._ask({"since": since, "limit": 200, **place}, retries=0, timeout=_wait + 15.0)
             except PillarboxError as error:
                 if not is_passing(error):
                     raise
@@ -48,10 +49,13 @@ class _Feed:
                 attempt += 1
                 continue
             attempt = 0
-            yield Rows(answer["data"])
+            for event in answer["data"]:
+                # a program that leaves the loop here goes on after it in the next
+                self._since = event["id"]
+                yield Rows([event])
             cursor = answer["next_cursor"] if answer["has_more"] else None
             if cursor is None:
-                self._since = answer.get("since") or self._since
+                since = self._since = answer.get("since") or self._since
 
     def _ask(self, query: dict[str, Any], **options: Any) -> Steps:
         given = {**self._filter, **query}

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest'
+import { living } from '../outbound/outgoing.ts'
+import { type Appliance, appliance, deliver, message } from '../support/appliance.ts'
+
+type Json = ReturnType<typeof JSON.parse>
+
+/** An agent that knows the address of a box and a key, and else what the box tells it. */
+class Newcomer {
+  calls = 0
+  bytes = 0
+  /** What answers were given names by the page: `{identity}`. */
+  readonly #names = new Map<string, string>()
+  #guide = ''
+  readonly #box: Appliance
+
+  constructor(box: Appliance) {
+    this.#box = box
+  }
+
+  async begin(): Promise<void> {
+    this.#guide = await this.#read('GET', '/llms.txt')
+  }
+
+  /** Makes a call that the page shows for a job, the first, with these fields of the body or of the query instead of those that are shown. */
+  async do(job: string, instead: Record<string, string> = {}, which = 0): Promise<Json> {
+    const [section] = new RegExp(`^\\d+\\. ${job}[^]*?(?=^\\d+\\. |^## )`, 'm').exec(this.#guide) ?? []
+    if (section === undefined) throw new Error(`The page has no job ${job}`)
+    const calls = [...section.matchAll(/^(GET|POST) (\S+)(?: (\{.*\}))?\n\d{3} (.+)$/gm)]
+    const [, method, shown, body, response] = calls[which]!
+    const url = new URL(this.#filled(shown!), 'http://box')
+    if (method === 'GET') for (const [name, value] of Object.entries(instead)) url.searchParams.set(name, value)
+    const given = body === undefined ? undefined : { ...JSON.parse(this.#filled(body)), ...instead }
+    const text = await this.#read(method!, url.pathname + url.search, given && JSON.stringify(given))
+    const answer: Json = JSON.parse(text)
+    this.#learn(JSON.parse(response!.replaceAll('[…]', '[]')), answer)
+    return answer
+  }
+
+  async #read(method: string, path: string, body?: string): Promise<string> {
+    this.calls += 1
+    const headers = {
+      Authorization: `Bearer ${this.#box.key}`,
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    }
+    const response = await fetch(this.#box.url + path, { method, headers, ...(body === undefined ? {} : { body }) })
+    const text = await response.text()
+    this.bytes += Buffer.byteLength(text)
+    if (!response.ok) throw new Error(`${path}: ${text}`)
+    return text
+  }
+
+  #filled(text: string): string {
+    return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => this.#names.get(name) ?? whole)
+  }
+
+  /** Keeps the values that the shown response gives names to. */
+  #learn(shown: Json, answer: Json): void {
+    for (const [field, value] of Object.entries(shown as object)) {
+      const name = typeof value === 'string' ? /^\{(\w+)\}$/.exec(value)?.[1] : undefined
+      if (name !== undefined) this.#names.set(name, answer[field] as string)
+      else if (typeof value === 'object' && value !== null && answer[field]) this.#learn(value, answer[field])
+    }
+  }
+}
+
+test('by /llms.txt and the answers alone an agent gets an address, reads a code and answers a mail, in few calls and bytes', async () => {
+  const box = await appliance()
+  const bob = await living(box, 'Bob')
+  const agent = new Newcomer(box)
+  await agent.begin()
+
+  // its key reaches all identities, so that it creates one
+  expect((await agent.do('Who am I')).identity).toBeNull()
+  const { email: address } = await agent.do('Get an address')
+
+  const code = { From: 'Shop <hello@shop.test>', To: address, Subject: 'Welcome' }
+  const waiting = agent.do('Wait for the next message', { subject_contains: 'Welcome' })
+  await deliver(box.smtp, { from: 'hello@shop.test', to: address, raw: message(code, 'Your sign-up code is 493817.\n') })
+  const first = await waiting
+  expect(first.codes).toEqual(['493817'])
+
+  const question = { to: address, subject: 'Lunch?', body_text: 'At one?' }
+  expect((await box.call('POST', `/v1/identities/${bob.id}/emails`, question)).status).toBe(201)
+  const { item } = await agent.do('Wait for the next message', { subject_contains: 'Lunch', since: first.since })
+  expect(item.text).toBe('At one?')
+  const { id, status } = await agent.do('Answer it', { body_text: 'Yes, at one.' })
+  expect(status).toBe('queued')
+  await box.settled()
+  const { data } = await agent.do('Answer it', {}, 1)
+  expect(data.find((row: { id: string }) => row.id === id).status).toBe('delivered')
+
+  expect(agent.calls).toBeLessThanOrEqual(14)
+  expect(agent.bytes).toBeLessThanOrEqual(12_000)
+  const { body: inbox } = await box.call('GET', `/v1/identities/${bob.id}/emails?include=body`)
+  expect(inbox.data[0]).toMatchObject({ from: address, subject: 'Re: Lunch?', text: 'Yes, at one.' })
+})
