@@ -118,9 +118,12 @@ export class Keys {
   }
 
   async create(caller: Caller, input: NewApiKey): Promise<ApiKey & { key: string }> {
-    const scopes = input.scopes ?? [...caller.scopes]
-    requireScopes(caller, scopes)
     const identityId = input.identity_id ?? caller.identity_id
+    const scopes = input.scopes ?? [...caller.scopes].filter((scope) => identityId === null || scope !== 'audit:read')
+    requireScopes(caller, scopes)
+    if (identityId !== null && scopes.includes('audit:read')) {
+      throw invalid('scopes', 'A key that is bound to one identity cannot have audit:read: the audit log is of the whole account.')
+    }
     if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
     if (input.expires_at !== undefined && Date.parse(input.expires_at) <= this.#clock.now()) {
       throw invalid('expires_at', 'expires_at must be in the future.')
