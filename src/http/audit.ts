@@ -61,7 +61,7 @@ export class CallAudit {
         return true
       },
     }
-    const reads = this.#route.method === 'GET' && !this.#route.effect
+    const reads = declared.read ?? (this.#route.method === 'GET' && !this.#route.effect)
     try {
       const result = await (reads ? work() : database.recording(recording, work))
       if (!recording.recorded) await unwritten(result)
@@ -82,7 +82,7 @@ export class CallAudit {
     const { audit, database } = this.#deps
     const declared = this.#declared!
     const entry = this.#entry(declared, result)
-    if (this.#route.method === 'GET') audit!.collect(entry)
+    if (declared.read || this.#route.method === 'GET') audit!.collect(entry)
     else await database.transaction((tx) => audit!.append(tx, entry))
   }
 

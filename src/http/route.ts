@@ -82,6 +82,8 @@ export interface Audited {
   detail?: (body: never) => Record<string, unknown>
   /** The id of what it was done to, from the answer; by default the last id of the path, and that of a new resource. */
   target?: (answer: never) => string | null | undefined
+  /** It changes nothing, and is recorded as reads are. */
+  read?: true
   /** False for the result of a transaction that did not do it. */
   when?: (result: never) => boolean
 }

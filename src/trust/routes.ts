@@ -60,7 +60,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
       scope: 'identities:read',
       sdk: 'identities.credential',
       errors: { 409: ['identity_suspended'] },
-      audit: 'credential.issued',
+      audit: { action: 'credential.issued', read: true },
       summary: 'Issue a reputation credential',
       description:
         'A Verifiable Credential (VC data model 2.0) as a JWT, signed by the box with a key of /.well-known/jwks.json, valid for 24 hours.',
