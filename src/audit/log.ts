@@ -30,7 +30,7 @@ export class AuditLog {
   /** Appends a row in the transaction of what it records. */
   async append(tx: Transaction, entry: AuditEntry, count = 1): Promise<void> {
     const head = (await tx.get<{ seq: number; hash: Uint8Array }>(
-      sql`SELECT head_seq AS seq, head_hash AS hash FROM audit_chain`,
+      sql`SELECT head_seq AS seq, head_hash AS hash FROM audit_chain WHERE id = 1`,
     ))!
     const row = rowOf(entry, { seq: head.seq + 1, at: iso(this.#clock.now()), count })
     await tx.run(
@@ -47,7 +47,7 @@ export class AuditLog {
       name: `audit ${JSON.stringify([account ?? null, actor, action, identity_id, after, before])}`,
       from: sql`audit`,
       account,
-      where: account === undefined ? sql`1 = 1` : sql`account_id = ${account}`,
+      where: account === undefined ? sql`seq > 0` : sql`account_id = ${account}`,
       filters: [
         ...(actor === undefined ? [] : [sql`actor = ${actor}`]),
         ...(action === undefined ? [] : [ofAction(action)]),
@@ -69,7 +69,7 @@ export class AuditLog {
     await sweep(
       () =>
         this.#database.transaction(async (tx) => {
-          const rows = await tx.all<{ seq: number; at: string }>(sql`SELECT seq, at FROM audit ORDER BY seq LIMIT ${batchSize}`)
+          const rows = await tx.all<{ seq: number; at: string }>(sql`SELECT seq, at FROM audit WHERE seq > 0 ORDER BY seq LIMIT ${batchSize}`)
           const recent = rows.findIndex(({ at }) => at >= before)
           const old = recent === -1 ? rows : rows.slice(0, recent)
           const last = old.at(-1)
