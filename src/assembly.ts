@@ -262,5 +262,17 @@ export function assemble(basis: Deps): {
     { name: 'guide', routes: guideRoutes(facts) },
     { name: 'page', site, start: () => site.read() },
   ]
-  return { modules, people, queue, events, audit: audit.recorder, mail, counting: trust.counting, certificates, plan, identities, sendingRights }
+  return {
+    modules,
+    people,
+    queue,
+    events,
+    audit: audit.recorder,
+    mail,
+    counting: trust.counting,
+    certificates,
+    plan,
+    identities,
+    sendingRights,
+  }
 }

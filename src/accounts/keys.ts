@@ -122,7 +122,10 @@ export class Keys {
     const scopes = input.scopes ?? [...caller.scopes].filter((scope) => identityId === null || scope !== 'audit:read')
     requireScopes(caller, scopes)
     if (identityId !== null && scopes.includes('audit:read')) {
-      throw invalid('scopes', 'A key that is bound to one identity cannot have audit:read: the audit log is of the whole account.')
+      throw invalid(
+        'scopes',
+        'A key that is bound to one identity cannot have audit:read: the audit log is of the whole account.',
+      )
     }
     if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
     if (input.expires_at !== undefined && Date.parse(input.expires_at) <= this.#clock.now()) {

@@ -116,7 +116,10 @@ export class Collector {
       return
     }
     const rest = JSON.stringify([account_id])
-    const row = this.#above.get(rest) ?? { entry: { ...counted, actor: 'several', client: null, action: 'several.done' }, count: 0 }
+    const row = this.#above.get(rest) ?? {
+      entry: { ...counted, actor: 'several', client: null, action: 'several.done' },
+      count: 0,
+    }
     row.count += 1
     this.#above.set(rest, row)
   }

@@ -69,7 +69,9 @@ export class AuditLog {
     await sweep(
       () =>
         this.#database.transaction(async (tx) => {
-          const rows = await tx.all<{ seq: number; at: string }>(sql`SELECT seq, at FROM audit WHERE seq > 0 ORDER BY seq LIMIT ${batchSize}`)
+          const rows = await tx.all<{ seq: number; at: string }>(
+            sql`SELECT seq, at FROM audit WHERE seq > 0 ORDER BY seq LIMIT ${batchSize}`,
+          )
           const recent = rows.findIndex(({ at }) => at >= before)
           const old = recent === -1 ? rows : rows.slice(0, recent)
           const last = old.at(-1)

@@ -7,7 +7,8 @@ export const AuditRow = z
     account_id: z.string(),
     at: Timestamp,
     actor: z.string().meta({
-      description: 'the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key',
+      description:
+        'the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key',
     }),
     client: z.string().nullable().meta({
       description: 'the id of the OAuth client, mcp for another client of /mcp, socket for commands; null for a plain call',

@@ -43,5 +43,7 @@ export function routes(rows: AuditLog): AnyRoute[] {
 
 function requireWhole({ identity_id }: Caller): void {
   if (identity_id === null) return
-  throw new Fault('forbidden', 'A key that is bound to one identity cannot read the audit log of the account.', { code: 'bound_key' })
+  throw new Fault('forbidden', 'A key that is bound to one identity cannot read the audit log of the account.', {
+    code: 'bound_key',
+  })
 }

@@ -47,7 +47,7 @@ export function verifyAudit(database: DatabaseSync): ChainReport | undefined {
     check.add(place, row as HashedRow, sound ? hash : Buffer.alloc(0))
   }
   if (gone.length > 0) check.fault(0, `is open to changes: the triggers ${gone.join(', ')} are missing`)
-  if (!chain) check.fault(0, 'cannot be checked: the row of audit_chain is missing')
+  if (!chain) check.fault(0, 'cannot be checked: the ends of the chain are missing or damaged')
   return check.finish(chain?.head ?? { seq: 0, hash: Buffer.alloc(0) })
 }
 
@@ -78,14 +78,16 @@ function hasAudit(database: DatabaseSync): boolean {
   return database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'audit' AND type = 'table'`).get() !== undefined
 }
 
+/** The ends of the chain; undefined when they are missing, or are no numbers and hashes. */
 function chainOf(database: DatabaseSync): Chain | undefined {
-  const row = database.prepare('SELECT * FROM audit_chain WHERE id = 1').get()
+  const row = database.prepare('SELECT anchor_seq, anchor_hash, head_seq, head_hash FROM audit_chain WHERE id = 1').get()
   if (!row) return undefined
-  const place = (name: string): ChainPlace => ({
-    seq: Number(row[`${name}_seq`]),
-    hash: Buffer.from(row[`${name}_hash`] as Uint8Array),
+  const places = ['anchor', 'head'].flatMap((name): ChainPlace[] => {
+    const [seq, hash] = [row[`${name}_seq`], row[`${name}_hash`]]
+    return typeof seq === 'number' && hash instanceof Uint8Array ? [{ seq, hash: Buffer.from(hash) }] : []
   })
-  return { anchor: place('anchor'), head: place('head') }
+  const [anchor, head] = places
+  return anchor && head && { anchor, head }
 }
 
 /** The types of a column, by its position. */

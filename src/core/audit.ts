@@ -48,6 +48,9 @@ export function actorOf({
 }
 
 /** The operator's account as an actor without a call: a start, a signal, a command. */
-export function byOperator(account_id: string, client: string | null): Pick<AuditEntry, 'account_id' | 'actor' | 'client' | 'address'> {
+export function byOperator(
+  account_id: string,
+  client: string | null,
+): Pick<AuditEntry, 'account_id' | 'actor' | 'client' | 'address'> {
   return { account_id, actor: actors.operator, client, address: null }
 }

@@ -76,7 +76,12 @@ async function fullAnswer(route: AnyRoute, call: Call, deps: CallDeps): Promise<
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     if (!route.raw) release(bytes)
-    const result = await withTimeout(audit.run(() => route.handle(input(noMemo))), route, call, log)
+    const result = await withTimeout(
+      audit.run(() => route.handle(input(noMemo))),
+      route,
+      call,
+      log,
+    )
     if (route.method === 'DELETE') await idempotency.forgetResource(deletedBy(route, call.params))
     if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
     if (route.download === undefined) return present(route, result, recipient)

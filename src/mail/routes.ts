@@ -198,7 +198,8 @@ function attachmentRoutes({ attachments, texts }: Nouns): AnyRoute[] {
       summary: 'Download an attachment by its signed URL',
       query: SignedQuery,
       download: 'application/octet-stream',
-      handle: ({ caller: { ip }, params, query, signal }) => attachments.open(params.email_id, params.index, query, { ip, signal }),
+      handle: ({ caller: { ip }, params, query, signal }) =>
+        attachments.open(params.email_id, params.index, query, { ip, signal }),
     }),
   ]
 }

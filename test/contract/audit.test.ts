@@ -244,7 +244,8 @@ test.each(named.filter(([name]) => rows.get(name)!.action !== '-'))('%s is in th
   const actor = key === undefined ? undefined : idOf(key)
   const at = (): Found[] => found(before, action, actor)
   // a change is there with its answer, a read soon
-  if (spelling.method === 'GET' || /credential|realtime/.test(path)) for (let tries = 0; tries < 100 && at().length === 0; tries += 1) await sleep(50)
+  if (spelling.method === 'GET' || /credential|realtime/.test(path))
+    for (let tries = 0; tries < 100 && at().length === 0; tries += 1) await sleep(50)
   expect(at()).toMatchObject([{ target: wanted }])
   const [row] = at()
   expect(row!.account_id).toBe(/^\/v1\/(?:setup|accounts)$/.test(spelling.path) ? wanted : world.own.account)

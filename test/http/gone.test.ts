@@ -176,7 +176,9 @@ test.each([undefined, 'one'])(
       requireStillValid: async () => abort.abort('gone'),
     } as Partial<Call> as Call
     const idempotency = { begin: () => expect.unreachable() } as Partial<Idempotency> as Idempotency
-    await expect(handleCall(made, call, { idempotency, log: createLog('error'), database: openDatabase() })).rejects.toThrow('gone before the call began')
+    await expect(handleCall(made, call, { idempotency, log: createLog('error'), database: openDatabase() })).rejects.toThrow(
+      'gone before the call began',
+    )
     expect(run).toEqual([])
   },
 )
