@@ -44,7 +44,7 @@ export function verifyAudit(database: DatabaseSync): ChainReport | undefined {
   for (const found of query.iterate()) {
     const { place, hash, types, ...row } = found as unknown as HashedRow & { place: number; hash: unknown; types: string }
     const sound = hash instanceof Uint8Array && types.split(' ').every((type, at) => allowed(at).includes(type))
-    check.add(place, row as HashedRow, sound ? hash : Buffer.alloc(0))
+    check.add(place, row, sound ? hash : Buffer.alloc(0))
   }
   if (gone.length > 0) check.fault(0, `is open to changes: the triggers ${gone.join(', ')} are missing`)
   if (!chain) check.fault(0, 'cannot be checked: the ends of the chain are missing or damaged')

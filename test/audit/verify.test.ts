@@ -117,7 +117,7 @@ test('no statement changes a row, deletes one, puts one in between, or moves the
     'DELETE FROM audit_chain',
     'INSERT OR REPLACE INTO audit_chain VALUES (1, 0, zeroblob(32), 0, zeroblob(32))',
   ]) {
-    expect(() => database.exec(statement), statement).toThrow(/audit|chain/)
+    expect(() => database.exec(statement)).toThrow(/audit|chain/)
   }
   expect(verifyAuditOf(file).valid).toBe(true)
 })

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import { keyHash } from '../../src/accounts/secret.ts'
@@ -225,6 +226,16 @@ const idOf = (key: string): string =>
 const last = (): number => (world.database.prepare('SELECT head_seq FROM audit_chain').get() as { head_seq: number }).head_seq
 
 const named = asking.spellings.map((spelling): [string, RoutePath] => [`${spelling.method} ${spelling.path}`, spelling])
+
+test('docs/audit.md has every action', () => {
+  const page = readFileSync(new URL('../../docs/audit.md', import.meta.url), 'utf8')
+  // those that are no call of the table
+  const others =
+    'sign_in.failed call.refused call.failed oauth_grant.created oauth_grant.ended password.reset setup_link.created ' +
+    'settings.changed box.started master_key.rotated several.done'
+  const actions = [...rows.values()].map(({ action }) => action).filter((action) => action !== '-')
+  expect([...actions, ...others.split(' ')].filter((action) => !page.includes(`\`${action}\``))).toEqual([])
+})
 
 test('the table has every call there is, and no other', () => {
   expect(named.map(([name]) => name).toSorted()).toEqual([...rows.keys()].toSorted())

@@ -63,7 +63,7 @@ export class Grants {
             ${columns.family_hash})`,
       )
       const what = { action: 'oauth_grant.created', target: id, identity_id, detail: { scopes } }
-      await this.#audit.append(tx, { ...actorOf(person), client: client_id, ...what })
+      await this.#audit.append(tx, { ...actorOf(person), client: clientName(client_id), ...what })
     })
     return { key_id: id, tokens }
   }
@@ -102,7 +102,7 @@ export class Grants {
     if (!row || Date.parse(row.access_until) <= this.#clock.now()) return undefined
     this.#keys.noteUsed(row.key_id)
     const held = await this.#keys.holder(row.key_id, 0)
-    return held && { ...held, client: row.client_id }
+    return held && { ...held, client: clientName(row.client_id) }
   }
 
   /** Ends the grant of a token, of either kind (RFC 7009), also of a refresh token that was used up. */
@@ -118,7 +118,7 @@ export class Grants {
     const [row, held] = [await this.#row(sql`key_id = ${keyId}`), await this.#keys.holder(keyId, 0)]
     if (!row || !held) return
     const { identity_id } = held
-    const caller = { ...held, client: row.client_id, ip: '', user_agent: '' }
+    const caller = { ...held, client: clientName(row.client_id), ip: '', user_agent: '' }
     const entry = { ...actorOf(caller), action: 'oauth_grant.ended', target: keyId, identity_id, detail: {} }
     const record = async (tx: Transaction): Promise<boolean> => (await this.#audit.append(tx, entry), true)
     await this.#database.recording({ record, recorded: false }, () => this.#keys.revoke(caller, keyId, false))
@@ -150,6 +150,11 @@ export class Grants {
     }
     return { columns, tokens }
   }
+}
+
+/** How the audit log names a client: by its URL; an id that was registered is long, and has what the client says of itself. */
+function clientName(id: string): string {
+  return id.startsWith('https://') && id.length <= 200 ? id : `oauth_${keyHash(id).slice(0, 22)}`
 }
 
 /** Secret scanners, and we, tell tokens from keys by these. */
