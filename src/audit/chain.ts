@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** A place in the chain: a row and its hash. */
 export interface ChainPlace {
@@ -26,14 +26,17 @@ export type HashedRow = Record<(typeof hashedColumns)[number], Uint8Array | null
 
 /** The SHA-256 of the hash before it and of the row: each column with its length, so that no two rows are written alike. */
 export function hashOf(previous: Uint8Array, row: HashedRow): Buffer {
-  const hash = createHash('sha256').update('pillarbox audit 1\n').update(previous)
+  const parts: Uint8Array[] = [beginning, previous]
   for (const column of hashedColumns) {
     const bytes = row[column]
-    hash.update(bytes === null ? '-' : `${bytes.length}:`)
-    if (bytes !== null) hash.update(bytes)
+    if (bytes === null) parts.push(absent)
+    else parts.push(Buffer.from(`${bytes.length}:`), bytes)
   }
-  return hash.digest()
+  return hash('sha256', Buffer.concat(parts), 'buffer')
 }
+
+const beginning = Buffer.from('pillarbox audit 1\n')
+const absent = Buffer.from('-')
 
 /** What does not fit. */
 export interface ChainFault {
@@ -76,12 +79,12 @@ export class ChainCheck {
     this.#first ??= seq
     if (seq !== this.#seq + 1) this.#missing(this.#seq + 1, seq - 1)
     this.#seq = seq
-    const hash = Buffer.from(stored)
+    const own = Buffer.from(stored)
     // after missing rows nothing is known that it must follow
     const computed = this.#before?.map((before) => hashOf(before, row))
-    const fits = computed?.some((one) => one.equals(hash)) ?? true
+    const fits = computed?.some((one) => one.equals(own)) ?? true
     if (!fits) this.fault(seq, 'was changed: its hash does not match')
-    this.#before = fits ? [hash] : [hash, ...computed!]
+    this.#before = fits ? [own] : [own, ...computed!]
   }
 
   fault(seq: number, what: string): void {

@@ -11,7 +11,8 @@ export const AuditRow = z
         'the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key',
     }),
     client: z.string().nullable().meta({
-      description: 'the id of the OAuth client, mcp for another client of /mcp, socket for commands; null for a plain call',
+      description:
+        'the id of the OAuth client, mcp for another client of /mcp, smtp for programs that submit mail, socket for commands; null for a plain call',
     }),
     address: z.string().nullable().meta({ description: 'the network address of the caller' }),
     action: z.string().meta({ example: 'key.created' }),

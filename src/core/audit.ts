@@ -9,7 +9,7 @@ export interface AuditEntry {
   account_id: string
   /** The id of a key or session, `operator` or `anonymous`. */
   actor: string
-  /** The OAuth client, `mcp`, or `socket`; null for a plain call. */
+  /** The OAuth client, `mcp`, `smtp`, or `socket`; null for a plain call. */
   client: string | null
   /** The network address; null on the machine of the box. */
   address: string | null

@@ -8,6 +8,7 @@ import { type Appliance, appliance, deliver, message } from '../support/applianc
 import { card } from '../support/card.ts'
 import { connect } from '../support/mcp-clients.ts'
 import { attempt, person, signIn, withPassword } from '../support/people.ts'
+import { greeted, newKey, office, plain, submit } from '../support/submission.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
 interface Row {
@@ -175,6 +176,25 @@ test('has reads through the tools of an assistant, with its client', async () =>
   await client.close()
   expect(await found(box, 'email.read')).toMatchObject([
     { actor: bound.id, client: 'mcp', address: '127.0.0.1', target: email, identity_id: id },
+  ])
+})
+
+test('has the logins of programs by SMTP, and what they sent', async () => {
+  const here = await office()
+  const { box, ada, port } = here
+  const own = await newKey(box)
+  const narrow = await newKey(box, { scopes: ['messages:read'] })
+  const client = await greeted(port('tls'), 'tls')
+  for (const key of ['a key that is wrong', narrow.key, own.key]) await client.say(plain('ada@pillarbox.test', key))
+  expect(await submit(client, { raw: 'From: ada@pillarbox.test\r\nSubject: Hello\r\n\r\nHi.\r\n' })).toMatch(/^250 /)
+  client.destroy()
+  const { body: sent } = await box.call('GET', `/v1/identities/${ada}/emails?direction=outbound`)
+  const from = { client: 'smtp', address: '127.0.0.1', identity_id: ada }
+  expect(await listed(box, 'action=email.sent')).toMatchObject([{ ...from, actor: own.id, target: sent.data[0].id }])
+  expect(await found(box, 'smtp_login.accepted')).toMatchObject([{ ...from, actor: own.id, target: ada }])
+  expect(await found(box, 'smtp_login.refused', 2)).toMatchObject([
+    { ...from, actor: 'anonymous', target: ada },
+    { ...from, actor: narrow.id, target: ada },
   ])
 })
 

@@ -231,7 +231,7 @@ test('docs/audit.md has every action', () => {
   const page = readFileSync(new URL('../../docs/audit.md', import.meta.url), 'utf8')
   // those that are no call of the table
   const others =
-    'sign_in.failed call.refused call.failed oauth_grant.created oauth_grant.ended password.reset setup_link.created ' +
+    'sign_in.failed smtp_login.accepted smtp_login.refused call.refused call.failed oauth_grant.created oauth_grant.ended password.reset setup_link.created ' +
     'settings.changed box.started master_key.rotated several.done'
   const actions = [...rows.values()].map(({ action }) => action).filter((action) => action !== '-')
   expect([...actions, ...others.split(' ')].filter((action) => !page.includes(`\`${action}\``))).toEqual([])
