@@ -25,6 +25,7 @@ const scopeWords: Record<ApiKey['scopes'][number], string> = {
   'cards:write': 'store, freeze and cancel cards, set budgets',
   'account:read': 'read keys, webhooks, domains and settings',
   'account:write': 'create and revoke keys, change webhooks and domains',
+  'audit:read': 'read who did what; not for a key of one identity',
 }
 
 export function View(): JSX.Element {
