@@ -130,11 +130,16 @@ function declaredOf({ audit }: AnyRoute): Audited | undefined {
 /** The last id of the path. */
 function subjectOf({ path }: AnyRoute, params: Record<string, string>): string | null {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!).filter((name) => name.endsWith('id'))
-  return params[names.at(-1) ?? ''] ?? null
+  return idIn(params[names.at(-1) ?? ''])
+}
+
+/** Only what has the form of an id: a path is what its caller wrote. */
+function idIn(text: string | undefined): string | null {
+  return text !== undefined && /^[a-z]{2,8}_[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text) ? text : null
 }
 
 function identityOf({ path }: AnyRoute, { params }: AuditedCall, target: string | null): string | null {
-  if (path.startsWith('/identities/:id')) return params['id'] ?? null
+  if (path.startsWith('/identities/:id')) return idIn(params['id'])
   return target?.startsWith('ident_') ? target : null
 }
 

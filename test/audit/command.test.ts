@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type Appliance, appliance } from '../support/appliance.ts'
 import { pillarbox } from '../ops/backup/command.ts'
@@ -11,6 +12,8 @@ async function used(): Promise<Appliance> {
   await box.restart()
   await box.call('POST', '/v1/api-keys', { label: 'reader', scopes: ['messages:read'] })
   await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const started = (): number => count(box, `action = 'box.started'`)
+  for (let tries = 0; tries < 80 && started() < 2; tries += 1) await sleep(50)
   return box
 }
 
@@ -27,7 +30,7 @@ test('pillarbox audit lists rows, those of commands too', async () => {
       { action: 'key.created', address: '127.0.0.1' },
     ],
   ])
-  const { output } = await pillarbox(box, 'audit', 'list', '--since', '1h', '--limit', '3')
+  const { output } = await pillarbox(box, 'audit', 'list', '--since', '1h', '--limit', '20')
   expect(output).toMatch(/^ROW +AT +ACTOR +CLIENT +ADDRESS +ACTION +TARGET +DETAIL\n/)
   expect(output).toMatch(/identity\.created +ident_/)
   expect((await pillarbox(box, 'audit', '--actor', 'key_00000000000000000000000000')).output).toBe('Nothing was found.\n')
@@ -77,10 +80,9 @@ test('a backup has the head of the audit log, and verifying it finds a row that 
   const backup = join(box.directory, 'backup.tar')
   await pillarbox(box, 'backup', backup)
   const whole = await pillarbox(box, 'verify', backup)
-  const { seq } = rowOf(box, 'seq = (SELECT head_seq FROM audit_chain)')
   expect([whole.status, whole.output]).toEqual([
     0,
-    expect.stringMatching(new RegExp(`^The audit log is unchanged: ${seq} rows, the last is ${seq} \\([0-9a-f]{64}\\)\\.$`, 'm')),
+    expect.stringMatching(/^The audit log is unchanged: 4 rows, the last is 4 \([0-9a-f]{64}\)\.$/m),
   ])
   await box.app.stop()
   tamper(file(box), (database) => database.exec(`UPDATE audit SET address = '192.0.2.1' WHERE action = 'key.created'`))
@@ -93,6 +95,11 @@ test('a backup has the head of the audit log, and verifying it finds a row that 
     expect.stringContaining(`row ${row} of its audit log was changed: its hash does not match`),
   ])
 })
+
+function count(box: Appliance, condition: string): number {
+  using database = new DatabaseSync(file(box), { readOnly: true })
+  return (database.prepare(`SELECT count(*) AS n FROM audit WHERE ${condition}`).get() as { n: number }).n
+}
 
 function rowOf(box: Appliance, condition: string): { seq: number } {
   using database = new DatabaseSync(file(box), { readOnly: true })
