@@ -75,6 +75,7 @@ const notSettings = new Set([
   'sms.read',
   'sms.listed',
   'sms.deleted',
+  'sms.restored',
   'backup.started',
   'account.created',
   'sms.jsonl',

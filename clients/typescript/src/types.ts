@@ -184,7 +184,7 @@ export interface AuditRow {
   at: string
   /** the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key */
   actor: string
-  /** the id of the OAuth client, mcp for another client of /mcp, socket for commands; null for a plain call */
+  /** the id of the OAuth client, mcp for another client of /mcp, smtp for programs that submit mail, socket for commands; null for a plain call */
   client: string | null
   /** the network address of the caller */
   address: string | null

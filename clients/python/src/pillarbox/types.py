@@ -203,7 +203,7 @@ class AuditRow(TypedDict):
     actor: str
     """the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key"""
     client: str | None
-    """the id of the OAuth client, mcp for another client of /mcp, socket for commands; null for a plain call"""
+    """the id of the OAuth client, mcp for another client of /mcp, smtp for programs that submit mail, socket for commands; null for a plain call"""
     address: str | None
     """the network address of the caller"""
     action: str
