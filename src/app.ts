@@ -3,6 +3,7 @@ import type { Accounts } from './accounts/accounts.ts'
 import type { AccountsModule } from './accounts/module.ts'
 import { assemble, type Testing } from './assembly.ts'
 import { changed, type Config, ConfigError, controlSocket } from './config.ts'
+import { type AuditRecorder, byOperator } from './core/audit.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import { type CronJob, Schedule } from './core/cron.ts'
 import { conflict, Fault } from './core/fault.ts'
@@ -53,6 +54,7 @@ export class App {
   readonly #modules: Module[]
   readonly #queue: Queue
   readonly #events: EventLog
+  readonly #audit: AuditRecorder
   readonly #mail: MailModule
   readonly #counting: Counting
   readonly #http: HttpServer
@@ -90,7 +92,7 @@ export class App {
     this.#probe = new WriteProbe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
-    const { people, queue, events, mail, counting, certificates, plan, identities, modules, sendingRights } = assemble({
+    const { people, queue, events, audit, mail, counting, certificates, plan, identities, modules, sendingRights } = assemble({
       config,
       log,
       clock,
@@ -111,6 +113,7 @@ export class App {
     this.#accounts = people
     this.#queue = queue
     this.#events = events
+    this.#audit = audit
     this.#mail = mail
     this.#counting = counting
     this.#modules = modules
@@ -135,6 +138,7 @@ export class App {
       session: (token) => people.sessions.authenticate(token),
       database,
       idempotency,
+      audit,
       log: log.child({ part: 'http' }),
       metrics,
       ready: () => this.#ready(),
@@ -212,6 +216,7 @@ export class App {
     // only after every port is bound: a key that is never printed would be lost
     const firstKey = await this.#firstKey()
     this.#started = true
+    this.#record('box.started', { version })
     const { explanation: sending } = this.sendingRights()
     this.#log.info({ version, api: this.publicUrl, smtp: this.smtpAddresses, data: this.#config.data_dir, sending }, 'started')
     return { firstKey }
@@ -233,6 +238,7 @@ export class App {
   /** Rotates the master key of a box that is open and not started; it must be stopped then. `onStep` is called after each step. */
   async rotateMasterKey(onStep?: (step: Step) => void): Promise<RotationResult> {
     const rotated = await this.#directory.keyring.rotate(this.sealed, onStep)
+    this.#record('master_key.rotated', { values: rotated.values })
     await this.#stopModules()
     await this.#directory.database.close()
     forgetFormer(join(this.#startConfig.data_dir, 'pillarbox.db'))
@@ -269,8 +275,14 @@ export class App {
     setLevels(this.#log, config.log)
     await this.#http.reload(httpSettings(config, this.#certificates))
     for (const module of this.#modules) await module.reload?.(config)
+    this.#record('settings.changed', { settings: reloadable, restart })
     this.#log.info({ reloadable, restart }, 'settings reloaded')
     return { reloaded: reloadable, restart }
+  }
+
+  /** Records what is done to the box itself, by no call. */
+  #record(action: string, detail: Record<string, unknown>): void {
+    this.#audit.collect({ ...byOperator(this.#account, null), action, target: null, identity_id: null, detail })
   }
 
   /** Resolves when the background work that runs now has ended, which may have begun more; undefined when there is none. */

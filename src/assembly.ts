@@ -6,9 +6,11 @@ import { idOfKey } from './accounts/secret.ts'
 import { Agents } from './agents/agents.ts'
 import { agentsModule } from './agents/module.ts'
 import { backupModule } from './ops/backup/module.ts'
+import { AuditModule } from './audit/module.ts'
 import { BackupDirectory } from './ops/backup/backup-directory.ts'
 import { cardsModule } from './cards/module.ts'
 import { CertificatesModule } from './certificates/module.ts'
+import type { AuditRecorder } from './core/audit.ts'
 import type { ScheduleTest } from './core/cron.ts'
 import { Cursors } from './store/page.ts'
 import type { Log, LogModule } from './core/log.ts'
@@ -75,7 +77,7 @@ export interface Testing extends TransportTest, DirectoryTest {
 }
 
 /** What the modules are made from, and what joins them to the box. */
-interface Deps extends Omit<ModuleBasis, 'events' | 'cursors'> {
+interface Deps extends Omit<ModuleBasis, 'events' | 'cursors' | 'audit'> {
   state: StateFile
   /** The addresses of the API. */
   httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }
@@ -92,6 +94,7 @@ export function assemble(basis: Deps): {
   people: AccountsModule
   queue: Queue
   events: EventLog
+  audit: AuditRecorder
   mail: MailModule
   counting: Counting
   certificates: CertificatesModule
@@ -106,7 +109,8 @@ export function assemble(basis: Deps): {
   const plan = new Plan({ ...basis, limits: config.limits, limitsOf })
   const events = new EventLog(database, clock, plan)
   eventMetrics(metrics, events)
-  const common = { ...basis, events, cursors, plan }
+  const audit = new AuditModule({ ...basis, events, cursors, log: logOf('audit') })
+  const common = { ...basis, events, cursors, plan, audit: audit.recorder }
   const keeping = new RetentionModule({ ...common, log: logOf('retention') })
   const { trash, quota } = keeping
   const queue = new Queue({ ...common, log: logOf('delivery'), kept: keeping.deliveries })
@@ -119,7 +123,7 @@ export function assemble(basis: Deps): {
   const cascade = new Cascade({ ...common, log: logOf('retention') })
   keeping.serve(identities)
   const aliases = new Aliases({ ...common, domains, identities, log: logOf('retention') })
-  const urls = new SignedUrls({ ...basis, holders, key: seal.key('signed urls') })
+  const urls = new SignedUrls({ ...common, holders, key: seal.key('signed urls') })
   const certificates = new CertificatesModule({
     ...common,
     log: logOf('certificates'),
@@ -224,8 +228,9 @@ export function assemble(basis: Deps): {
   })
   const site = new BuiltSite(join(import.meta.dirname, '..', 'dist', 'page'))
   const modules: Module[] = [
-    // started first and stopped last, so that what the others do is counted
+    // started first and stopped last, so that what the others do is counted and recorded
     metricsModule({ ...common, received: () => mail.received, log: logOf('figures') }),
+    audit,
     reporting,
     people,
     identitiesModule(identities, aliases, cascade),
@@ -261,5 +266,17 @@ export function assemble(basis: Deps): {
     { name: 'guide', routes: guideRoutes(facts) },
     { name: 'page', site, start: () => site.read() },
   ]
-  return { modules, people, queue, events, mail, counting: trust.counting, certificates, plan, identities, sendingRights }
+  return {
+    modules,
+    people,
+    queue,
+    events,
+    audit: audit.recorder,
+    mail,
+    counting: trust.counting,
+    certificates,
+    plan,
+    identities,
+    sendingRights,
+  }
 }

@@ -1,3 +1,4 @@
+import type { AuditRecorder } from './core/audit.ts'
 import type { Clock } from './core/clock.ts'
 import type { Log } from './core/log.ts'
 import type { Metrics } from './core/metrics.ts'
@@ -18,6 +19,8 @@ export interface Basis {
   metrics: Metrics
   /** The log of events. */
   events: EventLog
+  /** The audit log. */
+  audit: AuditRecorder
   /** The cursors of lists. */
   cursors: Cursors
   /** The types of events. */

@@ -2,6 +2,7 @@
 import './runtime.ts'
 import { Command } from 'commander'
 import { addAccountCommand } from './commands/account.ts'
+import { addAuditCommand } from './commands/audit.ts'
 import { addBackupCommand } from './commands/backup/backup.ts'
 import { addCertificateCommand } from './commands/certificate.ts'
 import { addCompletionCommand } from './commands/docs/shells.ts'
@@ -46,6 +47,7 @@ addKeyCommand(program)
 addReputationCommand(program)
 addReloadCommand(program)
 addAccountCommand(program)
+addAuditCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
 addDoctorCommand(program)

@@ -28,7 +28,7 @@ const pageImports = browser.flatMap(importsOf)
 /** What every capability stands on, from below; `basis` is what it is made from, `module` what it gives the app. */
 const foundation = 'version runtime core config store events basis net queue http module'.split(' ')
 const capabilities = (
-  'message smtp mailauth domains identities accounts mail policy outbound certificates reporting ' +
+  'audit message smtp mailauth domains identities accounts mail policy outbound certificates reporting ' +
   'sms totp cards agents tokens trust timeline webhooks realtime jobs mcp ops web'
 ).split(' ')
 const program = 'data-directory unopened assembly app install release commands main'.split(' ')

@@ -24,6 +24,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
         409: ['password_changed', 'email_taken'],
         429: ['too_many_attempts', 'busy'],
       },
+      audit: 'password.changed',
       summary: 'Set the password',
       description:
         'Requires current_password (if wrong: forbidden, code wrong_password). The first password is set by a one-time link (POST /v1/setup), never by a ' +
@@ -51,6 +52,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
         409: ['totp_enabled', 'no_password', 'password_changed'],
         429: ['too_many_attempts', 'busy'],
       },
+      audit: 'second_factor.started',
       summary: 'Start adding a second factor',
       description:
         'Returns, only once, the secret for an authenticator app and ten recovery codes. It takes effect once it is confirmed; until then, a new call ' +
@@ -73,6 +75,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
         409: ['nothing_to_confirm', 'no_password'],
         429: ['too_many_attempts'],
       },
+      audit: 'second_factor.added',
       summary: 'Confirm the second factor',
       description:
         'Requires a code of the app; from then on signing in requires one. Requires a session. Ends all other sessions.',
@@ -89,6 +92,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
         409: ['no_password', 'password_changed'],
         429: ['too_many_attempts', 'busy'],
       },
+      audit: 'second_factor.removed',
       summary: 'Remove the second factor',
       description:
         'Requires the password, a code of the app, or a recovery code, and a session (which was started with the second factor): a key is ' +

@@ -89,6 +89,7 @@ export class Accounts {
       await logins.write(tx, { account_id: entry.id, email, password: hash, changed_at: iso(clock.now()) })
       if (removeSecondFactor) await factor.clear(tx, entry.id)
       await sessions.endAll(tx, entry.id, null)
+      return entry
     })
     return this.#toAccount(entry)
   }

@@ -118,10 +118,19 @@ export class Keys {
   }
 
   async create(caller: Caller, input: NewApiKey): Promise<ApiKey & { key: string }> {
-    // who decides about what keys send is named, never meant
-    const scopes = input.scopes ?? [...caller.scopes].filter((scope) => scope !== 'holds:decide')
-    requireScopes(caller, scopes)
     const identityId = input.identity_id ?? caller.identity_id
+    // who decides about what keys send is named, never meant
+    const meant = [...caller.scopes].filter(
+      (scope) => scope !== 'holds:decide' && (identityId === null || scope !== 'audit:read'),
+    )
+    const scopes = input.scopes ?? meant
+    requireScopes(caller, scopes)
+    if (identityId !== null && scopes.includes('audit:read')) {
+      throw invalid(
+        'scopes',
+        'A key that is bound to one identity cannot have audit:read: the audit log is of the whole account.',
+      )
+    }
     if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
     if (input.expires_at !== undefined && Date.parse(input.expires_at) <= this.#clock.now()) {
       throw invalid('expires_at', 'expires_at must be in the future.')

@@ -24,6 +24,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       operator: true,
       sdk: 'accounts.create',
       errors: { 409: ['conflict', 'email_taken'], 429: ['busy'] },
+      audit: 'account.created',
       summary: 'Add an account',
       description:
         'Its user signs in with this address and password. A repetition with the same Idempotency-Key is recognized by all fields but the password.',
@@ -39,6 +40,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       operator: true,
       local: true,
       errors: { 409: ['email_taken'], 429: ['busy'] },
+      audit: 'password.reset',
       summary: 'Set the password of an account',
       description:
         'Resets a lost password: ends all sessions, and removes the second factor if requested. Only on the machine of the box, through its local ' +

@@ -16,6 +16,7 @@ export function routes(keys: Keys): AnyRoute[] {
         404: ['not_found'],
         409: ['too_many_keys'],
       },
+      audit: { action: 'key.created', detail: ({ scopes }: NewApiKey) => ({ scopes: scopes ?? 'all' }) },
       summary: 'Create an API key',
       description:
         'The key is returned only in this response. A key can grant only its own scopes, rate limit and lifetime or less, and a bound ' +
@@ -42,6 +43,7 @@ export function routes(keys: Keys): AnyRoute[] {
       receipt: ['key', 'key_prefix', 'expires_at'],
       sdk: 'apiKeys.rotate',
       errors: { 403: ['beyond_own', 'missing_scope', 'former_secret', 'too_many_rotators'] },
+      audit: 'key.rotated',
       summary: 'Rotate the secret of a key',
       description:
         'The former secret works for another grace_seconds, like a key that expires then: nothing created with it lasts longer, and it cannot rotate or revoke keys ' +
@@ -56,6 +58,7 @@ export function routes(keys: Keys): AnyRoute[] {
       scope: 'account:write',
       sdk: 'apiKeys.revoke',
       errors: { 403: ['former_secret'], 409: ['last_key'] },
+      audit: 'key.revoked',
       summary: 'Revoke an API key',
       description:
         'Further calls with it get 401. What it created ends too: keys, including those it rotated, webhooks, including those whose URL it ' +

@@ -15,6 +15,7 @@ export function routes(agents: Agents): AnyRoute[] {
       scope: 'identities:write',
       sdk: 'agents.create',
       errors: { 403: ['plan_limit_reached'], 404: ['not_found'], 409: ['conflict', 'too_many_handles'] },
+      audit: 'agent.created',
       summary: 'Create an agent',
       description:
         'The public profile of an identity, with which recipients can look up a sender. Its name, description, avatar, links and e-mail address ' +
@@ -53,6 +54,7 @@ export function routes(agents: Agents): AnyRoute[] {
       scope: 'identities:write',
       sdk: 'agents.update',
       errors: { 409: ['conflict', 'too_many_handles'] },
+      audit: 'agent.changed',
       summary: 'Change an agent',
       description: 'A former handle remains reserved for the agent: it still resolves to it, and the agent can return to it.',
       body: AgentChange,
@@ -63,6 +65,7 @@ export function routes(agents: Agents): AnyRoute[] {
     route('DELETE', '/agents/:id', {
       scope: 'identities:write',
       sdk: 'agents.delete',
+      audit: 'agent.deleted',
       summary: 'Delete an agent',
       description: 'Its documents are removed, and its DID no longer resolves. The identity stays; its handles are never reused.',
       reply: Deleted,
@@ -77,6 +80,7 @@ export function erc8004Routes(links: Erc8004Links): AnyRoute[] {
       scope: 'identities:write',
       sdk: 'agents.addErc8004',
       errors: { 409: ['conflict', 'too_many_links'] },
+      audit: 'agent_link.created',
       summary: 'Link an agent to ERC-8004',
       description:
         'States that the agent is this token of an on-chain identity registry, also in the registration file. The other half, the token’s ' +
@@ -98,6 +102,7 @@ export function erc8004Routes(links: Erc8004Links): AnyRoute[] {
     route('DELETE', '/agents/:id/erc8004/:link_id', {
       scope: 'identities:write',
       sdk: 'agents.removeErc8004',
+      audit: 'agent_link.deleted',
       summary: 'Remove an ERC-8004 link',
       reply: Deleted,
       handle: ({ caller, params }) => links.remove(caller, params.id, params.link_id),

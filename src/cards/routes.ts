@@ -26,12 +26,16 @@ const whatRevealDoes =
   'budget_exceeded). Every attempt is recorded as a transaction. A repetition with the same Idempotency-Key reads the card again and charges ' +
   'nothing; the encrypted data is never stored with the key.'
 
+/** A refused reveal commits too: it is in the ledger. */
+const revealed = { action: 'card.revealed', when: (outcome: object) => !('refusal' in outcome) }
+
 export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute[] {
   return [
     route('POST', '/identities/:id/cards', {
       scope: 'cards:write',
       sdk: 'cards.create',
       errors: { 403: ['plan_limit_reached'] },
+      audit: 'card.created',
       summary: 'Store a card',
       description:
         'The client encrypts the number, expiry and security code with a card key that the box never receives; if the key is lost, nobody can read ' +
@@ -73,6 +77,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       scope: 'cards:read',
       sdk: 'cards.reveal',
       errors: { 403: ['card_frozen', 'card_cancelled', 'budget_exceeded'] },
+      audit: revealed,
       summary: 'Reveal a card',
       description: whatRevealDoes,
       body: RevealInput,
@@ -85,6 +90,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('GET', '/cards/:id/reveal', {
       scope: 'cards:read',
       errors: { 403: ['card_frozen', 'card_cancelled', 'budget_exceeded', 'key_required'] },
+      audit: revealed,
       summary: 'Reveal a card by GET',
       description: `The same for clients that use GET; only with an API key in the Authorization header. ${whatRevealDoes}`,
       query: RevealQuery,
@@ -107,6 +113,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       scope: 'cards:write',
       sdk: 'cards.freeze',
       errors: { 409: ['card_cancelled'] },
+      audit: 'card.frozen',
       summary: 'Freeze a card',
       description: 'After the response no reveal succeeds. A card that is frozen already stays frozen.',
       reply: Card,
@@ -116,6 +123,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       scope: 'cards:write',
       sdk: 'cards.unfreeze',
       errors: { 409: ['card_not_frozen', 'card_cancelled'] },
+      audit: 'card.unfrozen',
       summary: 'Unfreeze a card',
       description: 'A conflict when the card is not frozen.',
       reply: Card,
@@ -125,6 +133,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       stores: false,
       scope: 'cards:write',
       sdk: 'cards.cancel',
+      audit: 'card.cancelled',
       summary: 'Cancel a card',
       description: 'Permanent: its encrypted data is destroyed. The card and its transactions remain readable.',
       reply: Card,
@@ -142,6 +151,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       receipt: ['card_id'],
       sdk: 'cards.updateLimits',
       errors: { 409: ['card_cancelled', 'currency_in_use'] },
+      audit: 'card_limits.changed',
       summary: "Change a card's limits",
       description:
         'A new period keeps the spent amount until it ends. With a budget below the spent amount, every reveal is rejected until then.',
@@ -164,6 +174,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
       scope: 'cards:write',
       sdk: 'cards.report',
       errors: { 403: ['plan_limit_reached'], 409: ['already_reported'] },
+      audit: 'card.reported',
       summary: 'Record spending',
       description:
         'A report adds real spending; with reveal_id, the first one replaces the amount reserved by that reveal. It is never rejected because of ' +

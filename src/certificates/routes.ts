@@ -33,6 +33,7 @@ export function routes(deps: {
       reads: ['account:read'],
       sdk: 'certificates.renew',
       errors: { 404: ['not_found'], 409: ['not_running', 'acme_not_configured'], 429: ['acme_tries'] },
+      audit: 'certificate.renewed',
       summary: 'Renew certificates',
       description:
         'Reads the files again, and requests missing or due certificates from the CA, or the one for a given host even if it is not due. Returns all certificates once the CA has responded; a failure is stated in problem. Each is tried at most four times an hour: rate_limited, code acme_tries.',

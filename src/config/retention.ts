@@ -23,6 +23,10 @@ export const retention = Group({
     description: 'Time for which events are kept; since with an older event is rejected (since_expired)',
     unit: time,
   }),
+  audit: Duration(day, longest).prefault('400 d').meta({
+    description: 'Time for which the audit log is kept: who did what, reads of messages and codes included',
+    unit: time,
+  }),
   deliveries: Duration(day, 365 * day)
     .prefault('30 d')
     .meta({ description: 'Time for which delivery attempts of mail, webhooks and text messages are kept', unit: time }),

@@ -7,6 +7,7 @@ export type Log = Logger
 /** The values of the field `part` of log lines; `log.levels` can set a level for each. */
 export const modules = [
   'account',
+  'audit',
   'backup',
   'certificates',
   'cron',

@@ -15,6 +15,7 @@ export const scopes = [
   'account:read',
   'account:write',
   'holds:decide',
+  'audit:read',
 ] as const
 export type Scope = (typeof scopes)[number]
 
@@ -22,7 +23,9 @@ export type Scope = (typeof scopes)[number]
 export const whatScopesAllow =
   'What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. ' +
   'messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; ' +
-  'write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys.'
+  'write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. ' +
+  'holds:decide: read and change the policy of what may leave, and approve or reject what is held; never for what the key sent itself. ' +
+  'audit: read who did what in the account; never for a key that is bound to one identity.'
 
 /** A key and its rate limit in calls a minute. */
 export interface RateOf {
@@ -50,6 +53,8 @@ export interface Caller {
    * for a key without expiry, and for a session.
    */
   until: number
+  /** The client of a key, where it is known: that of an OAuth grant, or `mcp`. */
+  client?: string
   ip: string
   user_agent: string
 }

@@ -21,6 +21,7 @@ export function routes({
       scope: 'account:write',
       sdk: 'domains.create',
       errors: { 403: ['plan_limit_reached'], 404: ['not_found'], 409: ['conflict'] },
+      audit: 'domain.created',
       summary: 'Add a domain',
       description:
         'The response lists the DNS records to publish. Once they are published the domain is verified automatically, or immediately by verify; then identities can have addresses in it.',
@@ -53,6 +54,7 @@ export function routes({
       scope: 'account:write',
       sdk: 'domains.delete',
       errors: { 409: ['default_domain', 'domain_in_use'] },
+      audit: 'domain.deleted',
       summary: 'Delete a domain',
       description:
         'Its mail is rejected from then on. A conflict, code domain_in_use, while identities have addresses in it; and for mail.domain, code default_domain.',
@@ -63,6 +65,7 @@ export function routes({
       scope: 'account:write',
       sdk: 'domains.verify',
       errors: { 409: ['domain_held'] },
+      audit: 'domain.checked',
       summary: 'Verify a domain',
       description:
         'Looks up the records now and returns the domain, verified or with the reasons why not. A conflict, code domain_held, if another account has it.',
@@ -73,6 +76,7 @@ export function routes({
       scope: 'account:write',
       sdk: 'domains.rotateKeys',
       errors: { 409: ['spares_not_published'] },
+      audit: 'dkim.rotated',
       summary: 'Rotate the DKIM keys',
       description:
         'The spare keys sign from now on, and new spares are listed for publication; the old selectors stay listed for 7 days. A conflict, code spares_not_published, while the spares are not in the DNS.',

@@ -9,6 +9,7 @@ import { WorkLimiter, type WorkShare } from '../net/work-limiter.ts'
 import { networkOf, networksOf, Networks } from '../net/networks.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
 import { jsonAnswer, UnreadAnswers } from './answer.ts'
+import { recordRefusal } from './audit.ts'
 import { addressOf, admissionRequestOf } from './server/client-address.ts'
 import { bodyMemory, bodyOf } from './body.ts'
 import { CallTurns } from './server/call-turns.ts'
@@ -164,10 +165,12 @@ export class Api {
     if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state, context.path)
     state.route = path
     if (route.document) allowAnyOrigin(context.res)
-    const { caller } = await this.#admit(state, route)
+    const { caller } = await this.#admit(state, route, (refused, fault) =>
+      recordRefusal(route, { caller: refused, params: context.params }, fault, this.#deps),
+    )
     if (stores(route) && !this.#deps.hasSpace()) throw storageFull()
     const { call, done, holder } = this.#prepared(context, caller, route)
-    const answer = await handleCall(route, call, this.#deps.idempotency, this.#deps.log).finally(done)
+    const answer = await handleCall(route, call, this.#deps).finally(done)
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#deps.origin(), this.#settings.session_same_site))
     // a document is in memory once for all callers
@@ -321,13 +324,20 @@ export class Api {
     return answer ?? jsonAnswer(204, '', permission)
   }
 
-  async #admit(state: State, route: Admitting | undefined): Promise<AdmissionResult> {
+  async #admit(
+    state: State,
+    route: Admitting | undefined,
+    refused?: (caller: Caller, fault: Fault) => void,
+  ): Promise<AdmissionResult> {
     const verdict = await this.#admission.admit(state.arrival, route)
     state.counted = true
     state.rateLimit = verdict.rateLimit
     state.keyId = verdict.caller.key_id
     state.sessionId = verdict.caller.session_id
-    if (verdict.fault) throw verdict.fault
+    if (verdict.fault) {
+      refused?.(verdict.caller, verdict.fault)
+      throw verdict.fault
+    }
     return verdict
   }
 

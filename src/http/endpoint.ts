@@ -3,6 +3,7 @@ import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import { release } from '../core/memory.ts'
 import type { Caller } from '../core/scopes.ts'
+import { type AuditDeps, CallAudit } from './audit.ts'
 import { jsonAnswer, present, presentDocument, presentDownload, presentUnwritten, visibleTo, textOf } from './answer.ts'
 import type { Body } from './body.ts'
 import type { CallAbort } from './server/call-abort.ts'
@@ -41,16 +42,23 @@ export interface Call {
   unwritten?: true
 }
 
+/** What calls are handled with. */
+export interface CallDeps extends AuditDeps {
+  idempotency: Idempotency
+  log: Log
+}
+
 const defaultTimeout = 30_000
 const nothing = { bytes: Buffer.alloc(0), scan: undefined, parsed: undefined, headers: {}, search: '' }
 const noUpload: Upload = { octets: (async function* () {})(), length: 0 }
 
 /** Handles a call by its declared route: ids, query, body, idempotency, handler, reply schema, and the fields that the caller may see. */
-export async function handleCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
-  return visibleTo(route, call.caller, await fullAnswer(route, call, idempotency, log))
+export async function handleCall(route: AnyRoute, call: Call, deps: CallDeps): Promise<Answer> {
+  return visibleTo(route, call.caller, await fullAnswer(route, call, deps))
 }
 
-async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
+async function fullAnswer(route: AnyRoute, call: Call, deps: CallDeps): Promise<Answer> {
+  const { idempotency, log } = deps
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
   const { bytes, scan, parsed } = route.upload === undefined ? await call.read(maxBodyBytes(route)) : nothing
@@ -66,10 +74,16 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   const upload = route.upload === undefined ? noUpload : uploadOf(call)
   const recipient = { account: call.caller.account_id, requireRead: () => call.requireRead() }
   const input = inputOf(call, query, body, { raw, upload })
+  const audit = new CallAudit(route, call, body, deps)
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     if (!route.raw) release(bytes)
-    const result = await withTimeout(route.handle(input(noMemo)), route, call, log)
+    const result = await withTimeout(
+      audit.run(() => route.handle(input(noMemo))),
+      route,
+      call,
+      log,
+    )
     if (route.method === 'DELETE') await idempotency.forgetResource(deletedBy(route, call.params))
     if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
     if (route.download === undefined) return call.unwritten ? presentUnwritten(route, result) : present(route, result, recipient)
@@ -89,11 +103,12 @@ async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency,
   if ('status' in outcome) return replayed(outcome, call.requestId)
   if ('memo' in outcome) {
     if (!route.again) throw new Error(`${route.path} stored a memo, but declares no way to answer from it`)
-    const again = route.again(input(noMemo), outcome.memo).catch(toAnswerGone)
+    const repeat = route.again
+    const again = audit.repeat(() => repeat(input(noMemo), outcome.memo)).catch(toAnswerGone)
     const answer = await present(route, await withTimeout(again, route, call, log), recipient)
     return { ...answer, headers: { ...answer.headers, ...replayedHeader } }
   }
-  const run = async (): Promise<unknown> => route.handle(input((tx, memo) => outcome.remember(tx, memo)))
+  const run = (): Promise<unknown> => audit.run(() => route.handle(input((tx, memo) => outcome.remember(tx, memo))))
   return await withTimeout(settle(outcome, recipient, route, run, log), route, call, log)
 }
 

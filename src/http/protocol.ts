@@ -2,12 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { storageFull } from '../core/fault.ts'
 import { isLong, writeLongJson } from '../core/long-json.ts'
 import { longWork } from '../core/work/long-work.ts'
-import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
 import { type Admitting, refusalOf } from './admission.ts'
+import { recordRefusal } from './audit.ts'
 import type { Body } from './body.ts'
-import { type Call, handleCall } from './endpoint.ts'
-import type { Idempotency } from './idempotency.ts'
+import { type Call, type CallDeps, handleCall } from './endpoint.ts'
 import { parseInTurns } from './large-json.ts'
 import { type Answer, type AnyRoute, maxBodyBytes, stores } from './route.ts'
 
@@ -20,6 +19,8 @@ export interface ProtocolEndpoint extends Admitting {
   limit?: number
   /** The body is not JSON. */
   raw?: boolean
+  /** How the audit log names the client of calls that are made through it. */
+  client?: string
   /** Pages of other origins are refused. */
   ownPages?: boolean
   /** The challenge of a 401 (RFC 9110 11.6.1); the realm alone by default. */
@@ -56,9 +57,7 @@ export interface GivenCall {
   idempotencyKey?: string | undefined
 }
 
-interface InnerDeps {
-  idempotency: Idempotency
-  log: Log
+interface InnerDeps extends CallDeps {
   hasSpace: () => boolean
   /** The account of the operator. */
   operator: string
@@ -95,8 +94,12 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
       if (fault) throw fault
     },
     call: async (route, given) => {
+      const inner = await innerCall(call, given, endpoint.client)
       const fault = refusal(route)
-      if (fault) throw fault
+      if (fault) {
+        recordRefusal(route, inner, fault, deps)
+        throw fault
+      }
       made += 1
       if (made > 1) {
         deps.countFurther()
@@ -104,13 +107,17 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
         await call.requireStillValid()
       }
       if (stores(route) && !deps.hasSpace()) throw storageFull()
-      return handleCall(route, await innerCall(call, given), deps.idempotency, deps.log)
+      return handleCall(route, inner, deps)
     },
   })
 }
 
 /** The call as part of another, whose turn, memory and connection it shares. */
-async function innerCall(outer: Call, { params = {}, query, body, idempotencyKey }: GivenCall): Promise<Call> {
+async function innerCall(
+  outer: Call,
+  { params = {}, query, body, idempotencyKey }: GivenCall,
+  client: string | undefined,
+): Promise<Call> {
   const headers: IncomingHttpHeaders = { host: outer.headers.host }
   if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
   // only a repetition is compared by its bytes
@@ -118,6 +125,7 @@ async function innerCall(outer: Call, { params = {}, query, body, idempotencyKey
   const read = async (): Promise<Body> => ({ bytes, scan: undefined, parsed: body })
   return {
     ...outer,
+    caller: client === undefined ? outer.caller : { client, ...outer.caller },
     params,
     search: query ? new URLSearchParams(query).toString() : '',
     headers,

@@ -74,6 +74,20 @@ interface Input<P, Q, B> {
   remember: (tx: Transaction, memo: string) => Promise<void>
 }
 
+/** What the audit log says of a call. */
+export interface Audited {
+  /** Subject and past participle: `key.created`. */
+  action: string
+  /** Beside the names of the fields of the body: nothing that a caller or stranger wrote. */
+  detail?: (body: never) => Record<string, unknown>
+  /** The id of what it was done to, from the answer; by default the last id of the path, and that of a new resource. */
+  target?: (answer: never) => string | null | undefined
+  /** It changes nothing, and is recorded as reads are. */
+  read?: true
+  /** False for the result of a transaction that did not do it. */
+  when?: (result: never) => boolean
+}
+
 /** The declaration of an endpoint, from which it is served, authorized, validated, documented and tested. */
 interface Declaration<Path extends string, Query extends z.ZodType, Body extends z.ZodType, Reply extends z.ZodType> {
   /** Other paths of the same call. */
@@ -103,6 +117,8 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   rate?: 'address' | 'document' | 'callback' | 'sign-in'
   /** The session cookie to set or remove, from the result of the handler. */
   cookie?: (result: never) => SessionCookie
+  /** What the audit log says of this call: the action, or what it says and when. */
+  audit?: string | Audited
   /** The method of the client libraries that makes this call: `emails.send`, unique. The libraries are printed from it (`npm run docs`). */
   sdk?: string
   /**

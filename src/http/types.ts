@@ -1,3 +1,4 @@
+import type { AuditRecorder } from '../core/audit.ts'
 import type { Basis } from '../basis.ts'
 import type { Authenticate, RateLimits } from './admission.ts'
 import type { SameSite } from './cookie.ts'
@@ -33,6 +34,8 @@ export interface ApiDeps extends MonitoringDeps, Pick<Basis, 'database' | 'log' 
   /** By the session cookie of a browser. */
   session: Authenticate
   idempotency: Idempotency
+  /** Without it nothing is recorded. */
+  audit?: AuditRecorder
   /** True if the disk has space; while it has none, POST and PATCH are refused before their body is read. */
   hasSpace: () => boolean
   /** The account of the box's operator. */

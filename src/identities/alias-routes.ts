@@ -11,6 +11,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
     route('PATCH', '/domains/:id', {
       scope: 'account:write',
       sdk: 'domains.update',
+      audit: 'domain.changed',
       summary: 'Change a domain',
       description:
         'catch_all names the identity that receives mail for every unassigned address of the domain; with null such mail is rejected (550 5.1.1). It never covers formerly used addresses and those reserved for the operator.',
@@ -23,6 +24,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
       scope: 'account:write',
       sdk: 'aliases.create',
       errors: { 403: ['plan_limit_reached'], 409: ['conflict', 'domain_not_verified'] },
+      audit: 'alias.created',
       summary: 'Add an alias',
       description:
         'An additional address of the domain: its mail goes to the identity, with the alias as to. A conflict with param local_part if the address was used before or is reserved; with code domain_not_verified until the domain is verified.',
@@ -52,6 +54,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
     route('PATCH', '/domains/:id/aliases/:alias_id', {
       scope: 'account:write',
       sdk: 'aliases.update',
+      audit: 'alias.changed',
       summary: 'Change an alias',
       description: 'New mail goes to the other identity; earlier mail stays where it is.',
       body: AliasChange,
@@ -61,6 +64,7 @@ export function aliasRoutes(aliases: Aliases): AnyRoute[] {
     route('DELETE', '/domains/:id/aliases/:alias_id', {
       scope: 'account:write',
       sdk: 'aliases.delete',
+      audit: 'alias.deleted',
       summary: 'Delete an alias',
       description:
         'Mail to it is rejected (550 5.1.1), even if the domain has a catch-all. Its address stays with the account, which can use it again.',

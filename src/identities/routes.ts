@@ -25,6 +25,7 @@ export function routes(identities: Identities): AnyRoute[] {
         404: ['not_found'],
         409: ['conflict', 'domain_not_verified', 'too_many_addresses', 'sms_provider_error'],
       },
+      audit: 'identity.created',
       summary: 'Create an identity',
       description: 'All fields are optional. The address is derived from the name and is permanent.',
       body: NewIdentity,
@@ -54,6 +55,7 @@ export function routes(identities: Identities): AnyRoute[] {
       scope: 'identities:write',
       sdk: 'identities.update',
       errors: { 409: ['conflict'] },
+      audit: 'identity.changed',
       summary: 'Change an identity',
       description: 'metadata is merged; a null removes a key. Mail to a suspended identity is deferred (450 4.2.1).',
       body: IdentityChange,
@@ -64,6 +66,7 @@ export function routes(identities: Identities): AnyRoute[] {
     route('DELETE', '/identities/:id', {
       scope: 'identities:write',
       sdk: 'identities.delete',
+      audit: 'identity.deleted',
       summary: 'Delete an identity',
       description:
         'Its address is never reused; mail to it is rejected with 550 5.1.1. Its messages are no longer available, and are purged after retention.trash. ' +

@@ -288,6 +288,7 @@ export class Jobs {
         sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at, created_by) VALUES (${row.id}, ${row.account_id},
           ${row.identity_id}, ${row.kind}, ${row.status}, ${row.scopes}, ${row.created_at}, ${row.created_by})`,
       )
+      return row
     })
   }
 

@@ -46,6 +46,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
       scope: write,
       receipt: 'all',
       sdk: 'jobs.cancel',
+      audit: 'job.cancelled',
       summary: 'Cancel a job',
       description:
         'Stops a running job; what it has done so far stays. A finished job is returned unchanged. Exports and imports require a scope to write ' +
@@ -56,6 +57,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
     route('DELETE', '/jobs/:id', {
       scope: write,
       sdk: 'jobs.delete',
+      audit: 'job.deleted',
       summary: 'Delete a job',
       description:
         'Stops it if it is running, and removes it with its file (a backup stays). Exports and imports require a scope to write messages, backups ' +

@@ -6,6 +6,7 @@ import type { Download } from '../http/route.ts'
 import type { AttachmentReader } from './workers/attachment-reader.ts'
 import { type Emails, requireRaw } from './emails.ts'
 import type { Attachment, AttachmentWithUrl } from './model.ts'
+import { type AuditEntry, type AuditRecorder, byOperator } from '../core/audit.ts'
 import type { Holders } from '../accounts/holders.ts'
 import { type Clock, iso, minute } from '../core/clock.ts'
 import { mac, sameBytes } from '../core/seal/seal.ts'
@@ -13,6 +14,12 @@ import { mac, sameBytes } from '../core/seal/seal.ts'
 /** Types that are sent to browsers; everything else is served as application/octet-stream. Nothing is displayed inline. */
 const servedTypes =
   /^(?:image\/(?:png|jpeg|gif|webp)|application\/(?:pdf|zip|json)|text\/(?:plain|csv|calendar)|audio\/[\w.+-]+|video\/[\w.+-]+)$/
+
+/** The call of a signed URL. */
+interface UrlCall {
+  ip: string
+  signal: AbortSignal
+}
 
 /** The attachments of stored messages, parsed from the raw message on request. */
 export class Attachments {
@@ -42,14 +49,16 @@ export class Attachments {
   }
 
   /** Downloads an attachment by its signed URL. Throws Fault 429 `too_much_at_once` when too many large messages of the account are being read. */
-  async open(emailId: string, index: string, query: SignedQuery, signal: AbortSignal): Promise<Download> {
-    await this.#urls.verify(emailId, readIndex(index, 'an attachment'), query)
+  async open(emailId: string, index: string, query: SignedQuery, { ip, signal }: UrlCall): Promise<Download> {
+    const holder = await this.#urls.verify(emailId, readIndex(index, 'an attachment'), query)
     const row = await this.#emails.signedRow(emailId)
     const record = (await this.#emails.attachmentsOf(row))[readIndex(index, 'an attachment')]
     if (!record) throw notFound('attachment')
     const found = await this.#reader.read({ row, account: row.account_id, signal }, (decode) => decode([record.index]))
     const bytes = found.get(record.index)?.content
     if (!bytes) throw notFound('attachment')
+    const { identity_id } = row
+    this.#urls.record(holder, { address: ip, action: 'attachment.downloaded', target: emailId, identity_id })
     return {
       type: servedTypes.test(record.content_type) ? record.content_type : 'application/octet-stream',
       bytes,
@@ -77,14 +86,29 @@ function escapeCharacter(character: string): string {
 /** Default lifetime of a URL, in milliseconds. */
 const defaultLifetime = 15 * minute
 
+/** The key or session that requested a signed URL. */
+type UrlHolder = Pick<AuditEntry, 'account_id' | 'actor' | 'client'>
+
 /** Signed URLs of attachments and other files, which need no API key. Valid for 15 minutes, or as long as the file is stored. */
 export class SignedUrls {
   readonly #key: Buffer
   readonly #clock: Clock
   readonly #publicUrl: () => string
   readonly #holders: Pick<Holders, 'holder'>
+  readonly #audit: AuditRecorder
+  /** The account of the operator. */
+  readonly #account: string
 
-  constructor(deps: { key: Buffer; clock: Clock; publicUrl: () => string; holders: Pick<Holders, 'holder'> }) {
+  constructor(deps: {
+    key: Buffer
+    clock: Clock
+    publicUrl: () => string
+    holders: Pick<Holders, 'holder'>
+    audit: AuditRecorder
+    account: string
+  }) {
+    this.#audit = deps.audit
+    this.#account = deps.account
     this.#key = deps.key
     this.#clock = deps.clock
     this.#publicUrl = deps.publicUrl
@@ -110,10 +134,10 @@ export class SignedUrls {
   }
 
   /**
-   * Throws Fault forbidden for a URL that was not signed by this box, was modified, has expired, or belongs to a key, secret
-   * or session that has ended.
+   * Returns who requested the URL. Throws Fault forbidden for a URL that was not signed by this box, was modified, has expired, or belongs to a
+   * key, secret or session that has ended.
    */
-  async verify(emailId: string, index: number, { expires, by, signature }: SignedQuery): Promise<void> {
+  async verify(emailId: string, index: number, { expires, by, signature }: SignedQuery): Promise<UrlHolder> {
     const received = Buffer.from(signature, 'base64url')
     const isValid =
       received.toString('base64url') === signature && sameBytes(received, this.#signature(emailId, index, expires, by ?? null))
@@ -121,9 +145,10 @@ export class SignedUrls {
     if (expires * 1000 <= this.#clock.now()) {
       throw new Fault('forbidden', 'This URL has expired; request a new one.', { code: 'url_expired' })
     }
-    if (by === undefined) return
+    if (by === undefined) return byOperator(this.#account, null)
     const [id = '', secret] = by.split('.')
-    if (!(await this.#holders.holder(id, Number(secret)))) {
+    const held = await this.#holders.holder(id, Number(secret))
+    if (!held) {
       throw new Fault(
         'forbidden',
         'The key or session that requested this URL is no longer valid, or the secret of the key; request a new URL with another.',
@@ -132,6 +157,12 @@ export class SignedUrls {
         },
       )
     }
+    return { account_id: held.account_id, actor: id, client: held.client ?? null }
+  }
+
+  /** Records a download in the audit log: a URL can be used by others than its holder. */
+  record(holder: UrlHolder, download: Pick<AuditEntry, 'address' | 'action' | 'target' | 'identity_id'>): void {
+    this.#audit.collect({ ...holder, ...download, detail: { by_url: true } })
   }
 
   #signature(emailId: string, index: number, expires: number, by: string | null): Buffer {

@@ -44,6 +44,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
     route('GET', '/identities/:id/emails', {
       scope: read,
       sdk: 'emails.list',
+      audit: 'email.listed',
       summary: 'List e-mails',
       description: 'Newest first, without bodies unless include=body. Inbound, without spam and duplicates by default.',
       query: EmailFilter,
@@ -53,6 +54,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
     route('GET', '/identities/:id/emails/search', {
       scope: read,
       sdk: 'emails.search',
+      audit: 'email.searched',
       summary: 'Search e-mails',
       description:
         'Full text over sender, subject and the first 262,144 characters of the body (of a message to more than four recipients here, 1,048,576 divided by their number), newest first. Inbound by default, without spam and duplicates. At least one of query (or q), from, to, after, before and unread is required.',
@@ -67,6 +69,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
       receipt: 'all',
       // may free space
       stores: false,
+      audit: 'email.bulk_changed',
       summary: 'Change many e-mails',
       description:
         'Marks, labels or deletes up to 500 e-mails, named by ids or by a search (exactly one of the two). The same as PATCH and DELETE of each, some at a time: a call that ends early has ' +
@@ -80,6 +83,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
     route('GET', '/identities/:id/emails/:email_id', {
       scope: read,
       sdk: 'emails.get',
+      audit: 'email.read',
       summary: 'Get an e-mail',
       description:
         'With bodies, codes, links, attachments and the results of SPF, DKIM, DMARC and ARC. Does not mark it as read.',
@@ -101,6 +105,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
     route('DELETE', '/identities/:id/emails/:email_id', {
       scope: write,
       sdk: 'emails.delete',
+      audit: 'email.deleted',
       summary: 'Delete an e-mail',
       description:
         'Moves it to the trash (GET …/emails?trash=true): it disappears immediately from lists, search, threads and the event log, and can be restored until the retention ' +
@@ -112,6 +117,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
     route('POST', '/identities/:id/emails/:email_id/restore', {
       scope: write,
       sdk: 'emails.restore',
+      audit: 'email.restored',
       summary: 'Restore an e-mail',
       description:
         'Restores it from the trash to where it was. A message that had not been sent when it was deleted is not sent.',
@@ -123,6 +129,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
       scope: read,
       sdk: 'emails.raw',
       errors: { 404: ['not_found', 'raw_expired'] },
+      audit: 'email.source_read',
       summary: 'Get the source of an e-mail',
       description: 'The raw message as received, with our trace header prepended (RFC 5321 4.4).',
       download: 'message/rfc822',
@@ -135,6 +142,7 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
     route('GET', '/identities/:id/emails/:email_id/html', {
       scope: read,
       sdk: 'emails.html',
+      audit: 'email.read',
       summary: 'Get an e-mail as an HTML page',
       description:
         'Its sanitized HTML as a page that runs no scripts, loads no external content and opens links in a new window, enforced by a Content-Security-Policy (sandbox). Embedded images are included. ' +
@@ -161,6 +169,7 @@ function attachmentRoutes({ attachments, texts }: Nouns): AnyRoute[] {
     route('GET', '/identities/:id/emails/:email_id/attachments/:index', {
       scope: read,
       sdk: 'emails.attachment',
+      audit: 'attachment.read',
       summary: 'Get an attachment’s URL',
       description: 'The signed URL requires no key and is valid for 15 minutes.',
       reply: AttachmentWithUrl,
@@ -169,6 +178,7 @@ function attachmentRoutes({ attachments, texts }: Nouns): AnyRoute[] {
     route('GET', '/identities/:id/emails/:email_id/attachments/:index/text', {
       scope: read,
       sdk: 'emails.attachmentText',
+      audit: 'attachment.read',
       summary: 'Get the text of an attachment',
       description:
         'Of PDF, DOCX, XLSX, HTML, CSV and other plain text, a piece at a time: continue with next_offset. Characters count as in JavaScript, those beyond U+FFFF as two. ' +
@@ -188,7 +198,8 @@ function attachmentRoutes({ attachments, texts }: Nouns): AnyRoute[] {
       summary: 'Download an attachment by its signed URL',
       query: SignedQuery,
       download: 'application/octet-stream',
-      handle: ({ params, query, signal }) => attachments.open(params.email_id, params.index, query, signal),
+      handle: ({ caller: { ip }, params, query, signal }) =>
+        attachments.open(params.email_id, params.index, query, { ip, signal }),
     }),
   ]
 }
@@ -198,6 +209,7 @@ function threadRoutes(threads: Threads): AnyRoute[] {
     routeOf('Threads')('GET', '/identities/:id/threads', {
       scope: 'messages:read',
       sdk: 'threads.list',
+      audit: 'thread.listed',
       summary: 'List threads',
       description: 'Ordered by their newest message, newest first.',
       query: Paging,
@@ -207,6 +219,7 @@ function threadRoutes(threads: Threads): AnyRoute[] {
     routeOf('Threads')('GET', '/identities/:id/threads/:thread_id', {
       scope: 'messages:read',
       sdk: 'threads.get',
+      audit: 'thread.read',
       summary: 'Get a thread',
       description: 'With complete messages. Long threads are paged: continue with next_cursor while has_more is true.',
       query: ThreadPaging,

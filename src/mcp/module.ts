@@ -49,6 +49,7 @@ export function mcpModule(deps: Deps): Module {
     // any key: it sees the tools that its scopes allow
     scope: [...scopes],
     limit: 40 * 1024 * 1024,
+    client: 'mcp',
     ownPages: true,
     tokens: (token) => grants.authenticate(token),
     challenge: () => `Bearer realm="pillarbox", resource_metadata="${issuer()}${metadataPath}", scope="${usual.join(' ')}"`,

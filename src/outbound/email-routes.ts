@@ -45,6 +45,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       ...writing,
       aliases: ['/identities/:id/emails/send'],
       sdk: 'emails.send',
+      audit: 'email.sent',
       summary: 'Send an e-mail',
       description:
         'Responds once the message is durably stored: it will be sent even after a crash. With in_reply_to the key also requires ' +
@@ -62,6 +63,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       reads: readers,
       sdk: 'emails.reply',
       errors: { ...writing.errors, 409: [...writing.errors[409], 'null_sender', 'unsigned_recipients'] },
+      audit: 'email.sent',
       summary: 'Reply to an e-mail',
       description:
         'Sends a reply to its Reply-To or sender (for a sent message: to its recipients), in its thread, with the message quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is used only with allow_unsigned; otherwise the reply goes to from. With reply_all an unsigned To or Cc with other addresses is a conflict, code unsigned_recipients. ' +
@@ -75,6 +77,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       ...writing,
       reads: readers,
       sdk: 'emails.forward',
+      audit: 'email.sent',
       summary: 'Forward an e-mail',
       description: `Forwards the quoted text and the attachments, or the complete message as one attachment. ${outside}`,
       body: NewForward,
@@ -87,6 +90,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
       scope: write,
       sdk: 'emails.cancel',
       errors: { 409: ['not_cancellable'] },
+      audit: 'email.cancelled',
       summary: 'Cancel an e-mail',
       description:
         'Possible while it is scheduled or queued. After the first delivery attempt for any recipient it is a conflict.',

@@ -21,6 +21,7 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
       scope: 'account:write',
       sdk: 'suppressions.create',
       errors: { 403: ['plan_limit_reached'], 404: ['not_found'], 409: ['conflict'] },
+      audit: 'suppression.created',
       summary: 'Suppress an address',
       body: NewSuppression,
       reply: Suppression,
@@ -32,6 +33,7 @@ export function suppressionRoutes(suppressions: Suppressions): AnyRoute[] {
     route('DELETE', '/suppressions/:id', {
       scope: 'account:write',
       sdk: 'suppressions.delete',
+      audit: 'suppression.deleted',
       summary: 'Lift a suppression',
       reply: Deleted,
       handle: ({ caller, params }) => suppressions.remove(caller, params.id),

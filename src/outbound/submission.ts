@@ -1,11 +1,14 @@
 import type { Basis } from '../basis.ts'
-import type { Keys } from '../accounts/keys.ts'
+import type { Holder, Keys } from '../accounts/keys.ts'
+import { actorOf, actors } from '../core/audit.ts'
 import { Fault, invalid, storageFull } from '../core/fault.ts'
+import { isId } from '../core/ids.ts'
 import { type Caller, may } from '../core/scopes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { DeliveryTarget, LoginResult, MessageFindings, SubmissionAuth } from '../smtp/delivery-target.ts'
-import type { Envelope } from '../mail/model.ts'
+import type { Email, Envelope } from '../mail/model.ts'
+import type { Transaction } from '../store/database.ts'
 import { strictAuthorOf } from '../mailauth/author.ts'
 import type { Outbox } from './compose/outbox.ts'
 import { domainOf, recipientAddress } from './compose/recipients.ts'
@@ -13,7 +16,7 @@ import { canonical, mailboxOf, maySendFrom } from './compose/sender.ts'
 import { largestMessage, maxRecipients } from './model.ts'
 import type { Suppressions } from './suppressions.ts'
 
-interface Deps extends Pick<Basis, 'database' | 'space' | 'clock'> {
+interface Deps extends Pick<Basis, 'audit' | 'database' | 'space' | 'clock'> {
   keys: Keys
   identities: Identities
   suppressions: Suppressions
@@ -57,10 +60,43 @@ export class Submission implements SubmissionAuth {
     const owner = await identities.named(canonical(user))
     if (!owner || owner.status === 'deleted') return { deliveryTarget: null, who: null, why: 'no such identity' }
     const why = refusal(owner, holder)
-    if (why !== null || !holder) return { deliveryTarget: null, who: owner.email, why: why ?? 'no such key' }
-    const caller: Caller = { ...holder, ip: address, user_agent: 'smtp' }
+    if (why !== null || !holder) {
+      this.#recordFailure(owner, holder, address)
+      return { deliveryTarget: null, who: owner.email, why: why ?? 'no such key' }
+    }
+    const caller: Caller = { ...holder, client: 'smtp', ip: address, user_agent: 'smtp' }
+    const { id, account_id } = owner
+    this.#deps.audit.collect({
+      ...actorOf(caller),
+      account_id,
+      action: 'smtp_login.accepted',
+      target: id,
+      identity_id: id,
+      detail: {},
+    })
     return { deliveryTarget: new SubmissionLogin(this.#deps, { caller, owner }), who: owner.email }
   }
+
+  /** Of a name that exists: others are tried by strangers everywhere. */
+  #recordFailure({ id, account_id }: IdentityRow, holder: Holder | undefined, address: string): void {
+    const own = holder?.account_id === account_id ? holder : undefined
+    this.#deps.audit.collect({
+      account_id,
+      actor: own?.key_id ?? actors.anonymous,
+      client: 'smtp',
+      address,
+      action: 'smtp_login.refused',
+      target: id,
+      identity_id: id,
+      detail: {},
+    })
+  }
+}
+
+/** The id of the e-mail that a transaction has stored. */
+function storedId(result: unknown): string | undefined {
+  const id = typeof result === 'object' && result !== null && 'id' in result ? result.id : undefined
+  return typeof id === 'string' && isId('email', id) ? id : undefined
 }
 
 /** The delivery target of a logged-in identity: accepts mail from its own addresses to allowed recipients. */
@@ -104,19 +140,28 @@ class SubmissionLogin implements DeliveryTarget {
 
   /** Accepts the message as the API would; returns its id. */
   async deliver(envelope: Envelope, raw: Buffer, note: (found: Partial<MessageFindings>) => void): Promise<string> {
-    const { outbox } = this.#deps
+    const { outbox, audit, database } = this.#deps
+    const record = async (tx: Transaction, result: unknown): Promise<boolean> => {
+      const target = storedId(result)
+      if (target === undefined) return false
+      const what = { action: 'email.sent', target, identity_id: this.#login.owner.id, detail: {} }
+      await audit.append(tx, { ...actorOf(this.#login.caller), ...what })
+      return true
+    }
     const owner = await this.#requireValidLogin()
     const { address, reason } = strictAuthorOf(raw)
     if (address === null) throw unreadable(reason)
     if (!(await maySendFrom(this.#deps.identities, owner, address))) throw this.#notAllowed(`From: ${address}`)
-    const email = await outbox.acceptRaw({
-      caller: this.#login.caller,
-      owner,
-      from: mailboxOf(address),
-      raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),
-      recipients: envelope.recipients.map((recipient) => this.#withDomain(recipient)),
-      require_tls: envelope.require_tls === true,
-    })
+    const accept = (): Promise<Email> =>
+      outbox.acceptRaw({
+        caller: this.#login.caller,
+        owner,
+        from: mailboxOf(address),
+        raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),
+        recipients: envelope.recipients.map((recipient) => this.#withDomain(recipient)),
+        require_tls: envelope.require_tls === true,
+      })
+    const email = await database.recording({ record, recorded: false }, accept)
     note({ email_ids: [email.id], message_id: email.message_id })
     return email.id
   }

@@ -36,6 +36,7 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       scope,
       receipt: 'all',
       errors: bound,
+      audit: 'policy.changed',
       summary: 'Change what may leave the account',
       description:
         'What is left out stays as it is; rules are replaced. A message must pass the policies of the box, of the account and of the identity: the strictest holds. A rule that never matches, ' +
@@ -56,6 +57,7 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       scope,
       receipt: 'all',
       errors: bound,
+      audit: 'policy.changed',
       summary: 'Change what may leave an identity',
       description: 'What is left out stays as it is. The policies of the account and of the box hold too.',
       body: PolicyInput,
@@ -77,6 +79,7 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       scope,
       sdk: 'holds.get',
       errors: bound,
+      audit: 'hold.read',
       summary: 'Get a hold',
       description: 'With the whole message as it would be sent, why it was held, and what was found in it.',
       reply: Hold,
@@ -87,6 +90,7 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       sdk: 'holds.approve',
       receipt: 'all',
       errors: { ...deciding, 409: [...deciding[409], 'hold_changed'] },
+      audit: 'hold.approved',
       summary: 'Approve what is held',
       description:
         'It leaves at once, or at its send_at. The key that sent it, and keys which that key made, cannot decide (forbidden, code own_hold). Send sha256 to approve nothing else than what was looked at.',
@@ -101,6 +105,7 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       sdk: 'holds.reject',
       receipt: 'all',
       errors: deciding,
+      audit: 'hold.rejected',
       summary: 'Reject what is held',
       description: 'It never leaves. Its sender sees the reason, and may write anew.',
       body: Rejection,

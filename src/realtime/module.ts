@@ -95,6 +95,7 @@ function routes(access: Access): AnyRoute[] {
       scope: ['messages:read', 'emails:read', 'sms:read'],
       sdk: 'realtime.token',
       errors: { 403: ['missing_scope'], 404: ['not_found'] },
+      audit: { action: 'realtime_token.created', target: () => null, read: true },
       summary: 'Get a token for a WebSocket',
       description:
         'It allows what the key may read, or less, and ends with the key. Expiry applies to connecting and subscribing; existing subscriptions continue.',

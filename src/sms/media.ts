@@ -56,14 +56,15 @@ export class MediaStore {
   }
 
   /** Opens the file of a signed URL. */
-  async open(smsId: string, index: string, query: SignedQuery): Promise<Download> {
+  async open(smsId: string, index: string, query: SignedQuery, ip: string): Promise<Download> {
     const position = readIndex(index, 'a file')
-    await this.#urls.verify(smsId, position, query)
-    const { id } = await this.#messages.signedRow(smsId)
+    const holder = await this.#urls.verify(smsId, position, query)
+    const { id, identity_id } = await this.#messages.signedRow(smsId)
     const row = await this.#row(id, position)
     if (row.status === 'pending') throw conflict('It is still being fetched from the provider.', { code: 'media_pending' })
     const bytes = row.blob_id === null ? undefined : await readBlob(this.#database, row.blob_id)
     if (!bytes) throw notFound('media')
+    this.#urls.record(holder, { address: ip, action: 'media.downloaded', target: id, identity_id })
     return {
       type: safeTypes.test(row.content_type) ? row.content_type : 'application/octet-stream',
       bytes,

@@ -22,6 +22,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
         409: ['phone_number_exists', 'no_free_number'],
         500: ['sms_provider_error'],
       },
+      audit: 'phone.added',
       summary: 'Provision a phone number for an identity',
       description:
         'Provisions a number from the SMS provider, in the named country or sms.country. If the provider fails, nothing is changed.',
@@ -34,6 +35,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('DELETE', '/identities/:id/phone', {
       scope: 'identities:write',
       sdk: 'identities.releasePhone',
+      audit: 'phone.released',
       summary: 'Release the phone number of an identity',
       description: 'Releases it to the provider, with retries until the provider accepts; then phone.released is emitted.',
       reply: Deleted,
@@ -49,6 +51,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
         409: ['no_phone_number', 'identity_suspended', 'provider_not_configured'],
         429: ['sms_rate'],
       },
+      audit: 'sms.sent',
       summary: 'Send an SMS',
       description:
         'Responds as soon as it is in the queue. If the provider’s response is lost, the status is unknown, and it is not resent automatically. A recipient who sent STOP ' +
@@ -64,6 +67,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('GET', '/identities/:id/sms', {
       scope: [...read],
       sdk: 'sms.list',
+      audit: 'sms.listed',
       summary: 'List SMS',
       description: 'Newest first, both directions unless one is named.',
       query: SmsFilter,
@@ -74,6 +78,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('GET', '/identities/:id/sms/:sms_id', {
       scope: [...read],
       sdk: 'sms.get',
+      audit: 'sms.read',
       summary: 'Get an SMS',
       reply: Sms,
       handle: ({ caller, params }) => messages.get(caller, params.id, params.sms_id),
@@ -91,6 +96,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('DELETE', '/identities/:id/sms/:sms_id', {
       scope: [...write],
       sdk: 'sms.delete',
+      audit: 'sms.deleted',
       summary: 'Delete an SMS',
       description:
         'Moves it to the trash (GET …/sms?trash=true), with its pictures and its events; it can be restored until the retention time of the trash ' +
@@ -102,6 +108,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
     route('POST', '/identities/:id/sms/:sms_id/restore', {
       scope: [...write],
       sdk: 'sms.restore',
+      audit: 'sms.restored',
       summary: 'Restore an SMS',
       description: 'Restores it from the trash. A message that had not been sent when it was deleted is not sent.',
       reply: Sms,
@@ -112,6 +119,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       scope: [...read],
       sdk: 'sms.media',
       errors: { 409: ['media_pending'] },
+      audit: 'media.read',
       summary: 'Get the URL of a picture',
       description: 'Also for other files of the message. The signed URL requires no key and is valid for 15 minutes.',
       reply: SmsMediaWithUrl,
@@ -124,7 +132,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       summary: 'Download a picture by its signed URL',
       query: SignedQuery,
       download: 'application/octet-stream',
-      handle: ({ params, query }) => media.open(params.sms_id, params.index, query),
+      handle: ({ caller, params, query }) => media.open(params.sms_id, params.index, query, caller.ip),
     }),
   ]
 }

@@ -27,10 +27,20 @@ export interface Reader {
 }
 
 export interface Transaction extends Reader {
+  /** How many statements ran that may have written. */
+  readonly writes: number
   /** Returns how many rows changed. */
   run(query: Sql): Promise<{ changes: number }>
   /** Adds a listener that is called once the transaction is on disk; its errors do not reach the writer. */
   afterCommit(listener: () => void): void
+}
+
+/** What is recorded of some work in one of its transactions: both are on disk or neither is. */
+export interface Recording {
+  /** Called at the end of a transaction, with its result. Returns false to be called for the next one. */
+  record: (tx: Transaction, result: unknown) => Promise<boolean>
+  /** True once that transaction is on disk. */
+  recorded: boolean
 }
 
 /**
@@ -46,6 +56,8 @@ export interface Database extends Reader {
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Runs the work; `mark` is written in the first of its transactions that commits, so that both are on disk or neither is. */
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
+  /** Runs the work, and records it in the first of its transactions that wrote something and for which `record` returns true. */
+  recording<T>(recording: Recording, work: () => Promise<T>): Promise<T>
   /**
    * A read that may take long (search, export): off the event loop, aborted after `deadline` milliseconds with a Fault. Accounts take turns;
    * without an account the read is of the box itself.

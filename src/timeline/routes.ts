@@ -15,6 +15,7 @@ export function routes(timeline: Timeline, waiting: Waiting, feed: EventFeed): A
     route('GET', '/events', {
       scope: readers,
       sdk: 'account.events',
+      audit: 'event.listed',
       summary: 'List events of the account',
       description:
         'Of all its identities, and of its domains, certificates and doctor: what a WebSocket sends on agent_events. Newest first; with since, oldest first from there. ' +
@@ -30,6 +31,7 @@ export function routes(timeline: Timeline, waiting: Waiting, feed: EventFeed): A
       scope: readers,
       sdk: 'identities.events',
       errors: { 400: ['since_expired'] },
+      audit: 'event.listed',
       summary: 'List events',
       description: 'Newest first; with since, oldest first from there. Only types covered by the scopes of the key.',
       query: EventFilter,
@@ -40,6 +42,7 @@ export function routes(timeline: Timeline, waiting: Waiting, feed: EventFeed): A
     route('GET', '/identities/:id/messages', {
       scope: 'messages:read',
       sdk: 'identities.messages',
+      audit: 'message.listed',
       summary: 'List all messages',
       description: 'E-mail and SMS together, oldest first, each with its type.',
       query: Paging,
@@ -50,6 +53,7 @@ export function routes(timeline: Timeline, waiting: Waiting, feed: EventFeed): A
       scope: ['messages:read', 'emails:read', 'sms:read'],
       sdk: 'identities.wait',
       errors: { 400: ['since_expired'], 403: ['missing_scope'], 429: ['too_many_waits'] },
+      audit: { action: 'message.awaited', target: ({ item }: WaitAnswer) => item?.id },
       summary: 'Wait for a message',
       description:
         'Returns a message received after since, or waits for one. Without since it starts two minutes ago, skipping messages that a wait of this key has already returned. At most 500 calls of a key and 1,000 of an account can wait at the same time (rate_limited, code too_many_waits).',

@@ -19,6 +19,7 @@ export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
       receipt: 'all',
       sdk: 'identities.issueToken',
       errors: { 409: ['identity_suspended'] },
+      audit: 'token.issued',
       summary: 'Issue an identity token',
       description:
         'A short-lived JWT (EdDSA) that authenticates this identity to one audience; it can be verified with the public keys of this box. ' +
@@ -34,6 +35,7 @@ export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
       scope: 'identities:write',
       receipt: ['revoked_at'],
       sdk: 'identities.revokeTokens',
+      audit: 'token.revoked',
       summary: 'Revoke identity tokens',
       description:
         'All tokens issued to this identity so far are invalid here immediately. Verifiers that do not query this box accept them ' +
@@ -59,6 +61,7 @@ export function routes({ keys, issuing, verify }: Nouns): AnyRoute[] {
       receipt: 'all',
       sdk: 'signingKeys.rotate',
       errors: { 409: ['signing_key_too_new'] },
+      audit: 'signing_key.rotated',
       summary: 'Rotate the signing keys',
       description:
         'The next key, which is already published, signs from now on; earlier signatures remain valid until they expire. With `now`, for keys that ' +

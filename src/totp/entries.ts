@@ -36,7 +36,7 @@ export class Entries {
     const { database, events, clock, identities, secrets, plan } = this.#deps
     const { secret, ...setup } = readSetup(input)
     const entry = { id: newId('totp'), identity_id: identityId, ...setup, created_at: iso(clock.now()) }
-    await database.transaction(async (tx) => {
+    return database.transaction(async (tx) => {
       const { account_id } = await identities.row(caller, identityId, tx)
       await plan.require(tx, account_id, 'totp_entries')
       const row = await tx.get<TotpRow>(
@@ -46,8 +46,8 @@ export class Entries {
       )
       await secrets.save(tx, row!, secret)
       await events.append(tx, totpCreated, { account_id, identity_id: identityId, data: entry })
+      return entry
     })
-    return entry
   }
 
   async list(caller: Caller, identityId: string, paging: Paging): Promise<Page<TotpEntry>> {

@@ -12,6 +12,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
       scope: 'identities:write',
       sdk: 'totp.create',
       errors: { 403: ['plan_limit_reached'] },
+      audit: 'totp.created',
       summary: 'Create a one-time password',
       description:
         'From the secret that a service shows when its second factor is enabled, or the uri of its QR code. The secret is stored encrypted and ' +
@@ -43,6 +44,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
       scope: 'identities:read',
       sdk: 'totp.code',
       errors: { 429: ['too_many_waits'] },
+      audit: 'totp.generated',
       summary: 'Read the code',
       description:
         'The present code. Every read is recorded by a totp.read event, with key and address, before the response. Codes of a suspended identity ' +
@@ -58,6 +60,7 @@ export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
     route('DELETE', '/identities/:id/totp/:totp_id', {
       scope: 'identities:write',
       sdk: 'totp.delete',
+      audit: 'totp.deleted',
       summary: 'Delete a one-time password',
       description: 'Deletes the secret: if it is the only second factor, disable that at the service first.',
       reply: Deleted,

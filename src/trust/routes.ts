@@ -37,6 +37,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
     route('POST', '/identities/:id/events', {
       scope: 'identities:write',
       sdk: 'identities.report',
+      audit: 'reputation.reported',
       summary: 'Report on a subject',
       description:
         'A report of this identity about an agent of this box or another, an address, or itself. positive, negative and dispute count in ' +
@@ -59,6 +60,7 @@ export function routes({ reputations, reports, issue, evaluate }: Nouns): AnyRou
       scope: 'identities:read',
       sdk: 'identities.credential',
       errors: { 409: ['identity_suspended'] },
+      audit: { action: 'credential.issued', read: true },
       summary: 'Issue a reputation credential',
       description:
         'A Verifiable Credential (VC data model 2.0) as a JWT, signed by the box with a key of /.well-known/jwks.json, valid for 24 hours.',

@@ -21,6 +21,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       sdk: 'webhooks.create',
       errors: { 403: ['plan_limit_reached', 'missing_scope'], 404: ['not_found'], 409: ['too_many_webhooks'] },
+      audit: 'webhook.created',
       summary: 'Create a webhook',
       description:
         'Every event of the listed types is posted to the url, signed. The key must have the scopes of those events; one bound to an identity creates ' +
@@ -53,6 +54,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       sdk: 'webhooks.update',
       errors: { 403: ['missing_scope', 'beyond_own'] },
+      audit: 'webhook.changed',
       summary: 'Change a webhook',
       description:
         'Requires the scopes of all events of the webhook. Setting active enables a disabled webhook again. A key that expires can change ' +
@@ -65,6 +67,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('DELETE', '/webhooks/:id', {
       scope: 'account:write',
       sdk: 'webhooks.delete',
+      audit: 'webhook.deleted',
       summary: 'Delete a webhook',
       description: 'After the response nothing more is sent to it; a running attempt is aborted.',
       reply: Deleted,
@@ -91,6 +94,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       sdk: 'webhooks.redeliver',
       errors: { 403: ['missing_scope'], 409: ['webhook_inactive', 'event_not_wanted', 'delivery_under_way'] },
+      audit: 'webhook.redelivered',
       summary: 'Redeliver an event',
       description:
         'Sends the same event with the same id immediately, with a new retry schedule. The key must have the scope of the event, and the webhook ' +
@@ -102,6 +106,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       sdk: 'webhooks.test',
       errors: { 409: ['webhook_inactive'] },
+      audit: 'webhook.tested',
       summary: 'Send a test event',
       description:
         'Sends a webhook.test event only to this webhook, regardless of its event types. Returns the delivery; the list shows its result.',
@@ -113,6 +118,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       receipt: ['secret'],
       sdk: 'webhooks.rotateSecret',
       errors: { 403: ['beyond_own'], 409: ['conflict'] },
+      audit: 'webhook_secret.rotated',
       summary: 'Rotate the secret of a webhook',
       description: 'For 24 hours deliveries are also signed with the former secret.',
       body: SecretRotation,

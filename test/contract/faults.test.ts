@@ -86,6 +86,7 @@ describe('with the store broken under it', async () => {
     'logins',
     'sessions',
     'figures',
+    'audit',
   ]) {
     world.database.exec(`ALTER TABLE ${table} RENAME TO lost_${table}`)
   }

@@ -86,6 +86,27 @@ const lists: Record<string, { filled?: string; whole?: string; few?: string; bes
   '/v1/agents/{id}/erc8004': { few: 'an agent has 100 at most' },
   '/v1/api-keys': { filled: 'api_keys', beside: [far, 'created_by=key_00000000000000000000000000'] },
   '/v1/account/sessions': { few: 'an account has 100 at most' },
+  '/v1/audit': {
+    filled: 'audit',
+    beside: [
+      far,
+      'actor=key_00000000000000000000000000',
+      'action=nothing.done',
+      'identity_id=ident_00000000000000000000000000',
+      `before=${old}`,
+      'after=2100-01-01T00:00:00Z',
+    ],
+  },
+  '/v1/audit/box': {
+    beside: [
+      far,
+      'actor=key_00000000000000000000000000',
+      'action=nothing.*',
+      'identity_id=ident_00000000000000000000000000',
+      `before=${old}`,
+      'after=2100-01-01T00:00:00Z',
+    ],
+  },
   '/v1/accounts': { few: 'in memory' },
   '/v1/backups': { few: 'files, which the box looks after' },
   '/v1/domains': { filled: 'domains', beside: [far] },
@@ -233,6 +254,7 @@ function located(path: string): string {
 /** Repeats the row of what the tests look at so often that it is a long list. */
 function fill(table: string): void {
   const { database, own } = all
+  if (table === 'audit') database.exec('DROP TRIGGER audit_appended; DROP TRIGGER audit_head')
   const info = (pragma: string): Record<string, string | number>[] => database.prepare(`PRAGMA ${pragma}`).all() as never
   const names = info(`table_info(${table})`).map(({ name }) => String(name))
   const fresh = new Set<string>()

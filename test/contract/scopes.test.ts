@@ -11,7 +11,7 @@ import { inhabit } from './inhabited.ts'
  * that may write but not read: `all` of the answer, or these fields. `operator`: of the operator's account only.
  */
 const table = `
-GET    /v1/whoami                                         identities:read|identities:write|messages:read|messages:write|emails:read|emails:write|sms:read|sms:write|cards:read|cards:write|account:read|account:write|holds:decide
+GET    /v1/whoami                                         identities:read|identities:write|messages:read|messages:write|emails:read|emails:write|sms:read|sms:write|cards:read|cards:write|account:read|account:write|holds:decide|audit:read
 
 POST   /v1/identities                                     identities:write                  all
 GET    /v1/identities                                     identities:read
@@ -171,6 +171,8 @@ POST   /v1/account/totp/confirm                           account:write         
 DELETE /v1/account/totp                                   account:write                     unasked
 POST   /v1/setup                                          public
 
+GET    /v1/audit                                          audit:read
+GET    /v1/audit/box                                      audit:read                        operator
 GET    /v1/accounts                                       account:read                      operator
 POST   /v1/accounts                                       account:write                     operator all
 GET    /v1/backups                                        account:read                      operator

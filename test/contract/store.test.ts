@@ -214,6 +214,70 @@ function storeContract(name: string, open: () => Promise<Database>): void {
       expect(await kept()).toHaveLength(5)
     })
 
+    it('records work in the first of its transactions that wrote and that the record takes, or in none', async () => {
+      const seen: unknown[] = []
+      const record = async (tx: Transaction, result: unknown): Promise<boolean> => {
+        seen.push(result)
+        if (result !== 'made') return false
+        await add('record')(tx)
+        return true
+      }
+      const recording = { record, recorded: false }
+      let late: Promise<unknown> | undefined
+      await database.recording(recording, async () => {
+        expect(await database.transaction((tx) => tx.get(sql`SELECT 1`))).toBeDefined()
+        await database.transaction(add('first'))
+        const failing = database.transaction(async (tx) => {
+          await add('lost')(tx)
+          throw new RangeError('changed my mind')
+        })
+        await expect(failing).rejects.toThrow('changed my mind')
+        // in one commit: the record is written once
+        await Promise.all(['second', 'third'].map((v) => database.transaction((tx) => add(v)(tx).then(() => 'made'))))
+        await database.transaction((tx) => add('fourth')(tx).then(() => 'made'))
+        late = sleep(20).then(() => database.transaction((tx) => add('late')(tx).then(() => 'made')))
+      })
+      expect(recording.recorded).toBe(true)
+      await late
+      expect(await kept()).toEqual(['first', 'second', 'record', 'third', 'fourth', 'late'])
+      expect(seen).toEqual([{ changes: 1 }, 'made'])
+    })
+
+    it('makes no change that could not be recorded, and records what comes after', async () => {
+      let broken = true
+      const recording = {
+        recorded: false,
+        record: async (tx: Transaction): Promise<boolean> => {
+          await add('record')(tx)
+          if (broken) throw new RangeError('no record')
+          return true
+        },
+      }
+      await database.recording(recording, async () => {
+        await expect(database.transaction(add('unrecorded'))).rejects.toThrow('no record')
+        expect([recording.recorded, await kept()]).toEqual([false, []])
+        broken = false
+        await database.transaction(add('recorded'))
+      })
+      expect([recording.recorded, await kept()]).toEqual([true, ['recorded', 'record']])
+      // what others do meanwhile is not part of it
+      await database.transaction(add('after'))
+      expect(await kept()).toEqual(['recorded', 'record', 'after'])
+    })
+
+    it('records work whose mark is written too', async () => {
+      const record = async (tx: Transaction): Promise<boolean> => add('record')(tx).then(() => true)
+      const recording = { record, recorded: false }
+      await database.marking(add('mark'), () => database.recording(recording, () => database.transaction(add('work'))))
+      expect(await kept()).toEqual(['mark', 'work', 'record'])
+      // the mark alone is not the work
+      const reading = { record, recorded: false }
+      await database.marking(add('mark'), () =>
+        database.recording(reading, () => database.transaction((tx) => tx.get(sql`SELECT 1`))),
+      )
+      expect([reading.recorded, await kept()]).toEqual([false, ['mark', 'work', 'record', 'mark']])
+    })
+
     it('probes', async () => {
       await database.probe()
       expect(await database.get(sql`SELECT probed FROM box`)).toMatchObject({ probed: 1 })

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { expect, test } from 'vitest'
 import { PacedWork } from '../../src/core/work/paced-work.ts'
 
@@ -45,4 +46,17 @@ test('a piece that throws is the fault of who asked for it, and the next is done
   })
   await expect(wrong).rejects.toThrow('no good')
   expect(await paced.run('one', async () => 'good')).toBe('good')
+})
+
+test('each piece runs in the context of who gave it, not of who began the loop', async () => {
+  const context = new AsyncLocalStorage<string>()
+  const paced = new PacedWork()
+  const piece = (of: string): Promise<string | undefined> =>
+    context.run(of, () =>
+      paced.run(of, () => {
+        busy()
+        return context.getStore()
+      }),
+    )
+  expect(await Promise.all(['one', 'other', 'third'].map(piece))).toEqual(['one', 'other', 'third'])
 })

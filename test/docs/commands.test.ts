@@ -65,8 +65,21 @@ test('settings that a page names are there', () => {
   expect(named.filter(([, name]) => !known.has(name) && !groups.has(name) && !notSettings.has(name))).toEqual([])
 })
 
-/** What reads like a setting and is none: events, and a file. */
-const notSettings = new Set(['sms.received', 'sms.sent', 'sms.delivered', 'sms.failed', 'doctor.changed', 'sms.jsonl'])
+/** What reads like a setting and is none: events, actions of the audit log, and a file. */
+const notSettings = new Set([
+  'sms.received',
+  'sms.sent',
+  'sms.delivered',
+  'sms.failed',
+  'doctor.changed',
+  'sms.read',
+  'sms.listed',
+  'sms.deleted',
+  'sms.restored',
+  'backup.started',
+  'account.created',
+  'sms.jsonl',
+])
 
 /** Commands of ours in a sentence: up to a word that is none of theirs. */
 function loose(text: string): string[] {

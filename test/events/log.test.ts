@@ -124,6 +124,7 @@ describe('the log', () => {
     let statements = 0
     const counting = (tx: Transaction): Transaction => ({
       ...tx,
+      writes: tx.writes,
       afterCommit: (listener) => tx.afterCommit(listener),
       get: (query) => ((statements += 1), tx.get(query)),
       all: (query) => ((statements += 1), tx.all(query)),

@@ -10,6 +10,7 @@ import { type Call, handleCall } from '../../src/http/endpoint.ts'
 import type { Idempotency } from '../../src/http/idempotency.ts'
 import { routeOf } from '../../src/http/route.ts'
 import { CallAbort } from '../../src/http/server/call-abort.ts'
+import { openDatabase } from './memory-database.ts'
 import { openToybox, type Toybox } from './toy-box.ts'
 
 const route = routeOf('Toys')
@@ -175,7 +176,9 @@ test.each([undefined, 'one'])(
       requireStillValid: async () => abort.abort('gone'),
     } as Partial<Call> as Call
     const idempotency = { begin: () => expect.unreachable() } as Partial<Idempotency> as Idempotency
-    await expect(handleCall(made, call, idempotency, createLog('error'))).rejects.toThrow('gone before the call began')
+    await expect(handleCall(made, call, { idempotency, log: createLog('error'), database: openDatabase() })).rejects.toThrow(
+      'gone before the call began',
+    )
     expect(run).toEqual([])
   },
 )

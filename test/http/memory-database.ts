@@ -45,6 +45,7 @@ export function openDatabase(file = ':memory:'): Database {
             run: async (query) => ({
               changes: Number(sqlite.prepare(query.sql).run(...(query.values as Exclude<Value, bigint>[])).changes),
             }),
+            writes: 0,
             afterCommit: () => undefined,
           }
           await mark?.(tx)
@@ -62,6 +63,7 @@ export function openDatabase(file = ':memory:'): Database {
     reserveLog: async () => {},
     reclaim: async () => false,
     marking: (mark, work) => marks.run(mark, work),
+    recording: (_record, work) => work(),
     slow: (query) => reader.all(query),
     damage: async () => null,
     probe: async () => undefined,

@@ -11,6 +11,9 @@ const source = fileURLToPath(new URL('../../src/', import.meta.url))
 
 /** Columns of octets that are not sealed, and why. */
 const open: Record<string, string> = {
+  'audit.hash': 'a hash',
+  'audit_chain.anchor_hash': 'a hash',
+  'audit_chain.head_hash': 'a hash',
   'blobs.sha256': 'a hash',
   'blobs.bytes': 'mail and bodies, as they are',
   'blob_pieces.bytes': 'the rest of large ones',

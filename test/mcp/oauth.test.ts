@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { auth, type OAuthClientProvider } from '@modelcontextprotocol/client'
 import { auth as oldAuth, type OAuthClientProvider as OldProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -250,6 +251,38 @@ describe('what is granted', () => {
     expect((await list(hers['access_token']!)).status).toBe(200)
     await box.call('DELETE', `/v1/identities/${eve['id'] as string}`)
     expect((await list(hers['access_token']!)).status).toBe(401)
+  })
+
+  test('is in the audit log with its client, and so is what the client reads', async () => {
+    const { client_id, tokens } = await granted()
+    const { body: keys } = await person.call('GET', '/v1/api-keys?limit=1')
+    const key = keys.data[0].id as string
+    expect((await list(tokens['access_token']!)).status).toBe(200)
+    await fetch(`${box.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${tokens['access_token']}`,
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'list_messages', arguments: {} } }),
+    })
+    await fetch(`${box.url}/oauth/revoke`, { method: 'POST', body: new URLSearchParams({ token: tokens['access_token']! }) })
+    const rows = async (filter: string): Promise<Record<string, unknown>[]> =>
+      (await person.call<{ data: Record<string, unknown>[] }>('GET', `/v1/audit?${filter}`)).body.data.toReversed()
+    for (let tries = 0; tries < 60 && (await rows(`actor=${key}`)).length < 2; tries += 1) await sleep(50)
+    const [made] = (await rows('action=oauth_grant.created')).filter(({ target }) => target === key)
+    expect(made).toMatchObject({ actor: expect.stringMatching(/^sess_/), identity_id: ada.id, address: '127.0.0.1' })
+    const done = await rows(`actor=${key}`)
+    expect(done.map(({ action, client }) => [action, client])).toEqual(
+      expect.arrayContaining([
+        ['email.listed', made!['client']],
+        ['oauth_grant.ended', made!['client']],
+      ]),
+    )
+    // what the client says of itself is not in it
+    expect(made!['client']).toMatch(/^oauth_.{22}$/)
+    expect(client_id.length).toBeGreaterThan(100)
   })
 
   test('lasts by refresh tokens, each of which is used once; the second use of one ends it all', async () => {

@@ -58,6 +58,7 @@ test('axe-core finds nothing wrong with any view or dialog, light or dark', asyn
   for (const [path, sign] of [
     [`/identities/${ada}/settings`, 'Rename'],
     ['/account', 'Sign out everywhere else'],
+    ['/account/audit', 'Filter'],
     [`/identities/${ada}/inbox/${thread}`, 'Reply'],
   ] as const) {
     await page.goto(`${box.url}${path}`)

@@ -22,6 +22,7 @@ test('on 360 pixels nothing sticks out, and everything can be reached', async ()
     [`/identities/${ada}/inbox/${thread}`, 'Reply'],
     [`/identities/${ada}/settings`, 'Rename'],
     ['/account', 'Sign out everywhere else'],
+    ['/account/audit', 'Filter'],
   ] as const) {
     await page.goto(`${box.url}${path}`)
     await page.getByRole('button', { name: sign }).waitFor()

@@ -62,7 +62,7 @@ test('a module that there is not is refused with all that there are', async () =
   const file = join(home, 'pillarbox.yaml')
   writeFileSync(file, 'log:\n  levels:\n    stmp: debug\n')
   const refused = loadConfig({ file, env: {}, cwd: home })
-  await expect(refused).rejects.toThrow(`${file}:3:5 log.levels.stmp: is not a setting, must be one of account, backup, `)
+  await expect(refused).rejects.toThrow(`${file}:3:5 log.levels.stmp: is not a setting, must be one of account, audit, backup, `)
   await expect(refused).rejects.toThrow(modules.join(', '))
   writeFileSync(file, 'log:\n  levels:\n    smtp: loud\n')
   await expect(loadConfig({ file, env: {}, cwd: home })).rejects.toThrow(/log\.levels\.smtp: must be one of trace, debug, info/)

@@ -23,6 +23,9 @@ import type {
   Attachment,
   AttachmentText,
   AttachmentWithUrl,
+  AuditListBoxQuery,
+  AuditListQuery,
+  AuditRow,
   Backup,
   BackupsListQuery,
   BoxStatsQuery,
@@ -185,6 +188,9 @@ create POST body
 list GET page
 rotate POST /{api_key}/rotate body
 revoke DELETE /{api_key} query`,
+  audit: `/audit
+list GET page
+listBox GET /box page`,
   backups: `/backups
 create POST
 list GET page`,
@@ -402,6 +408,14 @@ export interface Methods {
     rotate(apiKeyId: string, body?: Rotation, options?: RequestOptions): Promise<ApiKeyWithSecret>
     /** Revoke an API key. */
     revoke(apiKeyId: string, query?: ApiKeysRevokeQuery, options?: RequestOptions): Promise<KeyRevoked>
+  }
+  audit: {
+    /** List the audit log. */
+    list(query?: AuditListQuery, options?: RequestOptions): Promise<Page<AuditRow>>
+    iterate(query?: AuditListQuery, options?: RequestOptions): AsyncGenerator<AuditRow, void>
+    /** List the audit log of the box. */
+    listBox(query?: AuditListBoxQuery, options?: RequestOptions): Promise<Page<AuditRow>>
+    iterateListBox(query?: AuditListBoxQuery, options?: RequestOptions): AsyncGenerator<AuditRow, void>
   }
   backups: {
     /** Create a backup. */

@@ -177,6 +177,28 @@ export interface AttachmentWithUrl {
   expires_at: string
 }
 
+export interface AuditRow {
+  /** its place in the log of the whole box */
+  seq: number
+  account_id: string
+  at: string
+  /** the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key */
+  actor: string
+  /** the id of the OAuth client, mcp for another client of /mcp, smtp for programs that submit mail, socket for commands; null for a plain call */
+  client: string | null
+  /** the network address of the caller */
+  address: string | null
+  action: string
+  /** the id of what it was done to */
+  target: string | null
+  identity_id: string | null
+  /** how many times, for reads and refusals that were repeated */
+  count: number
+  detail: Record<string, Json>
+  /** SHA-256 of the row before and this one, in hex */
+  hash: string
+}
+
 export interface Authentication {
   spf: {
     result: AuthenticationResult
@@ -1490,8 +1512,8 @@ export interface Rotation {
   grace_seconds?: number | undefined
 }
 
-/** What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. */
-export type Scope = 'identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write' | 'holds:decide'
+/** What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. holds:decide: read and change the policy of what may leave, and approve or reject what is held; never for what the key sent itself. audit: read who did what in the account; never for a key that is bound to one identity. */
+export type Scope = 'identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write' | 'holds:decide' | 'audit:read'
 
 export interface Screening {
   /** 0 to 100; from 50 a message is suspicious */
@@ -2029,7 +2051,7 @@ export interface WhoAmI {
   key_id: string | null
   /** the session of a signed-in person; null for a key */
   session_id: string | null
-  scopes: ('identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write' | 'holds:decide')[]
+  scopes: ('identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write' | 'holds:decide' | 'audit:read')[]
   /** calls a minute; 0 means no limit */
   rate_limit: number
   /** time at which the key, or the secret that was used, ends */
@@ -2112,6 +2134,40 @@ export interface ApiKeysListQuery {
 export interface ApiKeysRevokeQuery {
   /** keeps what the key created; otherwise that ends with the key */
   keep?: boolean | undefined
+}
+
+export interface AuditListQuery {
+  limit?: number | undefined
+  /** the next_cursor of the page before */
+  cursor?: string | undefined
+  /** number of rows to skip; not together with cursor */
+  offset?: number | undefined
+  /** the id of a key or session, operator or anonymous */
+  actor?: string | undefined
+  /** an action, or all of one subject: key.* */
+  action?: string | undefined
+  identity_id?: string | undefined
+  /** from this time on */
+  after?: string | undefined
+  /** before this time */
+  before?: string | undefined
+}
+
+export interface AuditListBoxQuery {
+  limit?: number | undefined
+  /** the next_cursor of the page before */
+  cursor?: string | undefined
+  /** number of rows to skip; not together with cursor */
+  offset?: number | undefined
+  /** the id of a key or session, operator or anonymous */
+  actor?: string | undefined
+  /** an action, or all of one subject: key.* */
+  action?: string | undefined
+  identity_id?: string | undefined
+  /** from this time on */
+  after?: string | undefined
+  /** before this time */
+  before?: string | undefined
 }
 
 export interface BackupsListQuery {

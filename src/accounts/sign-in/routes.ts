@@ -70,6 +70,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     route('DELETE', '/session', {
       scope: 'account:write',
       errors: { 403: ['session_required'] },
+      audit: 'session.ended',
       summary: 'Sign out',
       description: 'Ends the session and its WebSockets, and deletes the cookie.',
       reply: Deleted,
@@ -91,6 +92,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
       receipt: ['count'],
       sdk: 'account.endSessions',
       errors: { 404: ['not_found'] },
+      audit: 'session.ended',
       summary: 'Sign out everywhere',
       description: 'Ends every session of the account except the one of this call.',
       reply: SessionsEnded,
@@ -121,6 +123,7 @@ export function setupRoutes(setup: AccountSetup): AnyRoute[] {
       local: true,
       receipt: 'all',
       errors: { 409: ['password_set'] },
+      audit: 'setup_link.created',
       summary: 'Create a link to set the first password',
       description:
         'It can be used once, within 24 hours, and replaces any earlier link. If the account has a password: conflict, code password_set. Only on the ' +

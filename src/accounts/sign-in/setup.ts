@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { actors } from '../../core/audit.ts'
 import { day, iso } from '../../core/clock.ts'
 import { conflict, Fault } from '../../core/fault.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
@@ -7,7 +8,7 @@ import { keyHash } from '../secret.ts'
 import { requirePassword } from './password-rules.ts'
 import type { SignInDeps } from './sign-in.ts'
 
-interface Deps extends Pick<SignInDeps, 'database' | 'clock' | 'log' | 'accounts' | 'logins' | 'hashes'> {
+interface Deps extends Pick<SignInDeps, 'database' | 'clock' | 'log' | 'audit' | 'accounts' | 'logins' | 'hashes'> {
   publicUrl: () => string
 }
 
@@ -43,7 +44,7 @@ export class AccountSetup {
 
   /** Throws Fault 403, code `setup_link_invalid`, for an invalid token; otherwise as a change of the password does. */
   async finish(input: SetupInput, from: { ip: string }): Promise<Account> {
-    const { database, clock, log, accounts, logins, hashes } = this.#deps
+    const { database, clock, log, audit, accounts, logins, hashes } = this.#deps
     const { token, email, password } = input
     // without a link, no slow hash is computed
     await this.#accountOf(token)
@@ -54,6 +55,8 @@ export class AccountSetup {
       if (await logins.of(account_id, tx)) throw invalidLink()
       await logins.write(tx, { account_id, email, password: hash, changed_at: iso(clock.now()) })
       await tx.run(sql`DELETE FROM setup_links WHERE account_id = ${account_id}`)
+      const who = { account_id, actor: actors.anonymous, client: null, address: from.ip }
+      await audit.append(tx, { ...who, action: 'password.set', target: account_id, identity_id: null, detail: {} })
       return account_id
     })
     log.info({ account_id: accountId, address: from.ip }, 'First password set by link')

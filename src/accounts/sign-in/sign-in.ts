@@ -1,4 +1,5 @@
 import type { Basis } from '../../basis.ts'
+import { actors } from '../../core/audit.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Counter } from '../../core/metrics.ts'
 import type { Caller } from '../../core/scopes.ts'
@@ -12,7 +13,7 @@ import type { PasswordHashes } from './password-hash.ts'
 import { isAppCode, type SecondFactor } from './second-factor.ts'
 import type { SessionRow, Sessions } from './sessions.ts'
 
-export interface SignInDeps extends Pick<Basis, 'metrics' | 'database' | 'clock' | 'log'> {
+export interface SignInDeps extends Pick<Basis, 'metrics' | 'database' | 'clock' | 'log' | 'audit' | 'account'> {
   accounts: Accounts
   logins: Logins
   hashes: PasswordHashes
@@ -54,11 +55,11 @@ export class SignIn {
   }
 
   async #try(visitor: Visitor, input: SignInInput): Promise<SessionRow & { token: string }> {
-    const { log, guesses, accounts, logins } = this.#deps
+    const { log, accounts, logins } = this.#deps
     const found = await logins.byEmail(input.email)
     const login = found && accounts.exists(found.account_id) ? found : undefined
     const target = await this.#target(visitor, input, login)
-    const guess = guesses.begin(target, visitor.ip)
+    const guess = this.#begin(visitor, target, login)
     try {
       const session = await this.#enter(visitor, input, login, target)
       guess.right()
@@ -67,9 +68,36 @@ export class SignIn {
     } catch (error) {
       if (!isWrong(error)) guess.undone()
       // the address field may contain a password by mistake
-      if (error instanceof Fault) log.warn({ address: visitor.ip, why: error.code }, 'Sign-in refused')
+      if (error instanceof Fault) {
+        log.warn({ address: visitor.ip, why: error.code }, 'Sign-in refused')
+        this.#recordFailure(visitor, login, error)
+      }
       throw error
     }
+  }
+
+  #begin(visitor: Visitor, target: GuessTarget, login: LoginRow | undefined): Guess {
+    try {
+      return this.#deps.guesses.begin(target, visitor.ip)
+    } catch (error) {
+      if (error instanceof Fault) this.#recordFailure(visitor, login, error)
+      throw error
+    }
+  }
+
+  /** Attempts at addresses that no account has are in the log of the operator. */
+  #recordFailure({ ip }: Visitor, login: LoginRow | undefined, { code, type }: Fault): void {
+    const { audit, account } = this.#deps
+    audit.collect({
+      account_id: login?.account_id ?? account,
+      actor: actors.anonymous,
+      client: null,
+      address: ip,
+      action: 'sign_in.failed',
+      target: login?.account_id ?? null,
+      identity_id: null,
+      detail: { code: code ?? type },
+    })
   }
 
   /**
@@ -105,7 +133,9 @@ export class SignIn {
         await this.#requireFactor(tx, now, code)
         if (better !== undefined) await logins.rehash(tx, login.account_id, better)
         await networks.note(tx, login.account_id, visitor.ip)
-        return sessions.open(tx, login.account_id, visitor)
+        const opened = await sessions.open(tx, login.account_id, visitor)
+        await this.#recordSession(tx, opened, visitor, login.confirmed_at !== null)
+        return opened
       })
       codeGuess?.right()
       return session
@@ -113,6 +143,19 @@ export class SignIn {
       if (!isWrong(error)) codeGuess?.undone()
       throw error
     }
+  }
+
+  #recordSession(tx: Transaction, { id, account_id }: SessionRow, { ip }: Visitor, second_factor: boolean): Promise<void> {
+    return this.#deps.audit.append(tx, {
+      account_id,
+      actor: id,
+      client: null,
+      address: ip,
+      action: 'session.created',
+      target: id,
+      identity_id: null,
+      detail: { second_factor },
+    })
   }
 
   #codeGuess({ account_id, confirmed_at }: LoginRow, code: string | undefined, target: GuessTarget): Guess | undefined {

@@ -40,12 +40,14 @@ const aboutKeys = {
   opened: 'The master key decrypts all encrypted values',
 }
 
-function formatVerified({ file, manifest, blobs, keys, sealed }: VerifiedBackup): string {
+function formatVerified({ file, manifest, blobs, audit_rows, keys, sealed }: VerifiedBackup): string {
   const { created_at, program_version, database_version, rows } = manifest
   const count = Object.values(rows).reduce((sum, one) => sum + one, 0)
   const key = keys === 'opened' ? `${aboutKeys.opened} (${sealed} values).` : aboutKeys[keys]
+  const { audit: head } = manifest
+  const audit = head ? `The audit log is unchanged: ${audit_rows} rows, the last is ${head.seq} (${head.hash}).\n` : ''
   return (
     `${file} is valid: the box as of ${created_at}, by Pillarbox ${program_version} (database version ${database_version}).\n` +
-    `${count} rows in ${Object.keys(rows).length} tables, ${blobs} messages and other contents, each with the right checksum.\n${key}`
+    `${count} rows in ${Object.keys(rows).length} tables, ${blobs} messages and other contents, each with the right checksum.\n${audit}${key}`
   )
 }

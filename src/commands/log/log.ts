@@ -93,7 +93,7 @@ async function write(text: string): Promise<void> {
 const units: Record<string, number> = { s: second, min: minute, h: hour, d: day }
 
 /** Milliseconds since the Unix epoch. Throws Failure for an invalid time. */
-function timeOf(text: string): number {
+export function timeOf(text: string): number {
   const [, amount, unit] = /^(\d{1,6}) ?(s|min|h|d)(?: ago)?$/.exec(text) ?? []
   if (amount !== undefined) return Date.now() - Number(amount) * units[unit!]!
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN

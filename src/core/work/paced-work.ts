@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { performance } from 'node:perf_hooks'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { FairQueue } from './fair-queue.ts'
@@ -20,13 +21,15 @@ export class PacedWork {
   /** Runs the work when it is the account's turn, and returns its result. */
   run<Result>(account: string, work: () => Result | Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push(account, async () => {
+      const run = async (): Promise<void> => {
         try {
           resolve(await work())
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error)))
         }
-      })
+      }
+      // the loop is of the first caller, and what the store writes with a change belongs to the call that made it
+      this.#waiting.push(account, AsyncLocalStorage.bind(run))
       if (!this.#running) void this.#run()
     })
   }

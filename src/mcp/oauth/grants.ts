@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Keys, Holder } from '../../accounts/keys.ts'
 import { keyHash } from '../../accounts/secret.ts'
+import { actorOf, type AuditRecorder } from '../../core/audit.ts'
 import { type Clock, day, iso } from '../../core/clock.ts'
 import type { Caller } from '../../core/scopes.ts'
-import { type Database, sql, type Sql } from '../../store/database.ts'
+import { type Database, sql, type Sql, type Transaction } from '../../store/database.ts'
 import type { Offered } from './model.ts'
 import { OAuthError } from './oauth-error.ts'
 
@@ -42,9 +43,11 @@ export class Grants {
   readonly #database: Database
   readonly #clock: Clock
   readonly #keys: Keys
+  readonly #audit: AuditRecorder
 
-  constructor({ database, clock, keys }: { database: Database; clock: Clock; keys: Keys }) {
+  constructor({ database, clock, keys, audit }: { database: Database; clock: Clock; keys: Keys; audit: AuditRecorder }) {
     this.#database = database
+    this.#audit = audit
     this.#clock = clock
     this.#keys = keys
   }
@@ -53,13 +56,15 @@ export class Grants {
   async create(person: Caller, { client_id, label, identity_id, scopes }: NewGrant): Promise<{ key_id: string; tokens: Tokens }> {
     const { id } = await this.#keys.create(person, { label, scopes, identity_id })
     const { columns, tokens } = this.#fresh(scopes, newFamily())
-    await this.#database.transaction((tx) =>
-      tx.run(
+    await this.#database.transaction(async (tx) => {
+      await tx.run(
         sql`INSERT INTO oauth_grants (key_id, client_id, access_hash, access_until, refresh_hash, refresh_until, family_hash)
           VALUES (${id}, ${client_id}, ${columns.access_hash}, ${columns.access_until}, ${columns.refresh_hash}, ${columns.refresh_until},
             ${columns.family_hash})`,
-      ),
-    )
+      )
+      const what = { action: 'oauth_grant.created', target: id, identity_id, detail: { scopes } }
+      await this.#audit.append(tx, { ...actorOf(person), client: clientName(client_id), ...what })
+    })
     return { key_id: id, tokens }
   }
 
@@ -96,7 +101,8 @@ export class Grants {
     const row = await this.#row(sql`access_hash = ${keyHash(token)}`)
     if (!row || Date.parse(row.access_until) <= this.#clock.now()) return undefined
     this.#keys.noteUsed(row.key_id)
-    return this.#keys.holder(row.key_id, 0)
+    const held = await this.#keys.holder(row.key_id, 0)
+    return held && { ...held, client: clientName(row.client_id) }
   }
 
   /** Ends the grant of a token, of either kind (RFC 7009), also of a refresh token that was used up. */
@@ -109,8 +115,13 @@ export class Grants {
 
   /** Ends a grant, as its own key would. */
   async end(keyId: string): Promise<void> {
-    const held = await this.#keys.holder(keyId, 0)
-    if (held) await this.#keys.revoke({ ...held, ip: '', user_agent: '' }, keyId, false)
+    const [row, held] = [await this.#row(sql`key_id = ${keyId}`), await this.#keys.holder(keyId, 0)]
+    if (!row || !held) return
+    const { identity_id } = held
+    const caller = { ...held, client: clientName(row.client_id), ip: '', user_agent: '' }
+    const entry = { ...actorOf(caller), action: 'oauth_grant.ended', target: keyId, identity_id, detail: {} }
+    const record = async (tx: Transaction): Promise<boolean> => (await this.#audit.append(tx, entry), true)
+    await this.#database.recording({ record, recorded: false }, () => this.#keys.revoke(caller, keyId, false))
   }
 
   #row(condition: Sql): Promise<Row | undefined> {
@@ -139,6 +150,11 @@ export class Grants {
     }
     return { columns, tokens }
   }
+}
+
+/** How the audit log names a client: by its URL; an id that was registered is long, and has what the client says of itself. */
+function clientName(id: string): string {
+  return id.startsWith('https://') && id.length <= 200 ? id : `oauth_${keyHash(id).slice(0, 22)}`
 }
 
 /** Secret scanners, and we, tell tokens from keys by these. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { Readable } from 'node:stream'
 import { createInflateRaw, inflateRawSync } from 'node:zlib'
+import { verifyAudit } from '../../audit/verify.ts'
 import { type JsonBounds, parseForeign } from '../../core/json.ts'
 import { Seal, type SealedColumn } from '../../core/seal/seal.ts'
 import { applicationId, knownVersion } from '../../store/migrate.ts'
@@ -49,6 +50,19 @@ export async function inspectDatabase(archive: BackupArchive, file: string): Pro
         archive.file,
         `its table ${wrong} has ${found[wrong] ?? 'no'} rows, but its manifest ${rows[wrong] ?? 'none'}`,
       )
+  })
+}
+
+/** Checks every row of the audit log of an unpacked database, and that its last is that of the manifest; returns their number. Throws Fault. */
+export function inspectAudit(archive: BackupArchive, file: string): Promise<number> {
+  return reading(archive, file, (database) => {
+    const { audit } = archive.manifest
+    const report = verifyAudit(database)
+    const fault = report?.faults[0]
+    if (fault) throw damaged(archive.file, `row ${fault.seq} of its audit log ${fault.what}`)
+    if ((report?.head ?? null) !== (audit?.hash ?? null) || (report?.last_seq ?? 0) !== (audit?.seq ?? 0))
+      throw damaged(archive.file, `its audit log ends at row ${report?.last_seq ?? 0}, but in its manifest at another`)
+    return report?.rows ?? 0
   })
 }
 

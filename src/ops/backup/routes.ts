@@ -14,6 +14,7 @@ export function routes(backups: Backups): AnyRoute[] {
       receipt: 'all',
       sdk: 'backups.create',
       errors: { 409: ['backup_not_configured', 'job_running', 'too_many_jobs'] },
+      audit: { action: 'backup.started', target: (job: Job) => job.id },
       summary: 'Create a backup',
       description:
         "Only for the box's operator. Starts a job that writes the whole box to a file in `backup.directory`, and then removes surplus backups; its result names the file.",

@@ -1,9 +1,11 @@
 import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite'
+import { auditHead } from '../../audit/verify.ts'
 import { applicationId } from '../../store/migrate.ts'
 import { State } from '../../store/state.ts'
 import { tombstones } from '../retention/search-index.ts'
+import type { Manifest } from './archive/manifest.ts'
 import { diskFault, refused } from './faults.ts'
 
 interface Snapshot {
@@ -13,6 +15,7 @@ interface Snapshot {
   database_size: number
   rows: Record<string, number>
   master_key_name: string | null
+  audit?: Manifest['audit']
 }
 
 /**
@@ -79,11 +82,13 @@ function described(file: string, copy: string): Omit<Snapshot, 'state' | 'box_id
   return withDatabase(copy, { readOnly: true }, (database) => {
     const id = value(database, 'PRAGMA application_id')
     if (id !== applicationId) throw refused(`${file} is not a Pillarbox database. Nothing was backed up.`, 'no_box')
+    const head = auditHead(database)
     return {
       database_version: Number(value(database, 'PRAGMA user_version')),
       database_size: statSync(copy).size,
       rows: rowsOf(database),
       master_key_name: masterKeyName(database),
+      ...(head && { audit: { seq: head.seq, hash: head.hash.toString('hex') } }),
     }
   })
 }

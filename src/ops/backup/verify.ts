@@ -7,7 +7,7 @@ import { readKey, type SealedColumn } from '../../core/seal/seal.ts'
 import { migrateCopied } from '../../store/migrate.ts'
 import { BackupArchive } from './archive/archive.ts'
 import { damaged, refused } from './faults.ts'
-import { inspectBlobs, inspectDatabase, inspectSealed, inspectState } from './inspect.ts'
+import { inspectAudit, inspectBlobs, inspectDatabase, inspectSealed, inspectState } from './inspect.ts'
 import { entryNames, type Manifest } from './archive/manifest.ts'
 import { keysContext, openKeys } from './sealed-keys.ts'
 import { masterKeyName, withDatabase } from './snapshot.ts'
@@ -32,6 +32,8 @@ export interface VerifiedBackup {
   manifest: Manifest
   /** The number of messages, bodies and media files that were compared with their checksums. */
   blobs: number
+  /** The number of rows of the audit log, whose chain was checked. */
+  audit_rows: number
   /** `opened` if a key was given, and decrypts every value. */
   keys: 'left out' | 'not opened' | 'opened'
   sealed: number
@@ -54,11 +56,12 @@ export async function verifyBackup(input: VerifyInput, signal?: AbortSignal): Pr
     await inspectDatabase(archive, file)
     signal?.throwIfAborted()
     const blobs = await inspectBlobs(archive, file)
+    const audit_rows = await inspectAudit(archive, file)
     bringUp(archive, file)
     if (master) mustOpen(archive, file, master)
     const sealed = master ? await inspectSealed(archive, file, await input.columns(), master) : 0
     const keys = master ? 'opened' : archive.manifest.keys === 'sealed' ? 'not opened' : 'left out'
-    return { file: input.file, size: archive.size, manifest: archive.manifest, blobs, keys, sealed }
+    return { file: input.file, size: archive.size, manifest: archive.manifest, blobs, audit_rows, keys, sealed }
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }

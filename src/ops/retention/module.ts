@@ -118,6 +118,7 @@ function routes({ identities, trash }: { identities: Identities; trash: Trash })
       stores: false,
       receipt: ['purged'],
       sdk: 'identities.emptyTrash',
+      audit: 'trash.emptied',
       summary: 'Empty the trash of an identity',
       description: 'Deletes its e-mails and text messages permanently, and frees their space.',
       reply: Emptied,

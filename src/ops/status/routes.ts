@@ -29,6 +29,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       receipt: 'all',
       sdk: 'box.reload',
       errors: { 400: ['settings_refused'], 409: ['conflict'] },
+      audit: 'settings.reloaded',
       summary: 'Reload the settings',
       description:
         'Like `systemctl reload pillarbox`. Invalid settings change nothing: the response is `invalid_request` with the code ' +
@@ -70,6 +71,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       operator: true,
       sdk: 'queue.retry',
       errors: { 409: ['delivery_done', 'delivery_under_way', 'not_repeatable'] },
+      audit: 'delivery.retried',
       summary: 'Retry a delivery of the queue now',
       description:
         'A waiting delivery is tried now and keeps its place in the retry schedule; a failed mail or webhook delivery starts the schedule again. ' +
@@ -82,6 +84,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       operator: true,
       sdk: 'queue.delete',
       errors: { 409: ['delivery_under_way', 'not_droppable'] },
+      audit: 'delivery.dropped',
       summary: 'Drop a delivery of the queue',
       description:
         'Cancels the delivery. The copy of a message fails with the response “cancelled by the operator” and its event; a webhook is ' +

@@ -66,12 +66,13 @@ export class Exports {
     return jobs.start(caller, exportKind, work, { identity_id: identityId, scopes, each: 'account' })
   }
 
-  async open(id: string, index: string, query: SignedQuery): Promise<Download> {
-    await this.#deps.urls.verify(id, readIndex(index, 'a file'), query)
+  async open(id: string, index: string, query: SignedQuery, ip: string): Promise<Download> {
+    const holder = await this.#deps.urls.verify(id, readIndex(index, 'a file'), query)
     const path = this.#path(id)
     const found = await stat(path).catch(() => undefined)
     // its identity may have been deleted, and with it the job
     if (!found || !(await this.#deps.jobs.knows(id))) throw notFound('export; it is kept for 24 hours')
+    this.#deps.urls.record(holder, { address: ip, action: 'export.downloaded', target: id, identity_id: null })
     const headers = { 'Content-Disposition': `attachment; filename="${id}.zip"`, 'Content-Length': String(found.size) }
     return { type: 'application/zip', bytes: createReadStream(path), headers }
   }

@@ -17,6 +17,7 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
       scope: ['messages:read', 'emails:read'],
       sdk: 'identities.export',
       errors: { 409: ['too_many_exports', 'too_many_jobs', 'job_running'] },
+      audit: 'export.started',
       summary: 'Export an identity',
       description:
         'Starts a job that writes all data of the identity that the key may read into a ZIP: messages, text messages, threads, events, and the ' +
@@ -33,6 +34,7 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
       scope: ['messages:write', 'emails:write'],
       sdk: 'identities.importMessages',
       errors: { 400: ['body_too_large'], 409: ['job_running', 'too_many_jobs'] },
+      audit: 'import.started',
       summary: 'Import messages',
       description:
         'The body is an mbox, one message, a ZIP of these or of a maildir, or an export; at most transfer.upload_limit bytes. ' +
@@ -53,7 +55,7 @@ export function routes(exports: Exports, imports: Imports): AnyRoute[] {
       summary: 'Download an export by its signed URL',
       query: SignedQuery,
       download: 'application/zip',
-      handle: ({ params, query }) => exports.open(params.job_id, params.index, query),
+      handle: ({ caller, params, query }) => exports.open(params.job_id, params.index, query, caller.ip),
     }),
   ]
 }

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
-import { type Database, raw, sql, type Transaction } from '../database.ts'
+import { type Database, raw, type Recording, sql, type Transaction } from '../database.ts'
 import { Checkpoints } from './checkpoints.ts'
 import type { CommitWatch } from '../metrics.ts'
 import { asFault, isSyncFailure, stopping } from './failures.ts'
@@ -42,6 +42,14 @@ interface Mark {
   kept: boolean
 }
 
+interface OpenRecording {
+  recording: Recording
+  /** True while a transaction that has recorded it is not on disk. */
+  pending: boolean
+  /** False once the work has ended: what it left running is not part of it. */
+  open: boolean
+}
+
 /**
  * The embedded engine: one file, one writer, group commit.
  *
@@ -69,6 +77,7 @@ export class SqliteDatabase implements Database {
   readonly #sync: (file: FileHandle) => Promise<void>
   readonly #watch: CommitWatch | undefined
   readonly #marks = new AsyncLocalStorage<Mark>()
+  readonly #recordings = new AsyncLocalStorage<OpenRecording>()
   #queue: WaitingTransaction[] = []
   #pumping: Promise<void> | undefined
   #group: Promise<void> | undefined
@@ -146,16 +155,27 @@ export class SqliteDatabase implements Database {
     if (this.#writer.inside)
       return Promise.reject(new Error('transaction() was called inside the work of another: it would wait for itself.'))
     const mark = this.#marks.getStore()
+    const recording = this.#recordings.getStore()
     return new Promise<T>((resolve, reject) => {
-      const waiting: WaitingTransaction = { work, resolve: resolve as (value: unknown) => void, reject }
+      const plain: WaitingTransaction = { work, resolve: resolve as (value: unknown) => void, reject }
+      const waiting = recording?.open && !recording.recording.recorded ? withRecord(recording, plain) : plain
       this.#queue.push(mark === undefined || mark.kept ? waiting : withMark(mark, waiting))
       // the loop serves all callers and must not carry the mark of this one
-      this.#pumping ??= this.#marks.exit(() => this.#pump())
+      this.#pumping ??= this.#marks.exit(() => this.#recordings.exit(() => this.#pump()))
     })
   }
 
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T> {
     return this.#marks.run({ write: mark, kept: false }, work)
+  }
+
+  async recording<T>(recording: Recording, work: () => Promise<T>): Promise<T> {
+    const opened: OpenRecording = { recording, pending: false, open: true }
+    try {
+      return await this.#recordings.run(opened, work)
+    } finally {
+      opened.open = false
+    }
   }
 
   reclaim(): Promise<boolean> {
@@ -298,5 +318,27 @@ function withMark(mark: Mark, { work, resolve, reject }: WaitingTransaction): Wa
       resolve(value)
     },
     reject,
+  }
+}
+
+function withRecord(opened: OpenRecording, { work, resolve, reject }: WaitingTransaction): WaitingTransaction {
+  const { recording } = opened
+  let recorded = false
+  return {
+    work: async (tx) => {
+      const before = tx.writes
+      const result = await work(tx)
+      if (opened.pending || recording.recorded || tx.writes === before) return result
+      recorded = opened.pending = await recording.record(tx, result)
+      return result
+    },
+    resolve: (value) => {
+      if (recorded) recording.recorded = true
+      resolve(value)
+    },
+    reject: (error) => {
+      if (recorded) opened.pending = false
+      reject(error)
+    },
   }
 }

@@ -9,7 +9,7 @@ export class OpenTransaction implements Transaction {
   readonly #database: DatabaseSync
   readonly #statements: Statements
   #open = true
-  #wrote = false
+  #writes = 0
   #lost: unknown
 
   constructor(database: DatabaseSync, statements: Statements) {
@@ -21,9 +21,8 @@ export class OpenTransaction implements Transaction {
     return this.#open
   }
 
-  /** True if a statement ran that may have written. */
-  get wrote(): boolean {
-    return this.#wrote
+  get writes(): number {
+    return this.#writes
   }
 
   async all<Row>(query: Sql): Promise<Row[]> {
@@ -57,7 +56,7 @@ export class OpenTransaction implements Transaction {
     // after such a rollback every further statement would commit alone
     this.mustNotBeLost()
     const statement = this.#statements.prepare(query.sql)
-    if (statement.writes) this.#wrote = true
+    if (statement.writes) this.#writes += 1
     try {
       return step(statement, parameters(query))
     } catch (error) {

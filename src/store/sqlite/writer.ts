@@ -83,7 +83,7 @@ export class GroupWriter {
       tx.mustNotBeLost()
       this.#exec('RELEASE one')
       group.finished.push({ waiting, value, listeners: tx.listeners })
-      group.wrote ||= tx.wrote
+      group.wrote ||= tx.writes > 0
     } catch (error) {
       // a full disk makes SQLite roll back the whole group by itself
       tx.mustNotBeLost()

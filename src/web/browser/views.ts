@@ -50,6 +50,7 @@ export const views: View[] = [
   { path: '/keys', title: 'API keys', navigation: 'Keys', load: () => import('./views/keys.tsx') },
   { path: '/health', title: 'Health', navigation: 'Health', load: () => import('./views/health.tsx') },
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./views/account.tsx') },
+  { path: '/account/audit', title: 'Audit log', load: () => import('./views/audit.tsx') },
 ]
 
 /** For an account without a password; shown without the layout. */

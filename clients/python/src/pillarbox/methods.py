@@ -162,6 +162,27 @@ class ApiKeys:
         return cast("t.KeyRevoked", self._caller.call("DELETE", "/api-keys/{api_key_id}", {"api_key_id": api_key_id}, "query", query, "json", options))
 
 
+class Audit:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(self, query: t.AuditListQuery | None = None, **options: Unpack[Options]) -> t.Page[t.AuditRow]:
+        """List the audit log."""
+        return cast("t.Page[t.AuditRow]", self._caller.call("GET", "/audit", {}, "query", query, "page", options))
+
+    def iterate(self, query: t.AuditListQuery | None = None, **options: Unpack[Options]) -> Iterator[t.AuditRow]:
+        """List the audit log: the rows of all pages."""
+        return self._caller.rows("GET", "/audit", {}, "query", query, "page", options)
+
+    def list_box(self, query: t.AuditListBoxQuery | None = None, **options: Unpack[Options]) -> t.Page[t.AuditRow]:
+        """List the audit log of the box."""
+        return cast("t.Page[t.AuditRow]", self._caller.call("GET", "/audit/box", {}, "query", query, "page", options))
+
+    def iterate_list_box(self, query: t.AuditListBoxQuery | None = None, **options: Unpack[Options]) -> Iterator[t.AuditRow]:
+        """List the audit log of the box: the rows of all pages."""
+        return self._caller.rows("GET", "/audit/box", {}, "query", query, "page", options)
+
+
 class Backups:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -817,6 +838,7 @@ class Methods:
         self.agents = Agents(caller)
         self.aliases = Aliases(caller)
         self.api_keys = ApiKeys(caller)
+        self.audit = Audit(caller)
         self.backups = Backups(caller)
         self.billing = Billing(caller)
         self.box = Box(caller)
@@ -992,6 +1014,27 @@ class AsyncApiKeys:
     async def revoke(self, api_key_id: str, query: t.ApiKeysRevokeQuery | None = None, **options: Unpack[Options]) -> t.KeyRevoked:
         """Revoke an API key."""
         return cast("t.KeyRevoked", await self._caller.call("DELETE", "/api-keys/{api_key_id}", {"api_key_id": api_key_id}, "query", query, "json", options))
+
+
+class AsyncAudit:
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def list(self, query: t.AuditListQuery | None = None, **options: Unpack[Options]) -> t.Page[t.AuditRow]:
+        """List the audit log."""
+        return cast("t.Page[t.AuditRow]", await self._caller.call("GET", "/audit", {}, "query", query, "page", options))
+
+    def iterate(self, query: t.AuditListQuery | None = None, **options: Unpack[Options]) -> AsyncIterator[t.AuditRow]:
+        """List the audit log: the rows of all pages."""
+        return self._caller.rows("GET", "/audit", {}, "query", query, "page", options)
+
+    async def list_box(self, query: t.AuditListBoxQuery | None = None, **options: Unpack[Options]) -> t.Page[t.AuditRow]:
+        """List the audit log of the box."""
+        return cast("t.Page[t.AuditRow]", await self._caller.call("GET", "/audit/box", {}, "query", query, "page", options))
+
+    def iterate_list_box(self, query: t.AuditListBoxQuery | None = None, **options: Unpack[Options]) -> AsyncIterator[t.AuditRow]:
+        """List the audit log of the box: the rows of all pages."""
+        return self._caller.rows("GET", "/audit/box", {}, "query", query, "page", options)
 
 
 class AsyncBackups:
@@ -1649,6 +1692,7 @@ class AsyncMethods:
         self.agents = AsyncAgents(caller)
         self.aliases = AsyncAliases(caller)
         self.api_keys = AsyncApiKeys(caller)
+        self.audit = AsyncAudit(caller)
         self.backups = AsyncBackups(caller)
         self.billing = AsyncBilling(caller)
         self.box = AsyncBox(caller)

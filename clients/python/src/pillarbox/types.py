@@ -195,6 +195,28 @@ class AttachmentWithUrl(TypedDict):
     expires_at: str
 
 
+class AuditRow(TypedDict):
+    seq: int
+    """its place in the log of the whole box"""
+    account_id: str
+    at: str
+    actor: str
+    """the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key"""
+    client: str | None
+    """the id of the OAuth client, mcp for another client of /mcp, smtp for programs that submit mail, socket for commands; null for a plain call"""
+    address: str | None
+    """the network address of the caller"""
+    action: str
+    target: str | None
+    """the id of what it was done to"""
+    identity_id: str | None
+    count: int
+    """how many times, for reads and refusals that were repeated"""
+    detail: dict[str, Json]
+    hash: str
+    """SHA-256 of the row before and this one, in hex"""
+
+
 class AuthenticationSpf(TypedDict):
     result: AuthenticationResult
     domain: str | None
@@ -1537,7 +1559,7 @@ class Rotation(TypedDict):
     """time for which the old secret still works"""
 
 
-Scope: TypeAlias = "Literal[\"identities:read\", \"identities:write\", \"messages:read\", \"messages:write\", \"emails:read\", \"emails:write\", \"sms:read\", \"sms:write\", \"cards:read\", \"cards:write\", \"account:read\", \"account:write\", \"holds:decide\"]"
+Scope: TypeAlias = "Literal[\"identities:read\", \"identities:write\", \"messages:read\", \"messages:write\", \"emails:read\", \"emails:write\", \"sms:read\", \"sms:write\", \"cards:read\", \"cards:write\", \"account:read\", \"account:write\", \"holds:decide\", \"audit:read\"]"
 
 
 class ScreeningReasons(TypedDict):
@@ -2101,7 +2123,7 @@ class WhoAmI(TypedDict):
     """the API key; null for a session"""
     session_id: str | None
     """the session of a signed-in person; null for a key"""
-    scopes: list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write", "holds:decide"]]
+    scopes: list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write", "holds:decide", "audit:read"]]
     rate_limit: int
     """calls a minute; 0 means no limit"""
     expires_at: str | None
@@ -2184,6 +2206,40 @@ class ApiKeysListQuery(TypedDict):
 class ApiKeysRevokeQuery(TypedDict):
     keep: NotRequired[bool]
     """keeps what the key created; otherwise that ends with the key"""
+
+
+class AuditListQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[str]
+    """the next_cursor of the page before"""
+    offset: NotRequired[int]
+    """number of rows to skip; not together with cursor"""
+    actor: NotRequired[str]
+    """the id of a key or session, operator or anonymous"""
+    action: NotRequired[str]
+    """an action, or all of one subject: key.*"""
+    identity_id: NotRequired[str]
+    after: NotRequired[str]
+    """from this time on"""
+    before: NotRequired[str]
+    """before this time"""
+
+
+class AuditListBoxQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[str]
+    """the next_cursor of the page before"""
+    offset: NotRequired[int]
+    """number of rows to skip; not together with cursor"""
+    actor: NotRequired[str]
+    """the id of a key or session, operator or anonymous"""
+    action: NotRequired[str]
+    """an action, or all of one subject: key.*"""
+    identity_id: NotRequired[str]
+    after: NotRequired[str]
+    """from this time on"""
+    before: NotRequired[str]
+    """before this time"""
 
 
 class BackupsListQuery(TypedDict):

@@ -29,6 +29,8 @@ export const Manifest = z.strictObject({
   database_size: z.int().min(1),
   rows: z.record(z.string(), z.int().min(0)),
   keys: z.enum(['sealed', 'left out']),
+  /** The last row of the audit log; none in a database from before there was one. */
+  audit: z.strictObject({ seq: z.int().min(0), hash: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
   entries: z.array(Entry).min(2).max(3),
 })
 export type Manifest = z.output<typeof Manifest>

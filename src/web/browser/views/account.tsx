@@ -3,6 +3,7 @@ import type { Account, SecondFactorSetup, SessionEntry } from '../../../accounts
 import { useList, useResource } from '../loaded.ts'
 import { Rows, Section, WhenLoaded } from '../widgets/listing.tsx'
 import { post, remove } from '../api.ts'
+import { Link } from '../router.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import { useState } from 'preact/hooks'
@@ -16,6 +17,7 @@ export function View(): JSX.Element {
     <>
       <div class="head">
         <h1>Account</h1>
+        <Link href="/account/audit">Audit log</Link>
       </div>
       <WhenLoaded of={account}>
         {(value) => (
