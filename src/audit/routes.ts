@@ -30,7 +30,6 @@ export function routes(rows: AuditLog): AnyRoute[] {
     route('GET', '/audit/box', {
       scope: 'audit:read',
       operator: true,
-      sdk: 'audit.listBox',
       audit: 'audit.listed',
       summary: 'List the audit log of the box',
       description: 'The same of all accounts.',

@@ -24,7 +24,7 @@ export const whatScopesAllow =
   'What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. ' +
   'messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; ' +
   'write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. ' +
-  'holds:decide: read and change the policy of what may leave, and approve or reject what is held; never for what the key sent itself. ' +
+  'holds:decide: change what may leave, and decide what is held, but for what the key sent itself. ' +
   'audit: read who did what in the account; never for a key that is bound to one identity.'
 
 /** A key and its rate limit in calls a minute. */

@@ -204,9 +204,9 @@ export const EmailHold = z
   .object({
     id: Id('hold'),
     status: z.enum(['open', 'approved', 'rejected', 'expired', 'cancelled']),
-    expires_at: Timestamp.meta({ description: 'it is rejected then if nobody decided' }),
+    expires_at: Timestamp.meta({ description: 'rejected then' }),
     decided_at: Timestamp.nullable(),
-    reason: z.string().nullable().meta({ description: 'what the person who decided says to the sender' }),
+    reason: z.string().nullable().meta({ description: 'of the decision' }),
   })
   .meta({ id: 'EmailHold' })
 export type EmailHold = z.output<typeof EmailHold>
@@ -310,9 +310,9 @@ export const Email = z
       .enum(['blocked_sender', 'unlisted_sender', 'unverified_sender', 'suspicious'])
       .nullable()
       .default(null)
-      .meta({ description: 'why a received message was set aside, with spam: true, until it is released; null for others' }),
+      .meta({ description: 'why a received message was set aside, until it is released' }),
     hold: EmailHold.nullable().default(null).meta({
-      description: 'whether a person was to see an outbound message before it leaves, and what they decided; null for others',
+      description: 'of an outbound message that waits for a person, or did; null for others',
     }),
     parse_error: z.string().nullable(),
     send_at: Timestamp.nullable().meta({ description: 'time at which a scheduled message is sent' }),

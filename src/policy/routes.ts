@@ -36,7 +36,7 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       scope,
       receipt: 'all',
       errors: bound,
-      audit: 'policy.changed',
+      audit: 'rules.changed',
       summary: 'Change what may leave the account',
       description:
         'What is left out stays as it is; rules are replaced. A message must pass the policies of the box, of the account and of the identity: the strictest holds. A rule that never matches, ' +
@@ -57,7 +57,7 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
       scope,
       receipt: 'all',
       errors: bound,
-      audit: 'policy.changed',
+      audit: 'rules.changed',
       summary: 'Change what may leave an identity',
       description: 'What is left out stays as it is. The policies of the account and of the box hold too.',
       body: PolicyInput,

@@ -24,6 +24,11 @@ const unnamed: Record<string, string> = {
   'POST /v1/account/totp': 'of a person, in the page',
   'POST /v1/account/totp/confirm': 'of a person, in the page',
   'DELETE /v1/account/totp': 'of a person, in the page',
+  'GET /v1/policy': 'of a person; who is held does not see it',
+  'PATCH /v1/policy': 'of a person; who is held does not see it',
+  'GET /v1/identities/:id/policy': 'of a person; who is held does not see it',
+  'PATCH /v1/identities/:id/policy': 'of a person; who is held does not see it',
+  'GET /v1/audit/box': 'of the operator, by the command',
   'POST /v1/accounts/:id/password': 'only by the local socket',
   'POST /v1/accounts/:id/setup-link': 'only by the local socket',
 }

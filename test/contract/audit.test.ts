@@ -121,17 +121,17 @@ PATCH  /v1/domains/:id/aliases/:alias_id                         alias.changed n
 DELETE /v1/domains/:id/aliases/:alias_id                         alias.deleted named
 
 GET    /v1/policy                                                - -
-PATCH  /v1/policy                                                policy.changed none
+PATCH  /v1/policy                                                rules.changed none
 GET    /v1/identities/:id/policy                                 - -
-PATCH  /v1/identities/:id/policy                                 policy.changed named
+PATCH  /v1/identities/:id/policy                                 rules.changed named
 GET    /v1/holds                                                 - -
 GET    /v1/holds/:id                                             hold.read named
 POST   /v1/holds/:id/approve                                     hold.approved named
 POST   /v1/holds/:id/reject                                      hold.rejected named
 GET    /v1/senders                                               - -
-PATCH  /v1/senders                                               policy.changed none
+PATCH  /v1/senders                                               rules.changed none
 GET    /v1/identities/:id/senders                                - -
-PATCH  /v1/identities/:id/senders                                policy.changed named
+PATCH  /v1/identities/:id/senders                                rules.changed named
 GET    /v1/suppressions                                          - -
 POST   /v1/suppressions                                          suppression.created made
 DELETE /v1/suppressions/:id                                      suppression.deleted named

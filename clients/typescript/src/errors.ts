@@ -75,7 +75,7 @@ export function errorFrom({ status, headers }: Response, text: string): Pillarbo
     const { message, code, ...more } = (JSON.parse(text) as { error: Problem & { message: string; code: string } }).error
     return new Class(message, code, { ...more, ...about })
   } catch {
-    return new Class(`Status ${status}, not from a Pillarbox. Check baseUrl, and what is between.`, `http_${status}`, about)
+    return new Class(`Status ${status}, not from a Pillarbox. Check baseUrl and proxies.`, `http_${status}`, about)
   }
 }
 

@@ -23,7 +23,6 @@ import type {
   Attachment,
   AttachmentText,
   AttachmentWithUrl,
-  AuditListBoxQuery,
   AuditListQuery,
   AuditRow,
   Backup,
@@ -189,8 +188,7 @@ list GET page
 rotate POST /{api_key}/rotate body
 revoke DELETE /{api_key} query`,
   audit: `/audit
-list GET page
-listBox GET /box page`,
+list GET page`,
   backups: `/backups
 create POST
 list GET page`,
@@ -413,9 +411,6 @@ export interface Methods {
     /** List the audit log. */
     list(query?: AuditListQuery, options?: RequestOptions): Promise<Page<AuditRow>>
     iterate(query?: AuditListQuery, options?: RequestOptions): AsyncGenerator<AuditRow, void>
-    /** List the audit log of the box. */
-    listBox(query?: AuditListBoxQuery, options?: RequestOptions): Promise<Page<AuditRow>>
-    iterateListBox(query?: AuditListBoxQuery, options?: RequestOptions): AsyncGenerator<AuditRow, void>
   }
   backups: {
     /** Create a backup. */

@@ -603,9 +603,9 @@ export interface Email {
   authentication: Authentication | null
   /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
   screening: Screening | null
-  /** why a received message was set aside, with spam: true, until it is released; null for others */
+  /** why a received message was set aside, until it is released */
   set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-  /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+  /** of an outbound message that waits for a person, or did; null for others */
   hold: EmailHold | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
@@ -651,10 +651,10 @@ export interface EmailDelivery {
 export interface EmailHold {
   id: string
   status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
-  /** it is rejected then if nobody decided */
+  /** rejected then */
   expires_at: string
   decided_at: string | null
-  /** what the person who decided says to the sender */
+  /** of the decision */
   reason: string | null
 }
 
@@ -707,9 +707,9 @@ export interface EmailMessage {
   authentication: Authentication | null
   /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
   screening: Screening | null
-  /** why a received message was set aside, with spam: true, until it is released; null for others */
+  /** why a received message was set aside, until it is released */
   set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-  /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+  /** of an outbound message that waits for a person, or did; null for others */
   hold: EmailHold | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
@@ -801,10 +801,10 @@ export type HeaderFields = Record<string, string>
 export interface Hold {
   id: string
   status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
-  /** it is rejected then if nobody decided */
+  /** rejected then */
   expires_at: string
   decided_at: string | null
-  /** what the person who decided says to the sender */
+  /** of the decision */
   reason: string | null
   kind: 'email'
   identity_id: string
@@ -841,10 +841,10 @@ export interface Hold {
 export interface HoldRow {
   id: string
   status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
-  /** it is rejected then if nobody decided */
+  /** rejected then */
   expires_at: string
   decided_at: string | null
-  /** what the person who decided says to the sender */
+  /** of the decision */
   reason: string | null
   kind: 'email'
   identity_id: string
@@ -1512,7 +1512,7 @@ export interface Rotation {
   grace_seconds?: number | undefined
 }
 
-/** What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. holds:decide: read and change the policy of what may leave, and approve or reject what is held; never for what the key sent itself. audit: read who did what in the account; never for a key that is bound to one identity. */
+/** What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. holds:decide: change what may leave, and decide what is held, but for what the key sent itself. audit: read who did what in the account; never for a key that is bound to one identity. */
 export type Scope = 'identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write' | 'holds:decide' | 'audit:read'
 
 export interface Screening {
@@ -2153,23 +2153,6 @@ export interface AuditListQuery {
   before?: string | undefined
 }
 
-export interface AuditListBoxQuery {
-  limit?: number | undefined
-  /** the next_cursor of the page before */
-  cursor?: string | undefined
-  /** number of rows to skip; not together with cursor */
-  offset?: number | undefined
-  /** the id of a key or session, operator or anonymous */
-  actor?: string | undefined
-  /** an action, or all of one subject: key.* */
-  action?: string | undefined
-  identity_id?: string | undefined
-  /** from this time on */
-  after?: string | undefined
-  /** before this time */
-  before?: string | undefined
-}
-
 export interface BackupsListQuery {
   limit?: number | undefined
   /** the next_cursor of the page before */
@@ -2541,9 +2524,9 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
-    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    /** of an outbound message that waits for a person, or did; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2605,9 +2588,9 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
-    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    /** of an outbound message that waits for a person, or did; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2669,9 +2652,9 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
-    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    /** of an outbound message that waits for a person, or did; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2733,9 +2716,9 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
-    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    /** of an outbound message that waits for a person, or did; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2797,9 +2780,9 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
-    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    /** of an outbound message that waits for a person, or did; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2861,9 +2844,9 @@ export interface EventData {
     authentication: Authentication | null
     /** what is hidden in a received message or instructs its reader; null for others, and for messages of older versions */
     screening: Screening | null
-    /** why a received message was set aside, with spam: true, until it is released; null for others */
+    /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    /** of an outbound message that waits for a person, or did; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */

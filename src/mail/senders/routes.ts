@@ -23,7 +23,7 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
       sdk: 'senders.update',
       receipt: 'all',
       errors: { 403: ['bound_key'] },
-      audit: 'policy.changed',
+      audit: 'rules.changed',
       summary: 'Change who may write to the account',
       description:
         'What is left out stays as it is; a list is replaced, and an empty one allows or blocks nobody. A blocked envelope sender is rejected at RCPT (550 5.7.1), a message whose From or DMARC result the rules of ' +
@@ -47,7 +47,7 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
       sdk: 'senders.updateOfIdentity',
       receipt: 'all',
       errors: { 403: ['bound_key'] },
-      audit: 'policy.changed',
+      audit: 'rules.changed',
       summary: 'Change who may write to an identity',
       description: 'What is left out stays as it is. The rules of the account hold too: a message must pass both.',
       body: SenderRulesInput,

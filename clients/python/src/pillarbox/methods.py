@@ -174,14 +174,6 @@ class Audit:
         """List the audit log: the rows of all pages."""
         return self._caller.rows("GET", "/audit", {}, "query", query, "page", options)
 
-    def list_box(self, query: t.AuditListBoxQuery | None = None, **options: Unpack[Options]) -> t.Page[t.AuditRow]:
-        """List the audit log of the box."""
-        return cast("t.Page[t.AuditRow]", self._caller.call("GET", "/audit/box", {}, "query", query, "page", options))
-
-    def iterate_list_box(self, query: t.AuditListBoxQuery | None = None, **options: Unpack[Options]) -> Iterator[t.AuditRow]:
-        """List the audit log of the box: the rows of all pages."""
-        return self._caller.rows("GET", "/audit/box", {}, "query", query, "page", options)
-
 
 class Backups:
     def __init__(self, caller: Caller) -> None:
@@ -1027,14 +1019,6 @@ class AsyncAudit:
     def iterate(self, query: t.AuditListQuery | None = None, **options: Unpack[Options]) -> AsyncIterator[t.AuditRow]:
         """List the audit log: the rows of all pages."""
         return self._caller.rows("GET", "/audit", {}, "query", query, "page", options)
-
-    async def list_box(self, query: t.AuditListBoxQuery | None = None, **options: Unpack[Options]) -> t.Page[t.AuditRow]:
-        """List the audit log of the box."""
-        return cast("t.Page[t.AuditRow]", await self._caller.call("GET", "/audit/box", {}, "query", query, "page", options))
-
-    def iterate_list_box(self, query: t.AuditListBoxQuery | None = None, **options: Unpack[Options]) -> AsyncIterator[t.AuditRow]:
-        """List the audit log of the box: the rows of all pages."""
-        return self._caller.rows("GET", "/audit/box", {}, "query", query, "page", options)
 
 
 class AsyncBackups:

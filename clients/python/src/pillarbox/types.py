@@ -672,10 +672,10 @@ class EmailHold(TypedDict):
     id: str
     status: Literal["open", "approved", "rejected", "expired", "cancelled"]
     expires_at: str
-    """it is rejected then if nobody decided"""
+    """rejected then"""
     decided_at: str | None
     reason: str | None
-    """what the person who decided says to the sender"""
+    """of the decision"""
 
 
 class EmailMessageRecipients(TypedDict):
@@ -830,10 +830,10 @@ class Hold(TypedDict):
     id: str
     status: Literal["open", "approved", "rejected", "expired", "cancelled"]
     expires_at: str
-    """it is rejected then if nobody decided"""
+    """rejected then"""
     decided_at: str | None
     reason: str | None
-    """what the person who decided says to the sender"""
+    """of the decision"""
     kind: Literal["email"]
     identity_id: str
     about: str
@@ -874,10 +874,10 @@ class HoldRow(TypedDict):
     id: str
     status: Literal["open", "approved", "rejected", "expired", "cancelled"]
     expires_at: str
-    """it is rejected then if nobody decided"""
+    """rejected then"""
     decided_at: str | None
     reason: str | None
-    """what the person who decided says to the sender"""
+    """of the decision"""
     kind: Literal["email"]
     identity_id: str
     about: str
@@ -2209,23 +2209,6 @@ class ApiKeysRevokeQuery(TypedDict):
 
 
 class AuditListQuery(TypedDict):
-    limit: NotRequired[int]
-    cursor: NotRequired[str]
-    """the next_cursor of the page before"""
-    offset: NotRequired[int]
-    """number of rows to skip; not together with cursor"""
-    actor: NotRequired[str]
-    """the id of a key or session, operator or anonymous"""
-    action: NotRequired[str]
-    """an action, or all of one subject: key.*"""
-    identity_id: NotRequired[str]
-    after: NotRequired[str]
-    """from this time on"""
-    before: NotRequired[str]
-    """before this time"""
-
-
-class AuditListBoxQuery(TypedDict):
     limit: NotRequired[int]
     cursor: NotRequired[str]
     """the next_cursor of the page before"""
