@@ -25,7 +25,7 @@ export const whatScopesAllow =
   'messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; ' +
   'write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. ' +
   'holds:decide: change what may leave, and decide what is held, but for what the key sent itself. ' +
-  'audit: read who did what in the account; never for a key that is bound to one identity.'
+  'audit: read who did what in the account; not for bound keys.'
 
 /** A key and its rate limit in calls a minute. */
 export interface RateOf {
