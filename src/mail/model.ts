@@ -312,7 +312,7 @@ export const Email = z
       .default(null)
       .meta({ description: 'why a received message was set aside, until it is released' }),
     hold: EmailHold.nullable().default(null).meta({
-      description: 'of an outbound message that waits for a person, or did; null for others',
+      description: 'of an outbound message held for a person; null for others',
     }),
     parse_error: z.string().nullable(),
     send_at: Timestamp.nullable().meta({ description: 'time at which a scheduled message is sent' }),

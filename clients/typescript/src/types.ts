@@ -605,7 +605,7 @@ export interface Email {
   screening: Screening | null
   /** why a received message was set aside, until it is released */
   set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-  /** of an outbound message that waits for a person, or did; null for others */
+  /** of an outbound message held for a person; null for others */
   hold: EmailHold | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
@@ -709,7 +709,7 @@ export interface EmailMessage {
   screening: Screening | null
   /** why a received message was set aside, until it is released */
   set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-  /** of an outbound message that waits for a person, or did; null for others */
+  /** of an outbound message held for a person; null for others */
   hold: EmailHold | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
@@ -2526,7 +2526,7 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** of an outbound message that waits for a person, or did; null for others */
+    /** of an outbound message held for a person; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2590,7 +2590,7 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** of an outbound message that waits for a person, or did; null for others */
+    /** of an outbound message held for a person; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2654,7 +2654,7 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** of an outbound message that waits for a person, or did; null for others */
+    /** of an outbound message held for a person; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2718,7 +2718,7 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** of an outbound message that waits for a person, or did; null for others */
+    /** of an outbound message held for a person; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2782,7 +2782,7 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** of an outbound message that waits for a person, or did; null for others */
+    /** of an outbound message held for a person; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
@@ -2846,7 +2846,7 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
-    /** of an outbound message that waits for a person, or did; null for others */
+    /** of an outbound message held for a person; null for others */
     hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
