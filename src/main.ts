@@ -9,6 +9,7 @@ import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs/docs.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addDomainCommand } from './commands/domain.ts'
+import { addHoldsCommand } from './commands/holds.ts'
 import { addInitCommand } from './commands/init/init.ts'
 import { addExportCommand } from './commands/export.ts'
 import { addImportCommand } from './commands/import.ts'
@@ -59,6 +60,7 @@ addIdentityCommand(program)
 addSendCommand(program)
 addMcpCommand(program)
 addQueueCommand(program)
+addHoldsCommand(program)
 addListenCommand(program)
 addLogCommand(program)
 addStatusCommand(program)

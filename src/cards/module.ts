@@ -33,10 +33,10 @@ interface Deps extends ModuleBasis {
 /** Payment cards, stored encrypted by the client; the box cannot decrypt them. */
 export function cardsModule(deps: Deps): Module {
   const ledger = new Ledger(deps)
-  const { gate, holds } = deps.policy
+  const { policyCheck, holds } = deps.policy
   const heldReveals = new HeldReveals(deps)
   holds.serve('card', heldReveals)
-  const common = { ...deps, ledger, gate, holds, heldReveals }
+  const common = { ...deps, ledger, policyCheck, holds, heldReveals }
   const cards = new Cards(common)
   deps.keeping.clears((tx, identityId) => cards.clear(tx, identityId))
   return {

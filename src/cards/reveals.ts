@@ -2,7 +2,7 @@ import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
 import { conflict, Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Gate } from '../policy/gate.ts'
+import type { PolicyCheck } from '../policy/policy-check.ts'
 import { empty, sql, type Transaction } from '../store/database.ts'
 import { givenForm } from './encrypted.ts'
 import type { HeldReveals } from './held-reveals.ts'
@@ -12,7 +12,7 @@ import { budgetState, type CardRow, rollOver, rowOf, spentAt, toCard } from './r
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   ledger: Ledger
-  gate: Gate
+  policyCheck: PolicyCheck
   heldReveals: HeldReveals
 }
 
@@ -92,10 +92,10 @@ export class Reveals {
     entry: { type: 'reveal'; amount_cents: number | null; purpose: string | null },
     now: number,
   ): Promise<'policy_refused' | { hold: string } | undefined> {
-    const { gate, heldReveals, ledger } = this.#deps
+    const { policyCheck, heldReveals, ledger } = this.#deps
     const { amount_cents: amount, purpose } = entry
     const owner = { id: card.identity_id, account_id: card.account_id }
-    const held = await gate.card(tx, caller, { owner, amount })
+    const held = await policyCheck.card(tx, caller, { owner, amount })
     if (held === undefined) return undefined
     if (held === 'refused') return 'policy_refused'
     const reveal = { caller, card, amount, purpose, held }

@@ -1,6 +1,6 @@
 import { day, hour } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import { actions, checkedPolicy, maxRules, type Policy, presets, Rule } from '../policy/rules.ts'
+import { actions, checkedPolicy, maxRules, type Policy, presets, Rule } from '../core/policy.ts'
 import { Choice, Duration, Group, List, time } from './values.ts'
 
 /** What may leave the box. */
@@ -13,8 +13,8 @@ export const policy = Group({
     .max(maxRules)
     .prefault([])
     .meta({
-      description: `Rules for what keys send: the first whose condition (when) holds for a recipient says what becomes of it (then: ${actions.join(', ')}); docs/policy.md has all conditions`,
-      example: [{ when: { found: ['secret', 'card'] }, then: 'refuse' }],
+      description: `Rules for what keys send: the first whose condition (when) holds for a recipient says what becomes of it (action: ${actions.join(', ')}); docs/policy.md has all conditions`,
+      example: [{ when: { found: ['secret', 'card'] }, action: 'refuse' }],
     }),
   hold_lifetime: Duration(hour, 30 * day)
     .prefault('3 d')

@@ -1,3 +1,4 @@
+import type { Finding } from '../core/policy.ts'
 import { codesIn } from './codes.ts'
 
 /** A text that is scanned, and where it is: `subject`, `body_text`, an attachment's name. */
@@ -5,10 +6,6 @@ export interface ScannedText {
   place: string
   text: string
 }
-
-/** What a scan of an outgoing message finds; `unread` is an attachment that is no text. */
-export const findings = ['secret', 'key', 'card', 'code', 'unread'] as const
-export type Finding = (typeof findings)[number]
 
 /** What was found where, with the beginning of it. */
 export interface Found {
@@ -45,7 +42,7 @@ const secretForms: readonly RegExp[] = [
 const keyForm = /\bpbx_[A-Za-z\d]{49}\b/
 
 /** Runs that may be a random secret: of one alphabet, and no word of a language is as long. */
-const runs = /[A-Za-z\d+/_=-]{24,512}/g
+const runs = /[A-Za-z\d+/_-]{24,512}/g
 
 /** Digits that may be a card number (ISO/IEC 7812), with single blanks, dots or hyphens between. */
 const digits = /(?<![\d.])\d(?:[ .-]?\d){12,18}(?![\d.]?\d)/g
@@ -97,7 +94,7 @@ function isCardNumber(number: string): boolean {
  */
 function isRandom(run: string): boolean {
   const isHex = /^[\da-f]+$/i.test(run) && /\d/.test(run) && /[a-f]/i.test(run)
-  if (isHex) return run.length >= 32 && entropyOf(run.toLowerCase()) > 3.3
+  if (isHex) return run.length >= 32 && entropyOf(run.toLowerCase()) > 3.2
   if (!/\d/.test(run) || !/[a-z]/.test(run) || !/[A-Z]/.test(run)) return false
   return entropyOf(run) > (run.length >= 40 ? 4.3 : 3.9)
 }

@@ -119,7 +119,7 @@ export class OutboundModule implements Module {
       suppressions: this.suppressions,
       limits: this.#limits,
       signer,
-      gate: deps.policy.gate,
+      policyCheck: deps.policy.policyCheck,
       holds: deps.policy.holds,
       settings: config.outbound,
     })
@@ -127,7 +127,7 @@ export class OutboundModule implements Module {
     this.#outside = new Outside(outsideSettings(config))
     const drafts = new Drafts({ clock, outside: this.#outside })
     const sendService = new SendService({ ...deps, emails, reader: mail.attachmentReader, drafts, outbox: this.outbox })
-    const held = { ...deps, emails, outgoing, outbox: this.outbox, limits: this.#limits, gate: deps.policy.gate }
+    const held = { ...deps, emails, outgoing, outbox: this.outbox, limits: this.#limits, policyCheck: deps.policy.policyCheck }
     deps.policy.holds.serve('email', new HeldEmails(held))
     this.#pending = new Pending({ ...held, drafts, holds: deps.policy.holds })
     this.#operatorMail = new OperatorMail({ ...deps, sendService, outbox: this.outbox, ...operatorSettings(config) })

@@ -1,9 +1,9 @@
+import { canonicalOf } from '../core/address-list.ts'
 import { day, iso } from '../core/clock.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { firstOrLastById, isExternal } from '../mail/address.ts'
-import { mailboxKey } from '../outbound/compose/recipients.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
-import type { Recipient, Sort } from './rules.ts'
+import type { Recipient, Sort } from '../core/policy.ts'
 
 /** The recipients of an e-mail as rules see them; `inReplyTo` is the Message-ID that it answers. */
 export async function emailRecipients(
@@ -15,7 +15,7 @@ export async function emailRecipients(
   const answered = inReplyTo === null ? undefined : await verifiedAuthor(reader, owner.id, inReplyTo)
   const found: Recipient[] = []
   for (const given of addresses) {
-    const address = mailboxKey(given)
+    const address = contactKey(given)
     found.push({ address, sort: await sortOf(reader, owner, address), isAnswered: answered === address })
   }
   return found
@@ -86,5 +86,10 @@ async function verifiedAuthor(reader: Reader, identityId: string, messageId: str
     sql`SELECT from_address FROM ${firstOrLastById(identityId, [messageId], 'first')} JOIN emails ON emails.seq = named.seq
       WHERE direction = 'inbound' AND verified_domain IS NOT NULL`,
   )
-  return row && mailboxKey(row.from_address)
+  return row && contactKey(row.from_address)
+}
+
+/** One spelling for all of an address. */
+export function contactKey(address: string): string {
+  return canonicalOf(address) ?? address.toLowerCase()
 }

@@ -9,7 +9,7 @@ import { sweep } from '../core/cron.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { page } from '../store/page.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import type { Held } from './gate.ts'
+import type { Held } from './policy-check.ts'
 import type { Approval, Hold, HoldFilter, HoldKind, HoldRow } from './model.ts'
 import { requireUnbound } from './policies.ts'
 

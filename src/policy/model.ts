@@ -1,10 +1,9 @@
 import * as z from 'zod'
 import { HeldCard } from '../cards/model.ts'
 import { HoldState, Id, Paging, Timestamp } from '../core/shapes.ts'
-import { findings } from '../message/findings.ts'
 import { Email } from '../mail/model.ts'
 import { Sms } from '../sms/model.ts'
-import { actions, Policy } from './rules.ts'
+import { actions, findings, Policy } from '../core/policy.ts'
 
 export const StoredPolicy = z
   .object({ ...Policy.shape, updated_at: Timestamp.nullable() })

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
 import { Approvals } from './approvals.ts'
-import { Gate } from './gate.ts'
+import { PolicyCheck } from './policy-check.ts'
 import { Holds } from './holds.ts'
 import { Policies } from './policies.ts'
 import { policyRoutes } from './routes.ts'
@@ -19,7 +19,7 @@ interface Deps extends ModuleBasis {
 export class PolicyModule implements Module {
   readonly name = 'policy'
   readonly routes: AnyRoute[]
-  readonly gate: Gate
+  readonly policyCheck: PolicyCheck
   readonly holds: Holds
   readonly approvals: Approvals
   readonly jobs: CronJob[]
@@ -28,7 +28,7 @@ export class PolicyModule implements Module {
   constructor(deps: Deps) {
     this.#config = deps.config.policy
     const policies = new Policies({ ...deps, ofBox: () => this.#config })
-    this.gate = new Gate({ ...deps, policies })
+    this.policyCheck = new PolicyCheck({ ...deps, policies })
     const holds = new Holds({ ...deps, lifetime: () => this.#config.hold_lifetime })
     this.holds = holds
     this.approvals = new Approvals(deps.clock)

@@ -5,7 +5,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import { type Reader, sql } from '../store/database.ts'
 import type { PolicyInput, StoredPolicy } from './model.ts'
-import { checkedPolicy, openPolicy, type Policy } from './rules.ts'
+import { checkedPolicy, openPolicy, type Policy } from '../core/policy.ts'
 
 /** Whose policy it is. */
 export type Level = 'box' | 'account' | 'identity'

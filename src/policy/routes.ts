@@ -12,8 +12,8 @@ const example = {
   body: {
     preset: 'known',
     rules: [
-      { when: { found: ['secret'] }, then: 'refuse' },
-      { when: { to: ['@partner.example'] }, then: 'send' },
+      { when: { found: ['secret'] }, action: 'refuse' },
+      { when: { to: ['@partner.example'] }, action: 'send' },
     ],
   },
 } as const

@@ -3,8 +3,8 @@ import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { HoldState } from '../core/shapes.ts'
-import type { Gate } from '../policy/gate.ts'
 import type { HoldHandler, StoredHold } from '../policy/holds.ts'
+import type { PolicyCheck } from '../policy/policy-check.ts'
 import type { Queue } from '../queue/queue.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { smsKind, type SmsLoad } from './courier.ts'
@@ -15,7 +15,7 @@ import { emitSms, type SmsRow, whole } from './rows.ts'
 interface Deps extends Pick<Basis, 'database' | 'events'> {
   queue: Queue
   plan: Plan
-  gate: Gate
+  policyCheck: PolicyCheck
 }
 
 type Ended = Exclude<HoldState['status'], 'open' | 'approved'>
@@ -41,11 +41,11 @@ export class HeldMessages implements HoldHandler<'sms'> {
   }
 
   async release(tx: Transaction, { about }: StoredHold, hold: HoldState): Promise<void> {
-    const { events, gate, queue } = this.#deps
+    const { events, policyCheck, queue } = this.#deps
     const row = await heldRow(tx, about)
     if (!row) return
     const { id, account_id, identity_id, sender, recipient, provider } = row
-    await gate.noteApproved(tx, identity_id, [recipient])
+    await policyCheck.noteApproved(tx, identity_id, [recipient])
     const load: SmsLoad = { sms_id: id }
     const isUnwanted = await hasOptedOut(tx, sender, recipient)
     const delivery = isUnwanted

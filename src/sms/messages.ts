@@ -10,8 +10,8 @@ import type { Queue } from '../queue/queue.ts'
 import { endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
-import type { Gate } from '../policy/gate.ts'
 import type { Holds } from '../policy/holds.ts'
+import type { PolicyCheck } from '../policy/policy-check.ts'
 import { join, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Rows } from '../store/rows.ts'
 import { smsKind, type SmsLoad } from './courier.ts'
@@ -41,7 +41,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'events'> 
   numbers: Numbers
   provider: SmsProvider | undefined
   rules: () => SendingRules
-  gate: Gate
+  policyCheck: PolicyCheck
   holds: Holds
 }
 
@@ -60,7 +60,7 @@ export class Messages {
 
   /** Stores a message and queues it, unless a policy holds it for a person. Throws Fault forbidden `policy_refused` where one refuses it. */
   async send(caller: Caller, identityId: string, { to, body }: NewSms): Promise<Sms> {
-    const { database, identities, provider, numbers, rules, plan, gate, holds, events } = this.#deps
+    const { database, identities, provider, numbers, rules, plan, policyCheck, holds, events } = this.#deps
     if (!isPossible(to)) throw invalid('to', `${to} is not a valid number: it has too few or too many digits.`)
     const { allow_countries } = rules()
     if (allow_countries.length > 0 && !isOf(to, allow_countries)) {
@@ -87,7 +87,7 @@ export class Messages {
       await plan.take(tx, identity.account_id, 'sms_sent')
       await plan.require(tx, identity.account_id, 'storage_bytes', bytesOfTexts(body, noCodes))
       await this.#count(tx, identityId)
-      const held = await gate.sms(tx, caller, { owner: identity, number: to, body })
+      const held = await policyCheck.sms(tx, caller, { owner: identity, number: to, body })
       const hold = held ? await holds.prepare(tx, identity) : null
       const { account_id } = identity
       const row = await this.#insert(tx, { account_id, identity_id: identityId, from: number.number, to, body, hold })

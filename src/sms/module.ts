@@ -87,8 +87,8 @@ export class SmsModule implements Module {
     this.#provider = provider
     this.numbers = new Numbers({ ...deps, provider, country: () => this.#settings.country })
     this.archive = new SmsArchive(deps)
-    const { gate, holds } = deps.policy
-    const common = { ...deps, provider, numbers: this.numbers, gate, holds }
+    const { policyCheck, holds } = deps.policy
+    const common = { ...deps, provider, numbers: this.numbers, policyCheck, holds }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
     holds.serve('sms', new HeldMessages(common))
     deps.identities.onRemove((tx, identityId) => this.numbers.abandon(tx, identityId))

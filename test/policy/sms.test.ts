@@ -173,7 +173,7 @@ describe('a held text message', () => {
   test('raises events for who listens', async () => {
     const clock = new HeldClock()
     const world = await watched(undefined, clock)
-    const ids = []
+    const ids: Any[] = []
     for (let number = 0; number < 3; number += 1) ids.push((await world.send()).body)
     await decide(world, ids[0].hold.id, 'approve')
     await decide(world, ids[1].hold.id, 'reject')
@@ -204,7 +204,7 @@ describe('a policy for text messages', () => {
   })
 
   test('refuses without a word about its rules, and stores nothing', async () => {
-    const world = await watched({ rules: [{ when: { channel: ['sms'], links: true }, then: 'refuse' }] })
+    const world = await watched({ rules: [{ when: { channel: ['sms'], links: true }, action: 'refuse' }] })
     const { status, body } = await world.send({ body: 'Look: https://example.test/x' })
     expect([status, body.error.code]).toEqual([403, 'policy_refused'])
     expect(JSON.stringify(body)).not.toMatch(/rule|links/)
@@ -214,7 +214,7 @@ describe('a policy for text messages', () => {
   })
 
   test('holds a text in which a secret is found, with where it is', async () => {
-    const world = await watched({ rules: [{ when: { found: ['secret'] }, then: 'hold' }] })
+    const world = await watched({ rules: [{ when: { found: ['secret'] }, action: 'hold' }] })
     const { body } = await world.send({ body: `The key is AKIA${'ABCDEFGH'.repeat(2)}` })
     expect(body.status).toBe('held')
     const { body: hold } = await world.box.call('GET', `/v1/holds/${body.hold.id}`)
@@ -223,7 +223,7 @@ describe('a policy for text messages', () => {
   })
 
   test('of rules for e-mail alone lets text messages leave', async () => {
-    const world = await watched({ rules: [{ when: { channel: ['email'] }, then: 'hold' }] })
+    const world = await watched({ rules: [{ when: { channel: ['email'] }, action: 'hold' }] })
     expect((await world.send()).body.status).toBe('queued')
   })
 

@@ -56,6 +56,11 @@ import type {
   Erc8004Link,
   Event,
   ExportWish,
+  Hold,
+  HoldRow,
+  HoldsApproveBody,
+  HoldsListQuery,
+  HoldsRejectBody,
   IdentitiesEventsQuery,
   IdentitiesListQuery,
   IdentitiesMessagesQuery,
@@ -89,6 +94,8 @@ import type {
   NewWebhook,
   Page,
   PhoneWish,
+  Policy,
+  PolicyInput,
   QueueEntry,
   QueueEntryWithHistory,
   QueueListQuery,
@@ -238,6 +245,12 @@ release POST /release
 reply POST /reply body
 forward POST /forward body
 cancel POST /cancel`,
+  holds: `/holds
+list GET page
+/holds/{hold}
+get GET
+approve POST /approve body
+reject POST /reject body`,
   identities: `/identities
 create POST body
 list GET page
@@ -264,6 +277,11 @@ list GET page
 get GET
 cancel POST /cancel
 delete DELETE`,
+  policy: `
+get GET /policy
+update PATCH /policy body
+getOfIdentity GET /identities/{identity}/policy
+updateOfIdentity PATCH /identities/{identity}/policy body`,
   queue: `/queue
 list GET page
 summary GET /summary
@@ -518,6 +536,17 @@ export interface Methods {
     /** Cancel an e-mail. */
     cancel(identityId: string, emailId: string, options?: RequestOptions): Promise<Email>
   }
+  holds: {
+    /** List holds. */
+    list(query?: HoldsListQuery, options?: RequestOptions): Promise<Page<HoldRow>>
+    iterate(query?: HoldsListQuery, options?: RequestOptions): AsyncGenerator<HoldRow, void>
+    /** Get a hold. */
+    get(holdId: string, options?: RequestOptions): Promise<Hold>
+    /** Approve what is held. */
+    approve(holdId: string, body?: HoldsApproveBody, options?: RequestOptions): Promise<Hold>
+    /** Reject what is held. */
+    reject(holdId: string, body?: HoldsRejectBody, options?: RequestOptions): Promise<Hold>
+  }
   identities: {
     /** Create an identity. */
     create(body?: NewIdentity, options?: RequestOptions): Promise<Identity>
@@ -569,6 +598,16 @@ export interface Methods {
     cancel(jobId: string, options?: RequestOptions): Promise<Job>
     /** Delete a job. */
     delete(jobId: string, options?: RequestOptions): Promise<Deleted>
+  }
+  policy: {
+    /** Get what may leave the account. */
+    get(options?: RequestOptions): Promise<Policy>
+    /** Change what may leave the account. */
+    update(body?: PolicyInput, options?: RequestOptions): Promise<Policy>
+    /** Get what may leave an identity. */
+    getOfIdentity(identityId: string, options?: RequestOptions): Promise<Policy>
+    /** Change what may leave an identity. */
+    updateOfIdentity(identityId: string, body?: PolicyInput, options?: RequestOptions): Promise<Policy>
   }
   queue: {
     /** List the queue. */

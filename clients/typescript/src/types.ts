@@ -583,6 +583,8 @@ export interface Email {
   screening: Screening | null
   /** why a received message was set aside, with spam: true, until it is released; null for others */
   set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
+  /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+  hold: EmailHold | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -622,6 +624,16 @@ export interface EmailDelivery {
   next_attempt_at: string | null
   delivered_at: string | null
   history?: DeliveryAttempt[] | undefined
+}
+
+export interface EmailHold {
+  id: string
+  status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+  /** it is rejected then if nobody decided */
+  expires_at: string
+  decided_at: string | null
+  /** what the person who decided says to the sender */
+  reason: string | null
 }
 
 export interface EmailMessage {
@@ -675,6 +687,8 @@ export interface EmailMessage {
   screening: Screening | null
   /** why a received message was set aside, with spam: true, until it is released; null for others */
   set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
+  /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+  hold: EmailHold | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -724,7 +738,7 @@ export interface EmailRow {
   text?: string | undefined
 }
 
-export type EmailStatus = 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
+export type EmailStatus = 'received' | 'held' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'deferred' | 'bounced' | 'failed' | 'cancelled'
 
 export interface Emptied {
   id: string
@@ -761,6 +775,84 @@ export interface ExportWish {
 
 /** additional header fields, at most 100 and 64 KiB in total; not those that the box sets */
 export type HeaderFields = Record<string, string>
+
+export interface Hold {
+  id: string
+  status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+  /** it is rejected then if nobody decided */
+  expires_at: string
+  decided_at: string | null
+  /** what the person who decided says to the sender */
+  reason: string | null
+  kind: 'email'
+  identity_id: string
+  /** the id of the e-mail */
+  about: string
+  /** the key that sent it */
+  created_by: string | null
+  created_at: string
+  /** the key or session that decided; null for the operator, and for none */
+  decided_by: string | null
+  /** of the bytes that were held, in hexadecimal */
+  sha256: string
+  reasons: {
+    /** whose policy: of pillarbox.yaml, of the account, of the identity */
+    level: 'box' | 'account' | 'identity'
+    action: 'send' | 'hold' | 'refuse'
+    /** its place among the rules, from 0; null for the preset */
+    rule: number | null
+    recipient: string | null
+    /** it looks at what a scan finds, and the message could not be scanned */
+    unscanned?: true | undefined
+  }[]
+  found: {
+    kind: 'secret' | 'key' | 'card' | 'code' | 'unread'
+    /** subject, body_text, body_html, text, or the name of an attachment */
+    place: string
+    /** its first characters */
+    sample: string
+  }[]
+  /** as it would be sent; null once it was deleted */
+  email: Email | null
+}
+
+export interface HoldRow {
+  id: string
+  status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+  /** it is rejected then if nobody decided */
+  expires_at: string
+  decided_at: string | null
+  /** what the person who decided says to the sender */
+  reason: string | null
+  kind: 'email'
+  identity_id: string
+  /** the id of the e-mail */
+  about: string
+  /** the key that sent it */
+  created_by: string | null
+  created_at: string
+  /** the key or session that decided; null for the operator, and for none */
+  decided_by: string | null
+  /** of the bytes that were held, in hexadecimal */
+  sha256: string
+  reasons: {
+    /** whose policy: of pillarbox.yaml, of the account, of the identity */
+    level: 'box' | 'account' | 'identity'
+    action: 'send' | 'hold' | 'refuse'
+    /** its place among the rules, from 0; null for the preset */
+    rule: number | null
+    recipient: string | null
+    /** it looks at what a scan finds, and the message could not be scanned */
+    unscanned?: true | undefined
+  }[]
+  found: {
+    kind: 'secret' | 'key' | 'card' | 'code' | 'unread'
+    /** subject, body_text, body_html, text, or the name of an attachment */
+    place: string
+    /** its first characters */
+    sample: string
+  }[]
+}
 
 export interface Identity {
   id: string
@@ -906,7 +998,7 @@ export interface NewAlias {
 
 export interface NewApiKey {
   label?: string | undefined
-  /** all scopes of the caller if omitted */
+  /** all scopes of the caller but holds:decide if omitted */
   scopes?: Scope[] | undefined
   /** binds the key to this identity: it sees and does nothing outside of it */
   identity_id?: string | undefined
@@ -1169,6 +1261,48 @@ export interface PlanUsage {
   sms_sent: number
 }
 
+/** updated_at is null where none was set: everything may leave */
+export interface Policy {
+  /** for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything */
+  preset: 'open' | 'known' | 'all'
+  /** the first that matches a recipient decides; of several recipients, the strictest */
+  rules: PolicyRule[]
+  updated_at: string | null
+}
+
+/** all that is given must hold; an empty one always does */
+export interface PolicyCondition {
+  /** all if left out */
+  channel?: ('email' | 'sms' | 'card')[] | undefined
+  /** own (an address or number of the same account), known (wrote to the identity before, verified by DMARC; or a person approved a message to it), new (neither), @example.net, ada@example.net, or +15550100123 */
+  to?: string[] | undefined
+  /** the message answers one of this recipient, whom DMARC verified */
+  reply?: 'verified' | undefined
+  /** whether there are any */
+  attachments?: boolean | undefined
+  /** whether there are any */
+  links?: boolean | undefined
+  /** any of these is in the text, the subject or an attachment of text: secret (a known form of key or token, or random characters), key (an API key of a box), card (a card number by its check digit), code (a one-time code); unread: an attachment that is no text. What cannot be scanned is held */
+  found?: ('secret' | 'key' | 'card' | 'code' | 'unread')[] | undefined
+  recipients_over?: number | undefined
+  /** with this message, the identity writes to more recipients than this that were new within 24 hours */
+  new_per_day_over?: number | undefined
+  /** of a card, in cents */
+  amount_over?: number | undefined
+}
+
+export interface PolicyInput {
+  /** for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything */
+  preset?: 'open' | 'known' | 'all' | undefined
+  /** the first that matches a recipient decides; of several recipients, the strictest */
+  rules?: PolicyRule[] | undefined
+}
+
+export interface PolicyRule {
+  when: PolicyCondition
+  action: 'send' | 'hold' | 'refuse'
+}
+
 export interface QueueEntry {
   id: string
   /** email, email-release (waits for its time), webhook, sms, sms-media, … */
@@ -1399,7 +1533,7 @@ export interface Rotation {
 }
 
 /** What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. */
-export type Scope = 'identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write'
+export type Scope = 'identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write' | 'holds:decide'
 
 export interface Screening {
   /** 0 to 100; from 50 a message is suspicious */
@@ -1937,7 +2071,7 @@ export interface WhoAmI {
   key_id: string | null
   /** the session of a signed-in person; null for a key */
   session_id: string | null
-  scopes: ('identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write')[]
+  scopes: ('identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write' | 'holds:decide')[]
   /** calls a minute; 0 means no limit */
   rate_limit: number
   /** time at which the key, or the secret that was used, ends */
@@ -2152,6 +2286,28 @@ export interface EmailsAttachmentTextQuery {
   offset?: number | undefined
   /** characters */
   limit?: number | undefined
+}
+
+export interface HoldsListQuery {
+  limit?: number | undefined
+  /** the next_cursor of the page before */
+  cursor?: string | undefined
+  /** number of rows to skip; not together with cursor */
+  offset?: number | undefined
+  status?: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled' | 'all' | undefined
+  identity_id?: string | undefined
+}
+
+export interface HoldsApproveBody {
+  /** of what was looked at; another one is a conflict, code hold_changed */
+  sha256?: string | undefined
+  /** for the sender */
+  reason?: string | undefined
+}
+
+export interface HoldsRejectBody {
+  /** for the sender, who may write anew */
+  reason?: string | undefined
 }
 
 export interface IdentitiesListQuery {
@@ -2373,6 +2529,8 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, with spam: true, until it is released; null for others */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
+    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2435,6 +2593,8 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, with spam: true, until it is released; null for others */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
+    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2497,6 +2657,8 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, with spam: true, until it is released; null for others */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
+    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2559,6 +2721,8 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, with spam: true, until it is released; null for others */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
+    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2621,6 +2785,8 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, with spam: true, until it is released; null for others */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
+    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2683,6 +2849,8 @@ export interface EventData {
     screening: Screening | null
     /** why a received message was set aside, with spam: true, until it is released; null for others */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
+    /** whether a person was to see an outbound message before it leaves, and what they decided; null for others */
+    hold: EmailHold | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2695,6 +2863,10 @@ export interface EventData {
     delivery: Delivery
   }
   'email.cancelled': Email
+  'email.held': Email
+  'email.approved': Email
+  'email.rejected': Email
+  'email.expired': Email
   'sms.received': Sms
   'sms.sent': Sms
   'sms.delivered': Sms

@@ -1,12 +1,12 @@
 import * as z from 'zod'
 import type { Basis } from '../../basis.ts'
+import { entriesOf, isListed } from '../../core/address-list.ts'
 import { iso } from '../../core/clock.ts'
 import { Fault, invalid } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
 import { Timestamp } from '../../core/shapes.ts'
 import type { Identities, IdentityRow } from '../../identities/identities.ts'
 import { type Reader, sql } from '../../store/database.ts'
-import { entriesOf, isListed } from '../address-list.ts'
 
 const maxEntries = 500
 

@@ -172,7 +172,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     }
   }
 
-  async function withStallCheck<Found>(work: Promise<Found>): Promise<Found> {
+  async function withStallCheck<Read>(work: Promise<Read>): Promise<Read> {
     const { promise, reject } = Promise.withResolvers<never>()
     const parserRun: ParserRun = { idle: 0, giveUp: () => reject(new Stalled()) }
     parserRuns.add(parserRun)

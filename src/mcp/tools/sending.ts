@@ -63,11 +63,16 @@ export const sendingTools: Tool[] = [
   }),
 ]
 
+/** For a message that a person is to see first. */
+const heldText = 'It waits for a person to approve it, and is not sent before: do not send it again.'
+
 /** What a key that may not read sees of a message it has sent is the same. */
 type Receipt = Pick<Email, 'id' | 'status'> & { send_at?: string | null }
 
 function accepted({ id, status, send_at }: Receipt): ToolAnswer {
   const when = send_at ? `, to be sent at ${send_at}` : ''
+  if (status === 'held')
+    return { text: `${id} held. ${heldText} What they decide: message_status ${JSON.stringify({ id })}`, data: { id, status } }
   return { text: `${id} ${status}${when}. What becomes of it: message_status ${JSON.stringify({ id })}`, data: { id, status } }
 }
 
@@ -95,9 +100,11 @@ async function statusOf({ call }: ToolContext, { id, cancel: stop }: { id: strin
     return { text: answer.toString(), data: { id, status } }
   }
   const email = await call<Partial<Email> & Receipt>(stop ? cancel : messageRoute('GET', 'email'), { params: messageParams(id) })
-  const { status, send_at, deliveries = [] } = email
+  const { status, send_at, deliveries = [], hold } = email
   const answer = new AnswerText()
   answer.line(`${id} ${status}${status === 'scheduled' && send_at ? `, to be sent at ${send_at}` : ''}`)
+  if (status === 'held') answer.line(heldText)
+  else if (hold) answer.foreign(`A person was to see it: ${hold.status}`, hold.reason ? `, and says: ${hold.reason}` : '')
   for (const { recipient, status: state, attempts, next_attempt_at, response } of deliveries) {
     const next = next_attempt_at === null ? '' : `, next attempt ${next_attempt_at}`
     if (

@@ -11,14 +11,14 @@ import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
 import type { RecipientRow } from '../../mail/deliveries.ts'
 import type { Email } from '../../mail/model.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
-import type { Gate } from '../../policy/gate.ts'
 import type { HoldHandler, StoredHold } from '../../policy/holds.ts'
+import type { PolicyCheck } from '../../policy/policy-check.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import { emailApproved, emailExpired, emailRejected, releaseKind, type ReleaseLoad } from '../model.ts'
 import type { SendLimits } from './limits.ts'
 import type { Outbox } from './outbox.ts'
-import { domainOf, mailboxKey } from './recipients.ts'
+import { domainOf } from './recipients.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock'> {
   emails: Emails
@@ -26,7 +26,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock'> {
   queue: Queue
   outbox: Outbox
   limits: SendLimits
-  gate: Gate
+  policyCheck: PolicyCheck
   plan: Plan
 }
 
@@ -52,7 +52,7 @@ export class HeldEmails implements HoldHandler<'email'> {
   }
 
   async release(tx: Transaction, { about: emailId }: StoredHold, hold: HoldState): Promise<void> {
-    const { queue, outgoing, clock, gate } = this.#deps
+    const { queue, outgoing, clock, policyCheck } = this.#deps
     const email = await heldEmail(tx, emailId)
     if (!email) return
     const { send_at, require_tls = false } = JSON.parse(email.detail) as EmailDetail
@@ -64,8 +64,8 @@ export class HeldEmails implements HoldHandler<'email'> {
     await setHold(tx, emailId, hold)
     const rows = await recipientsOf(tx, emailId)
     for (const { seq } of rows) await outgoing.updateDelivery(tx, seq, { status: 'scheduled', next_attempt_at: due, delivery_id })
-    const addresses = rows.map(({ address }) => mailboxKey(address))
-    await gate.noteApproved(tx, email.identity_id, addresses)
+    const addresses = rows.map(({ address }) => address)
+    await policyCheck.noteApproved(tx, email.identity_id, addresses)
     await outgoing.appendEvent(tx, emailApproved, emailId, {})
   }
 

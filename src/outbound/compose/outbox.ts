@@ -15,7 +15,7 @@ import type { Examination } from '../../mail/types.ts'
 import type { Email, Envelope } from '../../mail/model.ts'
 import type { StoredMessage, OutgoingEmails } from '../../mail/outgoing.ts'
 import type { Quota } from '../../mail/quota.ts'
-import type { Gate, OutgoingEmail } from '../../policy/gate.ts'
+import type { PolicyCheck, OutgoingEmail } from '../../policy/policy-check.ts'
 import type { Holds } from '../../policy/holds.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import type { Composed, Draft, MessageContent } from './compose.ts'
@@ -54,7 +54,7 @@ interface Deps extends Pick<Basis, 'log' | 'database' | 'clock'> {
   plan: Plan
   quota: Quota
   signer: DkimSigner
-  gate: Gate
+  policyCheck: PolicyCheck
   holds: Holds
   settings: OutboxSettings
 }
@@ -149,7 +149,7 @@ export class Outbox {
     if (octets.length > largestMessage) throw invalid('raw', 'The message is larger than 25 MiB.', 'message_too_large')
     if (addresses.length > maxRecipients) throw invalid('to', `A message can have at most ${maxRecipients} recipients.`)
     return largeWork(owner.account_id, octets.length, async () => {
-      const scan = await this.#deps.gate.scans(this.#deps.database, owner)
+      const scan = await this.#deps.policyCheck.scans(this.#deps.database, owner)
       const examined = await examiner.examine(octets, envelopeOf(from, scan), owner.account_id)
       const addressees = addresseesOf(addresses, examined)
       await this.#require(owner, from, addressees, null)
@@ -201,7 +201,7 @@ export class Outbox {
     // whether that suffices is checked in the transaction
     await quota.freeSpace(owner, raw.length, 'sent')
     return database.transaction(async (tx) => {
-      const { keys, outgoing, limits, plan, gate, holds } = this.#deps
+      const { keys, outgoing, limits, plan, policyCheck, holds } = this.#deps
       // fetching attachments may have taken long
       if (caller) await keys.origins.requireAdmitted(tx, caller)
       if (caller && send_at !== null) await keys.origins.requireInGrace(tx, caller, send_at, 'send_at')
@@ -217,7 +217,7 @@ export class Outbox {
       const { automated, references, in_reply_to } = examined.parsed
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
-      const held = await gate.email(tx, caller, { owner, addresses, inReplyTo: in_reply_to, ...contentOf(examined) })
+      const held = await policyCheck.email(tx, caller, { owner, addresses, inReplyTo: in_reply_to, ...contentOf(examined) })
       const hold = held ? await holds.prepare(tx, owner) : null
       const created_by = caller && makerOf(caller)
       // it is signed when it leaves
@@ -235,8 +235,8 @@ export class Outbox {
   }
 
   async #examine({ owner, from, raw, text }: ComposedEmail): Promise<Examination> {
-    const { database, examiner, gate } = this.#deps
-    const envelope = envelopeOf(from, await gate.scans(database, owner))
+    const { database, examiner, policyCheck } = this.#deps
+    const envelope = envelopeOf(from, await policyCheck.scans(database, owner))
     return examiner.examine(raw, envelope, owner.account_id, text ?? undefined)
   }
 

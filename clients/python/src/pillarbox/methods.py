@@ -422,6 +422,31 @@ class Emails:
         return cast("t.Email", self._caller.call("POST", "/identities/{identity_id}/emails/{email_id}/cancel", {"identity_id": identity_id, "email_id": email_id}, "", None, "json", options))
 
 
+class Holds:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(self, query: t.HoldsListQuery | None = None, **options: Unpack[Options]) -> t.Page[t.HoldRow]:
+        """List holds."""
+        return cast("t.Page[t.HoldRow]", self._caller.call("GET", "/holds", {}, "query", query, "page", options))
+
+    def iterate(self, query: t.HoldsListQuery | None = None, **options: Unpack[Options]) -> Iterator[t.HoldRow]:
+        """List holds: the rows of all pages."""
+        return self._caller.rows("GET", "/holds", {}, "query", query, "page", options)
+
+    def get(self, hold_id: str, **options: Unpack[Options]) -> t.Hold:
+        """Get a hold."""
+        return cast("t.Hold", self._caller.call("GET", "/holds/{hold_id}", {"hold_id": hold_id}, "", None, "json", options))
+
+    def approve(self, hold_id: str, body: t.HoldsApproveBody | None = None, **options: Unpack[Options]) -> t.Hold:
+        """Approve what is held."""
+        return cast("t.Hold", self._caller.call("POST", "/holds/{hold_id}/approve", {"hold_id": hold_id}, "body", body, "json", options))
+
+    def reject(self, hold_id: str, body: t.HoldsRejectBody | None = None, **options: Unpack[Options]) -> t.Hold:
+        """Reject what is held."""
+        return cast("t.Hold", self._caller.call("POST", "/holds/{hold_id}/reject", {"hold_id": hold_id}, "body", body, "json", options))
+
+
 class Identities:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -534,6 +559,27 @@ class Jobs:
     def delete(self, job_id: str, **options: Unpack[Options]) -> t.Deleted:
         """Delete a job."""
         return cast("t.Deleted", self._caller.call("DELETE", "/jobs/{job_id}", {"job_id": job_id}, "", None, "json", options))
+
+
+class Policy:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get(self, **options: Unpack[Options]) -> t.Policy:
+        """Get what may leave the account."""
+        return cast("t.Policy", self._caller.call("GET", "/policy", {}, "", None, "json", options))
+
+    def update(self, body: t.PolicyInput | None = None, **options: Unpack[Options]) -> t.Policy:
+        """Change what may leave the account."""
+        return cast("t.Policy", self._caller.call("PATCH", "/policy", {}, "body", body, "json", options))
+
+    def get_of_identity(self, identity_id: str, **options: Unpack[Options]) -> t.Policy:
+        """Get what may leave an identity."""
+        return cast("t.Policy", self._caller.call("GET", "/identities/{identity_id}/policy", {"identity_id": identity_id}, "", None, "json", options))
+
+    def update_of_identity(self, identity_id: str, body: t.PolicyInput | None = None, **options: Unpack[Options]) -> t.Policy:
+        """Change what may leave an identity."""
+        return cast("t.Policy", self._caller.call("PATCH", "/identities/{identity_id}/policy", {"identity_id": identity_id}, "body", body, "json", options))
 
 
 class Queue:
@@ -800,8 +846,10 @@ class Methods:
         self.doctor = Doctor(caller)
         self.domains = Domains(caller)
         self.emails = Emails(caller)
+        self.holds = Holds(caller)
         self.identities = Identities(caller)
         self.jobs = Jobs(caller)
+        self.policy = Policy(caller)
         self.queue = Queue(caller)
         self.realtime = Realtime(caller)
         self.senders = Senders(caller)
@@ -1228,6 +1276,31 @@ class AsyncEmails:
         return cast("t.Email", await self._caller.call("POST", "/identities/{identity_id}/emails/{email_id}/cancel", {"identity_id": identity_id, "email_id": email_id}, "", None, "json", options))
 
 
+class AsyncHolds:
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def list(self, query: t.HoldsListQuery | None = None, **options: Unpack[Options]) -> t.Page[t.HoldRow]:
+        """List holds."""
+        return cast("t.Page[t.HoldRow]", await self._caller.call("GET", "/holds", {}, "query", query, "page", options))
+
+    def iterate(self, query: t.HoldsListQuery | None = None, **options: Unpack[Options]) -> AsyncIterator[t.HoldRow]:
+        """List holds: the rows of all pages."""
+        return self._caller.rows("GET", "/holds", {}, "query", query, "page", options)
+
+    async def get(self, hold_id: str, **options: Unpack[Options]) -> t.Hold:
+        """Get a hold."""
+        return cast("t.Hold", await self._caller.call("GET", "/holds/{hold_id}", {"hold_id": hold_id}, "", None, "json", options))
+
+    async def approve(self, hold_id: str, body: t.HoldsApproveBody | None = None, **options: Unpack[Options]) -> t.Hold:
+        """Approve what is held."""
+        return cast("t.Hold", await self._caller.call("POST", "/holds/{hold_id}/approve", {"hold_id": hold_id}, "body", body, "json", options))
+
+    async def reject(self, hold_id: str, body: t.HoldsRejectBody | None = None, **options: Unpack[Options]) -> t.Hold:
+        """Reject what is held."""
+        return cast("t.Hold", await self._caller.call("POST", "/holds/{hold_id}/reject", {"hold_id": hold_id}, "body", body, "json", options))
+
+
 class AsyncIdentities:
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
@@ -1340,6 +1413,27 @@ class AsyncJobs:
     async def delete(self, job_id: str, **options: Unpack[Options]) -> t.Deleted:
         """Delete a job."""
         return cast("t.Deleted", await self._caller.call("DELETE", "/jobs/{job_id}", {"job_id": job_id}, "", None, "json", options))
+
+
+class AsyncPolicy:
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def get(self, **options: Unpack[Options]) -> t.Policy:
+        """Get what may leave the account."""
+        return cast("t.Policy", await self._caller.call("GET", "/policy", {}, "", None, "json", options))
+
+    async def update(self, body: t.PolicyInput | None = None, **options: Unpack[Options]) -> t.Policy:
+        """Change what may leave the account."""
+        return cast("t.Policy", await self._caller.call("PATCH", "/policy", {}, "body", body, "json", options))
+
+    async def get_of_identity(self, identity_id: str, **options: Unpack[Options]) -> t.Policy:
+        """Get what may leave an identity."""
+        return cast("t.Policy", await self._caller.call("GET", "/identities/{identity_id}/policy", {"identity_id": identity_id}, "", None, "json", options))
+
+    async def update_of_identity(self, identity_id: str, body: t.PolicyInput | None = None, **options: Unpack[Options]) -> t.Policy:
+        """Change what may leave an identity."""
+        return cast("t.Policy", await self._caller.call("PATCH", "/identities/{identity_id}/policy", {"identity_id": identity_id}, "body", body, "json", options))
 
 
 class AsyncQueue:
@@ -1606,8 +1700,10 @@ class AsyncMethods:
         self.doctor = AsyncDoctor(caller)
         self.domains = AsyncDomains(caller)
         self.emails = AsyncEmails(caller)
+        self.holds = AsyncHolds(caller)
         self.identities = AsyncIdentities(caller)
         self.jobs = AsyncJobs(caller)
+        self.policy = AsyncPolicy(caller)
         self.queue = AsyncQueue(caller)
         self.realtime = AsyncRealtime(caller)
         self.senders = AsyncSenders(caller)

@@ -605,6 +605,7 @@ Email = TypedDict("Email", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -643,6 +644,16 @@ class EmailDelivery(TypedDict):
     next_attempt_at: str | None
     delivered_at: str | None
     history: NotRequired[list[DeliveryAttempt]]
+
+
+class EmailHold(TypedDict):
+    id: str
+    status: Literal["open", "approved", "rejected", "expired", "cancelled"]
+    expires_at: str
+    """it is rejected then if nobody decided"""
+    decided_at: str | None
+    reason: str | None
+    """what the person who decided says to the sender"""
 
 
 class EmailMessageRecipients(TypedDict):
@@ -692,6 +703,7 @@ EmailMessage = TypedDict("EmailMessage", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -733,7 +745,7 @@ EmailRow = TypedDict("EmailRow", {
 })
 
 
-EmailStatus: TypeAlias = "Literal[\"received\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]"
+EmailStatus: TypeAlias = "Literal[\"received\", \"held\", \"scheduled\", \"queued\", \"sending\", \"sent\", \"delivered\", \"deferred\", \"bounced\", \"failed\", \"cancelled\"]"
 
 
 class Emptied(TypedDict):
@@ -771,6 +783,92 @@ class ExportWish(TypedDict):
 
 
 HeaderFields: TypeAlias = "dict[str, str]"
+
+
+class HoldReasons(TypedDict):
+    level: Literal["box", "account", "identity"]
+    """whose policy: of pillarbox.yaml, of the account, of the identity"""
+    action: Literal["send", "hold", "refuse"]
+    rule: int | None
+    """its place among the rules, from 0; null for the preset"""
+    recipient: str | None
+    unscanned: NotRequired[Literal[True]]
+    """it looks at what a scan finds, and the message could not be scanned"""
+
+
+class HoldFound(TypedDict):
+    kind: Literal["secret", "key", "card", "code", "unread"]
+    place: str
+    """subject, body_text, body_html, text, or the name of an attachment"""
+    sample: str
+    """its first characters"""
+
+
+class Hold(TypedDict):
+    id: str
+    status: Literal["open", "approved", "rejected", "expired", "cancelled"]
+    expires_at: str
+    """it is rejected then if nobody decided"""
+    decided_at: str | None
+    reason: str | None
+    """what the person who decided says to the sender"""
+    kind: Literal["email"]
+    identity_id: str
+    about: str
+    """the id of the e-mail"""
+    created_by: str | None
+    """the key that sent it"""
+    created_at: str
+    decided_by: str | None
+    """the key or session that decided; null for the operator, and for none"""
+    sha256: str
+    """of the bytes that were held, in hexadecimal"""
+    reasons: list[HoldReasons]
+    found: list[HoldFound]
+    email: Email | None
+    """as it would be sent; null once it was deleted"""
+
+
+class HoldRowReasons(TypedDict):
+    level: Literal["box", "account", "identity"]
+    """whose policy: of pillarbox.yaml, of the account, of the identity"""
+    action: Literal["send", "hold", "refuse"]
+    rule: int | None
+    """its place among the rules, from 0; null for the preset"""
+    recipient: str | None
+    unscanned: NotRequired[Literal[True]]
+    """it looks at what a scan finds, and the message could not be scanned"""
+
+
+class HoldRowFound(TypedDict):
+    kind: Literal["secret", "key", "card", "code", "unread"]
+    place: str
+    """subject, body_text, body_html, text, or the name of an attachment"""
+    sample: str
+    """its first characters"""
+
+
+class HoldRow(TypedDict):
+    id: str
+    status: Literal["open", "approved", "rejected", "expired", "cancelled"]
+    expires_at: str
+    """it is rejected then if nobody decided"""
+    decided_at: str | None
+    reason: str | None
+    """what the person who decided says to the sender"""
+    kind: Literal["email"]
+    identity_id: str
+    about: str
+    """the id of the e-mail"""
+    created_by: str | None
+    """the key that sent it"""
+    created_at: str
+    decided_by: str | None
+    """the key or session that decided; null for the operator, and for none"""
+    sha256: str
+    """of the bytes that were held, in hexadecimal"""
+    reasons: list[HoldRowReasons]
+    found: list[HoldRowFound]
 
 
 class Identity(TypedDict):
@@ -933,7 +1031,7 @@ class NewAlias(TypedDict):
 class NewApiKey(TypedDict):
     label: NotRequired[str]
     scopes: NotRequired[list[Scope]]
-    """all scopes of the caller if omitted"""
+    """all scopes of the caller but holds:decide if omitted"""
     identity_id: NotRequired[str]
     """binds the key to this identity: it sees and does nothing outside of it"""
     rate_limit: NotRequired[int]
@@ -1188,6 +1286,50 @@ class PlanUsage(TypedDict):
     sms_sent: int
 
 
+class Policy(TypedDict):
+    """updated_at is null where none was set: everything may leave"""
+
+    preset: Literal["open", "known", "all"]
+    """for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything"""
+    rules: list[PolicyRule]
+    """the first that matches a recipient decides; of several recipients, the strictest"""
+    updated_at: str | None
+
+
+class PolicyCondition(TypedDict):
+    """all that is given must hold; an empty one always does"""
+
+    channel: NotRequired[list[Literal["email", "sms", "card"]]]
+    """all if left out"""
+    to: NotRequired[list[str]]
+    """own (an address or number of the same account), known (wrote to the identity before, verified by DMARC; or a person approved a message to it), new (neither), @example.net, ada@example.net, or +15550100123"""
+    reply: NotRequired[Literal["verified"]]
+    """the message answers one of this recipient, whom DMARC verified"""
+    attachments: NotRequired[bool]
+    """whether there are any"""
+    links: NotRequired[bool]
+    """whether there are any"""
+    found: NotRequired[list[Literal["secret", "key", "card", "code", "unread"]]]
+    """any of these is in the text, the subject or an attachment of text: secret (a known form of key or token, or random characters), key (an API key of a box), card (a card number by its check digit), code (a one-time code); unread: an attachment that is no text. What cannot be scanned is held"""
+    recipients_over: NotRequired[int]
+    new_per_day_over: NotRequired[int]
+    """with this message, the identity writes to more recipients than this that were new within 24 hours"""
+    amount_over: NotRequired[int]
+    """of a card, in cents"""
+
+
+class PolicyInput(TypedDict):
+    preset: NotRequired[Literal["open", "known", "all"]]
+    """for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything"""
+    rules: NotRequired[list[PolicyRule]]
+    """the first that matches a recipient decides; of several recipients, the strictest"""
+
+
+class PolicyRule(TypedDict):
+    when: PolicyCondition
+    action: Literal["send", "hold", "refuse"]
+
+
 class QueueEntry(TypedDict):
     id: str
     kind: str
@@ -1439,7 +1581,7 @@ class Rotation(TypedDict):
     """time for which the old secret still works"""
 
 
-Scope: TypeAlias = "Literal[\"identities:read\", \"identities:write\", \"messages:read\", \"messages:write\", \"emails:read\", \"emails:write\", \"sms:read\", \"sms:write\", \"cards:read\", \"cards:write\", \"account:read\", \"account:write\"]"
+Scope: TypeAlias = "Literal[\"identities:read\", \"identities:write\", \"messages:read\", \"messages:write\", \"emails:read\", \"emails:write\", \"sms:read\", \"sms:write\", \"cards:read\", \"cards:write\", \"account:read\", \"account:write\", \"holds:decide\"]"
 
 
 class ScreeningReasons(TypedDict):
@@ -2003,7 +2145,7 @@ class WhoAmI(TypedDict):
     """the API key; null for a session"""
     session_id: str | None
     """the session of a signed-in person; null for a key"""
-    scopes: list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write"]]
+    scopes: list[Literal["identities:read", "identities:write", "messages:read", "messages:write", "emails:read", "emails:write", "sms:read", "sms:write", "cards:read", "cards:write", "account:read", "account:write", "holds:decide"]]
     rate_limit: int
     """calls a minute; 0 means no limit"""
     expires_at: str | None
@@ -2197,6 +2339,28 @@ class EmailsAttachmentTextQuery(TypedDict):
     """the next_offset of the piece before"""
     limit: NotRequired[int]
     """characters"""
+
+
+class HoldsListQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[str]
+    """the next_cursor of the page before"""
+    offset: NotRequired[int]
+    """number of rows to skip; not together with cursor"""
+    status: NotRequired[Literal["open", "approved", "rejected", "expired", "cancelled", "all"]]
+    identity_id: NotRequired[str]
+
+
+class HoldsApproveBody(TypedDict):
+    sha256: NotRequired[str]
+    """of what was looked at; another one is a conflict, code hold_changed"""
+    reason: NotRequired[str]
+    """for the sender"""
+
+
+class HoldsRejectBody(TypedDict):
+    reason: NotRequired[str]
+    """for the sender, who may write anew"""
 
 
 class IdentitiesListQuery(TypedDict):
@@ -2504,6 +2668,7 @@ EmailSentEventData = TypedDict("EmailSentEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2571,6 +2736,7 @@ EmailDeliveredEventData = TypedDict("EmailDeliveredEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2638,6 +2804,7 @@ EmailDeferredEventData = TypedDict("EmailDeferredEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2705,6 +2872,7 @@ EmailBouncedEventData = TypedDict("EmailBouncedEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2772,6 +2940,7 @@ EmailComplainedEventData = TypedDict("EmailComplainedEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2839,6 +3008,7 @@ EmailFailedEventData = TypedDict("EmailFailedEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
+    "hold": "EmailHold | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2863,6 +3033,50 @@ class EmailCancelledEvent(TypedDict):
     id: str
     type: Literal["email.cancelled"]
     event: Literal["email.cancelled"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Email
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class EmailHeldEvent(TypedDict):
+    id: str
+    type: Literal["email.held"]
+    event: Literal["email.held"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Email
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class EmailApprovedEvent(TypedDict):
+    id: str
+    type: Literal["email.approved"]
+    event: Literal["email.approved"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Email
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class EmailRejectedEvent(TypedDict):
+    id: str
+    type: Literal["email.rejected"]
+    event: Literal["email.rejected"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Email
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class EmailExpiredEvent(TypedDict):
+    id: str
+    type: Literal["email.expired"]
+    event: Literal["email.expired"]
     """The same as `type`."""
     identity_id: str | None
     created_at: str
@@ -3215,6 +3429,10 @@ EventType: TypeAlias = Literal[
     "email.complained",
     "email.failed",
     "email.cancelled",
+    "email.held",
+    "email.approved",
+    "email.rejected",
+    "email.expired",
     "sms.received",
     "sms.sent",
     "sms.delivered",
@@ -3260,6 +3478,10 @@ Event: TypeAlias = Union[
     "EmailComplainedEvent",
     "EmailFailedEvent",
     "EmailCancelledEvent",
+    "EmailHeldEvent",
+    "EmailApprovedEvent",
+    "EmailRejectedEvent",
+    "EmailExpiredEvent",
     "SmsReceivedEvent",
     "SmsSentEvent",
     "SmsDeliveredEvent",

@@ -1,8 +1,7 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
-import { invalid } from '../core/fault.ts'
-import { entryOf } from '../mail/address-list.ts'
-import { type Finding, findings } from '../message/findings.ts'
+import { entryOf } from './address-list.ts'
+import { invalid } from './fault.ts'
 
 /** What becomes of a message or a reveal; the later the stricter. */
 export const actions = ['send', 'hold', 'refuse'] as const
@@ -10,6 +9,10 @@ export type Action = (typeof actions)[number]
 
 export const channels = ['email', 'sms', 'card'] as const
 export type Channel = (typeof channels)[number]
+
+/** What a scan of an outgoing message finds; `unread` is an attachment that is no text. */
+export const findings = ['secret', 'key', 'card', 'code', 'unread'] as const
+export type Finding = (typeof findings)[number]
 
 export const maxRules = 100
 
@@ -43,7 +46,7 @@ const When = z
   .meta({ id: 'PolicyCondition', description: 'all that is given must hold; an empty one always does' })
 type When = z.output<typeof When>
 
-export const Rule = z.strictObject({ when: When, then: z.enum(actions) }).meta({ id: 'PolicyRule' })
+export const Rule = z.strictObject({ when: When, action: z.enum(actions) }).meta({ id: 'PolicyRule' })
 export type Rule = z.output<typeof Rule>
 
 export const presets = ['open', 'known', 'all'] as const
@@ -117,17 +120,18 @@ export function scans({ rules }: Policy): boolean {
 
 /** True if a policy sends everything. */
 export function isOpen({ preset, rules }: Policy): boolean {
-  return preset === 'open' && rules.every(({ then }) => then === 'send')
+  return preset === 'open' && rules.every(({ action }) => action === 'send')
 }
 
 function reasonFor({ preset, rules }: Policy, departure: Departure, recipient: Recipient | null): Reason {
   const address = recipient?.address ?? null
-  for (const [rule, { when, then }] of rules.entries()) {
+  for (const [rule, { when, action }] of rules.entries()) {
     if (!fits(when, departure, recipient)) continue
-    if (when.found === undefined) return { action: then, rule, recipient: address }
+    if (when.found === undefined) return { action, rule, recipient: address }
     // what it would find is not known
-    if (departure.found === null) return { action: then === 'refuse' ? then : 'hold', rule, recipient: address, unscanned: true }
-    if (when.found.some((one) => departure.found!.has(one))) return { action: then, rule, recipient: address }
+    if (departure.found === null)
+      return { action: action === 'refuse' ? action : 'hold', rule, recipient: address, unscanned: true }
+    if (when.found.some((one) => departure.found!.has(one))) return { action, rule, recipient: address }
   }
   const sent = preset === 'open' || (preset === 'known' && recipient !== null && recipient.sort !== 'new')
   return { action: sent ? 'send' : 'hold', rule: null, recipient: address }
@@ -155,9 +159,9 @@ function isMeant(entry: string, { address, sort }: Recipient): boolean {
  * no address, domain or number.
  */
 export function checkedPolicy({ preset, rules }: Policy, place = 'rules'): Policy {
-  const seen = new Map<string, { index: number; then: Action }>()
+  const seen = new Map<string, { index: number; action: Action }>()
   let isOver: number | undefined
-  const checked = rules.map(({ when, then }, index) => {
+  const checked = rules.map(({ when, action }, index) => {
     const at = `${place}.${index}`
     if (isOver !== undefined)
       throw invalid(at, `${at} never matches: ${place}.${isOver} matches everything before it. Remove one of them.`)
@@ -169,12 +173,12 @@ export function checkedPolicy({ preset, rules }: Policy, place = 'rules'): Polic
     const key = JSON.stringify(read, Object.keys(read).toSorted())
     const same = seen.get(key)
     if (same) {
-      const what = same.then === then ? 'repeats' : 'contradicts'
+      const what = same.action === action ? 'repeats' : 'contradicts'
       throw invalid(at, `${at} ${what} ${place}.${same.index}, which has the same condition. Remove one of them.`)
     }
-    seen.set(key, { index, then })
+    seen.set(key, { index, action })
     if (Object.keys(read).length === 0) isOver = index
-    return { when: read, then }
+    return { when: read, action }
   })
   return { preset, rules: checked }
 }

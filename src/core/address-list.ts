@@ -1,5 +1,5 @@
-import { domainNameOf } from '../core/domain-names.ts'
-import { invalid } from '../core/fault.ts'
+import { domainNameOf } from './domain-names.ts'
+import { invalid } from './fault.ts'
 
 /** True if an address or its domain is in a list. */
 export function isListed(entries: readonly string[], address: string): boolean {
@@ -9,7 +9,7 @@ export function isListed(entries: readonly string[], address: string): boolean {
 }
 
 /** An address as it is compared, its domain in A-labels; null for what is none. */
-function canonicalOf(address: string): string | null {
+export function canonicalOf(address: string): string | null {
   const at = address.lastIndexOf('@')
   const domain = domainNameOf(address.slice(at + 1))
   return at === -1 || domain === undefined ? null : `${address.slice(0, at).toLowerCase()}@${domain}`

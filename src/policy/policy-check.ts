@@ -2,13 +2,13 @@ import type { Basis } from '../basis.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { type Finding, findingsIn, type Found } from '../message/findings.ts'
+import { findingsIn, type Found } from '../message/findings.ts'
 import { linksIn } from '../message/links.ts'
 import type { Reader, Transaction } from '../store/database.ts'
-import { emailRecipients, newToday, noteContacts, smsRecipient } from './contacts.ts'
+import { contactKey, emailRecipients, newToday, noteContacts, smsRecipient } from './contacts.ts'
 import type { HoldReason } from './model.ts'
 import type { Level, Policies } from './policies.ts'
-import { type Departure, isOpen, judge, type Policy, rank, scans } from './rules.ts'
+import { type Departure, type Finding, isOpen, judge, type Policy, rank, scans } from '../core/policy.ts'
 
 interface Deps extends Pick<Basis, 'clock'> {
   policies: Policies
@@ -60,7 +60,7 @@ const plain: Omit<Departure, 'channel'> = {
 }
 
 /** The one place where policies decide about what leaves. */
-export class Gate {
+export class PolicyCheck {
   readonly #deps: Deps
 
   constructor(deps: Deps) {
@@ -105,7 +105,7 @@ export class Gate {
 
   /** Notes that a person approved a message to these: they are known from now on. */
   async noteApproved(tx: Transaction, identityId: string, addresses: readonly string[]): Promise<void> {
-    await noteContacts(tx, identityId, addresses, { now: this.#deps.clock.now(), approved: true })
+    await noteContacts(tx, identityId, addresses.map(contactKey), { now: this.#deps.clock.now(), approved: true })
   }
 
   /** The policies of an identity; undefined when all send everything, and for the box itself. */

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { findingsIn } from '../../src/message/findings.ts'
+
+function kindsIn(text: string): string[] {
+  return [...new Set(findingsIn([{ place: 'text', text }]).map(({ kind }) => kind))]
+}
+
+// put together here, so that scanners of repositories find none
+const fake = (...parts: string[]): string => parts.join('')
+
+test.each([
+  ['an access key of a cloud', `aws_access_key_id = ${fake('AK', 'IAIOSFODNN7EXAMPLE')}`, 'secret'],
+  ['a token of a forge', fake('gh', 'p_16C7e42F292c6912E7710c838347Ae178B4a'), 'secret'],
+  ['a token of a chat', fake('xo', 'xb-123456789012-abcdefABCDEF'), 'secret'],
+  ['a key of a payment service', fake('sk', '_live_4eC39HqLyjWDarjtT1zdp7dc'), 'secret'],
+  ['a private key', '-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA', 'secret'],
+  ['a JSON Web Token', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U', 'secret'],
+  ['random characters', 'the token is Zk3vQ9mX2bLp8RtY6wNc4HsJ', 'secret'],
+  ['random hexadecimal digits', 'secret=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08', 'secret'],
+  ['a key of a box', `use pbx_${'4kT9'.repeat(12)}x`, 'key'],
+  ['a card number', 'Card: 4111 1111 1111 1111, 12/27', 'card'],
+  ['a card number without blanks', '5555555555554444', 'card'],
+  ['a one-time code', 'Your verification code is 493817.', 'code'],
+])('%s is found', (_what, text, kind) => {
+  expect(kindsIn(text)).toContain(kind)
+})
+
+test.each([
+  ['words', 'Dear Bob, thank you for the report. We meet on Tuesday at ten.'],
+  ['a number whose check digit is wrong', 'Order 4111 1111 1111 1112'],
+  ['a telephone number', 'Call +1 555 010 0123'],
+  ['a long word', 'Donaudampfschifffahrtsgesellschaftskapitänsmütze'],
+  ['a path', 'see src/outbound/compose/held-emails/and-more/files-of-this-kind'],
+  ['a file name', 'quarterly-report-2026-final-version-3.pdf'],
+  ['a number of an invoice', 'Invoice 2026-000123456789'],
+  ['a line of hyphens', '-'.repeat(80)],
+])('%s is not', (_what, text) => {
+  expect(kindsIn(text)).toEqual([])
+})
+
+test('samples tell where it is and not what it is', () => {
+  const text = `mine: ${fake('gh', 'p_16C7e42F292c6912E7710c838347Ae178B4a')}`
+  expect(findingsIn([{ place: 'notes.txt', text }])).toEqual([{ kind: 'secret', place: 'notes.txt', sample: 'ghp_••••••••' }])
+})
