@@ -144,9 +144,9 @@ export function assemble(basis: Deps): {
   const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
   // before mail and text messages, as the secrets of a deleted identity are erased first
   const totp = totpModule({ ...common, identities, cascade, admitted })
-  const cards = cardsModule({ ...common, identities, cascade, keeping })
+  const policy = new PolicyModule({ ...common, identities, keys, log: logOf('policy') })
+  const cards = cardsModule({ ...common, identities, cascade, keeping, policy })
   const fetches = new WorkLimiter(fetchLimits)
-  const policy = new PolicyModule({ ...common, identities, log: logOf('policy') })
   const sending = new OutboundModule({
     ...common,
     policy,
@@ -171,7 +171,7 @@ export function assemble(basis: Deps): {
   })
   mail.onVerdict(reporting.received)
   sending.onTls(reporting.connected)
-  const sms = new SmsModule({ ...common, trash, identities, cascade, queue, urls, fetches, log: logOf('sms') })
+  const sms = new SmsModule({ ...common, policy, trash, identities, cascade, queue, urls, fetches, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, database, cursors, types })

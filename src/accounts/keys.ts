@@ -246,7 +246,7 @@ export class Keys {
           RETURNING id, ${makesOthers} AS makes`,
       )
       if (revoked.some(({ makes }) => makes === 1)) await this.#limits.requireAnother(tx, row, keep)
-      const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0, scheduled_emails: 0 }
+      const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0, scheduled_emails: 0, holds: 0 }
       if (!keep) {
         // what keys below it were to keep when they were revoked
         await tx.run(sql`UPDATE api_keys SET kept = 0 WHERE id IN (${which}) AND kept = 1`)

@@ -87,9 +87,10 @@ const ended = z.int().min(0)
 export const KeyRevoked = z
   .object({
     ...Deleted.shape,
-    ended: z
-      .object({ api_keys: ended, webhooks: ended, jobs: ended, scheduled_emails: ended })
-      .meta({ id: 'EndedWithKey', description: 'number of objects created by the key that ended; 0 with keep' }),
+    ended: z.object({ api_keys: ended, webhooks: ended, jobs: ended, scheduled_emails: ended, holds: ended }).meta({
+      id: 'EndedWithKey',
+      description: 'number of objects created by the key that ended; 0 with keep; holds are those of text messages and cards',
+    }),
   })
   .meta({ id: 'KeyRevoked' })
 export type KeyRevoked = z.output<typeof KeyRevoked>

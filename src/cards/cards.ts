@@ -9,6 +9,7 @@ import type { Page, Paging } from '../core/shapes.ts'
 import type { EventType } from '../events/model.ts'
 import { type Cascade, endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
+import type { Holds } from '../policy/holds.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { storedForm } from './encrypted.ts'
 import type { Ledger } from './ledger.ts'
@@ -31,6 +32,7 @@ interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> 
   cascade: Cascade
   ledger: Ledger
   plan: Plan
+  holds: Holds
 }
 
 /** The furthest time zone behind UTC, in milliseconds: a card is valid to the end of its month there. */
@@ -74,6 +76,7 @@ export class Cards {
       for (const row of gone) octets += row.octets
       left -= gone.length
       if (left === 0) break
+      await this.#deps.holds.erase(tx, id)
       await tx.run(sql`UPDATE cards SET card_name = '', last4 = '', brand = '' WHERE seq = ${seq}`)
       cleared = seq
     }
@@ -195,6 +198,7 @@ export class Cards {
 
   async #cancel(tx: Transaction, id: string): Promise<Card> {
     const row = await this.#setStatus(tx, id, 'cancelled')
+    await this.#deps.holds.withdraw(tx, id)
     const { size } = (await tx.get<{ size: number }>(
       sql`SELECT length(encrypted_data) AS size FROM card_secrets WHERE card_seq = ${row.seq}`,
     ))!

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { HoldState, Id, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 export const Period = z.enum(['one_time', 'daily', 'weekly', 'monthly', 'yearly']).meta({ id: 'Period' })
@@ -120,8 +120,8 @@ export const LimitsChange = z
   .meta({ id: 'LimitsChange' })
 export type LimitsChange = z.output<typeof LimitsChange>
 
-/** Values of `reason` of a reveal: why it was refused, or that it repeats an answer (and charges nothing). */
-export const RevealReason = z.enum(['card_frozen', 'card_cancelled', 'budget_exceeded', 'repeated'])
+/** Values of `reason` of a reveal: why it was refused, that a person must approve it, or that it repeats an answer (and charges nothing). */
+export const RevealReason = z.enum(['card_frozen', 'card_cancelled', 'budget_exceeded', 'policy_refused', 'held', 'repeated'])
 export type RevealReason = z.output<typeof RevealReason>
 
 export const CardTransaction = z
@@ -132,7 +132,8 @@ export const CardTransaction = z
     amount_cents: z.int().nullable().meta({ description: 'null for a reveal without an amount' }),
     allowed: z.boolean(),
     reason: RevealReason.nullable().meta({
-      description: 'why a reveal was rejected; repeated: returned again for the same Idempotency-Key, without a charge',
+      description:
+        'why a reveal was rejected; held: a person must approve it first; repeated: returned again for the same Idempotency-Key, without a charge',
     }),
     reveal_id: Id('txn').nullable().meta({ description: 'the reveal that this transaction reports, refunds or repeats' }),
     spent_cents: z.int().meta({ description: 'of the card, after this transaction' }),
@@ -194,6 +195,18 @@ export const Revealed = z
   .meta({ id: 'Revealed' })
 export type Revealed = z.output<typeof Revealed>
 
+/** A reveal that a person must approve. */
+export const HeldCard = z
+  .object({
+    ...Card.shape,
+    amount_cents: z.int().nullable().meta({ description: 'to be reserved; null for a reveal without an amount' }),
+    purpose: z.string().nullable(),
+    used_at: Timestamp.nullable().meta({ description: 'when the approved reveal took place' }),
+    hold: HoldState,
+  })
+  .meta({ id: 'HeldCard' })
+export type HeldCard = z.output<typeof HeldCard>
+
 const CardRevealed = z.object({ ...Card.shape, transaction: CardTransaction }).meta({ id: 'CardRevealed' })
 
 export const cardCreated = eventType('card.created', ['cards:read'], 'A card was stored.', Card)
@@ -212,3 +225,12 @@ export const cardLimitsUpdated = eventType(
   "A card's budget, currency or period was changed, or its spent amount reset.",
   Card,
 )
+export const cardHeld = eventType('card.held', ['cards:read'], 'A reveal waits for a person.', HeldCard)
+export const cardApproved = eventType(
+  'card.approved',
+  ['cards:read'],
+  'A held reveal was approved: the same call succeeds once, within an hour.',
+  HeldCard,
+)
+export const cardRejected = eventType('card.rejected', ['cards:read'], 'A held reveal was rejected.', HeldCard)
+export const cardExpired = eventType('card.expired', ['cards:read'], 'Nobody approved a held reveal in time.', HeldCard)

@@ -2,10 +2,23 @@ import type { Plan } from '../accounts/plan.ts'
 import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { ModuleBasis, Module } from '../module.ts'
+import type { PolicyModule } from '../policy/module.ts'
 import type { RetentionModule } from '../ops/retention/module.ts'
 import { Cards } from './cards.ts'
+import { HeldReveals } from './held-reveals.ts'
 import { Ledger } from './ledger.ts'
-import { cardCancelled, cardCreated, cardFrozen, cardLimitsUpdated, cardRevealed, cardUnfrozen } from './model.ts'
+import {
+  cardApproved,
+  cardCancelled,
+  cardCreated,
+  cardExpired,
+  cardFrozen,
+  cardHeld,
+  cardLimitsUpdated,
+  cardRejected,
+  cardRevealed,
+  cardUnfrozen,
+} from './model.ts'
 import { Reveals } from './reveals.ts'
 import { routes } from './routes.ts'
 
@@ -14,17 +27,32 @@ interface Deps extends ModuleBasis {
   cascade: Cascade
   plan: Plan
   keeping: Pick<RetentionModule, 'clears'>
+  policy: PolicyModule
 }
 
 /** Payment cards, stored encrypted by the client; the box cannot decrypt them. */
 export function cardsModule(deps: Deps): Module {
   const ledger = new Ledger(deps)
-  const common = { ...deps, ledger }
+  const { policyCheck, holds } = deps.policy
+  const heldReveals = new HeldReveals(deps)
+  holds.serve('card', heldReveals)
+  const common = { ...deps, ledger, policyCheck, holds, heldReveals }
   const cards = new Cards(common)
   deps.keeping.clears((tx, identityId) => cards.clear(tx, identityId))
   return {
     name: 'cards',
     routes: routes(cards, new Reveals(common), ledger),
-    events: [cardCreated, cardRevealed, cardFrozen, cardUnfrozen, cardCancelled, cardLimitsUpdated],
+    events: [
+      cardCreated,
+      cardRevealed,
+      cardFrozen,
+      cardUnfrozen,
+      cardCancelled,
+      cardLimitsUpdated,
+      cardHeld,
+      cardApproved,
+      cardRejected,
+      cardExpired,
+    ],
   }
 }

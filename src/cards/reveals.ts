@@ -1,24 +1,28 @@
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
-import { Fault } from '../core/fault.ts'
+import { conflict, Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { PolicyCheck } from '../policy/policy-check.ts'
 import { empty, sql, type Transaction } from '../store/database.ts'
 import { givenForm } from './encrypted.ts'
+import type { HeldReveals } from './held-reveals.ts'
 import { type Ledger, type TransactionRow, toCardTransaction } from './ledger.ts'
 import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
-import { type CardRow, rollOver, rowOf, spentAt, toCard } from './row.ts'
+import { budgetState, type CardRow, rollOver, rowOf, spentAt, toCard } from './row.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   ledger: Ledger
+  policyCheck: PolicyCheck
+  heldReveals: HeldReveals
 }
 
-type Refusal = Exclude<RevealReason, 'repeated'>
+type Refusal = Exclude<RevealReason, 'repeated' | 'held'>
 
 /** A card's row with its encrypted data in base64. */
 type Open = CardRow & { encrypted_data: string }
 
-/** The result of a reveal: the data, or the reason of the refusal. Both are committed. */
-type Outcome = { open: Open; transaction: TransactionRow; now: number } | { refusal: Refusal }
+/** The result of a reveal: the data, the reason of the refusal, or the id of the hold that a person decides. All are committed. */
+type Outcome = { open: Open; transaction: TransactionRow; now: number } | { refusal: Refusal } | { hold: string }
 
 /** Stores, in the transaction of the reveal, its id for a repeated call. */
 type Remember = (tx: Transaction, memo: string) => Promise<void>
@@ -33,7 +37,7 @@ export class Reveals {
 
   /**
    * Checks and reserves in one statement, so that concurrent reveals never exceed the budget. Throws Fault forbidden `card_frozen`,
-   * `card_cancelled` or `budget_exceeded`; that attempt is in the ledger too.
+   * `card_cancelled`, `budget_exceeded` or `policy_refused`, and conflict `held` where a person must approve it first; that attempt is in the ledger too.
    */
   async reveal(caller: Caller, id: string, input: RevealInput, remember: Remember): Promise<Revealed> {
     const { database, clock, ledger } = this.#deps
@@ -41,9 +45,12 @@ export class Reveals {
       const now = clock.now()
       const before = await rowOf(tx, caller, id)
       const amount_cents = input.amount_cents ?? null
-      const entry = { type: 'reveal', amount_cents, purpose: input.purpose ?? null } as const
-      const open = await this.#reserve(tx, id, amount_cents, now)
-      const refusal = open ? null : refusalOf(before)
+      const purpose = input.purpose ?? null
+      const entry = { type: 'reveal', amount_cents, purpose } as const
+      const verdict = isWithin(before, amount_cents, now) ? await this.#judge(tx, caller, before, entry, now) : undefined
+      if (verdict !== undefined && verdict !== 'policy_refused') return verdict
+      const open = verdict === undefined ? await this.#reserve(tx, id, amount_cents, now) : undefined
+      const refusal = open ? null : (verdict ?? refusalOf(before))
       const transaction = await ledger.record(tx, caller, open ?? before, now, {
         ...entry,
         allowed: refusal === null,
@@ -77,7 +84,30 @@ export class Reveals {
     return this.#answer(outcome)
   }
 
+  /** What policies say of a reveal that the card allows: undefined when it may take place. Uses an approval where one is needed. */
+  async #judge(
+    tx: Transaction,
+    caller: Caller,
+    card: CardRow,
+    entry: { type: 'reveal'; amount_cents: number | null; purpose: string | null },
+    now: number,
+  ): Promise<'policy_refused' | { hold: string } | undefined> {
+    const { policyCheck, heldReveals, ledger } = this.#deps
+    const { amount_cents: amount, purpose } = entry
+    const owner = { id: card.identity_id, account_id: card.account_id }
+    const held = await policyCheck.card(tx, caller, { owner, amount })
+    if (held === undefined) return undefined
+    if (held === 'refused') return 'policy_refused'
+    const reveal = { caller, card, amount, purpose, held }
+    if (await heldReveals.use(tx, reveal)) return undefined
+    const { id, isNew } = await heldReveals.hold(tx, reveal)
+    // a repeated call adds nothing
+    if (isNew) await ledger.record(tx, caller, card, now, { ...entry, allowed: false, reason: 'held' })
+    return { hold: id }
+  }
+
   #answer(outcome: Outcome): Revealed {
+    if ('hold' in outcome) throw held(outcome.hold)
     if ('refusal' in outcome) throw new Fault('forbidden', refusals[outcome.refusal], { code: outcome.refusal })
     const { open, transaction, now } = outcome
     return {
@@ -113,11 +143,26 @@ export class Reveals {
   }
 }
 
+function held(hold: string): Fault {
+  return conflict(
+    `A person must approve this reveal first (${hold}). Repeat the same call, with the same key and this amount or a smaller one, once it is approved: it succeeds once, within an hour of the approval.`,
+    { code: 'held' },
+  )
+}
+
+/** True if the card is active, and its budget suffices. */
+function isWithin(card: CardRow, amount: number | null, now: number): boolean {
+  if (card.status !== 'active') return false
+  return amount === null || budgetState(card, now).spent_cents + amount <= card.budget_cents
+}
+
 const refusals: Record<Refusal, string> = {
   card_frozen: 'The card is frozen; unfreeze it first, with a key that has cards:write, or ask whoever stored it.',
   card_cancelled: 'The card is cancelled, and its encrypted data is destroyed.',
   budget_exceeded:
     'The remaining budget of the card is too small. GET /v1/cards/{id}/limits shows what is left and when it resets; ask whoever stored the card for more.',
+  policy_refused:
+    'The policy of this account does not let this card be revealed, and a repetition will not either. Ask a person of the account, or whoever runs this box.',
 }
 
 function refusalOf({ status }: CardRow): Refusal {

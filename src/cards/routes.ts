@@ -20,10 +20,12 @@ import type { Reveals } from './reveals.ts'
 
 const route = routeOf('Cards')
 
+const revealRefusals = ['card_frozen', 'card_cancelled', 'budget_exceeded', 'policy_refused']
+
 const whatRevealDoes =
   'With amount_cents, that amount of the budget is checked and reserved atomically: concurrent reveals never reserve more than ' +
   'is left; without it only the status of the card is checked. Rejected if the card is frozen or cancelled, or the budget is too small (forbidden, codes card_frozen, card_cancelled, ' +
-  'budget_exceeded). Every attempt is recorded as a transaction. A repetition with the same Idempotency-Key reads the card again and charges ' +
+  'budget_exceeded). Where a policy holds it for a person (conflict, code held), the same call succeeds once, within an hour of the approval. Every attempt is recorded as a transaction. A repetition with the same Idempotency-Key reads the card again and charges ' +
   'nothing; the encrypted data is never stored with the key.'
 
 /** A refused reveal commits too: it is in the ledger. */
@@ -76,7 +78,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     route('POST', '/cards/:id/reveal', {
       scope: 'cards:read',
       sdk: 'cards.reveal',
-      errors: { 403: ['card_frozen', 'card_cancelled', 'budget_exceeded'] },
+      errors: { 403: revealRefusals, 409: ['held'], 429: ['too_many_holds'] },
       audit: revealed,
       summary: 'Reveal a card',
       description: whatRevealDoes,
@@ -89,7 +91,7 @@ export function routes(cards: Cards, reveals: Reveals, ledger: Ledger): AnyRoute
     }),
     route('GET', '/cards/:id/reveal', {
       scope: 'cards:read',
-      errors: { 403: ['card_frozen', 'card_cancelled', 'budget_exceeded', 'key_required'] },
+      errors: { 403: [...revealRefusals, 'key_required'], 409: ['held'], 429: ['too_many_holds'] },
       audit: revealed,
       summary: 'Reveal a card by GET',
       description: `The same for clients that use GET; only with an API key in the Authorization header. ${whatRevealDoes}`,

@@ -41,7 +41,7 @@ const When = z
     new_per_day_over: z.int().min(0).max(100_000).optional().meta({
       description: 'with this message, the identity writes to more recipients than this that were new within 24 hours',
     }),
-    amount_over: z.int().min(0).optional().meta({ description: 'of a card, in cents' }),
+    amount_over: z.int().min(0).optional().meta({ description: 'of a card, in cents; a reveal without an amount is over any' }),
   })
   .meta({ id: 'PolicyCondition', description: 'all that is given must hold; an empty one always does' })
 type When = z.output<typeof When>

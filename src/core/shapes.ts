@@ -110,6 +110,18 @@ export const SignedQuery = z.strictObject({
 })
 export type SignedQuery = z.output<typeof SignedQuery>
 
+/** What its sender sees of a hold. */
+export const HoldState = z
+  .object({
+    id: Id('hold'),
+    status: z.enum(['open', 'approved', 'rejected', 'expired', 'cancelled']),
+    expires_at: Timestamp.meta({ description: 'rejected then' }),
+    decided_at: Timestamp.nullable(),
+    reason: z.string().nullable().meta({ description: 'of the decision' }),
+  })
+  .meta({ id: 'HoldState' })
+export type HoldState = z.output<typeof HoldState>
+
 /** Empty for an invalid time. */
 function inUtc(text: string): string {
   const time = new Date(text)

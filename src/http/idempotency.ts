@@ -281,9 +281,9 @@ export function readIdempotencyKey(header: string): string {
 /** The types of errors that another try, or a corrected call, may not meet. */
 const released = new Set<FaultType>(['invalid_request', 'rate_limited', 'internal_error'])
 
-/** True if the response is not stored: after a 400, a 429 or a 5xx the same key may be used again. */
+/** True if the response is not stored: after a 400, a 429 or a 5xx, and for what waits for a person, the same key may be used again. */
 export function releases(error: unknown): boolean {
-  return !(error instanceof Fault) || released.has(error.type)
+  return !(error instanceof Fault) || released.has(error.type) || error.code === 'held'
 }
 
 /** A batch of the records that the condition selects: their number, and a condition for them; undefined when there are none. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Maker } from '../accounts/model.ts'
 import type { Scope } from '../core/scopes.ts'
-import { Count, Id, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Count, HoldState, Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 /** A label of an e-mail. */
@@ -199,18 +199,6 @@ export const EmailStatus = z
   .enum(['received', 'held', 'scheduled', 'queued', 'sending', 'sent', 'delivered', 'deferred', 'bounced', 'failed', 'cancelled'])
   .meta({ id: 'EmailStatus' })
 
-/** What its sender sees of a hold. */
-export const EmailHold = z
-  .object({
-    id: Id('hold'),
-    status: z.enum(['open', 'approved', 'rejected', 'expired', 'cancelled']),
-    expires_at: Timestamp.meta({ description: 'rejected then' }),
-    decided_at: Timestamp.nullable(),
-    reason: z.string().nullable().meta({ description: 'of the decision' }),
-  })
-  .meta({ id: 'EmailHold' })
-export type EmailHold = z.output<typeof EmailHold>
-
 /** An e-mail in a list, without bodies unless these are asked for. */
 export const EmailRow = z
   .object({
@@ -311,7 +299,7 @@ export const Email = z
       .nullable()
       .default(null)
       .meta({ description: 'why a received message was set aside, until it is released' }),
-    hold: EmailHold.nullable().default(null).meta({
+    hold: HoldState.nullable().default(null).meta({
       description: 'of an outbound message held for a person; null for others',
     }),
     parse_error: z.string().nullable(),

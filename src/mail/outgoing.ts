@@ -2,6 +2,7 @@ import { dropOrigins } from '../accounts/key-ancestry.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { release } from '../core/memory.ts'
+import type { HoldState } from '../core/shapes.ts'
 import type { EventType } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { readBlob } from '../store/blobs.ts'
@@ -10,7 +11,7 @@ import type { EmailStore } from './email-store.ts'
 import { deliveriesOf, deliveryOf, type RecipientRow, overallStatus } from './deliveries.ts'
 import { type EmailDetail, emailOf, type StoredEmail } from './email-rows.ts'
 import type { Examination } from './types.ts'
-import type { Address, Delivery, Email, EmailHold } from './model.ts'
+import type { Address, Delivery, Email } from './model.ts'
 import { isExternal } from './address.ts'
 
 /** A composed message of an identity, examined. */
@@ -30,7 +31,7 @@ interface OutgoingMessage {
   /** The header fields that are prepended to the raw message: date and signatures, lines with CRLF; empty when it is signed later. */
   trace: string
   /** Of a message that a person is to see before it leaves. */
-  hold?: EmailHold | null
+  hold?: HoldState | null
   require_tls?: boolean
   /** Its thread, if given explicitly. */
   thread_id?: string | null

@@ -127,8 +127,8 @@ export class OutboundModule implements Module {
     this.#outside = new Outside(outsideSettings(config))
     const drafts = new Drafts({ clock, outside: this.#outside })
     const sendService = new SendService({ ...deps, emails, reader: mail.attachmentReader, drafts, outbox: this.outbox })
-    const held = { ...deps, emails, outgoing, outbox: this.outbox, limits: this.#limits }
-    deps.policy.holds.serve(new HeldEmails(held))
+    const held = { ...deps, emails, outgoing, outbox: this.outbox, limits: this.#limits, policyCheck: deps.policy.policyCheck }
+    deps.policy.holds.serve('email', new HeldEmails(held))
     this.#pending = new Pending({ ...held, drafts, holds: deps.policy.holds })
     this.#operatorMail = new OperatorMail({ ...deps, sendService, outbox: this.outbox, ...operatorSettings(config) })
     emails.setDispatcher(this.#pending)

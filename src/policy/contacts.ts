@@ -25,7 +25,7 @@ export async function emailRecipients(
 export async function smsRecipient(reader: Reader, { id, account_id }: IdentityRow, number: string): Promise<Recipient> {
   const own = await reader.get(
     sql`SELECT 1 FROM phone_numbers JOIN identities ON identities.id = phone_numbers.identity_id
-      WHERE number = ${number} AND phone_numbers.status = 'active' AND account_id = ${account_id}`,
+      WHERE number = ${number} AND phone_numbers.status = 'active' AND identities.account_id = ${account_id}`,
   )
   const sort = own ? 'own' : (await isContact(reader, id, number)) ? 'known' : 'new'
   return { address: number, sort, isAnswered: false }

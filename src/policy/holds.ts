@@ -1,16 +1,16 @@
+import type { Keys } from '../accounts/keys.ts'
 import type { Basis } from '../basis.ts'
 import { type Clock, day, iso } from '../core/clock.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { type Caller, makerOf } from '../core/scopes.ts'
-import type { Page } from '../core/shapes.ts'
+import type { HoldState, Page } from '../core/shapes.ts'
 import { sweep } from '../core/cron.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import type { Email, EmailHold } from '../mail/model.ts'
 import { page } from '../store/page.ts'
-import { type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Held } from './policy-check.ts'
-import type { Approval, Hold, HoldFilter, HoldRow } from './model.ts'
+import type { Approval, Hold, HoldFilter, HoldKind, HoldRow } from './model.ts'
 import { requireUnbound } from './policies.ts'
 
 /** Open holds of one identity. */
@@ -22,55 +22,78 @@ const batch = 50
 /** How long a decided hold is kept, in milliseconds. */
 const keptFor = 400 * day
 
-type Ended = Exclude<EmailHold['status'], 'open' | 'approved'>
+type Ended = Exclude<HoldState['status'], 'open' | 'approved'>
 
-/** What is done with held e-mails, by outbound mail. Each is called in the transaction of the decision. */
-export interface HeldMail {
+/** What is done with what is held of one kind, by the module that sends it. `hold` is what became of the row's hold. */
+export interface HoldHandler<Kind extends HoldKind = HoldKind> {
   /** SHA-256 of the bytes as they are stored now, in hexadecimal; undefined when they were deleted. */
-  digest(accountId: string, emailId: string): Promise<string | undefined>
-  /** Lets it leave. */
-  release(tx: Transaction, emailId: string, hold: EmailHold): Promise<void>
-  /** Keeps it from leaving for good. */
-  dismiss(tx: Transaction, emailId: string, hold: EmailHold): Promise<void>
-  /** The whole e-mail; null when it was deleted. */
-  read(caller: Caller, identityId: string, emailId: string): Promise<Email | null>
+  digest(row: StoredHold): Promise<string | undefined>
+  /** Lets it leave, in the transaction of the approval. */
+  release(tx: Transaction, row: StoredHold, hold: HoldState): Promise<void>
+  /** Keeps it from leaving for good, in the transaction of the decision: it was rejected, has expired, or its key was revoked (`cancelled`). */
+  dismiss(tx: Transaction, row: StoredHold, hold: HoldState): Promise<void>
+  /** The whole of it; null when it was deleted. */
+  read(caller: Caller, row: StoredHold): Promise<Hold[Kind]>
+}
+
+/** What is stored of something held. */
+interface NewHold {
+  kind: HoldKind
+  owner: Pick<IdentityRow, 'id' | 'account_id'>
+  caller: Caller
+  about: string
+  sha256: string
+  held: Held
+  amount_cents?: number | null
+  purpose?: string | null
 }
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'log'> {
+  keys: Pick<Keys, 'ends' | 'origins'>
   /** Milliseconds. */
   lifetime: () => number
 }
 
-interface StoredHold extends Omit<HoldRow, 'reasons' | 'found'> {
+/** A hold as it is stored. */
+export interface StoredHold extends Omit<HoldRow, 'reasons' | 'found'> {
   seq: number
   account_id: string
   /** The reasons and what was found, as JSON. */
   reasons: string
+  /** 1 once its key was revoked. */
+  ended: number
+  amount_cents: number | null
+  purpose: string | null
+  used_at: string | null
 }
 
 /** What waits for a person before it leaves. Nothing leaves by itself: a hold that expires is rejected. */
 export class Holds {
   readonly #deps: Deps
-  #mail: HeldMail | undefined
+  readonly #handlers: { [Kind in HoldKind]?: HoldHandler<Kind> } = {}
 
   constructor(deps: Deps) {
     this.#deps = deps
+    // held e-mails end as scheduled ones do (`outbound/compose/pending.ts`)
+    deps.keys.ends('holds', sql`SELECT id, created_by FROM holds WHERE status = 'open' AND kind <> 'email'`, (tx, ids) =>
+      this.#end(tx, ids),
+    )
   }
 
-  /** Sets what is done with held e-mails. Called before the start. */
-  serve(mail: HeldMail): void {
-    this.#mail = mail
+  /** Sets what is done with what is held of one kind. Called before the start. */
+  serve<Kind extends HoldKind>(kind: Kind, handler: HoldHandler<Kind>): void {
+    Object.assign(this.#handlers, { [kind]: handler })
   }
 
   /** Prepares a hold for what the caller is about to store. Throws Fault rate_limited, code `too_many_holds`. */
-  async prepare(reader: Reader, { id }: IdentityRow): Promise<EmailHold> {
+  async prepare(reader: Reader, { id }: Pick<IdentityRow, 'id'>): Promise<HoldState> {
     const row = await reader.get<{ n: number }>(
       sql`SELECT count(*) AS n FROM holds WHERE identity_id = ${id} AND status = 'open'`,
     )
     if (row!.n >= maxOpen) {
       throw new Fault(
         'rate_limited',
-        `${maxOpen} messages of this identity wait for a person already. Wait until some were decided.`,
+        `${maxOpen} messages or reveals of this identity wait for a person already. Wait until some were decided.`,
         {
           code: 'too_many_holds',
           retryAfter: 3600,
@@ -81,18 +104,20 @@ export class Holds {
     return { id: newId('hold'), status: 'open', expires_at, decided_at: null, reason: null }
   }
 
-  /** Stores a prepared hold of an e-mail. */
-  async insert(
-    tx: Transaction,
-    { id, expires_at }: EmailHold,
-    { owner, caller, about, sha256, held }: { owner: IdentityRow; caller: Caller; about: string; sha256: string; held: Held },
-  ): Promise<void> {
+  /** Stores a prepared hold. */
+  async insert(tx: Transaction, { id, expires_at }: HoldState, hold: NewHold): Promise<void> {
+    const { keys, clock, log } = this.#deps
+    const { kind, owner, caller, about, sha256, held, amount_cents = null, purpose = null } = hold
+    if (kind !== 'email') {
+      await keys.origins.requireAdmitted(tx, caller)
+      await keys.origins.inherit(tx, id, caller)
+    }
     await tx.run(
-      sql`INSERT INTO holds (id, account_id, identity_id, kind, about, status, sha256, reasons, created_by, created_at, expires_at)
-        VALUES (${id}, ${owner.account_id}, ${owner.id}, 'email', ${about}, 'open', ${sha256}, ${JSON.stringify(held)}, ${makerOf(caller)},
-          ${iso(this.#deps.clock.now())}, ${expires_at})`,
+      sql`INSERT INTO holds (id, account_id, identity_id, kind, about, status, sha256, reasons, created_by, created_at, expires_at, amount_cents, purpose)
+        VALUES (${id}, ${owner.account_id}, ${owner.id}, ${kind}, ${about}, 'open', ${sha256}, ${JSON.stringify(held)}, ${makerOf(caller)},
+          ${iso(clock.now())}, ${expires_at}, ${amount_cents}, ${purpose})`,
     )
-    tx.afterCommit(() => this.#deps.log.info({ hold: id, about, identity: owner.id }, 'held for a person'))
+    tx.afterCommit(() => log.info({ hold: id, kind, about, identity: owner.id }, 'held for a person'))
   }
 
   /** Those of the caller's account, newest first. */
@@ -123,7 +148,8 @@ export class Holds {
   async get(caller: Caller, id: string): Promise<Hold> {
     requireUnbound(caller)
     const row = await find(this.#deps.database, caller, id)
-    return { ...presented(row), email: await this.#mail!.read(caller, row.identity_id, row.about) }
+    const none = { email: null, sms: null, card: null }
+    return { ...presented(row), ...none, [row.kind]: await this.#handler(row).read(caller, row) }
   }
 
   /**
@@ -136,7 +162,7 @@ export class Holds {
     const before = await find(database, caller, id)
     const changed =
       (sha256 !== undefined && sha256 !== before.sha256) ||
-      (before.status === 'open' && (await this.#mail!.digest(before.account_id, before.about)) !== before.sha256)
+      (before.status === 'open' && (await this.#handler(before).digest(before)) !== before.sha256)
     await database.transaction(async (tx) => {
       const row = await this.#undecided(tx, caller, id)
       if (changed) {
@@ -149,7 +175,7 @@ export class Holds {
         )
       }
       const hold = await this.#decide(tx, row, { status: 'approved', by: makerOf(caller), reason })
-      await this.#mail!.release(tx, row.about, hold)
+      await this.#handler(row).release(tx, row, hold)
     })
     return this.row(caller, id)
   }
@@ -160,18 +186,28 @@ export class Holds {
     await this.#deps.database.transaction(async (tx) => {
       const row = await this.#undecided(tx, caller, id)
       const hold = await this.#decide(tx, row, { status: 'rejected', by: makerOf(caller), reason })
-      await this.#mail!.dismiss(tx, row.about, hold)
+      await this.#handler(row).dismiss(tx, row, hold)
     })
     return this.row(caller, id)
   }
 
-  /** Ends the open hold of what its sender cancels or deletes. Returns it; undefined where there is none. */
-  async withdraw(tx: Transaction, about: string): Promise<EmailHold | undefined> {
-    const row = await tx.get<StoredHold>(sql`SELECT * FROM holds WHERE about = ${about} AND status = 'open'`)
-    return row && this.#decide(tx, row, { status: 'cancelled', by: null })
+  /** Ends the open holds of what its sender cancels or deletes. Returns the first; undefined where there is none. */
+  async withdraw(tx: Transaction, about: string): Promise<HoldState | undefined> {
+    const rows = await tx.all<StoredHold>(sql`SELECT * FROM holds WHERE about = ${about} AND status = 'open' ORDER BY seq`)
+    let first: HoldState | undefined
+    for (const row of rows) {
+      const hold = await this.#decide(tx, row, { status: 'cancelled', by: null })
+      first ??= hold
+    }
+    return first
   }
 
-  /** Rejects what nobody decided in time. */
+  /** Erases what was written in the holds of something that is cleared. */
+  async erase(tx: Transaction, about: string): Promise<void> {
+    await tx.run(sql`UPDATE holds SET purpose = NULL WHERE about = ${about} AND purpose IS NOT NULL`)
+  }
+
+  /** Rejects what nobody decided in time, and cancels what was sent with keys that were revoked. */
   async expire(signal?: AbortSignal): Promise<void> {
     const { database, clock } = this.#deps
     await sweep(
@@ -181,8 +217,8 @@ export class Holds {
             sql`SELECT * FROM holds WHERE status = 'open' AND expires_at <= ${iso(clock.now())} ORDER BY expires_at LIMIT ${batch}`,
           )
           for (const row of rows) {
-            const hold = await this.#decide(tx, row, { status: 'expired', by: null })
-            await this.#mail!.dismiss(tx, row.about, hold)
+            const hold = await this.#decide(tx, row, { status: row.ended === 1 ? 'cancelled' : 'expired', by: null })
+            await this.#handler(row).dismiss(tx, row, hold)
           }
           return rows.length === batch
         }),
@@ -198,6 +234,21 @@ export class Holds {
     )
   }
 
+  #handler({ kind }: StoredHold): HoldHandler {
+    return this.#handlers[kind]!
+  }
+
+  /** Holds of revoked keys can no longer be decided; they are cancelled soon after. Returns how many. */
+  async #end(tx: Transaction, ids: Sql): Promise<number> {
+    const { clock, log } = this.#deps
+    const { changes } = await tx.run(
+      sql`UPDATE holds SET ended = 1, expires_at = ${iso(clock.now())} WHERE id IN (${ids}) AND status = 'open'`,
+    )
+    const failed = (error: unknown): void => log.error({ err: error }, 'what revoked keys sent could not be cancelled yet')
+    if (changes > 0) tx.afterCommit(() => void this.expire().catch(failed))
+    return changes
+  }
+
   /** An open hold that this caller may decide. */
   async #undecided(tx: Transaction, caller: Caller, id: string): Promise<StoredHold> {
     const row = await find(tx, caller, id)
@@ -208,6 +259,7 @@ export class Holds {
       })
     }
     if (row.status !== 'open') throw conflict(`This was ${row.status} at ${row.decided_at}.`, { code: 'already_decided' })
+    if (row.ended === 1) throw conflict('The key that sent this was revoked: it is cancelled.', { code: 'already_decided' })
     if (isOver(row, this.#deps.clock))
       throw conflict(`This expired at ${row.expires_at}: it is rejected.`, { code: 'hold_expired' })
     return row
@@ -217,7 +269,7 @@ export class Holds {
     tx: Transaction,
     { id, expires_at }: StoredHold,
     { status, by, reason = null }: { status: 'approved' | Ended; by: string | null; reason?: string | null | undefined },
-  ): Promise<EmailHold> {
+  ): Promise<HoldState> {
     const decided_at = iso(this.#deps.clock.now())
     const { changes } = await tx.run(
       sql`UPDATE holds SET status = ${status}, decided_at = ${decided_at}, decided_by = ${by}, reason = ${reason} WHERE id = ${id} AND status = 'open'`,

@@ -1,6 +1,8 @@
 import * as z from 'zod'
-import { Id, Paging, Timestamp } from '../core/shapes.ts'
-import { Email, EmailHold } from '../mail/model.ts'
+import { HeldCard } from '../cards/model.ts'
+import { HoldState, Id, Paging, Timestamp } from '../core/shapes.ts'
+import { Email } from '../mail/model.ts'
+import { Sms } from '../sms/model.ts'
 import { actions, findings, Policy } from '../core/policy.ts'
 
 export const StoredPolicy = z
@@ -27,24 +29,32 @@ export type HoldReason = z.output<typeof HoldReason>
 
 const HoldFinding = z.object({
   kind: z.enum(findings),
-  place: z.string().meta({ description: 'subject, body_text, body_html, text, or the name of an attachment' }),
+  place: z
+    .string()
+    .meta({ description: 'subject, body_text, body_html, text, the name of an attachment, or body of a text message' }),
   sample: z.string().meta({ description: 'its first characters' }),
 })
+
+export const HoldKind = z.enum(['email', 'sms', 'card'])
+export type HoldKind = z.output<typeof HoldKind>
 
 /** One in a list. */
 export const HoldRow = z
   .object({
-    ...EmailHold.shape,
-    kind: z.enum(['email']),
+    ...HoldState.shape,
+    kind: HoldKind,
     identity_id: Id('ident'),
-    about: z.string().meta({ description: 'the id of the e-mail' }),
-    created_by: z.string().nullable().meta({ description: 'the key that sent it' }),
+    about: z.string().meta({ description: 'the id of the e-mail, of the text message, or of the card' }),
+    created_by: z.string().nullable().meta({ description: 'the key that sent it, or that wants to reveal the card' }),
     created_at: Timestamp,
     decided_by: z
       .string()
       .nullable()
       .meta({ description: 'the key or session that decided; null for the operator, and for none' }),
-    sha256: z.string().meta({ description: 'of the bytes that were held, in hexadecimal' }),
+    sha256: z.string().meta({
+      description:
+        'in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between',
+    }),
     reasons: z.array(HoldReason),
     found: z.array(HoldFinding),
   })
@@ -52,7 +62,12 @@ export const HoldRow = z
 export type HoldRow = z.output<typeof HoldRow>
 
 export const Hold = z
-  .object({ ...HoldRow.shape, email: Email.nullable().meta({ description: 'as it would be sent; null once it was deleted' }) })
+  .object({
+    ...HoldRow.shape,
+    email: Email.nullable().meta({ description: 'as it would be sent; null once it was deleted' }),
+    sms: Sms.nullable().meta({ description: 'as it would be sent; null once it was deleted' }),
+    card: HeldCard.nullable().meta({ description: 'what would be revealed; null once it was deleted' }),
+  })
   .meta({ id: 'Hold' })
 export type Hold = z.output<typeof Hold>
 

@@ -1,8 +1,10 @@
+import type { Keys } from '../accounts/keys.ts'
 import type { CronJob } from '../core/cron.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Config } from '../config.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
+import { Approvals } from './approvals.ts'
 import { PolicyCheck } from './policy-check.ts'
 import { Holds } from './holds.ts'
 import { Policies } from './policies.ts'
@@ -10,6 +12,7 @@ import { policyRoutes } from './routes.ts'
 
 interface Deps extends ModuleBasis {
   identities: Identities
+  keys: Pick<Keys, 'ends' | 'origins'>
 }
 
 /** Policies for what leaves, and what they hold for a person. */
@@ -18,6 +21,7 @@ export class PolicyModule implements Module {
   readonly routes: AnyRoute[]
   readonly policyCheck: PolicyCheck
   readonly holds: Holds
+  readonly approvals: Approvals
   readonly jobs: CronJob[]
   #config: Config['policy']
 
@@ -27,6 +31,7 @@ export class PolicyModule implements Module {
     this.policyCheck = new PolicyCheck({ ...deps, policies })
     const holds = new Holds({ ...deps, lifetime: () => this.#config.hold_lifetime })
     this.holds = holds
+    this.approvals = new Approvals(deps.clock)
     this.routes = policyRoutes(policies, holds)
     this.jobs = [
       { name: 'expire-holds', schedule: '* * * * *', run: (signal) => holds.expire(signal) },

@@ -52,7 +52,10 @@ export class Policies {
   }
 
   /** Those that hold for an identity. */
-  async of(reader: Reader, { id, account_id }: IdentityRow): Promise<{ level: Level; policy: Policy }[]> {
+  async of(
+    reader: Reader,
+    { id, account_id }: Pick<IdentityRow, 'id' | 'account_id'>,
+  ): Promise<{ level: Level; policy: Policy }[]> {
     const rows = await reader.all<{ subject_id: string; policy: string }>(
       sql`SELECT subject_id, policy FROM policies WHERE subject_id IN (${account_id}, ${id}) ORDER BY subject_id`,
     )

@@ -2,12 +2,13 @@ import type { Basis } from '../basis.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import type { Found } from '../message/findings.ts'
+import { findingsIn, type Found } from '../message/findings.ts'
+import { linksIn } from '../message/links.ts'
 import type { Reader, Transaction } from '../store/database.ts'
-import { emailRecipients, newToday, noteContacts } from './contacts.ts'
+import { contactKey, emailRecipients, newToday, noteContacts, smsRecipient } from './contacts.ts'
 import type { HoldReason } from './model.ts'
-import type { Policies } from './policies.ts'
-import { type Departure, type Finding, isOpen, judge, rank, scans } from '../core/policy.ts'
+import type { Level, Policies } from './policies.ts'
+import { type Departure, type Finding, isOpen, judge, type Policy, rank, scans } from '../core/policy.ts'
 
 interface Deps extends Pick<Basis, 'clock'> {
   policies: Policies
@@ -24,10 +25,38 @@ export interface OutgoingEmail {
   found: readonly Found[] | null | undefined
 }
 
+/** A text message that is about to leave. */
+export interface OutgoingSms {
+  owner: IdentityRow
+  number: string
+  body: string
+}
+
+/** A card that is about to be revealed; without an amount, a rule for amounts over any limit matches. */
+export interface OutgoingCard {
+  owner: Pick<IdentityRow, 'id' | 'account_id'>
+  amount: number | null
+}
+
 /** Why something is held. */
 export interface Held {
   reasons: HoldReason[]
   found: readonly Found[]
+}
+
+/** What policies say: held, refused, or undefined for what may leave. */
+type Verdict = Held | 'refused' | undefined
+
+type LevelPolicy = { level: Level; policy: Policy }
+
+/** What most departures are not. */
+const plain: Omit<Departure, 'channel'> = {
+  recipients: [],
+  hasAttachments: false,
+  hasLinks: false,
+  found: null,
+  newToday: 0,
+  amount: null,
 }
 
 /** The one place where policies decide about what leaves. */
@@ -48,25 +77,62 @@ export class PolicyCheck {
    * when it may leave. Throws Fault forbidden, code `policy_refused`, which says nothing of the rules.
    */
   async email(tx: Transaction, caller: Caller | null, message: OutgoingEmail): Promise<Held | undefined> {
-    // the box itself
-    if (caller === null) return undefined
     const { owner, addresses, inReplyTo, hasAttachments, hasLinks, found } = message
-    const policies = await this.#deps.policies.of(tx, owner)
-    if (policies.every(({ policy }) => isOpen(policy))) return undefined
-    const now = this.#deps.clock.now()
+    const policies = await this.#closed(tx, caller, owner)
+    if (!policies) return undefined
     const recipients = await emailRecipients(tx, owner, addresses, inReplyTo)
+    const departure = { ...plain, channel: 'email', recipients, hasAttachments, hasLinks } as const
+    return admitted(await this.#decide(tx, caller, owner, policies, departure, found ?? null))
+  }
+
+  /** Decides about a text message, as about an e-mail. */
+  async sms(tx: Transaction, caller: Caller, { owner, number, body }: OutgoingSms): Promise<Held | undefined> {
+    const policies = await this.#closed(tx, caller, owner)
+    if (!policies) return undefined
+    const recipients = [await smsRecipient(tx, owner, number)]
+    const found = policies.some(({ policy }) => scans(policy)) ? findingsIn([{ place: 'body', text: body }]) : null
+    const departure = { ...plain, channel: 'sms', recipients, hasLinks: linksIn(body).length > 0 } as const
+    return admitted(await this.#decide(tx, caller, owner, policies, departure, found))
+  }
+
+  /** Decides about a reveal of a card, as about an e-mail; the caller records what is refused. */
+  async card(tx: Transaction, caller: Caller, { owner, amount }: OutgoingCard): Promise<Verdict> {
+    const policies = await this.#closed(tx, caller, owner)
+    if (!policies) return undefined
+    const departure = { ...plain, channel: 'card', amount: amount ?? Infinity } as const
+    return this.#decide(tx, caller, owner, policies, departure, null)
+  }
+
+  /** Notes that a person approved a message to these: they are known from now on. */
+  async noteApproved(tx: Transaction, identityId: string, addresses: readonly string[]): Promise<void> {
+    await noteContacts(tx, identityId, addresses.map(contactKey), { now: this.#deps.clock.now(), approved: true })
+  }
+
+  /** The policies of an identity; undefined when all send everything, and for the box itself. */
+  async #closed(reader: Reader, caller: Caller | null, owner: OutgoingCard['owner']): Promise<LevelPolicy[] | undefined> {
+    if (caller === null) return undefined
+    const policies = await this.#deps.policies.of(reader, owner)
+    return policies.every(({ policy }) => isOpen(policy)) ? undefined : policies
+  }
+
+  async #decide(
+    tx: Transaction,
+    caller: Caller | null,
+    owner: OutgoingCard['owner'],
+    policies: readonly LevelPolicy[],
+    seen: Departure,
+    found: readonly Found[] | null,
+  ): Promise<Verdict> {
+    const { recipients } = seen
+    const now = this.#deps.clock.now()
     const departure: Departure = {
-      channel: 'email',
-      recipients,
-      hasAttachments,
-      hasLinks,
-      found: found ? new Set<Finding>(found.map(({ kind }) => kind)) : null,
-      newToday: await newToday(tx, owner.id, recipients, now),
-      amount: null,
+      ...seen,
+      found: found && new Set<Finding>(found.map(({ kind }) => kind)),
+      newToday: recipients.length === 0 ? 0 : await newToday(tx, owner.id, recipients, now),
     }
     const reasons = policies.map(({ level, policy }): HoldReason => ({ level, ...judge(policy, departure) }))
     const strictest = Math.max(...reasons.map(({ action }) => rank(action)))
-    if (strictest === rank('refuse')) throw refused()
+    if (strictest === rank('refuse')) return 'refused'
     const unknown = recipients.filter(({ sort }) => sort === 'new').map(({ address }) => address)
     await noteContacts(tx, owner.id, unknown, { now, approved: false })
     if (strictest === rank('send') || isPerson(caller)) return undefined
@@ -75,12 +141,13 @@ export class PolicyCheck {
 }
 
 /** True for a signed-in person and for the operator on the machine of the box: they look at what they send themselves. */
-function isPerson({ key_id }: Caller): boolean {
-  return key_id === null
+function isPerson(caller: Caller | null): boolean {
+  return caller?.key_id === null
 }
 
-function refused(): Fault {
-  return new Fault(
+function admitted(verdict: Verdict): Held | undefined {
+  if (verdict !== 'refused') return verdict
+  throw new Fault(
     'forbidden',
     'The policy of this account does not let this leave, and a repetition will not either. Ask a person of the account, or whoever runs this box.',
     { code: 'policy_refused' },

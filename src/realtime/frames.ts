@@ -30,8 +30,11 @@ export class Frames {
   /** The type of the change; the first event of a sent text message is its result. */
   change(table: ChannelName): Change {
     const { type, data } = this.event
-    if (table === 'agent_events' || /\.(?:received|queued)$|^sms\.sent$/.test(type)) return 'INSERT'
-    return type === 'sms.failed' && (data as Partial<Sms>).sent_at === null ? 'INSERT' : 'UPDATE'
+    if (table === 'agent_events' || /\.(?:received|queued)$|^(?:email|sms)\.held$/.test(type)) return 'INSERT'
+    const { hold = null, sent_at } = data as Partial<Sms>
+    // that of a held one was the hold
+    if (hold !== null) return 'UPDATE'
+    return type === 'sms.sent' || (type === 'sms.failed' && sent_at === null) ? 'INSERT' : 'UPDATE'
   }
 
   /** The row itself. */

@@ -79,7 +79,8 @@ export class SmsArchive {
     const octets = bytesOfTexts(state.body, codes, error, state.provider, ...types)
     if (!(await takeStorage(tx, this.#deps.plan, { account_id, identity_id: identityId }, octets))) return 'full'
     const id = newId('sms')
-    const status = state.direction === 'outbound' && state.status === 'queued' ? 'failed' : state.status
+    const unsent = state.status === 'held' || (state.direction === 'outbound' && state.status === 'queued')
+    const status = unsent ? 'failed' : state.status
     await tx.run(
       sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, segments, error, codes,
           received_at, sent_at, delivered_at, created_at, octets)

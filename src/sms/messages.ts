@@ -5,20 +5,23 @@ import { page } from '../store/page.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Page } from '../core/shapes.ts'
+import type { HoldState, Page } from '../core/shapes.ts'
 import type { Queue } from '../queue/queue.ts'
 import { endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../ops/retention/trash.ts'
+import type { Holds } from '../policy/holds.ts'
+import type { PolicyCheck } from '../policy/policy-check.ts'
 import { join, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Rows } from '../store/rows.ts'
 import { smsKind, type SmsLoad } from './courier.ts'
-import type { NewSms, Sms, SmsChange, SmsError, SmsFilter } from './model.ts'
+import { digestOf, giveBack } from './held-sms.ts'
+import { type NewSms, type Sms, type SmsChange, type SmsError, type SmsFilter, smsHeld } from './model.ts'
 import { notConfigured, type Numbers } from './numbers.ts'
 import { hasOptedOut } from './opt-outs.ts'
 import { isOf, isPossible } from './phone-codes.ts'
 import type { SmsProvider } from './provider.ts'
-import { findSms, type SmsRow, whole } from './rows.ts'
+import { emitSms, findSms, type SmsRow, whole } from './rows.ts'
 import { bytesOfTexts, countTexts } from './media-quota.ts'
 import { segmentsOf } from './segments.ts'
 import { SmsTrash } from './trash.ts'
@@ -38,6 +41,8 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'events'> 
   numbers: Numbers
   provider: SmsProvider | undefined
   rules: () => SendingRules
+  policyCheck: PolicyCheck
+  holds: Holds
 }
 
 /** Sent messages are not searched for codes. */
@@ -53,9 +58,9 @@ export class Messages {
     this.#thrown = new SmsTrash(deps)
   }
 
-  /** Stores a message and queues it. */
+  /** Stores a message and queues it, unless a policy holds it for a person. Throws Fault forbidden `policy_refused` where one refuses it. */
   async send(caller: Caller, identityId: string, { to, body }: NewSms): Promise<Sms> {
-    const { database, identities, provider, numbers, rules, plan } = this.#deps
+    const { database, identities, provider, numbers, rules, plan, policyCheck, holds, events } = this.#deps
     if (!isPossible(to)) throw invalid('to', `${to} is not a valid number: it has too few or too many digits.`)
     const { allow_countries } = rules()
     if (allow_countries.length > 0 && !isOf(to, allow_countries)) {
@@ -82,13 +87,15 @@ export class Messages {
       await plan.take(tx, identity.account_id, 'sms_sent')
       await plan.require(tx, identity.account_id, 'storage_bytes', bytesOfTexts(body, noCodes))
       await this.#count(tx, identityId)
-      const row = await this.#insert(tx, {
-        account_id: identity.account_id,
-        identity_id: identityId,
-        from: number.number,
-        to,
-        body,
-      })
+      const held = await policyCheck.sms(tx, caller, { owner: identity, number: to, body })
+      const hold = held ? await holds.prepare(tx, identity) : null
+      const { account_id } = identity
+      const row = await this.#insert(tx, { account_id, identity_id: identityId, from: number.number, to, body, hold })
+      if (held && hold) {
+        const sha256 = digestOf(to, body)
+        await holds.insert(tx, hold, { kind: 'sms', owner: identity, caller, about: row.id, sha256, held })
+        await emitSms(tx, events, smsHeld, row)
+      }
       return (await whole(tx, [row]))[0]!
     })
   }
@@ -166,6 +173,10 @@ export class Messages {
     )
     return endSome(rows, async (row) => {
       const { id, status, attempting, delivery_id } = row
+      if (status === 'held') {
+        await this.#withdrawHold(tx, row, null)
+        return 1
+      }
       // running attempts end by themselves
       if (status !== 'queued' || attempting === 1) return 0
       if (!(await this.#takeBack(tx, row)) && delivery_id !== null) await queue.abandon(tx, delivery_id)
@@ -221,13 +232,23 @@ export class Messages {
 
   /** Cancels a message that is about to be deleted; the result of a running attempt will not be stored. */
   async #withdraw(tx: Transaction, row: SmsRow): Promise<void> {
+    const deleted: SmsError = { code: 'deleted', message: 'It was deleted before it was sent.' }
+    if (row.status === 'held') return this.#withdrawHold(tx, row, deleted)
     if (row.status !== 'queued') return
     const waited = (await this.#takeBack(tx, row)) || (await this.#deps.queue.abandon(tx, row.delivery_id ?? ''))
-    const error: SmsError = waited
-      ? { code: 'deleted', message: 'It was deleted before it was sent.' }
-      : { code: 'answer_lost', message: 'It was deleted while it was being sent.' }
+    const error: SmsError = waited ? deleted : { code: 'answer_lost', message: 'It was deleted while it was being sent.' }
     await tx.run(
       sql`UPDATE sms SET status = ${waited ? 'failed' : 'unknown'}, error = ${JSON.stringify(error)} WHERE id = ${row.id}`,
+    )
+  }
+
+  /** Ends a held message and its hold, and takes back its counts. */
+  async #withdrawHold(tx: Transaction, row: SmsRow, error: SmsError | null): Promise<void> {
+    const { holds, plan } = this.#deps
+    const hold = await holds.withdraw(tx, row.id)
+    await giveBack(tx, plan, row)
+    await tx.run(
+      sql`UPDATE sms SET status = 'failed', error = ${error && JSON.stringify(error)}, hold = ${hold ? JSON.stringify(hold) : row.hold} WHERE id = ${row.id}`,
     )
   }
 
@@ -249,20 +270,21 @@ export class Messages {
 
   async #insert(
     tx: Transaction,
-    message: { account_id: string; identity_id: string; from: string; to: string; body: string },
+    message: { account_id: string; identity_id: string; from: string; to: string; body: string; hold: HoldState | null },
   ): Promise<SmsRow> {
     const { clock, queue, provider, plan } = this.#deps
     const id = newId('sms')
     const now = iso(clock.now())
-    const { account_id, identity_id, from, to, body } = message
+    const { account_id, identity_id, from, to, body, hold } = message
     const octets = bytesOfTexts(body, noCodes)
     const load: SmsLoad = { sms_id: id }
-    const delivery = await queue.enqueue(tx, { kind: smsKind, lane: `${provider!.name} ${from}`, account_id, load })
+    const lane = `${provider!.name} ${from}`
+    const delivery = hold ? null : await queue.enqueue(tx, { kind: smsKind, lane, account_id, load })
     const row = await tx.get<SmsRow>(
-      sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, segments, codes, delivery_id,
+      sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, segments, codes, delivery_id, hold,
           received_at, created_at, octets)
-        VALUES (${id}, ${account_id}, ${identity_id}, 'outbound', 'queued', ${from}, ${to}, ${body}, 1, ${provider!.name}, ${segmentsOf(body)},
-          ${noCodes}, ${delivery}, ${now}, ${now}, ${octets}) RETURNING *`,
+        VALUES (${id}, ${account_id}, ${identity_id}, 'outbound', ${hold ? 'held' : 'queued'}, ${from}, ${to}, ${body}, 1, ${provider!.name}, ${segmentsOf(body)},
+          ${noCodes}, ${delivery}, ${hold && JSON.stringify(hold)}, ${now}, ${now}, ${octets}) RETURNING *`,
     )
     await countTexts(tx, plan, row!, octets)
     return row!

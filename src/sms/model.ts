@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Country, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Country, Flag, HoldState, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
-export const SmsStatus = z.enum(['received', 'queued', 'sent', 'delivered', 'failed', 'unknown'])
+export const SmsStatus = z.enum(['received', 'held', 'queued', 'sent', 'delivered', 'failed', 'unknown'])
 export type SmsStatus = z.output<typeof SmsStatus>
 
 /** A media file of a message. */
@@ -34,7 +34,8 @@ export const Sms = z
     identity_id: Id('ident'),
     direction: z.enum(['inbound', 'outbound']),
     status: SmsStatus.meta({
-      description: 'sent: accepted by the provider; unknown: its response was lost, and the message is not resent automatically',
+      description:
+        'held: a person is to approve it first; sent: accepted by the provider; unknown: its response was lost, and the message is not resent automatically',
     }),
     from: z.string(),
     to: z.string(),
@@ -46,6 +47,9 @@ export const Sms = z
     error: SmsError.nullable(),
     media: z.array(SmsMedia),
     codes: z.array(z.string()).meta({ description: 'one-time codes, best first' }),
+    hold: HoldState.nullable().default(null).meta({
+      description: 'of a message that a policy held for a person, and what became of that; null of others',
+    }),
     received_at: Timestamp,
     sent_at: Timestamp.nullable(),
     delivered_at: Timestamp.nullable(),
@@ -125,6 +129,10 @@ const readers: Scope[] = ['messages:read', 'sms:read']
 export const smsReceived = eventType('sms.received', readers, 'A text message was received.', Sms)
 export const smsSent = eventType('sms.sent', readers, 'The provider accepted a text message.', Sms)
 export const smsDelivered = eventType('sms.delivered', readers, 'A text message was delivered to the phone.', Sms)
+export const smsHeld = eventType('sms.held', readers, 'A text message waits for a person before it leaves.', Sms)
+export const smsApproved = eventType('sms.approved', readers, 'A held text message was approved, and is sent.', Sms)
+export const smsRejected = eventType('sms.rejected', readers, 'A held text message was rejected: it never leaves.', Sms)
+export const smsExpired = eventType('sms.expired', readers, 'Nobody approved a held text message in time: it never leaves.', Sms)
 export const smsFailed = eventType('sms.failed', readers, 'A text message could not be sent or delivered.', Sms)
 export const phoneProvisioned = eventType('phone.provisioned', ['identities:read'], 'An identity got a number.', PhoneNumber)
 export const phoneReleased = eventType(

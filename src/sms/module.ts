@@ -12,15 +12,28 @@ import type { Identities } from '../identities/identities.ts'
 import type { SignedUrls } from '../mail/attachments.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { Trash } from '../ops/retention/trash.ts'
+import type { PolicyModule } from '../policy/module.ts'
 import { sql } from '../store/database.ts'
 import { SmsArchive } from './archive.ts'
 import { MissedMessages } from './missed-messages.ts'
 import { callbacks } from './callbacks.ts'
 import { SmsCourier } from './courier.ts'
+import { HeldMessages } from './held-sms.ts'
 import { Inbound } from './inbound.ts'
 import { MediaCourier, MediaStore } from './media.ts'
 import { Messages } from './messages.ts'
-import { phoneProvisioned, phoneReleased, smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
+import {
+  phoneProvisioned,
+  phoneReleased,
+  smsApproved,
+  smsDelivered,
+  smsExpired,
+  smsFailed,
+  smsHeld,
+  smsReceived,
+  smsRejected,
+  smsSent,
+} from './model.ts'
 import { Numbers } from './numbers.ts'
 import type { SmsProvider } from './provider.ts'
 import { chosen } from './providers/create-provider.ts'
@@ -35,12 +48,24 @@ interface Deps extends ModuleBasis {
   cascade: Cascade
   urls: SignedUrls
   fetches: WorkLimiter
+  policy: PolicyModule
 }
 
 /** Text messages: numbers, sending and receiving, and the provider. */
 export class SmsModule implements Module {
   readonly name = 'sms'
-  readonly events = [smsReceived, smsSent, smsDelivered, smsFailed, phoneProvisioned, phoneReleased]
+  readonly events = [
+    smsReceived,
+    smsSent,
+    smsDelivered,
+    smsFailed,
+    smsHeld,
+    smsApproved,
+    smsRejected,
+    smsExpired,
+    phoneProvisioned,
+    phoneReleased,
+  ]
   readonly routes: AnyRoute[]
   readonly couriers: Courier[]
   readonly jobs: CronJob[]
@@ -62,8 +87,10 @@ export class SmsModule implements Module {
     this.#provider = provider
     this.numbers = new Numbers({ ...deps, provider, country: () => this.#settings.country })
     this.archive = new SmsArchive(deps)
-    const common = { ...deps, provider, numbers: this.numbers }
+    const { policyCheck, holds } = deps.policy
+    const common = { ...deps, provider, numbers: this.numbers, policyCheck, holds }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
+    holds.serve('sms', new HeldMessages(common))
     deps.identities.onRemove((tx, identityId) => this.numbers.abandon(tx, identityId))
     deps.cascade.add((tx, identityId, after) => this.messages.cancel(tx, identityId, after))
     const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })

@@ -47,15 +47,15 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       sdk: 'sms.send',
       errors: {
         400: ['sms_not_configured'],
-        403: ['plan_limit_reached', 'country_not_allowed', 'recipient_opted_out'],
+        403: ['plan_limit_reached', 'country_not_allowed', 'recipient_opted_out', 'policy_refused'],
         409: ['no_phone_number', 'identity_suspended', 'provider_not_configured'],
-        429: ['sms_rate'],
+        429: ['sms_rate', 'too_many_holds'],
       },
       audit: 'sms.sent',
       summary: 'Send an SMS',
       description:
         'Responds as soon as it is in the queue. If the provider’s response is lost, the status is unknown, and it is not resent automatically. A recipient who sent STOP ' +
-        'to the number is not sent anything until START.',
+        'to the number is not sent anything until START. Where a policy holds it for a person, its status is held.',
       body: NewSms,
       reply: Sms,
       status: 201,

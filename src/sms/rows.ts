@@ -1,11 +1,11 @@
 import { notFound } from '../core/fault.ts'
-import { picked } from '../core/shapes.ts'
+import { type HoldState, picked } from '../core/shapes.ts'
 import { type EventType, uncountedMessageBytes } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import { join, type Reader, sql, type Transaction } from '../store/database.ts'
 import { type PhoneNumber, Sms, type SmsError, type SmsMedia } from './model.ts'
 
-export interface SmsRow extends Omit<Sms, 'from' | 'to' | 'read' | 'error' | 'media' | 'codes' | 'deleted_at'> {
+export interface SmsRow extends Omit<Sms, 'from' | 'to' | 'read' | 'error' | 'media' | 'codes' | 'hold' | 'deleted_at'> {
   seq: number
   account_id: string
   sender: string
@@ -13,6 +13,8 @@ export interface SmsRow extends Omit<Sms, 'from' | 'to' | 'read' | 'error' | 'me
   read: number
   error: string | null
   codes: string
+  /** A HoldState, as JSON. */
+  hold: string | null
   attempting: number
   lost: number
   delivery_id: string | null
@@ -25,7 +27,7 @@ export interface SmsRow extends Omit<Sms, 'from' | 'to' | 'read' | 'error' | 'me
 /** Every column. */
 export const storedColumns: readonly string[] = (
   'seq id account_id identity_id direction status sender recipient body read provider provider_id segments error codes ' +
-  'attempting lost delivery_id received_at sent_at delivered_at created_at octets'
+  'attempting lost delivery_id hold received_at sent_at delivered_at created_at octets'
 ).split(' ')
 
 interface MediaRow {
@@ -75,6 +77,7 @@ function toSms(row: SmsRow, media: SmsMedia[]): Sms {
     error: row.error === null ? null : (JSON.parse(row.error) as SmsError),
     media,
     codes: JSON.parse(row.codes) as string[],
+    hold: row.hold === null ? null : (JSON.parse(row.hold) as HoldState),
   })
 }
 

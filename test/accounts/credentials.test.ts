@@ -42,7 +42,11 @@ test('what a key made names it, and ends with it: its webhooks, its keys, and wh
   expect(keys.data.map(({ id }) => id as string)).toEqual([child.id])
 
   const { body: told } = await box.call('DELETE', `/v1/api-keys/${leaked.id}`)
-  expect(told).toEqual({ id: leaked.id, deleted: true, ended: { api_keys: 2, webhooks: 2, jobs: 0, scheduled_emails: 0 } })
+  expect(told).toEqual({
+    id: leaked.id,
+    deleted: true,
+    ended: { api_keys: 2, webhooks: 2, jobs: 0, scheduled_emails: 0, holds: 0 },
+  })
   for (const { key } of [leaked, child, grandchild]) expect(await works(box, key)).toBe(false)
   expect(await works(box, others.key)).toBe(true)
 
@@ -67,7 +71,11 @@ test('what a key made stays when its owner says so', async () => {
   const child = await keyOf(box, {}, parting.key)
   const kept = await hook(box, sink.url, parting.key)
   const { body: told } = await box.call('DELETE', `/v1/api-keys/${parting.id}?keep=true`)
-  expect(told).toEqual({ id: parting.id, deleted: true, ended: { api_keys: 0, webhooks: 0, jobs: 0, scheduled_emails: 0 } })
+  expect(told).toEqual({
+    id: parting.id,
+    deleted: true,
+    ended: { api_keys: 0, webhooks: 0, jobs: 0, scheduled_emails: 0, holds: 0 },
+  })
   expect([await works(box, parting.key), await works(box, child.key)]).toEqual([false, true])
   expect(await shown(box, kept.id)).toMatchObject({ active: true, created_by: parting.id })
   await box.call('POST', '/v1/identities', {})

@@ -4,14 +4,15 @@ import type { Plan } from '../../accounts/plan.ts'
 import { iso } from '../../core/clock.ts'
 import { release } from '../../core/memory.ts'
 import type { Caller } from '../../core/scopes.ts'
+import type { HoldState } from '../../core/shapes.ts'
 import { largeWork } from '../../core/work/long-work.ts'
 import type { Emails } from '../../mail/emails.ts'
 import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
 import type { RecipientRow } from '../../mail/deliveries.ts'
-import type { Email, EmailHold } from '../../mail/model.ts'
+import type { Email } from '../../mail/model.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
-import { contactKey, noteContacts } from '../../policy/contacts.ts'
-import type { HeldMail } from '../../policy/holds.ts'
+import type { HoldHandler, StoredHold } from '../../policy/holds.ts'
+import type { PolicyCheck } from '../../policy/policy-check.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import { emailApproved, emailExpired, emailRejected, releaseKind, type ReleaseLoad } from '../model.ts'
@@ -25,22 +26,23 @@ interface Deps extends Pick<Basis, 'database' | 'clock'> {
   queue: Queue
   outbox: Outbox
   limits: SendLimits
+  policyCheck: PolicyCheck
   plan: Plan
 }
 
 /** What becomes of held e-mails: an approved one is signed and sent as a scheduled one is (`Release`). */
-export class HeldEmails implements HeldMail {
+export class HeldEmails implements HoldHandler<'email'> {
   readonly #deps: Deps
 
   constructor(deps: Deps) {
     this.#deps = deps
   }
 
-  async digest(accountId: string, emailId: string): Promise<string | undefined> {
+  async digest({ account_id, about: emailId }: StoredHold): Promise<string | undefined> {
     const { database, outgoing } = this.#deps
     const email = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId}`)
     if (!email) return undefined
-    return largeWork(accountId, email.size, async () => {
+    return largeWork(account_id, email.size, async () => {
       const octets = await outgoing.rawMessage({ ...email, trace: '' })
       if (!octets) return undefined
       const digest = hash('sha256', octets)
@@ -49,8 +51,8 @@ export class HeldEmails implements HeldMail {
     })
   }
 
-  async release(tx: Transaction, emailId: string, hold: EmailHold): Promise<void> {
-    const { queue, outgoing, clock } = this.#deps
+  async release(tx: Transaction, { about: emailId }: StoredHold, hold: HoldState): Promise<void> {
+    const { queue, outgoing, clock, policyCheck } = this.#deps
     const email = await heldEmail(tx, emailId)
     if (!email) return
     const { send_at, require_tls = false } = JSON.parse(email.detail) as EmailDetail
@@ -62,12 +64,12 @@ export class HeldEmails implements HeldMail {
     await setHold(tx, emailId, hold)
     const rows = await recipientsOf(tx, emailId)
     for (const { seq } of rows) await outgoing.updateDelivery(tx, seq, { status: 'scheduled', next_attempt_at: due, delivery_id })
-    const addresses = rows.map(({ address }) => contactKey(address))
-    await noteContacts(tx, email.identity_id, addresses, { now: clock.now(), approved: true })
+    const addresses = rows.map(({ address }) => address)
+    await policyCheck.noteApproved(tx, email.identity_id, addresses)
     await outgoing.appendEvent(tx, emailApproved, emailId, {})
   }
 
-  async dismiss(tx: Transaction, emailId: string, hold: EmailHold): Promise<void> {
+  async dismiss(tx: Transaction, { about: emailId }: StoredHold, hold: HoldState): Promise<void> {
     const { outgoing, outbox, limits, plan } = this.#deps
     const email = await heldEmail(tx, emailId)
     if (!email) return
@@ -82,15 +84,15 @@ export class HeldEmails implements HeldMail {
     await outgoing.appendEvent(tx, hold.status === 'expired' ? emailExpired : emailRejected, emailId, {})
   }
 
-  async read(caller: Caller, identityId: string, emailId: string): Promise<Email | null> {
+  async read(caller: Caller, { identity_id, about: emailId }: StoredHold): Promise<Email | null> {
     const { database, emails } = this.#deps
     if (!(await database.get(sql`SELECT 1 FROM emails WHERE id = ${emailId}`))) return null
-    return emails.get(caller, identityId, emailId)
+    return emails.get(caller, identity_id, emailId)
   }
 }
 
 /** Notes in an e-mail what became of its hold. */
-export async function setHold(tx: Transaction, emailId: string, hold: EmailHold): Promise<void> {
+export async function setHold(tx: Transaction, emailId: string, hold: HoldState): Promise<void> {
   await tx.run(sql`UPDATE emails SET detail = json_set(detail, '$.hold', json(${JSON.stringify(hold)})) WHERE id = ${emailId}`)
 }
 

@@ -226,7 +226,8 @@ export class Outbox {
       const kept = await outgoing.insert(tx, message, hold ? emailHeld : emailQueued)
       const about = kept.email.id
       if (caller && (send_at !== null || hold)) await keys.origins.inherit(tx, about, caller)
-      if (caller && hold && held) await holds.insert(tx, hold, { owner, caller, about, sha256: examined.sha256, held })
+      if (caller && hold && held)
+        await holds.insert(tx, hold, { kind: 'email', owner, caller, about, sha256: examined.sha256, held })
       else await this.#enqueue(tx, composed, kept)
       tx.afterCommit(() => this.#log(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }

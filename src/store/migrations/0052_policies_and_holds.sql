@@ -23,12 +23,20 @@ CREATE TABLE holds (
   decided_at TEXT,
   decided_by TEXT,
   -- what the person says to the sender
-  reason TEXT
+  reason TEXT,
+  -- 1 once its key was revoked: it is cancelled soon after
+  ended INTEGER NOT NULL DEFAULT 0,
+  -- of a card: what is to be revealed, and when an approval was used
+  amount_cents INTEGER,
+  purpose TEXT,
+  used_at TEXT
 );
 CREATE INDEX holds_by_account ON holds (account_id, seq);
 CREATE INDEX holds_by_subject ON holds (about);
 CREATE INDEX holds_open ON holds (expires_at) WHERE status = 'open';
 CREATE INDEX holds_open_by_identity ON holds (identity_id) WHERE status = 'open';
+-- e-mails are found by their own index, below
+CREATE INDEX holds_open_by_creator ON holds (created_by) WHERE status = 'open' AND kind <> 'email';
 
 -- Recipients that an identity had not heard from: when it first wrote to them, and whether a person approved that.
 CREATE TABLE contacts (
@@ -43,3 +51,7 @@ CREATE INDEX contacts_by_time ON contacts (identity_id, first_at);
 CREATE INDEX emails_by_verified_author ON emails (identity_id, lower(from_address))
   WHERE direction = 'inbound' AND verified_domain IS NOT NULL AND octet_length(from_address) <= 1000;
 CREATE INDEX emails_held ON emails (json_extract(detail, '$.created_by')) WHERE status = 'held';
+
+-- What became of the hold of a text message, as JSON.
+ALTER TABLE sms ADD COLUMN hold TEXT;
+ALTER TABLE sms_trash ADD COLUMN hold TEXT;
