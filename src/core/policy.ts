@@ -141,6 +141,8 @@ function reasonFor({ preset, rules }: Policy, departure: Departure, recipient: R
 function fits(when: When, departure: Departure, recipient: Recipient | null): boolean {
   const { channel, hasAttachments, hasLinks, recipients, newToday, amount } = departure
   if (when.channel && !when.channel.includes(channel)) return false
+  // a card has no text
+  if (when.found && channel === 'card') return false
   if (when.to && (recipient === null || !when.to.some((entry) => isMeant(entry, recipient)))) return false
   if (when.reply !== undefined && !(recipient?.isAnswered ?? false)) return false
   if (when.attachments !== undefined && when.attachments !== hasAttachments) return false

@@ -11,9 +11,9 @@ const bound = { 403: ['bound_key'] }
 const deciding = { 403: ['bound_key', 'own_hold'], 409: ['already_decided', 'hold_expired'] }
 const example = {
   body: {
-    preset: 'known',
+    preset: 'open',
     rules: [
-      { when: { found: ['secret'] }, action: 'refuse' },
+      { when: { found: ['secret'] }, action: 'hold' },
       { when: { to: ['@partner.example'] }, action: 'send' },
     ],
   },

@@ -115,6 +115,12 @@ const table: [what: string, policy: Policy, departure: Departure, action: string
   ['another channel', { preset: 'open', rules: [{ when: { channel: ['sms'] }, action: 'refuse' }] }, to(stranger), 'send'],
   ['a small amount', { preset: 'open', rules: [{ when: { amount_over: 5000 }, action: 'hold' }] }, card, 'send'],
   ['a large amount', { preset: 'open', rules: [{ when: { amount_over: 4999 }, action: 'hold' }] }, card, 'hold'],
+  [
+    'a card has no text',
+    { preset: 'open', rules: [{ when: { found: ['secret'] }, action: 'refuse' }] },
+    { ...card, found: null },
+    'send',
+  ],
   ['a card is to nobody', { preset: 'open', rules: [{ when: { to: ['new'] }, action: 'refuse' }] }, card, 'send'],
 ]
 
@@ -228,6 +234,7 @@ function plainly(policy: Policy, departure: Departure): 'send' | 'hold' | 'refus
     for (const { when, action } of policy.rules) {
       const holds = [
         when.channel === undefined || when.channel.includes(departure.channel),
+        when.found === undefined || departure.channel !== 'card',
         when.to === undefined ||
           (recipient !== undefined &&
             when.to.some((entry) => [recipient.sort, recipient.address, `@${recipient.address.split('@')[1]}`].includes(entry))),

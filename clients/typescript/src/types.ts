@@ -376,8 +376,8 @@ export interface CardTransaction {
   /** null for a reveal without an amount */
   amount_cents: number | null
   allowed: boolean
-  /** why a reveal was rejected; repeated: returned again for the same Idempotency-Key, without a charge */
-  reason: 'card_frozen' | 'card_cancelled' | 'budget_exceeded' | 'repeated' | null
+  /** why a reveal was rejected; held: a person must approve it first; repeated: returned again for the same Idempotency-Key, without a charge */
+  reason: 'card_frozen' | 'card_cancelled' | 'budget_exceeded' | 'policy_refused' | 'held' | 'repeated' | null
   /** the reveal that this transaction reports, refunds or repeats */
   reveal_id: string | null
   /** of the card, after this transaction */
@@ -606,7 +606,7 @@ export interface Email {
   /** why a received message was set aside, until it is released */
   set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
   /** of an outbound message held for a person; null for others */
-  hold: EmailHold | null
+  hold: HoldState | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -646,16 +646,6 @@ export interface EmailDelivery {
   next_attempt_at: string | null
   delivered_at: string | null
   history?: DeliveryAttempt[] | undefined
-}
-
-export interface EmailHold {
-  id: string
-  status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
-  /** rejected then */
-  expires_at: string
-  decided_at: string | null
-  /** of the decision */
-  reason: string | null
 }
 
 export interface EmailMessage {
@@ -710,7 +700,7 @@ export interface EmailMessage {
   /** why a received message was set aside, until it is released */
   set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
   /** of an outbound message held for a person; null for others */
-  hold: EmailHold | null
+  hold: HoldState | null
   parse_error: string | null
   /** time at which a scheduled message is sent */
   send_at: string | null
@@ -768,12 +758,13 @@ export interface Emptied {
   purged: number
 }
 
-/** number of objects created by the key that ended; 0 with keep */
+/** number of objects created by the key that ended; 0 with keep; holds are those of text messages and cards */
 export interface EndedWithKey {
   api_keys: number
   webhooks: number
   jobs: number
   scheduled_emails: number
+  holds: number
 }
 
 export interface Erc8004Link {
@@ -798,6 +789,35 @@ export interface ExportWish {
 /** additional header fields, at most 100 and 64 KiB in total; not those that the box sets */
 export type HeaderFields = Record<string, string>
 
+export interface HeldCard {
+  id: string
+  identity_id: string
+  last4: string
+  brand: string
+  exp_month: number
+  exp_year: number
+  /** in minor units of the currency */
+  budget_cents: number
+  /** in this period: reserved by reveals, or reported */
+  spent_cents: number
+  status: 'active' | 'frozen' | 'cancelled'
+  card_name: string
+  /** the same as card_name */
+  label: string
+  /** the same as budget_cents, currency and period */
+  budget: Budget
+  currency: string
+  period: Period
+  created_at: string
+  updated_at: string
+  /** to be reserved; null for a reveal without an amount */
+  amount_cents: number | null
+  purpose: string | null
+  /** when the approved reveal took place */
+  used_at: string | null
+  hold: HoldState
+}
+
 export interface Hold {
   id: string
   status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
@@ -806,16 +826,16 @@ export interface Hold {
   decided_at: string | null
   /** of the decision */
   reason: string | null
-  kind: 'email'
+  kind: 'email' | 'sms' | 'card'
   identity_id: string
-  /** the id of the e-mail */
+  /** the id of the e-mail, of the text message, or of the card */
   about: string
-  /** the key that sent it */
+  /** the key that sent it, or that wants to reveal the card */
   created_by: string | null
   created_at: string
   /** the key or session that decided; null for the operator, and for none */
   decided_by: string | null
-  /** of the bytes that were held, in hexadecimal */
+  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between */
   sha256: string
   reasons: {
     /** whose policy: of pillarbox.yaml, of the account, of the identity */
@@ -829,13 +849,17 @@ export interface Hold {
   }[]
   found: {
     kind: 'secret' | 'key' | 'card' | 'code' | 'unread'
-    /** subject, body_text, body_html, text, or the name of an attachment */
+    /** subject, body_text, body_html, text, the name of an attachment, or body of a text message */
     place: string
     /** its first characters */
     sample: string
   }[]
   /** as it would be sent; null once it was deleted */
   email: Email | null
+  /** as it would be sent; null once it was deleted */
+  sms: Sms | null
+  /** what would be revealed; null once it was deleted */
+  card: HeldCard | null
 }
 
 export interface HoldRow {
@@ -846,16 +870,16 @@ export interface HoldRow {
   decided_at: string | null
   /** of the decision */
   reason: string | null
-  kind: 'email'
+  kind: 'email' | 'sms' | 'card'
   identity_id: string
-  /** the id of the e-mail */
+  /** the id of the e-mail, of the text message, or of the card */
   about: string
-  /** the key that sent it */
+  /** the key that sent it, or that wants to reveal the card */
   created_by: string | null
   created_at: string
   /** the key or session that decided; null for the operator, and for none */
   decided_by: string | null
-  /** of the bytes that were held, in hexadecimal */
+  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between */
   sha256: string
   reasons: {
     /** whose policy: of pillarbox.yaml, of the account, of the identity */
@@ -869,11 +893,21 @@ export interface HoldRow {
   }[]
   found: {
     kind: 'secret' | 'key' | 'card' | 'code' | 'unread'
-    /** subject, body_text, body_html, text, or the name of an attachment */
+    /** subject, body_text, body_html, text, the name of an attachment, or body of a text message */
     place: string
     /** its first characters */
     sample: string
   }[]
+}
+
+export interface HoldState {
+  id: string
+  status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+  /** rejected then */
+  expires_at: string
+  decided_at: string | null
+  /** of the decision */
+  reason: string | null
 }
 
 export interface Identity {
@@ -1583,8 +1617,8 @@ export interface Sms {
   id: string
   identity_id: string
   direction: 'inbound' | 'outbound'
-  /** sent: accepted by the provider; unknown: its response was lost, and the message is not resent automatically */
-  status: 'received' | 'queued' | 'sent' | 'delivered' | 'failed' | 'unknown'
+  /** held: a person is to approve it first; sent: accepted by the provider; unknown: its response was lost, and the message is not resent automatically */
+  status: 'received' | 'held' | 'queued' | 'sent' | 'delivered' | 'failed' | 'unknown'
   from: string
   to: string
   body: string
@@ -1597,6 +1631,8 @@ export interface Sms {
   media: SmsMedia[]
   /** one-time codes, best first */
   codes: string[]
+  /** of a message that a policy held for a person, and what became of that; null of others */
+  hold: HoldState | null
   received_at: string
   sent_at: string | null
   delivered_at: string | null
@@ -1639,8 +1675,8 @@ export interface SmsMessage {
   id: string
   identity_id: string
   direction: 'inbound' | 'outbound'
-  /** sent: accepted by the provider; unknown: its response was lost, and the message is not resent automatically */
-  status: 'received' | 'queued' | 'sent' | 'delivered' | 'failed' | 'unknown'
+  /** held: a person is to approve it first; sent: accepted by the provider; unknown: its response was lost, and the message is not resent automatically */
+  status: 'received' | 'held' | 'queued' | 'sent' | 'delivered' | 'failed' | 'unknown'
   from: string
   to: string
   body: string
@@ -1653,6 +1689,8 @@ export interface SmsMessage {
   media: SmsMedia[]
   /** one-time codes, best first */
   codes: string[]
+  /** of a message that a policy held for a person, and what became of that; null of others */
+  hold: HoldState | null
   received_at: string
   sent_at: string | null
   delivered_at: string | null
@@ -2527,7 +2565,7 @@ export interface EventData {
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     /** of an outbound message held for a person; null for others */
-    hold: EmailHold | null
+    hold: HoldState | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2591,7 +2629,7 @@ export interface EventData {
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     /** of an outbound message held for a person; null for others */
-    hold: EmailHold | null
+    hold: HoldState | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2655,7 +2693,7 @@ export interface EventData {
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     /** of an outbound message held for a person; null for others */
-    hold: EmailHold | null
+    hold: HoldState | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2719,7 +2757,7 @@ export interface EventData {
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     /** of an outbound message held for a person; null for others */
-    hold: EmailHold | null
+    hold: HoldState | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2783,7 +2821,7 @@ export interface EventData {
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     /** of an outbound message held for a person; null for others */
-    hold: EmailHold | null
+    hold: HoldState | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2847,7 +2885,7 @@ export interface EventData {
     /** why a received message was set aside, until it is released */
     set_aside: 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious' | null
     /** of an outbound message held for a person; null for others */
-    hold: EmailHold | null
+    hold: HoldState | null
     parse_error: string | null
     /** time at which a scheduled message is sent */
     send_at: string | null
@@ -2868,6 +2906,10 @@ export interface EventData {
   'sms.sent': Sms
   'sms.delivered': Sms
   'sms.failed': Sms
+  'sms.held': Sms
+  'sms.approved': Sms
+  'sms.rejected': Sms
+  'sms.expired': Sms
   'phone.provisioned': PhoneNumber
   'phone.released': PhoneNumber
   'totp.created': TotpEntry
@@ -2886,6 +2928,10 @@ export interface EventData {
   'card.unfrozen': Card
   'card.cancelled': Card
   'card.limits_updated': Card
+  'card.held': HeldCard
+  'card.approved': HeldCard
+  'card.rejected': HeldCard
+  'card.expired': HeldCard
   'agent.created': Agent
   'agent.updated': Agent
   'agent.deleted': {

@@ -36,6 +36,7 @@ export const rarelyRead = [
   'Domains',
   'Senders',
   'Policy',
+  'Suppressions',
   'Agents',
   'Identity tokens',
   'Reputation and trust',

@@ -403,8 +403,8 @@ class CardTransaction(TypedDict):
     amount_cents: int | None
     """null for a reveal without an amount"""
     allowed: bool
-    reason: Literal["card_frozen", "card_cancelled", "budget_exceeded", "repeated"] | None
-    """why a reveal was rejected; repeated: returned again for the same Idempotency-Key, without a charge"""
+    reason: Literal["card_frozen", "card_cancelled", "budget_exceeded", "policy_refused", "held", "repeated"] | None
+    """why a reveal was rejected; held: a person must approve it first; repeated: returned again for the same Idempotency-Key, without a charge"""
     reveal_id: str | None
     """the reveal that this transaction reports, refunds or repeats"""
     spent_cents: int
@@ -627,7 +627,7 @@ Email = TypedDict("Email", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
-    "hold": "EmailHold | None",
+    "hold": "HoldState | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -666,16 +666,6 @@ class EmailDelivery(TypedDict):
     next_attempt_at: str | None
     delivered_at: str | None
     history: NotRequired[list[DeliveryAttempt]]
-
-
-class EmailHold(TypedDict):
-    id: str
-    status: Literal["open", "approved", "rejected", "expired", "cancelled"]
-    expires_at: str
-    """rejected then"""
-    decided_at: str | None
-    reason: str | None
-    """of the decision"""
 
 
 class EmailMessageRecipients(TypedDict):
@@ -725,7 +715,7 @@ EmailMessage = TypedDict("EmailMessage", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
-    "hold": "EmailHold | None",
+    "hold": "HoldState | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -777,12 +767,13 @@ class Emptied(TypedDict):
 
 
 class EndedWithKey(TypedDict):
-    """number of objects created by the key that ended; 0 with keep"""
+    """number of objects created by the key that ended; 0 with keep; holds are those of text messages and cards"""
 
     api_keys: int
     webhooks: int
     jobs: int
     scheduled_emails: int
+    holds: int
 
 
 class Erc8004Link(TypedDict):
@@ -807,6 +798,35 @@ class ExportWish(TypedDict):
 HeaderFields: TypeAlias = "dict[str, str]"
 
 
+class HeldCard(TypedDict):
+    id: str
+    identity_id: str
+    last4: str
+    brand: str
+    exp_month: int
+    exp_year: int
+    budget_cents: int
+    """in minor units of the currency"""
+    spent_cents: int
+    """in this period: reserved by reveals, or reported"""
+    status: Literal["active", "frozen", "cancelled"]
+    card_name: str
+    label: str
+    """the same as card_name"""
+    budget: Budget
+    """the same as budget_cents, currency and period"""
+    currency: str
+    period: Period
+    created_at: str
+    updated_at: str
+    amount_cents: int | None
+    """to be reserved; null for a reveal without an amount"""
+    purpose: str | None
+    used_at: str | None
+    """when the approved reveal took place"""
+    hold: HoldState
+
+
 class HoldReasons(TypedDict):
     level: Literal["box", "account", "identity"]
     """whose policy: of pillarbox.yaml, of the account, of the identity"""
@@ -821,7 +841,7 @@ class HoldReasons(TypedDict):
 class HoldFound(TypedDict):
     kind: Literal["secret", "key", "card", "code", "unread"]
     place: str
-    """subject, body_text, body_html, text, or the name of an attachment"""
+    """subject, body_text, body_html, text, the name of an attachment, or body of a text message"""
     sample: str
     """its first characters"""
 
@@ -834,21 +854,25 @@ class Hold(TypedDict):
     decided_at: str | None
     reason: str | None
     """of the decision"""
-    kind: Literal["email"]
+    kind: Literal["email", "sms", "card"]
     identity_id: str
     about: str
-    """the id of the e-mail"""
+    """the id of the e-mail, of the text message, or of the card"""
     created_by: str | None
-    """the key that sent it"""
+    """the key that sent it, or that wants to reveal the card"""
     created_at: str
     decided_by: str | None
     """the key or session that decided; null for the operator, and for none"""
     sha256: str
-    """of the bytes that were held, in hexadecimal"""
+    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between"""
     reasons: list[HoldReasons]
     found: list[HoldFound]
     email: Email | None
     """as it would be sent; null once it was deleted"""
+    sms: Sms | None
+    """as it would be sent; null once it was deleted"""
+    card: HeldCard | None
+    """what would be revealed; null once it was deleted"""
 
 
 class HoldRowReasons(TypedDict):
@@ -865,7 +889,7 @@ class HoldRowReasons(TypedDict):
 class HoldRowFound(TypedDict):
     kind: Literal["secret", "key", "card", "code", "unread"]
     place: str
-    """subject, body_text, body_html, text, or the name of an attachment"""
+    """subject, body_text, body_html, text, the name of an attachment, or body of a text message"""
     sample: str
     """its first characters"""
 
@@ -878,19 +902,29 @@ class HoldRow(TypedDict):
     decided_at: str | None
     reason: str | None
     """of the decision"""
-    kind: Literal["email"]
+    kind: Literal["email", "sms", "card"]
     identity_id: str
     about: str
-    """the id of the e-mail"""
+    """the id of the e-mail, of the text message, or of the card"""
     created_by: str | None
-    """the key that sent it"""
+    """the key that sent it, or that wants to reveal the card"""
     created_at: str
     decided_by: str | None
     """the key or session that decided; null for the operator, and for none"""
     sha256: str
-    """of the bytes that were held, in hexadecimal"""
+    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between"""
     reasons: list[HoldRowReasons]
     found: list[HoldRowFound]
+
+
+class HoldState(TypedDict):
+    id: str
+    status: Literal["open", "approved", "rejected", "expired", "cancelled"]
+    expires_at: str
+    """rejected then"""
+    decided_at: str | None
+    reason: str | None
+    """of the decision"""
 
 
 class Identity(TypedDict):
@@ -1633,7 +1667,7 @@ Sms = TypedDict("Sms", {
     "id": "str",
     "identity_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"queued\", \"sent\", \"delivered\", \"failed\", \"unknown\"]",
+    "status": "Literal[\"received\", \"held\", \"queued\", \"sent\", \"delivered\", \"failed\", \"unknown\"]",
     "from": "str",
     "to": "str",
     "body": "str",
@@ -1644,6 +1678,7 @@ Sms = TypedDict("Sms", {
     "error": "SmsError | None",
     "media": "list[SmsMedia]",
     "codes": "list[str]",
+    "hold": "HoldState | None",
     "received_at": "str",
     "sent_at": "str | None",
     "delivered_at": "str | None",
@@ -1686,7 +1721,7 @@ SmsMessage = TypedDict("SmsMessage", {
     "id": "str",
     "identity_id": "str",
     "direction": "Literal[\"inbound\", \"outbound\"]",
-    "status": "Literal[\"received\", \"queued\", \"sent\", \"delivered\", \"failed\", \"unknown\"]",
+    "status": "Literal[\"received\", \"held\", \"queued\", \"sent\", \"delivered\", \"failed\", \"unknown\"]",
     "from": "str",
     "to": "str",
     "body": "str",
@@ -1697,6 +1732,7 @@ SmsMessage = TypedDict("SmsMessage", {
     "error": "SmsError | None",
     "media": "list[SmsMedia]",
     "codes": "list[str]",
+    "hold": "HoldState | None",
     "received_at": "str",
     "sent_at": "str | None",
     "delivered_at": "str | None",
@@ -2663,7 +2699,7 @@ EmailSentEventData = TypedDict("EmailSentEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
-    "hold": "EmailHold | None",
+    "hold": "HoldState | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2731,7 +2767,7 @@ EmailDeliveredEventData = TypedDict("EmailDeliveredEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
-    "hold": "EmailHold | None",
+    "hold": "HoldState | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2799,7 +2835,7 @@ EmailDeferredEventData = TypedDict("EmailDeferredEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
-    "hold": "EmailHold | None",
+    "hold": "HoldState | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2867,7 +2903,7 @@ EmailBouncedEventData = TypedDict("EmailBouncedEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
-    "hold": "EmailHold | None",
+    "hold": "HoldState | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -2935,7 +2971,7 @@ EmailComplainedEventData = TypedDict("EmailComplainedEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
-    "hold": "EmailHold | None",
+    "hold": "HoldState | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -3003,7 +3039,7 @@ EmailFailedEventData = TypedDict("EmailFailedEventData", {
     "authentication": "Authentication | None",
     "screening": "Screening | None",
     "set_aside": "Literal[\"blocked_sender\", \"unlisted_sender\", \"unverified_sender\", \"suspicious\"] | None",
-    "hold": "EmailHold | None",
+    "hold": "HoldState | None",
     "parse_error": "str | None",
     "send_at": "str | None",
     "created_by": "str | None",
@@ -3116,6 +3152,50 @@ class SmsFailedEvent(TypedDict):
     id: str
     type: Literal["sms.failed"]
     event: Literal["sms.failed"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Sms
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class SmsHeldEvent(TypedDict):
+    id: str
+    type: Literal["sms.held"]
+    event: Literal["sms.held"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Sms
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class SmsApprovedEvent(TypedDict):
+    id: str
+    type: Literal["sms.approved"]
+    event: Literal["sms.approved"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Sms
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class SmsRejectedEvent(TypedDict):
+    id: str
+    type: Literal["sms.rejected"]
+    event: Literal["sms.rejected"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: Sms
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class SmsExpiredEvent(TypedDict):
+    id: str
+    type: Literal["sms.expired"]
+    event: Literal["sms.expired"]
     """The same as `type`."""
     identity_id: str | None
     created_at: str
@@ -3250,6 +3330,50 @@ class CardLimitsUpdatedEvent(TypedDict):
     identity_id: str | None
     created_at: str
     data: Card
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class CardHeldEvent(TypedDict):
+    id: str
+    type: Literal["card.held"]
+    event: Literal["card.held"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: HeldCard
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class CardApprovedEvent(TypedDict):
+    id: str
+    type: Literal["card.approved"]
+    event: Literal["card.approved"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: HeldCard
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class CardRejectedEvent(TypedDict):
+    id: str
+    type: Literal["card.rejected"]
+    event: Literal["card.rejected"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: HeldCard
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class CardExpiredEvent(TypedDict):
+    id: str
+    type: Literal["card.expired"]
+    event: Literal["card.expired"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: HeldCard
     """Of a resource that was deleted since: `{id, deleted}`."""
 
 
@@ -3432,6 +3556,10 @@ EventType: TypeAlias = Literal[
     "sms.sent",
     "sms.delivered",
     "sms.failed",
+    "sms.held",
+    "sms.approved",
+    "sms.rejected",
+    "sms.expired",
     "phone.provisioned",
     "phone.released",
     "totp.created",
@@ -3443,6 +3571,10 @@ EventType: TypeAlias = Literal[
     "card.unfrozen",
     "card.cancelled",
     "card.limits_updated",
+    "card.held",
+    "card.approved",
+    "card.rejected",
+    "card.expired",
     "agent.created",
     "agent.updated",
     "agent.deleted",
@@ -3481,6 +3613,10 @@ Event: TypeAlias = Union[
     "SmsSentEvent",
     "SmsDeliveredEvent",
     "SmsFailedEvent",
+    "SmsHeldEvent",
+    "SmsApprovedEvent",
+    "SmsRejectedEvent",
+    "SmsExpiredEvent",
     "PhoneProvisionedEvent",
     "PhoneReleasedEvent",
     "TotpCreatedEvent",
@@ -3492,6 +3628,10 @@ Event: TypeAlias = Union[
     "CardUnfrozenEvent",
     "CardCancelledEvent",
     "CardLimitsUpdatedEvent",
+    "CardHeldEvent",
+    "CardApprovedEvent",
+    "CardRejectedEvent",
+    "CardExpiredEvent",
     "AgentCreatedEvent",
     "AgentUpdatedEvent",
     "AgentDeletedEvent",
