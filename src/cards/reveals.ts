@@ -107,7 +107,7 @@ export class Reveals {
   }
 
   #answer(outcome: Outcome): Revealed {
-    if ('hold' in outcome) throw held(outcome.hold)
+    if ('hold' in outcome) throw heldFault(outcome.hold)
     if ('refusal' in outcome) throw new Fault('forbidden', refusals[outcome.refusal], { code: outcome.refusal })
     const { open, transaction, now } = outcome
     return {
@@ -143,7 +143,7 @@ export class Reveals {
   }
 }
 
-function held(hold: string): Fault {
+function heldFault(hold: string): Fault {
   return conflict(
     `A person must approve this reveal first (${hold}). Repeat the same call, with the same key and this amount or a smaller one, once it is approved: it succeeds once, within an hour of the approval.`,
     { code: 'held' },

@@ -95,6 +95,8 @@ const reasons: Record<NonNullable<CardTransaction['reason']>, string> = {
   card_cancelled: 'the card was cancelled',
   budget_exceeded: 'over budget',
   repeated: 'repeated call',
+  held: 'waits for a person',
+  policy_refused: 'refused by a policy',
 }
 
 function TransactionList({ card: { id, card_name, currency } }: { card: Card }): JSX.Element {
