@@ -229,9 +229,7 @@ export class Holds {
   /** Deletes what was decided long ago. */
   async clear(): Promise<void> {
     const { database, clock } = this.#deps
-    await database.transaction((tx) =>
-      tx.run(sql`DELETE FROM holds WHERE status <> 'open' AND decided_at < ${iso(clock.now() - keptFor)}`),
-    )
+    await database.transaction((tx) => tx.run(sql`DELETE FROM holds WHERE decided_at < ${iso(clock.now() - keptFor)}`))
   }
 
   #handler({ kind }: StoredHold): HoldHandler {

@@ -33,6 +33,7 @@ CREATE TABLE holds (
 );
 CREATE INDEX holds_by_account ON holds (account_id, seq);
 CREATE INDEX holds_by_subject ON holds (about);
+CREATE INDEX holds_by_decision ON holds (decided_at);
 CREATE INDEX holds_open ON holds (expires_at) WHERE status = 'open';
 CREATE INDEX holds_open_by_identity ON holds (identity_id) WHERE status = 'open';
 -- e-mails are found by their own index, below
