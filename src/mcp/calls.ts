@@ -78,18 +78,16 @@ export class ToolCalls {
       return { isError: true, text: sentence(error, tool, exchange.requestId), data: { code: outcome } }
     } finally {
       const { key_id } = exchange.caller
-      this.#lines.info(
-        {
-          request_id: exchange.requestId,
-          key_id,
-          account_id: exchange.caller.account_id,
-          identity_id: identity,
-          tool: tool?.name ?? 'unknown',
-          outcome,
-          ms: Math.round(performance.now() - began),
-        },
-        'tool called',
-      )
+      const line = {
+        request_id: exchange.requestId,
+        key_id,
+        account_id: exchange.caller.account_id,
+        identity_id: identity,
+        tool: tool?.name ?? 'unknown',
+        outcome,
+        ms: Math.round(performance.now() - began),
+      }
+      this.#lines.info(line, 'tool called')
     }
   }
 
