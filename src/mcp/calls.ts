@@ -35,11 +35,11 @@ export class ToolCalls {
   #routes: Map<string, AnyRoute> | undefined
 
   /** For lines that hold no secrets: redaction would cost more than the line. */
-  readonly #lines: Log
+  readonly #toolLog: Log
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#lines = deps.log.child({}, { redact: [] })
+    this.#toolLog = deps.log.child({}, { redact: [] })
   }
 
   get names(): string[] {
@@ -87,7 +87,7 @@ export class ToolCalls {
         outcome,
         ms: Math.round(performance.now() - began),
       }
-      this.#lines.info(line, 'tool called')
+      this.#toolLog.info(line, 'tool called')
     }
   }
 
