@@ -53,6 +53,7 @@ export default defineConfig({
           exclude: [...peers, ...abuse],
           // loading the box costs more than most tests: a worker keeps it from file to file
           isolate: false,
+          setupFiles: ['test/support/memory-check.ts'],
           // bounds for what must come, on a machine that has much else to do
           testTimeout: 180_000,
           hookTimeout: 120_000,

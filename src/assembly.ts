@@ -14,6 +14,7 @@ import type { AuditRecorder } from './core/audit.ts'
 import type { ScheduleTest } from './core/cron.ts'
 import { Cursors } from './store/page.ts'
 import type { Log, LogModule } from './core/log.ts'
+import { memoryPool } from './core/memory-pool.ts'
 import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
 import { WorkLimiter } from './net/work-limiter.ts'
@@ -209,6 +210,11 @@ export function assemble(basis: Deps): {
   })
   metrics.gauge('pillarbox_waiting_calls', 'Open calls of wait and of GET /v1/events that wait', (gauge) =>
     gauge.set(waiting.size + feed.size),
+  )
+  metrics.gauge(
+    'pillarbox_held_bytes',
+    'Bytes in memory that callers, servers and networks have to read or to send the rest of',
+    (gauge) => gauge.set(memoryPool.bytes),
   )
   const transfer = transferModule({
     ...common,

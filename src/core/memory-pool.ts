@@ -25,6 +25,11 @@ class MemoryPool {
     return this.#all + bytes <= limits.all || held <= limits.own
   }
 
+  /** Bytes that all hold. */
+  get bytes(): number {
+    return this.#all
+  }
+
   /** True if all hold too much. */
   get isOver(): boolean {
     return this.#all > limits.all

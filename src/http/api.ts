@@ -235,7 +235,7 @@ export class Api {
   }
 
   #countUnread(context: Context, holder: string, { body }: Answer): void {
-    if (!Buffer.isBuffer(body) || (context.state as State).abort.cut === 'gone') return
+    if (!Buffer.isBuffer(body) || context.res.closed) return
     context.res.once(
       'close',
       this.#unread.add(holder, body.length, () => context.res.destroy()),

@@ -117,10 +117,14 @@ test('answers outlive the process; a call cut off by its end before it changed a
   await box.server.stop()
   const before = await openToybox({}, { database: openDatabase(file) })
   const answered = await (await post(before, 'Bear')).text()
+  let end: ((error: Error) => void) | undefined
   const started = new Promise<void>((resolve) => {
     before.played.held = {
-      // oxlint-disable-next-line unicorn/no-thenable -- tells when the handler begins to wait, and never lets it go on
-      then: () => resolve(),
+      // oxlint-disable-next-line unicorn/no-thenable -- tells when the handler begins to wait, and lets it go on when all is over
+      then: (_: unknown, reject: (error: Error) => void) => {
+        end = reject
+        resolve()
+      },
     } as unknown as Promise<void>
   })
   const leaving = new AbortController()
@@ -133,6 +137,7 @@ test('answers outlive the process; a call cut off by its end before it changed a
   expect(box.played.made).toBe(1)
   leaving.abort()
   await before.server.stop()
+  end!(new Error('the process has ended'))
   rmSync(folder, { recursive: true })
 })
 

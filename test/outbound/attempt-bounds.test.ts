@@ -29,13 +29,13 @@ test('messages that servers do not read hold up those of their account, not of a
   await small.begun
   small.end()
   slow[0]!.end()
-  await expect
-    .poll(() =>
-      attempt(bounds, 'acct_a', 1).begun.then(
-        () => 'sent',
-        () => 'waits',
-      ),
+  const next = (): Promise<string> => {
+    const { begun, end } = attempt(bounds, 'acct_a', 1)
+    return begun.then(
+      () => (end(), 'sent'),
+      () => 'waits',
     )
-    .toBe('sent')
+  }
+  await expect.poll(next).toBe('sent')
   for (const { end } of slow) end()
 })

@@ -182,16 +182,12 @@ describe('a held text message', () => {
     await world.box.app.jobs.find(({ name }) => name === 'expire-holds')!.run()
     const { body } = await world.box.call('GET', `/v1/identities/${world.ada.id}/events?since=2020-01-01T00:00:00Z`)
     const told = body.data.filter(({ type }: Any) => type.startsWith('sms.'))
-    expect(told.map(({ type, data }: Any) => [type, ids.findIndex(({ id }) => id === data.id), data.hold.status])).toEqual([
-      ['sms.held', 0, 'open'],
-      ['sms.held', 1, 'open'],
-      ['sms.held', 2, 'open'],
-      ['sms.approved', 0, 'approved'],
-      ['sms.rejected', 1, 'rejected'],
-      ['sms.sent', 0, 'approved'],
-      ['sms.delivered', 0, 'approved'],
-      ['sms.expired', 2, 'expired'],
-    ])
+    const raised = (index: number): string[] =>
+      told.filter(({ data }: Any) => data.id === ids[index].id).map(({ type, data }: Any) => `${type} ${data.hold.status}`)
+    expect(raised(0)).toEqual(['sms.held open', 'sms.approved approved', 'sms.sent approved', 'sms.delivered approved'])
+    expect(raised(1)).toEqual(['sms.held open', 'sms.rejected rejected'])
+    expect(raised(2)).toEqual(['sms.held open', 'sms.expired expired'])
+    expect(told).toHaveLength(8)
   })
 })
 

@@ -1,0 +1,12 @@
+import { afterAll, vi } from 'vitest'
+import { memoryPool } from '../../src/core/memory-pool.ts'
+
+const before = memoryPool.bytes
+
+function checkMemory(): void {
+  const held = memoryPool.bytes - before
+  if (held > 0) throw new Error(`${held} bytes are still held for clients of this file`)
+}
+
+// A worker runs many files: what one of them leaves held fails tests of others.
+afterAll(async () => await vi.waitFor(checkMemory, { timeout: 20_000 }))
