@@ -39,13 +39,13 @@ export function collect(thorough = false): void {
 }
 
 /** Bytes of the process above which garbage is collected before V8 would, and the milliseconds between two such collections. */
-const crowded = { bytes: 420 * 1024 * 1024, every: 2000 }
+const crowded = { bytes: 400 * 1024 * 1024, every: 1000 }
 
 let relieved = -Infinity
 
 /**
  * Collects garbage if the process is large, for the caller who has just dropped much: V8 lets the heap and the buffers that it holds grow to twice what
- * is in use. Blocks the main thread for 50 to 100 ms, once in two seconds at most.
+ * is in use. Blocks the main thread for 50 to 100 ms, once in a second at most.
  */
 export function relieve(now = performance.now()): void {
   if (now - relieved < crowded.every || process.memoryUsage.rss() < crowded.bytes) return

@@ -55,6 +55,6 @@ export async function largeWork<Result>(
   try {
     return await turns.run(account, work, signal)
   } finally {
-    if (bytes >= 4 * large) relieve()
+    relieve()
   }
 }
