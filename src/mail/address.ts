@@ -35,15 +35,30 @@ export function firstOrLastById(identityId: string, messageIds: readonly string[
     FROM json_each(${JSON.stringify(messageIds.slice(-maxIds))}) AS ids) AS named`
 }
 
-/** True if an address is outside of this account: at another server, or of another account of this box. */
-export async function isExternal(reader: Reader, accountId: string, address: string): Promise<boolean> {
+/** The account that receives what comes for an address; null where it is of a domain of the box and nobody's, undefined where it is at another server. */
+async function accountOf(reader: Reader, address: string): Promise<string | null | undefined> {
   const { local, domain: spelled } = mailbox(address, '')
   const domain = domainNameOf(spelled) ?? spelled
-  if (!(await reader.get(sql`SELECT 1 FROM domains WHERE name = ${domain} AND receives = 1`))) return true
-  const owner = await reader.get<{ account_id: string }>(
-    sql`SELECT account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id WHERE address = ${`${local}@${domain}`}`,
+  const known = await reader.get<{ catch_all: string | null }>(
+    sql`SELECT catch_all FROM domains WHERE name = ${domain} AND receives = 1`,
   )
-  return owner !== undefined && owner.account_id !== accountId
+  if (!known) return undefined
+  const owner = await reader.get<{ account_id: string }>(
+    sql`SELECT account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id WHERE address = ${`${local}@${domain}`}
+      UNION ALL SELECT account_id FROM identities WHERE id = ${known.catch_all} LIMIT 1`,
+  )
+  return owner?.account_id ?? null
+}
+
+/** True if an address is outside of this account: at another server, or of another account of this box. */
+export async function isExternal(reader: Reader, accountId: string, address: string): Promise<boolean> {
+  const account = await accountOf(reader, address)
+  return account === undefined || (account !== null && account !== accountId)
+}
+
+/** True if what is sent to an address comes to this account, and to nobody else. */
+export async function isOwn(reader: Reader, accountId: string, address: string): Promise<boolean> {
+  return (await accountOf(reader, address)) === accountId
 }
 
 /**

@@ -1,7 +1,7 @@
 import { canonicalOf } from '../core/address-list.ts'
 import { day, iso } from '../core/clock.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { firstOrLastById, isExternal } from '../mail/address.ts'
+import { firstOrLastById, isOwn } from '../mail/address.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { Recipient, Sort } from '../core/policy.ts'
 
@@ -63,7 +63,7 @@ export async function noteContacts(
 }
 
 async function sortOf(reader: Reader, { id, account_id }: IdentityRow, address: string): Promise<Sort> {
-  if (!(await isExternal(reader, account_id, address))) return 'own'
+  if (await isOwn(reader, account_id, address)) return 'own'
   if (await isContact(reader, id, address)) return 'known'
   // the conditions of the index emails_by_verified_author
   const wrote = await reader.get(

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { accountKey } from '../support/account-key.ts'
+import { addedDomain } from '../support/verified-domain.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { pair, type Pair } from '../outbound/outgoing.ts'
 
@@ -202,6 +203,21 @@ describe('nobody but a person or a key of theirs decides', () => {
     }
     expect((await world.box.call('POST', `/v1/holds/${body.hold.id}/approve`, {})).status).toBe(200)
   })
+
+  test.each(['anybody@shop.example', 'sales@shop.example', 'postmaster@shop.example', 'nobody@pillarbox.test'])(
+    '%s of another account, or of nobody, is not one of its own addresses',
+    async (to) => {
+      const { world, agent } = await watched({ preset: 'known' })
+      const { box } = world
+      const key = accountKey(box)
+      const { id } = await addedDomain(box, 'shop.example', key)
+      const { body: shop } = await box.call('POST', '/v1/identities', { name: 'Shop' }, { key })
+      await box.call('POST', `/v1/domains/${id}/aliases`, { local_part: 'sales', identity_id: shop.id }, { key })
+      expect((await box.call('PATCH', `/v1/domains/${id}`, { catch_all: shop.id }, { key })).body.catch_all).toBe(shop.id)
+      const { body } = await sendAs(world, agent, { to, subject: 'Out', body_text: 'Hello.' })
+      expect(body.status).toBe('held')
+    },
+  )
 
   test('another account finds no hold', async () => {
     const { world, agent } = await watched()
