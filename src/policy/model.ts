@@ -50,7 +50,7 @@ export const HoldRow = z
     decided_by: z
       .string()
       .nullable()
-      .meta({ description: 'the key or session that decided; null for the operator, and for none' }),
+      .meta({ description: 'the key or person that decided; null for the operator, and for none' }),
     sha256: z.string().meta({
       description:
         'in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between',

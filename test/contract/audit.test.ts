@@ -167,6 +167,13 @@ POST   /v1/account/totp                                          second_factor.s
 POST   /v1/account/totp/confirm                                  second_factor.added none
 DELETE /v1/account/totp                                          second_factor.removed none
 POST   /v1/setup                                                 password.set made
+GET    /v1/people                                                - -
+PATCH  /v1/people/:id                                            person.role_changed named
+DELETE /v1/people/:id                                            person.removed named
+POST   /v1/people/invitations                                    person.invited made
+GET    /v1/people/invitations                                    - -
+DELETE /v1/people/invitations/:id                                person.uninvited named
+POST   /v1/people/invitations/accept                             person.joined made
 
 GET    /v1/audit                                                 audit.listed none
 GET    /v1/audit/box                                             audit.listed none
@@ -253,7 +260,7 @@ test.each(named.filter(([name]) => rows.get(name)!.action !== '-'))('%s is in th
   const { action, target } = rows.get(name)!
   // another key for each, so that no read repeats one of another test
   const estate = await world.settle(`Audited ${name}`)
-  const session = /\/(?:session|account\/totp|account\/password)/.test(spelling.path)
+  const session = /\/(?:session|account\/totp|account\/password|people)/.test(spelling.path)
   const key = session || spelling.route.scope === 'public' ? undefined : await world.plantKey({ account: world.own.account })
   const { path, question } = await asking.good(spelling, estate)
   const before = last()

@@ -85,6 +85,7 @@ describe('with the store broken under it', async () => {
     'signing_keys',
     'logins',
     'sessions',
+    'invitations',
     'figures',
     'audit',
   ]) {

@@ -11,6 +11,7 @@ import { type Answer, type Appliance, deliver, message, openAppliance } from '..
 import { card } from '../support/card.ts'
 import { withPassword } from '../support/people.ts'
 import { addedDomain } from '../support/verified-domain.ts'
+import { plantedInvitation, plantedPerson } from './planted-people.ts'
 
 /** What one account has: one object of every kind that a path can name. */
 export interface Estate {
@@ -32,6 +33,8 @@ export interface Inhabited {
   plantSession: (account: string) => Promise<string>
   /** A link to set the first password of an account that has none; answers its token. */
   plantLink: () => Promise<string>
+  /** An invitation to the first account; answers its token. */
+  plantInvitation: () => string
   /** One more estate in the first account, to be used up. */
   settle(name: string): Promise<Estate>
   database: DatabaseSync
@@ -109,6 +112,7 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
       const { id } = await box.app.accounts.add({ ...person, name, email: `${name}@example.com` })
       return plantedLink(join(box.directory, 'data', 'pillarbox.db'), id)
     },
+    plantInvitation: () => plantedInvitation(database, account_id).token,
     settle: (name) => settle(box, database, box.key, account_id, name),
     database,
     close: async () => {
@@ -150,6 +154,10 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
     const { body: webhook } = await box.call('POST', '/v1/webhooks', input, as)
     objects['webhooks/:id'] = webhook.id
     objects[':delivery_id'] = (await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)).body.id
+  }
+  if (wants(name, /\/people/)) {
+    objects['people/:id'] = plantedPerson(database, account)
+    objects['invitations/:id'] = plantedInvitation(database, account).id
   }
   if (wants(name, /\/holds/)) {
     await box.call('PATCH', `${at}/policy`, { preset: 'all' }, as)
@@ -298,9 +306,10 @@ function plantedSession(database: DatabaseSync, account: string): string {
   const now = iso(Date.now())
   database
     .prepare(
-      `INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at) VALUES (?, ?, ?, '', '', ?, ?)`,
+      `INSERT INTO sessions (id, account_id, person_id, hash, ip, user_agent, created_at, last_used_at)
+        SELECT ?, account_id, id, ?, '', '', ?, ? FROM logins WHERE account_id = ? AND role = 'owner' ORDER BY seq LIMIT 1`,
     )
-    .run(newId('sess'), account, hash, now, now)
+    .run(newId('sess'), hash, now, now, account)
   return token
 }
 

@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
+import { keyHash } from '../../src/accounts/secret.ts'
+import { iso } from '../../src/core/clock.ts'
+import { newId } from '../../src/core/ids.ts'
+
+/** A reader, who has no password. */
+export function plantedPerson(database: DatabaseSync, account: string): string {
+  const id = newId('person')
+  const email = `${id}@example.com`
+  const now = iso(Date.now())
+  database
+    .prepare(
+      `INSERT INTO logins (id, account_id, role, email, email_folded, password, created_at, changed_at) VALUES (?, ?, 'reader', ?, ?, '', ?, ?)`,
+    )
+    .run(id, account, email, email, now, now)
+  return id
+}
+
+export function plantedInvitation(database: DatabaseSync, account: string): { id: string; token: string } {
+  const id = newId('inv')
+  const token = randomBytes(32).toString('base64url')
+  const now = Date.now()
+  database
+    .prepare(
+      `INSERT INTO invitations (id, account_id, email, role, hash, created_at, expires_at) VALUES (?, ?, ?, 'reader', ?, ?, ?)`,
+    )
+    .run(id, account, `${id}@example.com`, keyHash(token), iso(now), iso(now + 3_600_000))
+  return { id, token }
+}
