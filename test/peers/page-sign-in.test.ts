@@ -52,7 +52,7 @@ test('an owner invites someone, who accepts on the page and sees what the role s
   const { page } = await screen(browser, box, '/account/people')
   await page.getByRole('button', { name: 'Invite' }).click()
   await page.getByLabel('E-mail address').fill(grace.email)
-  await page.getByLabel('Role').selectOption('reader')
+  await page.getByLabel('Role', { exact: true }).selectOption('reader')
   await page.getByLabel('Your password').fill(person.password)
   await page.getByRole('button', { name: 'Make a link' }).click()
   const link = new URL((await page.locator('.secret strong').textContent())!)
