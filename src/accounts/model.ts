@@ -134,7 +134,7 @@ export const Name = z
   .max(128, { error: 'must have at most 128 characters' })
   .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
 
-/** The address a person signs in with; no mail is sent to it. */
+/** The address a person signs in with; no mail is sent to it but digests of holds (`policy.digest`). */
 export const Email = z
   .string()
   .max(254, { error: 'must have at most 254 characters' })

@@ -90,5 +90,18 @@ export const Approval = z.strictObject({
 })
 export type Approval = z.output<typeof Approval>
 
+export const HoldLinkInput = z
+  .strictObject({ token: z.string().min(1).max(1000).meta({ description: 'the part of the link after token=' }) })
+  .meta({ id: 'HoldLinkInput' })
+
+export const LinkDecision = z
+  .strictObject({
+    ...HoldLinkInput.shape,
+    decision: z.enum(['approve', 'reject']),
+    reason: reason.meta({ description: 'for the sender' }),
+  })
+  .meta({ id: 'LinkDecision' })
+export type LinkDecision = z.output<typeof LinkDecision>
+
 export const Rejection = z.strictObject({ reason: reason.meta({ description: 'for the sender, who may write anew' }) })
 export type Rejection = z.output<typeof Rejection>

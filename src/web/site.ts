@@ -11,6 +11,7 @@ const places = [
   '',
   'setup',
   'invitation',
+  'decide',
   'identities',
   'domains',
   'webhooks',

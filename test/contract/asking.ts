@@ -164,7 +164,9 @@ export class Asking {
       return { ...(body as object), email: `${newId('acct')}@example.com`, token: await this.#inhabited.plantLink() }
     if (path === '/v1/people/invitations')
       return { ...(body as object), email: `${newId('inv')}@example.com`, password: person.password }
-    if (path === '/v1/people/invitations/accept') return { ...(body as object), token: this.#inhabited.plantInvitation() }
+    if (path === '/v1/people/invitations/accept') return { ...(body as object), token: await this.#inhabited.plantInvitation() }
+    if (path.startsWith('/v1/hold-links/'))
+      return { ...(body as object), token: await this.#inhabited.plantHoldLink(estate.objects['holds/:id']!) }
     if (path === '/v1/account/password') return { current_password: person.password, password: person.password }
     if (!path.startsWith('/v1/account/totp') && path !== '/v1/session') return body
     const { box, own, plantSession } = this.#inhabited

@@ -128,6 +128,8 @@ GET    /v1/holds                                                 - -
 GET    /v1/holds/:id                                             hold.read named
 POST   /v1/holds/:id/approve                                     hold.approved named
 POST   /v1/holds/:id/reject                                      hold.rejected named
+POST   /v1/hold-links/read                                       hold.read made
+POST   /v1/hold-links/decide                                     hold.rejected made
 GET    /v1/senders                                               - -
 PATCH  /v1/senders                                               rules.changed none
 GET    /v1/identities/:id/senders                                - -

@@ -11,7 +11,7 @@ import { type Answer, type Appliance, deliver, message, openAppliance } from '..
 import { card } from '../support/card.ts'
 import { withPassword } from '../support/people.ts'
 import { addedDomain } from '../support/verified-domain.ts'
-import { plantedInvitation, plantedPerson } from './planted-people.ts'
+import { plantedHoldLink, plantedInvitation, plantedPerson } from './planted-people.ts'
 
 /** What one account has: one object of every kind that a path can name. */
 export interface Estate {
@@ -34,7 +34,9 @@ export interface Inhabited {
   /** A link to set the first password of an account that has none; answers its token. */
   plantLink: () => Promise<string>
   /** An invitation to the first account; answers its token. */
-  plantInvitation: () => string
+  plantInvitation: () => Promise<string>
+  /** A link by which a person decides a hold; answers its token. */
+  plantHoldLink: (holdId: string) => Promise<string>
   /** One more estate in the first account, to be used up. */
   settle(name: string): Promise<Estate>
   database: DatabaseSync
@@ -80,18 +82,29 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   const plantKey = async (input: PlantedKey): Promise<string> => {
     const key = plant(database, input)
     const dead = input.revoked_at !== undefined || input.expires_at !== undefined
-    // the box sees what others write with its own next commit at the latest
     const known = async (): Promise<boolean> => (await box.call('GET', '/v1/identities', undefined, { key })).status !== 401
     if (dead) return key
-    for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
+    await until(known)
     return key
   }
   const plantSession = async (account: string): Promise<string> => {
     const cookie = `pillarbox=${plantedSession(database, account)}`
     const known = async (): Promise<boolean> =>
       (await box.call('GET', '/v1/account', undefined, { key: null, headers: { Cookie: cookie } })).status !== 401
-    for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
+    await until(known)
     return cookie
+  }
+  const plantInvitation = async (): Promise<string> => {
+    const { id, token } = plantedInvitation(database, account_id)
+    const known = async (): Promise<boolean> =>
+      JSON.stringify((await box.call('GET', '/v1/people/invitations')).body).includes(id)
+    await until(known)
+    return token
+  }
+  const plantHoldLink = async (holdId: string): Promise<string> => {
+    const token = plantedHoldLink(database, holdId)
+    await until(async () => (await box.call('POST', '/v1/hold-links/read', { token }, { key: null })).status !== 403)
+    return token
   }
   const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
   await withPassword(box, person)
@@ -112,7 +125,8 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
       const { id } = await box.app.accounts.add({ ...person, name, email: `${name}@example.com` })
       return plantedLink(join(box.directory, 'data', 'pillarbox.db'), id)
     },
-    plantInvitation: () => plantedInvitation(database, account_id).token,
+    plantInvitation,
+    plantHoldLink,
     settle: (name) => settle(box, database, box.key, account_id, name),
     database,
     close: async () => {
@@ -120,6 +134,11 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
       await close()
     },
   }
+}
+
+/** The box sees what others write with its own next commit at the latest. */
+async function until(known: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
 }
 
 /** What its calls name: an object that is missing is an error of `Asking.path`. */
@@ -159,7 +178,7 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
     objects['people/:id'] = plantedPerson(database, account)
     objects['invitations/:id'] = plantedInvitation(database, account).id
   }
-  if (wants(name, /\/holds/)) {
+  if (wants(name, /\/hold/)) {
     await box.call('PATCH', `${at}/policy`, { preset: 'all' }, as)
     // nobody decides about what they sent
     const { body: sender } = await box.call('POST', '/v1/api-keys', { scopes: ['emails:write'] }, as)

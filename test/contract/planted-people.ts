@@ -28,3 +28,15 @@ export function plantedInvitation(database: DatabaseSync, account: string): { id
     .run(id, account, `${id}@example.com`, keyHash(token), iso(now), iso(now + 3_600_000))
   return { id, token }
 }
+
+/** Of the first owner of the hold's account. */
+export function plantedHoldLink(database: DatabaseSync, holdId: string): string {
+  const token = randomBytes(32).toString('base64url')
+  database
+    .prepare(
+      `INSERT INTO hold_links (hash, hold_id, person_id, sha256, expires_at) SELECT ?, holds.id, logins.id, sha256, expires_at
+        FROM holds JOIN logins ON logins.account_id = holds.account_id AND role = 'owner' WHERE holds.id = ? ORDER BY logins.seq LIMIT 1`,
+    )
+    .run(keyHash(token), holdId)
+  return token
+}

@@ -133,6 +133,8 @@ GET    /v1/holds                                          holds:decide
 GET    /v1/holds/:id                                      holds:decide
 POST   /v1/holds/:id/approve                              holds:decide                      all
 POST   /v1/holds/:id/reject                               holds:decide                      all
+POST   /v1/hold-links/read                                public
+POST   /v1/hold-links/decide                              public
 
 GET    /v1/suppressions                                   account:read
 POST   /v1/suppressions                                   account:write                     all

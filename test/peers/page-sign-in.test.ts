@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { generateSync } from 'otplib'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { reporting } from '../reporting/box.ts'
 import { appliance } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
@@ -60,8 +61,8 @@ test('an owner invites someone, who accepts on the page and sees what the role s
   await page.getByRole('button', { name: `Withdraw the invitation of ${grace.email}` }).waitFor()
   const hers = await screen(browser, box, link.pathname + link.hash, { visitor: true })
   expect(await hers.page.getByLabel('E-mail address').inputValue()).toBe(grace.email)
-  expect(hers.page.url()).toBe(`${box.url}/invitation`)
   await hers.page.getByLabel('Password', { exact: true }).fill(grace.password)
+  expect(hers.page.url()).toBe(`${box.url}/invitation`)
   await hers.page.getByRole('button', { name: 'Accept' }).click()
   await hers.page.getByRole('heading', { name: 'Identities' }).waitFor()
   await hers.page.goto(`${box.url}/account/people`)
@@ -81,6 +82,40 @@ test('an owner invites someone, who accepts on the page and sees what the role s
   await hers.page.getByLabel('Password', { exact: true }).fill(grace.password)
   await hers.page.getByRole('button', { name: 'Accept' }).click()
   await hers.page.getByText('This invitation is no longer valid').waitFor()
+})
+
+test('the link of a digest opens what is held, and only the button decides', async () => {
+  if (!browser) return
+  const world = await reporting({ PILLARBOX_POLICY__DIGEST: 'true' })
+  const { box, ada } = world
+  box.dns.mx('owner.example', 'mx.owner.example').a('mx.owner.example', '127.0.0.1')
+  await withPassword(box, { ...person, email: 'ada@owner.example' })
+  await box.call('PATCH', '/v1/policy', { preset: 'all' })
+  const { body: email } = await box.call('POST', `/v1/identities/${ada}/emails`, {
+    to: 'bob@elsewhere.example',
+    subject: 'An offer',
+    body_text: 'Hello Bob.',
+  })
+  await world.job('send-hold-digests')
+  const raw = (await world.arrived(1))[0]!.raw.replaceAll(/=\r?\n/g, '').replaceAll('=3D', '=')
+  const [link] = /http:\S+decision=reject/.exec(raw)!
+  const url = new URL(link)
+  const { page } = await screen(browser, box, url.pathname + url.hash, { visitor: true })
+  await page.getByText('Hello Bob.').waitFor()
+  await page.getByText('An offer').waitFor()
+  expect(page.url()).toBe(`${box.url}/decide`)
+  const status = async (): Promise<unknown> => (await box.call('GET', `/v1/holds/${email['hold'].id}`)).body['status']
+  expect(await status()).toBe('open')
+  await page.getByRole('button', { name: 'Approve instead' }).click()
+  await page.getByRole('button', { name: 'Reject instead' }).click()
+  expect(await status()).toBe('open')
+  await page.getByLabel('Reason').fill('Not him.')
+  await page.getByRole('button', { name: 'Reject', exact: true }).click()
+  await page.getByText('This is rejected.').waitFor()
+  expect(await status()).toBe('rejected')
+  await page.goto(link)
+  await page.getByText('This is rejected.').waitFor()
+  expect(await page.getByRole('button').count()).toBe(0)
 })
 
 test('over plain http from elsewhere the page says what it needs', async () => {

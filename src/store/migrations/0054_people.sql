@@ -47,3 +47,21 @@ CREATE TABLE invitations (
 );
 CREATE INDEX invitations_by_account ON invitations (account_id, seq);
 CREATE INDEX invitations_by_expiry ON invitations (expires_at);
+
+-- Links in mailed digests by which a person decides a hold, under the SHA-256 of 256 random bits; `sha256` is that of the bytes they were told of.
+CREATE TABLE hold_links (
+  hash TEXT PRIMARY KEY,
+  hold_id TEXT NOT NULL,
+  person_id TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  expires_at TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX hold_links_by_expiry ON hold_links (expires_at);
+
+-- The last digest of each person, and the newest hold that existed then.
+CREATE TABLE hold_digests (
+  person_id TEXT PRIMARY KEY,
+  sent_at TEXT NOT NULL,
+  up_to INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX holds_open_by_account ON holds (account_id, seq) WHERE status = 'open';

@@ -56,6 +56,7 @@ export const views: View[] = [
 
 /** Where people come without a password yet; shown without the layout. */
 export const arrivals: View[] = [
-  { path: '/setup', title: 'Welcome', load: () => import('./views/setup.tsx') },
-  { path: '/invitation', title: 'Invitation', load: () => import('./views/invitation.tsx') },
+  { path: '/setup', title: 'Welcome', load: () => import('./arrivals/setup.tsx') },
+  { path: '/decide', title: 'Decide', load: () => import('./arrivals/decide.tsx') },
+  { path: '/invitation', title: 'Invitation', load: () => import('./arrivals/invitation.tsx') },
 ]

@@ -37,7 +37,7 @@ export function View(): JSX.Element {
         </p>
       ) : (
         <>
-          <p>You were invited. Choose the password that you will sign in with. No mail is sent to the address.</p>
+          <p>You were invited. Choose the password that you will sign in with.</p>
           <Form send={send} submit="Accept" label="Accept the invitation">
             <Field name="email" label="E-mail address" type="email" autoComplete="username" value={email} readOnly />
             <Field
