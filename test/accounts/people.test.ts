@@ -149,7 +149,7 @@ test('a held message is decided by an approver, who stays named when removed; a 
   expect(joining.data).toMatchObject([{ detail: { email: 'grace@example.com', role: 'approver' } }])
 })
 
-test('who is removed or gets another role is signed out, with their sockets and invitations; a removed person cannot sign in', async () => {
+test('who is removed or gets another role is signed out, and their invitations end; a removed person cannot sign in', async () => {
   const { box, owner, ownerId } = await owned()
   const second = await joined(box, owner, 'grace@example.com', 'owner')
   const { body: link } = await second.call('POST', '/v1/people/invitations', {

@@ -11,7 +11,7 @@ import { type Answer, type Appliance, deliver, message, openAppliance } from '..
 import { card } from '../support/card.ts'
 import { withPassword } from '../support/people.ts'
 import { addedDomain } from '../support/verified-domain.ts'
-import { plantedHoldLink, plantedInvitation, plantedPerson } from './planted-people.ts'
+import { plantedHoldLink, plantedInvitation, plantedLink, plantedPerson } from './planted-people.ts'
 
 /** What one account has: one object of every kind that a path can name. */
 export interface Estate {
@@ -329,28 +329,5 @@ function plantedSession(database: DatabaseSync, account: string): string {
         SELECT ?, account_id, id, ?, '', '', ?, ? FROM logins WHERE account_id = ? AND role = 'owner' ORDER BY seq LIMIT 1`,
     )
     .run(newId('sess'), hash, now, now, account)
-  return token
-}
-
-/**
- * The password that the account was made with is forgotten for it. The box may be in the middle of a transaction, which cannot end while
- * this thread waits for it: so it is tried again, and not waited for.
- */
-async function plantedLink(file: string, account: string): Promise<string> {
-  const token = randomBytes(32).toString('base64url')
-  const hash = createHash('sha256').update(token).digest('base64url')
-  const expires_at = iso(Date.now() + 3_600_000)
-  const database = new DatabaseSync(file, { timeout: 0 })
-  for (let tries = 0; ; tries += 1) {
-    try {
-      database.exec(`BEGIN IMMEDIATE; DELETE FROM logins WHERE account_id = '${account}';
-        INSERT INTO setup_links VALUES ('${account}', '${hash}', '${expires_at}'); COMMIT`)
-      break
-    } catch (error) {
-      if (tries === 200 || !String(error).includes('locked')) throw error
-      await sleep(20)
-    }
-  }
-  database.close()
   return token
 }

@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto'
-import type { DatabaseSync } from 'node:sqlite'
+import { createHash, randomBytes } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { keyHash } from '../../src/accounts/secret.ts'
 import { iso } from '../../src/core/clock.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -38,5 +39,28 @@ export function plantedHoldLink(database: DatabaseSync, holdId: string): string 
         FROM holds JOIN logins ON logins.account_id = holds.account_id AND role = 'owner' WHERE holds.id = ? ORDER BY logins.seq LIMIT 1`,
     )
     .run(keyHash(token), holdId)
+  return token
+}
+
+/**
+ * The password that the account was made with is forgotten for it. The box may be in the middle of a transaction, which cannot end while
+ * this thread waits for it: so it is tried again, and not waited for.
+ */
+export async function plantedLink(file: string, account: string): Promise<string> {
+  const token = randomBytes(32).toString('base64url')
+  const hash = createHash('sha256').update(token).digest('base64url')
+  const expires_at = iso(Date.now() + 3_600_000)
+  const database = new DatabaseSync(file, { timeout: 0 })
+  for (let tries = 0; ; tries += 1) {
+    try {
+      database.exec(`BEGIN IMMEDIATE; DELETE FROM logins WHERE account_id = '${account}';
+        INSERT INTO setup_links VALUES ('${account}', '${hash}', '${expires_at}'); COMMIT`)
+      break
+    } catch (error) {
+      if (tries === 200 || !String(error).includes('locked')) throw error
+      await sleep(20)
+    }
+  }
+  database.close()
   return token
 }
