@@ -65,6 +65,7 @@ import { trustModule } from './trust/module.ts'
 import { guideRoutes } from './ops/guide/routes.ts'
 import type { BoxFacts } from './ops/guide/guide.ts'
 import { trimEnd } from './core/text.ts'
+import { DigestModule } from './policy/digest/module.ts'
 import { PolicyModule } from './policy/module.ts'
 import { Reputations } from './trust/reputations.ts'
 import { webhooksModule } from './webhooks/module.ts'
@@ -170,6 +171,15 @@ export function assemble(basis: Deps): {
     outsideDial: basis.testing?.outsideDial,
     log: logOf('reporting'),
   })
+  const digest = new DigestModule({
+    ...common,
+    queue,
+    holds: policy.holds,
+    sending,
+    domains,
+    exists: (id) => people.accounts.exists(id),
+    log: logOf('policy'),
+  })
   mail.onVerdict(reporting.received)
   sending.onTls(reporting.connected)
   const sms = new SmsModule({ ...common, policy, trash, identities, cascade, queue, urls, fetches, log: logOf('sms') })
@@ -245,6 +255,7 @@ export function assemble(basis: Deps): {
     mail,
     policy,
     sending,
+    digest,
     sms,
     totp,
     cards,

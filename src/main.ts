@@ -11,6 +11,7 @@ import { addDocsCommand } from './commands/docs/docs.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addDomainCommand } from './commands/domain.ts'
 import { addHoldsCommand } from './commands/holds.ts'
+import { addPeopleCommand } from './commands/people.ts'
 import { addInitCommand } from './commands/init/init.ts'
 import { addExportCommand } from './commands/export.ts'
 import { addImportCommand } from './commands/import.ts'
@@ -47,6 +48,7 @@ addKeyCommand(program)
 addReputationCommand(program)
 addReloadCommand(program)
 addAccountCommand(program)
+addPeopleCommand(program)
 addAuditCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)

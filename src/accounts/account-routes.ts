@@ -2,11 +2,11 @@ import { Deleted } from '../core/shapes.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Accounts } from './accounts.ts'
 import { Account, FactorCode, FactorProof, FactorInput, PasswordInput, SecondFactorSetup } from './model.ts'
-import type { People } from './people.ts'
+import type { LoginChanges } from './sign-in/login-changes.ts'
 
 const route = routeOf('Account')
 
-export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
+export function accountRoutes(accounts: Accounts, changes: LoginChanges): AnyRoute[] {
   return [
     route('GET', '/account', {
       scope: 'account:read',
@@ -18,6 +18,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
     }),
     route('POST', '/account/password', {
       scope: 'account:write',
+      own: true,
       errors: {
         403: ['wrong_password', 'setup_link_required', 'beyond_own'],
         404: ['not_found'],
@@ -28,7 +29,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       summary: 'Set the password',
       description:
         'Requires current_password (if wrong: forbidden, code wrong_password). The first password is set by a one-time link (POST /v1/setup), never by a ' +
-        'key (forbidden, code setup_link_required). A key that expires is forbidden, code beyond_own. Ends all other sessions. Takes no Idempotency-Key: a stored fingerprint of ' +
+        'key (forbidden, code setup_link_required). A key that expires is forbidden, code beyond_own. Ends the other sessions of the person. Takes no Idempotency-Key: a stored fingerprint of ' +
         'this body would make guessing possible.',
       body: PasswordInput,
       reply: Account,
@@ -41,10 +42,11 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
           password: 'a longer and quieter evening',
         },
       },
-      handle: ({ caller, body }) => people.changePassword(caller, body),
+      handle: ({ caller, body }) => changes.changePassword(caller, body),
     }),
     route('POST', '/account/totp', {
       scope: 'account:write',
+      own: true,
       receipt: 'all',
       errors: {
         403: ['session_required', 'wrong_password'],
@@ -64,10 +66,11 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       // the stored fingerprint of a body is a fast hash, which must not cover a password
       idempotent: false,
       example: { body: { password: 'a long and quiet evening' } },
-      handle: ({ caller, body }) => people.beginFactor(caller, body.password),
+      handle: ({ caller, body }) => changes.beginFactor(caller, body.password),
     }),
     route('POST', '/account/totp/confirm', {
       scope: 'account:write',
+      own: true,
       receipt: ['totp_enabled'],
       errors: {
         403: ['session_required', 'wrong_code'],
@@ -78,14 +81,15 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       audit: 'second_factor.added',
       summary: 'Confirm the second factor',
       description:
-        'Requires a code of the app; from then on signing in requires one. Requires a session. Ends all other sessions.',
+        'Requires a code of the app; from then on signing in requires one. Requires a session. Ends the other sessions of the person.',
       body: FactorCode,
       reply: Account,
       example: { body: { code: '493817' } },
-      handle: ({ caller, body }) => people.confirmFactor(caller, body.code),
+      handle: ({ caller, body }) => changes.confirmFactor(caller, body.code),
     }),
     route('DELETE', '/account/totp', {
       scope: 'account:write',
+      own: true,
       errors: {
         403: ['session_required', 'wrong_password', 'wrong_code'],
         404: ['not_found'],
@@ -96,11 +100,11 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       summary: 'Remove the second factor',
       description:
         'Requires the password, a code of the app, or a recovery code, and a session (which was started with the second factor): a key is ' +
-        'forbidden, code session_required. Ends all other sessions.',
+        'forbidden, code session_required. Ends the other sessions of the person.',
       body: FactorProof,
       reply: Deleted,
       example: { body: { password: 'a long and quiet evening' } },
-      handle: ({ caller, body }) => people.removeFactor(caller, body),
+      handle: ({ caller, body }) => changes.removeFactor(caller, body),
     }),
   ]
 }

@@ -5,7 +5,7 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import { sql } from '../store/database.ts'
 import type { State, StateFile } from '../store/state.ts'
-import { folded, type Logins } from './sign-in/logins.ts'
+import { folded, type LoginRow, type Logins } from './sign-in/logins.ts'
 import { type Account, Email, Name } from './model.ts'
 import type { PasswordHashes } from './sign-in/password-hash.ts'
 import { requirePassword } from './sign-in/password-rules.ts'
@@ -37,14 +37,14 @@ export class Accounts {
   /** The caller's own account. Requires a key that is not bound to one identity. */
   async get(caller: Caller): Promise<Account> {
     if (caller.identity_id !== null) throw notFound('account')
-    return this.of(caller.account_id)
+    return this.of(caller.account_id, caller.person?.id)
   }
 
-  /** Throws Fault 404 for an account that is not on the operator's list. */
-  async of(id: string): Promise<Account> {
+  /** As a person sees it, by default its first owner. Throws Fault 404 for an account that is not on the operator's list. */
+  async of(id: string, personId?: string): Promise<Account> {
     const entry = this.#entry(id)
     if (!entry) throw notFound('account')
-    return this.#toAccount(entry)
+    return this.#toAccount(entry, personId)
   }
 
   /** Every account, oldest first, for the operator. */
@@ -59,55 +59,63 @@ export class Accounts {
     const email = checked(Email, input.email, 'email')
     const entry = { id: newId('acct'), name, created_at: iso(clock.now()) }
     requirePassword(input.password, email)
-    await logins.requireFree(email, entry.id)
+    await logins.requireFree(email, '')
     await state.update(({ accounts }) => {
       if (accounts.some((other) => folded(other.name) === folded(name))) {
         throw conflict(`There is an account named ${name}.`, { param: 'name' })
       }
       accounts.push(entry)
     })
-    return this.#setLogin(entry, email, input.password, false)
+    return this.#setLogin(entry, undefined, { ...input, email, removeSecondFactor: false })
   }
 
   /**
-   * Resets a login for the operator: sets a new password and can remove the second factor. `who` is an id, a name or an address. Ends every
-   * session of the account.
+   * Resets a login for the operator: sets a new password and can remove the second factor. `who` is the id or address of a person, or the id or name
+   * of an account, for its first owner. Ends every session of that person.
    */
   async setPassword(input: { who: string; email?: string; password: string; removeSecondFactor: boolean }): Promise<Account> {
-    const entry = await this.#find(input.who)
-    const before = await this.#deps.logins.of(entry.id)
+    const { entry, login: before } = await this.#find(input.who)
     const email = input.email === undefined ? before?.email : checked(Email, input.email, 'email')
     if (email === undefined) throw invalid('email', `${entry.name} has no e-mail address yet: provide one.`, 'missing')
     requirePassword(input.password, email)
-    return this.#setLogin(entry, email, input.password, input.removeSecondFactor)
+    return this.#setLogin(entry, before, { ...input, email })
   }
 
-  async #setLogin(entry: Entry, email: string, password: string, removeSecondFactor: boolean): Promise<Account> {
+  async #setLogin(
+    entry: Entry,
+    before: LoginRow | undefined,
+    input: { email: string; password: string; removeSecondFactor: boolean },
+  ): Promise<Account> {
     const { database, clock, logins, hashes, factor, sessions } = this.#deps
-    const hash = await hashes.hash(password)
-    await database.transaction(async (tx) => {
-      await logins.write(tx, { account_id: entry.id, email, password: hash, changed_at: iso(clock.now()) })
-      if (removeSecondFactor) await factor.clear(tx, entry.id)
-      await sessions.endAll(tx, entry.id, null)
-      return entry
+    const { email, removeSecondFactor } = input
+    const credentials = { email, password: await hashes.hash(input.password), at: iso(clock.now()) }
+    const { personId } = await database.transaction(async (tx) => {
+      const login = before
+        ? await logins.change(tx, before.id, credentials)
+        : await logins.insert(tx, { ...credentials, account_id: entry.id, role: 'owner' })
+      if (removeSecondFactor) await factor.clear(tx, login.id)
+      await sessions.endAll(tx, login, null)
+      return { id: entry.id, personId: login.id }
     })
-    return this.#toAccount(entry)
+    return this.#toAccount(entry, personId)
   }
 
-  async #find(who: string): Promise<Entry> {
+  async #find(who: string): Promise<{ entry: Entry; login: LoginRow | undefined }> {
     const { state, logins } = this.#deps
-    const login = await logins.byEmail(who)
-    const found = state.data.accounts.find(
-      ({ id, name }) => id === who || id === login?.account_id || folded(name) === folded(who),
+    const named = (await logins.of(who)) ?? (await logins.byEmail(who))
+    const entry = state.data.accounts.find(
+      ({ id, name }) => id === who || id === named?.account_id || folded(name) === folded(who),
     )
-    if (!found) throw notFound('account')
-    return found
+    if (!entry) throw notFound('account')
+    return { entry, login: named?.account_id === entry.id ? named : await logins.ofOwner(entry.id) }
   }
 
-  async #toAccount({ id, name, created_at }: Entry): Promise<Account> {
+  async #toAccount({ id, name, created_at }: Entry, personId?: string): Promise<Account> {
     const { database, logins } = this.#deps
-    const login = await logins.of(id)
-    const left = await database.get<{ left: number }>(sql`SELECT count(*) AS left FROM recovery_codes WHERE account_id = ${id}`)
+    const login = await (personId === undefined ? logins.ofOwner(id) : logins.of(personId))
+    const left = await database.get<{ left: number }>(
+      sql`SELECT count(*) AS left FROM recovery_codes WHERE person_id = ${login?.id ?? ''}`,
+    )
     const totp_enabled = (login?.confirmed_at ?? null) !== null
     return {
       id,

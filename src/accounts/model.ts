@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { planned, type Planned } from '../core/planned.ts'
-import { scopes, whatScopesAllow } from '../core/scopes.ts'
+import { roles, scopes, whatScopesAllow } from '../core/scopes.ts'
 import { Deleted, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 
 const Scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` }).meta({ id: 'Scope', description: whatScopesAllow })
@@ -119,6 +119,13 @@ export type Subscription = z.output<typeof Subscription>
 function ofEach<Shape extends z.ZodType>(shape: Shape): Record<Planned, Shape> {
   return Object.fromEntries(planned.map((what) => [what, shape])) as Record<Planned, Shape>
 }
+/** What a person of an account may do. */
+const Role = z.enum(roles).meta({
+  id: 'Role',
+  description:
+    'owner: everything; approver: what the reading scopes show, and decides what is held; reader: what the reading scopes show',
+})
+
 /** The name of an account. */
 export const Name = z
   .string()
@@ -127,7 +134,7 @@ export const Name = z
   .max(128, { error: 'must have at most 128 characters' })
   .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
 
-/** The address a person signs in with; no mail is sent to it. */
+/** The address a person signs in with; no mail is sent to it but digests of holds (`policy.digest`). */
 export const Email = z
   .string()
   .max(254, { error: 'must have at most 254 characters' })
@@ -181,6 +188,7 @@ export const Session = z
   .object({
     id: Id('sess'),
     account: z.object({ id: Id('acct'), name: z.string(), email: z.string() }),
+    person: z.object({ id: Id('person'), role: Role }),
     totp_enabled: z.boolean(),
     created_at: Timestamp,
     expires_at: Timestamp.meta({ description: 'time at which it ends at the latest; it ends earlier when idle' }),
@@ -252,3 +260,57 @@ export const FactorProof = z
   })
   .meta({ id: 'FactorProof', description: 'One of the two is required.' })
 export type FactorProof = z.output<typeof FactorProof>
+
+/** Someone who signs in to an account. */
+export const Person = z
+  .object({
+    id: Id('person'),
+    email: z.string().meta({ description: 'the address used to sign in' }),
+    role: Role,
+    totp_enabled: z.boolean().meta({ description: 'whether signing in requires a second factor' }),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'Person' })
+export type Person = z.output<typeof Person>
+
+export const RoleInput = z.strictObject({ role: Role }).meta({ id: 'RoleInput' })
+
+export const PersonRemoved = z
+  .object({ id: Id('person'), deleted: z.literal(true), email: z.string(), role: Role })
+  .meta({ id: 'PersonRemoved' })
+export type PersonRemoved = z.output<typeof PersonRemoved>
+
+export const InvitationInput = z
+  .strictObject({
+    email: Email.meta({ description: 'the address that the person will sign in with' }),
+    role: Role,
+    password: Typed.optional().meta({ description: 'that of the person who invites; required in a session' }),
+  })
+  .meta({ id: 'InvitationInput' })
+export type InvitationInput = z.output<typeof InvitationInput>
+
+/** One that was not accepted yet. */
+export const Invitation = z
+  .object({
+    id: Id('inv'),
+    email: z.string(),
+    role: Role,
+    created_by: z.string().nullable().meta({ description: 'the person who invited; null for the operator' }),
+    created_at: Timestamp,
+    expires_at: Timestamp,
+  })
+  .meta({ id: 'Invitation' })
+export type Invitation = z.output<typeof Invitation>
+
+export const InvitationLink = z
+  .object({ ...Invitation.shape, url: z.string().meta({ description: 'returned only once; can be used once' }) })
+  .meta({ id: 'InvitationLink' })
+export type InvitationLink = z.output<typeof InvitationLink>
+
+export const AcceptanceInput = z
+  .strictObject({
+    token: Typed.meta({ description: 'the part of the link after token=' }),
+    password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
+  })
+  .meta({ id: 'AcceptanceInput' })
+export type AcceptanceInput = z.output<typeof AcceptanceInput>

@@ -12,7 +12,10 @@ import { KnownNetworks } from './sign-in/known-networks.ts'
 import { Logins, sealedFactors } from './sign-in/logins.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import { PasswordHashes } from './sign-in/password-hash.ts'
+import { Invitations } from './invitations.ts'
+import { LoginChanges } from './sign-in/login-changes.ts'
 import { People } from './people.ts'
+import { peopleRoutes } from './people-routes.ts'
 import type { Plan } from './plan.ts'
 import { planRoutes, routes } from './routes.ts'
 import { type CodeAt, SecondFactor } from './sign-in/second-factor.ts'
@@ -35,6 +38,7 @@ export class AccountsModule implements Module {
   readonly jobs = [
     { name: 'note-key-use', schedule: '*/20 * * * * *', run: () => this.#tidy() },
     { name: 'sweep-keys', schedule: '52 * * * *', run: (signal?: AbortSignal) => this.keys.deletion.sweep(signal) },
+    { name: 'sweep-invitations', schedule: '44 * * * *', run: () => this.#invitations.sweep() },
   ]
   readonly keys: Keys
   readonly sessions: Sessions
@@ -42,6 +46,7 @@ export class AccountsModule implements Module {
   /** Keys and sessions alike. */
   readonly holders: Holders
   readonly setup: AccountSetup
+  readonly #invitations: Invitations
   readonly #plan: Plan
 
   constructor(deps: Deps) {
@@ -69,11 +74,14 @@ export class AccountsModule implements Module {
     }
     const signIn = new SignIn(shared)
     this.setup = new AccountSetup(shared)
+    const changes = new LoginChanges(shared)
+    this.#invitations = new Invitations({ ...shared, changes })
     this.routes = [
       ...routes(this.keys),
       ...sessionRoutes({ accounts: this.accounts, sessions: this.sessions, signIn }),
       ...planRoutes(this.#plan),
-      ...accountRoutes(this.accounts, new People(shared)),
+      ...accountRoutes(this.accounts, changes),
+      ...peopleRoutes(new People(shared), this.#invitations),
       ...setupRoutes(this.setup),
       ...operatorRoutes(this.accounts, cursors),
     ]

@@ -40,10 +40,10 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       operator: true,
       local: true,
       errors: { 409: ['email_taken'], 429: ['busy'] },
-      audit: 'password.reset',
-      summary: 'Set the password of an account',
+      audit: { action: 'password.reset', target: ({ id }: { id: string }) => id },
+      summary: 'Set the password of a person',
       description:
-        'Resets a lost password: ends all sessions, and removes the second factor if requested. Only on the machine of the box, through its local ' +
+        'Resets a lost password, of the first owner of the account, or of the person whose id is in place of that of the account: ends their sessions, and removes the second factor if requested. Only on the machine of the box, through its local ' +
         'socket (pillarbox account password). Takes no Idempotency-Key.',
       body: PasswordReset,
       reply: Account,

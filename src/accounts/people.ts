@@ -1,20 +1,19 @@
-import { iso } from '../core/clock.ts'
-import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
-import { type Caller, requireLasting } from '../core/scopes.ts'
-import { requireSession } from './granting.ts'
-import type { Guess, GuessTarget } from './sign-in/guesses.ts'
-import type { Keys } from './keys.ts'
-import type { LoginRow, Logins } from './sign-in/logins.ts'
-import type { Account, FactorProof, PasswordInput, SecondFactorSetup } from './model.ts'
-import { requirePassword } from './sign-in/password-rules.ts'
-import { isAppCode, keyUri } from './sign-in/second-factor.ts'
+import { conflict, Fault, notFound } from '../core/fault.ts'
+import type { Caller, Role } from '../core/scopes.ts'
+import type { Page, Paging } from '../core/shapes.ts'
+import { page } from '../store/page.ts'
+import { sql, type Transaction } from '../store/database.ts'
+import type { Person, PersonRemoved } from './model.ts'
+import type { LoginRow } from './sign-in/logins.ts'
 import type { SignInDeps } from './sign-in/sign-in.ts'
+import type { Basis } from '../basis.ts'
+import type { Keys } from './keys.ts'
 
-interface Deps extends Omit<SignInDeps, 'metrics'> {
+interface Deps extends Pick<SignInDeps, 'database' | 'log' | 'logins' | 'factor' | 'sessions'>, Pick<Basis, 'cursors'> {
   keys: Pick<Keys, 'origins'>
 }
 
-/** Changes to a login. Each change ends every other session of the account. */
+/** The people of an account. A change of a role, or a removal, ends their sessions; one owner always stays. */
 export class People {
   readonly #deps: Deps
 
@@ -22,189 +21,86 @@ export class People {
     this.#deps = deps
   }
 
-  /**
-   * Throws Fault 403, code `wrong_password`, or `setup_link_required` for a key while there is no password; 400 for a password against the
-   * rules; 409 for an address of another account.
-   */
-  async changePassword(caller: Caller, input: PasswordInput): Promise<Account> {
-    const { database, clock, log, accounts, logins, hashes, sessions, keys } = this.#deps
-    const { id } = await accounts.get(caller)
-    requireLasting(caller, 'change how users sign in')
-    const before = await logins.of(id)
-    if (before) await this.#requirePassword(caller, before, input.current_password, 'current_password')
-    else requireNoKey(caller)
-    const email = input.email ?? before?.email
-    if (email === undefined) throw invalid('email', 'email is required the first time: it is used to sign in.', 'missing')
-    requirePassword(input.password, email)
-    const password = await hashes.hash(input.password)
-    await database.transaction(async (tx) => {
-      await keys.origins.requireAdmitted(tx, caller)
-      const now = await logins.of(id, tx)
-      if (now?.password !== before?.password) throw changedMeanwhile()
-      await logins.write(tx, { account_id: id, email, password, changed_at: iso(clock.now()) })
-      await sessions.endAll(tx, id, caller.session_id)
+  list(caller: Caller, paging: Paging): Promise<Page<Person>> {
+    if (caller.identity_id !== null) throw notFound('account')
+    return page<LoginRow, Person>(this.#deps.database, this.#deps.cursors, paging, {
+      name: `people ${caller.account_id}`,
+      account: caller.account_id,
+      from: sql`logins`,
+      where: sql`account_id = ${caller.account_id}`,
+      present: toPerson,
     })
-    log.info({ ...line(caller), email_changed: email !== before?.email }, 'Password changed')
-    return accounts.get(caller)
   }
 
-  /**
-   * Creates a secret and recovery codes, returned only once; they take effect when confirmed. Requires the password, as a session alone may
-   * be stolen. Throws Fault 403, code `wrong_password`; 409, code `totp_enabled`, when there is a confirmed second factor.
-   */
-  async beginFactor(caller: Caller, password: string): Promise<SecondFactorSetup> {
-    const { database, factor, keys } = this.#deps
-    requirePerson(caller)
-    const login = await this.#login(caller)
-    await this.#requirePassword(caller, login, password, 'password')
+  /** Throws Fault 403, code `session_required`, for a key; 409, code `last_owner`. */
+  async changeRole(caller: Caller, id: string, role: Role): Promise<Person> {
+    const { database, log, sessions } = this.#deps
+    requireNoKey(caller)
     return database.transaction(async (tx) => {
-      await keys.origins.requireAdmitted(tx, caller)
-      const now = await this.#login(caller, tx)
-      if (now.password !== login.password) throw changedMeanwhile()
-      if (now.confirmed_at !== null) {
-        throw conflict('A second factor exists already. Remove it first: DELETE /v1/account/totp.', { code: 'totp_enabled' })
-      }
-      const made = await factor.begin(tx, now)
-      return { ...made, uri: keyUri(login.email, made.secret) }
+      const person = await this.#find(tx, caller, id)
+      if (person.role === role) return toPerson(person)
+      await this.#requireAnotherOwner(tx, person)
+      await tx.run(sql`UPDATE logins SET role = ${role} WHERE id = ${id}`)
+      if (role !== 'owner') await this.#endInvitations(tx, person)
+      await sessions.endAll(tx, person, null)
+      tx.afterCommit(() => log.info({ person: id, role, by: caller.person?.id ?? 'operator' }, 'Role changed'))
+      return toPerson({ ...person, role })
     })
   }
 
-  /** Throws Fault 403, code `wrong_code`; 409 when there is nothing to confirm. */
-  async confirmFactor(caller: Caller, code: string): Promise<Account> {
-    const { database, clock, log, accounts, factor, sessions, keys } = this.#deps
-    requirePerson(caller)
-    await this.#counted(caller, 'code', () =>
-      database.transaction(async (tx) => {
-        await keys.origins.requireAdmitted(tx, caller)
-        const login = await this.#login(caller, tx)
-        if (!login.second_factor || login.confirmed_at !== null) {
-          throw conflict('No second factor is waiting for confirmation. Start with POST /v1/account/totp.', {
-            code: 'nothing_to_confirm',
-          })
-        }
-        const now = clock.now()
-        if (!(await factor.takeCode(tx, login, code, now))) throw wrongCode()
-        await factor.confirm(tx, login.account_id, iso(now))
-        await sessions.endAll(tx, login.account_id, caller.session_id)
-      }),
-    )
-    log.info(line(caller), 'Second factor added')
-    return accounts.get(caller)
-  }
-
-  /**
-   * Requires the password or a code (of the app, or for recovery). Throws Fault 403, code `wrong_password` or `wrong_code`; 404 without a
-   * second factor.
-   */
-  async removeFactor(caller: Caller, proof: FactorProof): Promise<{ id: string; deleted: true }> {
-    const { database, log, factor, sessions, keys } = this.#deps
-    requirePerson(caller)
-    const login = await this.#login(caller)
-    if (!login.second_factor) throw notFound('second factor')
-    if (proof.password === undefined && proof.code === undefined) {
-      throw invalid('password', 'Send either the password or a code of the second factor.', 'missing')
-    }
-    if (proof.password !== undefined) await this.#requirePassword(caller, login, proof.password, 'password')
-    else await this.#requireCode(caller, proof.code!)
-    await database.transaction(async (tx) => {
-      await keys.origins.requireAdmitted(tx, caller)
-      const now = await this.#login(caller, tx)
-      if (now.password !== login.password) throw changedMeanwhile()
-      await factor.clear(tx, login.account_id)
-      await sessions.endAll(tx, login.account_id, caller.session_id)
-    })
-    log.info(line(caller), 'Second factor removed')
-    return { id: login.account_id, deleted: true }
-  }
-
-  async #login(caller: Caller, reader?: Parameters<Logins['of']>[1]): Promise<LoginRow> {
-    const { id } = reader ? { id: caller.account_id } : await this.#deps.accounts.get(caller)
-    const login = await this.#deps.logins.of(id, reader)
-    if (login) return login
-    throw conflict('This account has no password yet. Set one first: POST /v1/account/password.', { code: 'no_password' })
-  }
-
-  async #requirePassword(caller: Caller, login: LoginRow, password: string | undefined, param: string): Promise<void> {
-    if (password === undefined) throw invalid(param, `${param} is required: the account has a password.`, 'missing')
-    await this.#counted(caller, 'password', async () => {
-      if (await this.#deps.hashes.fits(password, login.password)) return
-      throw new Fault('forbidden', 'The password is wrong.', { code: 'wrong_password', param })
+  /** Throws Fault as `changeRole` does. */
+  async remove(caller: Caller, id: string): Promise<PersonRemoved> {
+    const { database, log, factor, sessions } = this.#deps
+    requireNoKey(caller)
+    return database.transaction(async (tx) => {
+      const person = await this.#find(tx, caller, id)
+      await this.#requireAnotherOwner(tx, person)
+      await this.#endInvitations(tx, person)
+      await sessions.endAll(tx, person, null)
+      await factor.clear(tx, id)
+      await tx.run(sql`DELETE FROM sign_in_networks WHERE person_id = ${id}`)
+      await tx.run(sql`DELETE FROM logins WHERE id = ${id}`)
+      tx.afterCommit(() => log.info({ person: id, by: caller.person?.id ?? 'operator' }, 'Person removed'))
+      return { id, deleted: true, email: person.email, role: person.role }
     })
   }
 
-  async #requireCode(caller: Caller, code: string): Promise<void> {
-    const { database, clock, factor, guesses } = this.#deps
-    await this.#counted(
-      caller,
-      'code',
-      () =>
-        database.transaction(async (tx) => {
-          const login = await this.#login(caller, tx)
-          if (!(await factor.takeAnyCode(tx, login, code, clock.now()))) throw wrongCode()
-        }),
-      (target) => (isAppCode(code) ? guesses.beginCode({ ...target, name: caller.account_id }) : undefined),
+  async #find(tx: Transaction, caller: Caller, id: string): Promise<LoginRow> {
+    await this.#deps.keys.origins.requireAdmitted(tx, caller)
+    const person = await this.#deps.logins.of(id, tx)
+    if (person?.account_id !== caller.account_id) throw notFound('person')
+    return person
+  }
+
+  async #requireAnotherOwner(tx: Transaction, { id, account_id, role }: LoginRow): Promise<void> {
+    if (role !== 'owner') return
+    const other = await tx.get(sql`SELECT 1 FROM logins WHERE account_id = ${account_id} AND role = 'owner' AND id <> ${id}`)
+    if (other) return
+    throw conflict(
+      'This is the last owner of the account, who cannot be removed or get another role. Make someone else an owner first.',
+      {
+        code: 'last_owner',
+      },
     )
   }
 
-  /**
-   * Counts guesses, so that a holder of a session or key cannot find the password by trying. A right code does not reset wrong passwords: a
-   * session can set up a second factor of its own.
-   */
-  async #counted(
-    caller: Caller,
-    what: 'password' | 'code',
-    work: () => Promise<void>,
-    also?: (target: GuessTarget) => Guess | undefined,
-  ): Promise<void> {
-    const { guesses, networks } = this.#deps
-    const known = await networks.has(caller.account_id, caller.ip)
-    const target = { name: `${what} ${caller.account_id}`, exists: true, known }
-    const guess = guesses.begin(target, caller.ip)
-    let second: Guess | undefined
-    try {
-      second = also?.(target)
-      await work()
-      guess.right()
-      second?.right()
-    } catch (error) {
-      const wrong = error instanceof Fault && error.type === 'forbidden'
-      if (wrong) this.#deps.log.warn({ ...line(caller), why: error.code }, 'Password or code rejected')
-      else for (const one of [guess, second]) one?.undone()
-      throw error
-    }
+  /** Whoever is no owner any more invites nobody, also not by a link made before. */
+  async #endInvitations(tx: Transaction, { id, account_id }: LoginRow): Promise<void> {
+    await tx.run(sql`DELETE FROM invitations WHERE account_id = ${account_id} AND created_by = ${id}`)
   }
 }
 
-/** A signed-in person has given the second factor, if there is one: a confirmation ends all sessions but the one that gave its code. */
-function requirePerson(caller: Caller): void {
-  requireSession(caller, 'Only a signed-in user can change the second factor; a key cannot, regardless of its scopes.')
+export function toPerson({ id, email, role, confirmed_at, created_at }: LoginRow): Person {
+  return { id, email, role, totp_enabled: confirmed_at !== null, created_at }
 }
 
-/**
- * A password outlives the key that sets it, even when the key is revoked: so the first one is set by a person, or by the operator on the
- * machine.
- */
-function requireNoKey({ key_id }: Caller): void {
+/** Throws Fault 403 for a key: a person it let in would outlive it. The operator on the machine of the box may. */
+export function requireNoKey({ key_id }: Caller): void {
   if (key_id === null) return
   throw new Fault(
     'forbidden',
-    'A key cannot set the first password of an account. Use its one-time link, which the first start printed; the operator creates another on the ' +
-      'machine of the box: pillarbox account setup-link.',
-    { code: 'setup_link_required' },
+    'Only a signed-in owner changes who the people of an account are; a key cannot, regardless of its scopes. Sign in (POST /v1/session), and send the ' +
+      'session cookie instead of a key.',
+    { code: 'session_required' },
   )
-}
-
-function line({ account_id, session_id, key_id, ip }: Caller): Record<string, unknown> {
-  return { account_id, session_id, key_id, address: ip }
-}
-
-function wrongCode(): Fault {
-  return new Fault('forbidden', 'This code is wrong, or was used before. Each code works once.', {
-    code: 'wrong_code',
-    param: 'code',
-  })
-}
-
-function changedMeanwhile(): Fault {
-  return conflict('The password was changed by another call at the same time.', { code: 'password_changed' })
 }

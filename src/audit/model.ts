@@ -8,7 +8,7 @@ export const AuditRow = z
     at: Timestamp,
     actor: z.string().meta({
       description:
-        'the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key',
+        'the id of a key or person; operator for commands on the machine of the box, anonymous for callers without a key',
     }),
     client: z.string().nullable().meta({
       description:
@@ -26,7 +26,7 @@ export const AuditRow = z
 export type AuditRow = z.output<typeof AuditRow>
 
 export const AuditFilter = Paging.extend({
-  actor: z.string().min(1).max(100).optional().meta({ description: 'the id of a key or session, operator or anonymous' }),
+  actor: z.string().min(1).max(100).optional().meta({ description: 'the id of a key or person, operator or anonymous' }),
   action: z
     .string()
     .regex(/^[a-z_]{1,40}\.(?:[a-z_]{1,40}|\*)$/, { error: 'must be an action such as key.created, or key.* for all of keys' })

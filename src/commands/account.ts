@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Account, SetupLink } from '../accounts/model.ts'
+import type { Account, Person, SetupLink } from '../accounts/model.ts'
 import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { everyOne } from './support/found.ts'
@@ -14,8 +14,11 @@ export function addAccountCommand(program: Command): void {
     .requiredOption('--name <name>', 'name of the account')
     .requiredOption('--email <address>', 'address used to sign in')
     .action(onBox(addOne))
-  add('password', 'set a new password and end all sessions; it is prompted for, or read from standard input')
-    .argument('<account>', 'its id, name or e-mail address')
+  add('password', 'set a new password of a person and end their sessions; it is prompted for, or read from standard input')
+    .argument(
+      '<account>',
+      'id or e-mail address of a person of the account, or id, name or address of an account, for its first owner',
+    )
     .option('--email <address>', 'new address used to sign in')
     .option('--remove-second-factor', 'remove the second factor, if the app and the recovery codes are lost', false)
     .action(onBox(setPassword))
@@ -43,11 +46,14 @@ interface NewPassword {
 }
 
 async function setPassword(box: Box, who: string, { email, removeSecondFactor }: NewPassword): Promise<Printed> {
-  const { id } = await named(box, who)
+  const people = await everyOne<Person>(box, '/v1/people')
+  const id = (
+    people.find(({ id: own, email: address }) => own === who || folded(address) === folded(who)) ?? (await named(box, who))
+  ).id
   const password = await askPassword()
   const input = { password, email, remove_second_factor: removeSecondFactor }
   const account = await box.call<Account>('POST', `/v1/accounts/${id}/password`, input)
-  return [account, `The password of ${account.name} (${account.email}) was changed, and all its sessions ended.`]
+  return [account, `The password of ${account.name} (${account.email}) was changed, and all sessions of this person ended.`]
 }
 
 async function makeLink(box: Box, who: string | undefined): Promise<Printed> {
@@ -57,12 +63,14 @@ async function makeLink(box: Box, who: string | undefined): Promise<Printed> {
 }
 
 async function named(box: Box, who: string): Promise<Account> {
-  const wanted = who.normalize('NFC').toLowerCase()
+  const wanted = folded(who)
   const accounts = await everyOne<Account>(box, '/v1/accounts')
-  const found = accounts.find((one) =>
-    [one.id, one.name, one.email].some((name) => name?.normalize('NFC').toLowerCase() === wanted),
-  )
+  const found = accounts.find((one) => [one.id, one.name, one.email].some((name) => name !== null && folded(name) === wanted))
   if (!found)
     throw new Failure(`The box has no account ${who}. List the accounts: pillarbox account list`, 'not_found', 'account')
   return found
+}
+
+function folded(text: string): string {
+  return text.normalize('NFC').toLowerCase()
 }

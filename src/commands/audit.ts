@@ -17,7 +17,7 @@ export function addAuditCommand(program: Command): void {
     .option('--all', 'of all accounts of the box')
     .option('--since <time>', 'from this time: 2026-11-22T10:00:00Z, or 30min, 2h, 1d ago')
     .option('--action <action>', 'an action such as key.created, or key.* for all of keys')
-    .option('--actor <actor>', 'the id of a key or session, operator or anonymous')
+    .option('--actor <actor>', 'the id of a key or person, operator or anonymous')
     .option('--identity <id>', 'the id of an identity')
     .option('--limit <count>', 'maximum number of rows', '100')
     .action(onBox(list))

@@ -1,7 +1,7 @@
 import { day, hour } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { actions, checkedPolicy, maxRules, type Policy, presets, Rule } from '../core/policy.ts'
-import { Choice, Duration, Group, List, time } from './values.ts'
+import { Choice, Duration, Group, List, Switch, time } from './values.ts'
 
 /** What may leave the box. */
 export const policy = Group({
@@ -19,6 +19,10 @@ export const policy = Group({
   hold_lifetime: Duration(hour, 30 * day)
     .prefault('3 d')
     .meta({ description: 'Time after which what is held is rejected if nobody decided', unit: time }),
+  digest: Switch.prefault(false).meta({
+    description:
+      'Mails what is held to the owners and approvers of its account, when there is something new and at most once an hour, at the addresses they sign in with; the links in it lead to a page with buttons that decide without signing in',
+  }),
 }).superRefine((found, context) => {
   try {
     Object.assign(found, checkedPolicy(found as Policy))

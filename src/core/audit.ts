@@ -1,13 +1,13 @@
 import type { Transaction } from '../store/database.ts'
-import type { Caller } from './scopes.ts'
+import { actingOf, type Caller } from './scopes.ts'
 
-/** The actors that are neither a key nor a session. */
+/** The actors that are neither a key nor a person. */
 export const actors = { operator: 'operator', anonymous: 'anonymous' } as const
 
 /** What is recorded of an action: who did what, from where, to what. Never content, and no secret. */
 export interface AuditEntry {
   account_id: string
-  /** The id of a key or session, `operator` or `anonymous`. */
+  /** The id of a key or person, `operator` or `anonymous`. */
   actor: string
   /** The OAuth client, `mcp`, `smtp`, or `socket`; null for a plain call. */
   client: string | null
@@ -33,15 +33,14 @@ export interface AuditRecorder {
 /** The fields of an entry that say who, and from where. */
 export function actorOf({
   account_id,
-  key_id,
-  session_id,
   client,
   ip,
-}: Pick<Caller, 'account_id' | 'key_id' | 'session_id' | 'client' | 'ip'>): Pick<
+  ...caller
+}: Pick<Caller, 'account_id' | 'key_id' | 'session_id' | 'person' | 'client' | 'ip'>): Pick<
   AuditEntry,
   'account_id' | 'actor' | 'client' | 'address'
 > {
-  const own = key_id ?? session_id
+  const own = actingOf(caller)
   if (own !== null) return { account_id, actor: own, client: client ?? null, address: ip === '' ? null : ip }
   if (account_id === '') return { account_id, actor: actors.anonymous, client: null, address: ip }
   return { account_id, actor: actors.operator, client: 'socket', address: null }

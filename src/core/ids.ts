@@ -23,6 +23,8 @@ const idPrefixes = [
   'acct',
   'rep',
   'sess',
+  'person',
+  'inv',
   'job',
   'hold',
   'req',

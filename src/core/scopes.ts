@@ -27,6 +27,19 @@ export const whatScopesAllow =
   'holds:decide: change what may leave, and decide what is held, but for what the key sent itself. ' +
   'audit: read who did what in the account; not for bound keys.'
 
+/** What a person of an account may do. */
+export const roles = ['owner', 'approver', 'reader'] as const
+export type Role = (typeof roles)[number]
+
+const reading: readonly Scope[] = scopes.filter((scope) => scope.endsWith(':read'))
+
+/** The scopes of the sessions of people with each role. */
+export const scopesOfRole: Record<Role, ReadonlySet<Scope>> = {
+  owner: new Set(scopes),
+  approver: new Set([...reading, 'holds:decide']),
+  reader: new Set(reading),
+}
+
 /** A key and its rate limit in calls a minute. */
 export interface RateOf {
   key_id: string
@@ -39,6 +52,8 @@ export interface Caller {
   key_id: string | null
   /** The session of a signed-in person. A caller has a key, a session, or neither (anonymous). */
   session_id: string | null
+  /** Whose session it is. */
+  person?: { id: string; role: Role }
   /** The number of the key's secret that was used: how often the key had been rotated when it was made. 0 without a key. */
   secret: number
   scopes: ReadonlySet<Scope>
@@ -64,6 +79,11 @@ export function may(caller: Pick<Caller, 'scopes'>, anyOf: readonly Scope[]): bo
   return anyOf.some((scope) => caller.scopes.has(scope))
 }
 
+/** Who decided or did something, for the record: the person of a session, whose id stays after the session has ended; else as `makerOf`. */
+export function actingOf({ person, key_id, session_id }: Pick<Caller, 'person' | 'key_id' | 'session_id'>): string | null {
+  return person?.id ?? makerOf({ key_id, session_id })
+}
+
 /** The creator that a new resource names: the key or the session; null for the operator on the machine of the box. */
 export function makerOf({ key_id, session_id }: Pick<Caller, 'key_id' | 'session_id'>): string | null {
   return key_id ?? session_id
@@ -78,10 +98,13 @@ export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, en
 }
 
 /** 403: the caller has none of these scopes, of which one is needed. */
-export function insufficientScope(anyOf: readonly string[]): Fault {
+export function insufficientScope(anyOf: readonly string[], person?: Caller['person']): Fault {
+  const scope = anyOf.join(' or ')
   return new Fault(
     'forbidden',
-    `This key lacks the scope ${anyOf.join(' or ')}. Ask whoever gave it to you for a key that has it; GET /v1/whoami shows what this one may do.`,
+    person
+      ? `With the role ${person.role} you may not do this: it needs ${scope}. An owner of the account can give you another role.`
+      : `This key lacks the scope ${scope}. Ask whoever gave it to you for a key that has it; GET /v1/whoami shows what this one may do.`,
     { code: 'insufficient_scope' },
   )
 }

@@ -24,7 +24,7 @@ export interface RateLimits {
 }
 
 /** The fields of a route that decide who may call it. */
-export interface Admitting extends Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'effect' | 'local'> {
+export interface Admitting extends Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'own' | 'effect' | 'local'> {
   /** By tokens that this path alone takes, besides keys. */
   tokens?: Authenticate
 }
@@ -196,9 +196,9 @@ export function refusalOf(caller: Caller, route: Admitting, operator: string): F
   if (route.local) {
     return new Fault('forbidden', 'This call is available only to commands on the machine of the box.', { code: 'local_only' })
   }
-  if (route.scope === 'public') return undefined
+  if (route.scope === 'public' || (route.own && caller.person)) return undefined
   const missing = [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
-  return missing && insufficientScope(missing)
+  return missing && insufficientScope(missing, caller.person)
 }
 
 /** Takes one call from the bucket of each network of an address. */

@@ -104,7 +104,7 @@ export class CallAudit {
       action,
       target,
       identity_id: identityOf(this.#route, this.#call, target) ?? textOf(made['identity_id']) ?? caller.identity_id,
-      detail: { ...namesIn(this.#route, this.#body), ...detail?.(this.#body as never) },
+      detail: { ...namesIn(this.#route, this.#body), ...detail?.(this.#body as never, made as never) },
     }
   }
 }

@@ -79,7 +79,7 @@ export interface Audited {
   /** Subject and past participle: `key.created`. */
   action: string
   /** Beside the names of the fields of the body: nothing that a caller or stranger wrote. */
-  detail?: (body: never) => Record<string, unknown>
+  detail?: (body: never, answer: never) => Record<string, unknown>
   /** The id of what it was done to, from the answer; by default the last id of the path, and that of a new resource. */
   target?: (answer: never) => string | null | undefined
   /** It changes nothing, and is recorded as reads are. */
@@ -105,6 +105,8 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   receipt?: readonly string[] | 'all'
   /** Only for the account of the operator, with keys that are not bound to an identity. */
   operator?: boolean
+  /** Of how the person of a session signs in themselves: allowed to people with any role. */
+  own?: boolean
   /** Only by the control socket. */
   local?: boolean
   /** Neither query nor body are parsed: the handler gets them as received and authenticates the caller. */

@@ -355,7 +355,7 @@ export class Jobs {
 
   #requireEnding(caller: Caller, { kind }: JobRow): void {
     const anyOf = this.#endedBy.get(kind) ?? ['account:write']
-    if (!may(caller, anyOf)) throw insufficientScope(anyOf)
+    if (!may(caller, anyOf)) throw insufficientScope(anyOf, caller.person)
   }
 
   #shown(caller: Caller, row: JobRow): Job {

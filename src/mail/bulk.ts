@@ -56,7 +56,7 @@ export class BulkChanges {
     }
     // what is found tells what is in the e-mails
     const readers = ['messages:read', 'emails:read'] as const
-    if (!may(caller, readers)) throw insufficientScope(readers)
+    if (!may(caller, readers)) throw insufficientScope(readers, caller.person)
     const { found, ...rest } = await findEmails(this.#deps, caller, identityId, search, { limit, cursor, offset: 0 })
     return { ids: found.map(({ id }) => id), ...rest }
   }

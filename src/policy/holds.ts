@@ -3,7 +3,7 @@ import type { Basis } from '../basis.ts'
 import { type Clock, day, iso } from '../core/clock.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { type Caller, makerOf } from '../core/scopes.ts'
+import { actingOf, type Caller, makerOf } from '../core/scopes.ts'
 import type { HoldState, Page } from '../core/shapes.ts'
 import { sweep } from '../core/cron.ts'
 import type { IdentityRow } from '../identities/identities.ts'
@@ -166,7 +166,7 @@ export class Holds {
     await database.transaction(async (tx) => {
       const row = await this.#undecided(tx, caller, id)
       if (changed) {
-        log.warn({ hold: id, by: makerOf(caller) }, 'an approval was of other bytes')
+        log.warn({ hold: id, by: actingOf(caller) }, 'an approval was of other bytes')
         throw conflict(
           'What is held is not what was looked at. Read the hold again, and reject it if it is not what its sender says.',
           {
@@ -174,7 +174,7 @@ export class Holds {
           },
         )
       }
-      const hold = await this.#decide(tx, row, { status: 'approved', by: makerOf(caller), reason })
+      const hold = await this.#decide(tx, row, { status: 'approved', by: actingOf(caller), reason })
       await this.#handler(row).release(tx, row, hold)
     })
     return this.row(caller, id)
@@ -185,7 +185,7 @@ export class Holds {
     requireUnbound(caller)
     await this.#deps.database.transaction(async (tx) => {
       const row = await this.#undecided(tx, caller, id)
-      const hold = await this.#decide(tx, row, { status: 'rejected', by: makerOf(caller), reason })
+      const hold = await this.#decide(tx, row, { status: 'rejected', by: actingOf(caller), reason })
       await this.#handler(row).dismiss(tx, row, hold)
     })
     return this.row(caller, id)
@@ -251,7 +251,7 @@ export class Holds {
   async #undecided(tx: Transaction, caller: Caller, id: string): Promise<StoredHold> {
     const row = await find(tx, caller, id)
     if (await isSender(tx, caller, row)) {
-      this.#deps.log.warn({ hold: id, by: makerOf(caller) }, 'a sender tried to decide about its own message')
+      this.#deps.log.warn({ hold: id, by: actingOf(caller) }, 'a sender tried to decide about its own message')
       throw new Fault('forbidden', 'What a key sent is decided by a person, or by a key that it did not make.', {
         code: 'own_hold',
       })

@@ -50,7 +50,7 @@ export const HoldRow = z
     decided_by: z
       .string()
       .nullable()
-      .meta({ description: 'the key or session that decided; null for the operator, and for none' }),
+      .meta({ description: 'the key or person that decided; null for the operator, and for none' }),
     sha256: z.string().meta({
       description:
         'in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between',
@@ -89,6 +89,19 @@ export const Approval = z.strictObject({
   reason: reason.meta({ description: 'for the sender' }),
 })
 export type Approval = z.output<typeof Approval>
+
+export const HoldLinkInput = z
+  .strictObject({ token: z.string().min(1).max(1000).meta({ description: 'the part of the link after token=' }) })
+  .meta({ id: 'HoldLinkInput' })
+
+export const LinkDecision = z
+  .strictObject({
+    ...HoldLinkInput.shape,
+    decision: z.enum(['approve', 'reject']),
+    reason: reason.meta({ description: 'for the sender' }),
+  })
+  .meta({ id: 'LinkDecision' })
+export type LinkDecision = z.output<typeof LinkDecision>
 
 export const Rejection = z.strictObject({ reason: reason.meta({ description: 'for the sender, who may write anew' }) })
 export type Rejection = z.output<typeof Rejection>

@@ -1,7 +1,7 @@
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import type { Caller } from '../core/scopes.ts'
+import { actingOf, type Caller } from '../core/scopes.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import { type Reader, sql } from '../store/database.ts'
 import type { PolicyInput, StoredPolicy } from './model.ts'
@@ -37,6 +37,7 @@ export class Policies {
   async update(caller: Caller, identityId: string | null, input: PolicyInput): Promise<StoredPolicy> {
     const { database, clock, log } = this.#deps
     const subject = await this.#subject(caller, identityId)
+    requireOwner(caller)
     return database.transaction(async (tx) => {
       const before = await stored(tx, subject)
       const { preset, rules } = checkedPolicy({ preset: input.preset ?? before.preset, rules: input.rules ?? before.rules })
@@ -45,7 +46,7 @@ export class Policies {
         sql`INSERT INTO policies (subject_id, policy, updated_at) VALUES (${subject}, ${JSON.stringify({ preset, rules })}, ${updated_at})
           ON CONFLICT (subject_id) DO UPDATE SET policy = excluded.policy, updated_at = excluded.updated_at`,
       )
-      const by = caller.key_id ?? caller.session_id ?? 'operator'
+      const by = actingOf(caller) ?? 'operator'
       tx.afterCommit(() => log.info({ subject, preset, rules: rules.length, by }, 'policy changed'))
       return { preset, rules, updated_at }
     })
@@ -78,6 +79,14 @@ async function stored(reader: Reader, subject: string): Promise<StoredPolicy> {
     sql`SELECT policy, updated_at FROM policies WHERE subject_id = ${subject}`,
   )
   return row ? { ...(JSON.parse(row.policy) as Policy), updated_at: row.updated_at } : { ...openPolicy, updated_at: null }
+}
+
+/** Throws Fault 403, code `owner_required`: an approver decides what is held, not what is. */
+function requireOwner({ person }: Pick<Caller, 'person'>): void {
+  if (!person || person.role === 'owner') return
+  throw new Fault('forbidden', 'An approver decides what is held; what may leave is changed by an owner of the account.', {
+    code: 'owner_required',
+  })
 }
 
 /** Throws Fault 403, code `bound_key`: a key that is bound to one identity neither sees policies nor decides what is held. */

@@ -35,7 +35,7 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
     route('PATCH', '/policy', {
       scope,
       receipt: 'all',
-      errors: bound,
+      errors: { 403: [...bound[403], 'owner_required'] },
       audit: 'rules.changed',
       summary: 'Change what may leave the account',
       description:
@@ -56,7 +56,7 @@ export function policyRoutes(policies: Policies, holds: Holds): AnyRoute[] {
     route('PATCH', '/identities/:id/policy', {
       scope,
       receipt: 'all',
-      errors: bound,
+      errors: { 403: [...bound[403], 'owner_required'] },
       audit: 'rules.changed',
       summary: 'Change what may leave an identity',
       description: 'What is left out stays as it is. The policies of the account and of the box hold too.',

@@ -16,6 +16,7 @@ test('a person signs in, is known by the cookie, and signs out', async () => {
   expect(answer.body).toEqual({
     id: expect.stringMatching(/^sess_/),
     account: { id: expect.stringMatching(/^acct_/), name: 'default', email: 'Ada@Example.com' },
+    person: { id: expect.stringMatching(/^person_/), role: 'owner' },
     totp_enabled: false,
     created_at: expect.any(String),
     expires_at: expect.any(String),
@@ -144,11 +145,12 @@ test('who comes a hundred times more pushes out the oldest session', async () =>
   await withPassword(box)
   const first = await signIn(box)
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
-  const row = database.prepare('SELECT account_id, created_at FROM sessions').get() as Record<string, string>
+  const row = database.prepare('SELECT account_id, person_id, created_at FROM sessions').get() as Record<string, string>
   const insert = database.prepare(
-    `INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at) VALUES (?, ?, ?, '', '', ?, ?)`,
+    `INSERT INTO sessions (id, account_id, person_id, hash, ip, user_agent, created_at, last_used_at) VALUES (?, ?, ?, ?, '', '', ?, ?)`,
   )
-  for (let n = 0; n < 99; n += 1) insert.run(`sess_${n}`, row['account_id']!, `hash ${n}`, row['created_at']!, row['created_at']!)
+  for (let n = 0; n < 99; n += 1)
+    insert.run(`sess_${n}`, row['account_id']!, row['person_id']!, `hash ${n}`, row['created_at']!, row['created_at']!)
   const last = await signIn(box)
   expect((await first.call('GET', '/v1/session')).status).toBe(401)
   expect((await last.call('GET', '/v1/session')).status).toBe(200)

@@ -162,6 +162,11 @@ export class Asking {
     }
     if (path === '/v1/setup')
       return { ...(body as object), email: `${newId('acct')}@example.com`, token: await this.#inhabited.plantLink() }
+    if (path === '/v1/people/invitations')
+      return { ...(body as object), email: `${newId('inv')}@example.com`, password: person.password }
+    if (path === '/v1/people/invitations/accept') return { ...(body as object), token: await this.#inhabited.plantInvitation() }
+    if (path.startsWith('/v1/hold-links/'))
+      return { ...(body as object), token: await this.#inhabited.plantHoldLink(estate.objects['holds/:id']!) }
     if (path === '/v1/account/password') return { current_password: person.password, password: person.password }
     if (!path.startsWith('/v1/account/totp') && path !== '/v1/session') return body
     const { box, own, plantSession } = this.#inhabited
@@ -205,7 +210,11 @@ export class Asking {
 
 /** What is asked of the session itself, which no key has. */
 export function needsSession({ method, path }: RoutePath): boolean {
-  return (path === '/v1/session' && method !== 'POST') || path.startsWith('/v1/account/totp')
+  return (path === '/v1/session' && method !== 'POST') || path.startsWith('/v1/account/totp') || changesPeople({ method, path })
+}
+
+function changesPeople({ method, path }: Pick<RoutePath, 'method' | 'path'>): boolean {
+  return method !== 'GET' && path.startsWith('/v1/people') && !path.endsWith('/accept')
 }
 
 /** An id of the same kind that nobody has. */

@@ -128,6 +128,8 @@ GET    /v1/holds                                                 - -
 GET    /v1/holds/:id                                             hold.read named
 POST   /v1/holds/:id/approve                                     hold.approved named
 POST   /v1/holds/:id/reject                                      hold.rejected named
+POST   /v1/hold-links/read                                       hold.read made
+POST   /v1/hold-links/decide                                     hold.rejected made
 GET    /v1/senders                                               - -
 PATCH  /v1/senders                                               rules.changed none
 GET    /v1/identities/:id/senders                                - -
@@ -167,6 +169,13 @@ POST   /v1/account/totp                                          second_factor.s
 POST   /v1/account/totp/confirm                                  second_factor.added none
 DELETE /v1/account/totp                                          second_factor.removed none
 POST   /v1/setup                                                 password.set made
+GET    /v1/people                                                - -
+PATCH  /v1/people/:id                                            person.role_changed named
+DELETE /v1/people/:id                                            person.removed named
+POST   /v1/people/invitations                                    person.invited made
+GET    /v1/people/invitations                                    - -
+DELETE /v1/people/invitations/:id                                person.uninvited named
+POST   /v1/people/invitations/accept                             person.joined made
 
 GET    /v1/audit                                                 audit.listed none
 GET    /v1/audit/box                                             audit.listed none
@@ -253,7 +262,7 @@ test.each(named.filter(([name]) => rows.get(name)!.action !== '-'))('%s is in th
   const { action, target } = rows.get(name)!
   // another key for each, so that no read repeats one of another test
   const estate = await world.settle(`Audited ${name}`)
-  const session = /\/(?:session|account\/totp|account\/password)/.test(spelling.path)
+  const session = /\/(?:session|account\/totp|account\/password|people)/.test(spelling.path)
   const key = session || spelling.route.scope === 'public' ? undefined : await world.plantKey({ account: world.own.account })
   const { path, question } = await asking.good(spelling, estate)
   const before = last()

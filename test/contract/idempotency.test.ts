@@ -17,7 +17,9 @@ describe('a call with an Idempotency-Key', async () => {
     expect(honoured.length).toBeGreaterThanOrEqual(3)
     const others = asking.spellings.filter(({ method, route }) => method === 'POST' && !isIdempotent(route))
     // a session is begun anew each time, of a password not even a fingerprint is kept, and an upload is never read twice
-    const ofPasswords = ['/v1/setup', '/v1/account/password', '/v1/account/totp']
+    const ofLinks = ['/v1/hold-links/read', '/v1/hold-links/decide']
+    const ofPeople = ['/v1/people/invitations', '/v1/people/invitations/accept', ...ofLinks]
+    const ofPasswords = ['/v1/setup', '/v1/account/password', '/v1/account/totp', ...ofPeople]
     const repeated = ['/v1/session', ...ofPasswords, '/v1/identities/:id/import']
     expect(others.map(({ path }) => path).toSorted()).toEqual(repeated.toSorted())
   })

@@ -11,6 +11,7 @@ import { type Answer, type Appliance, deliver, message, openAppliance } from '..
 import { card } from '../support/card.ts'
 import { withPassword } from '../support/people.ts'
 import { addedDomain } from '../support/verified-domain.ts'
+import { plantedHoldLink, plantedInvitation, plantedLink, plantedPerson } from './planted-people.ts'
 
 /** What one account has: one object of every kind that a path can name. */
 export interface Estate {
@@ -32,6 +33,10 @@ export interface Inhabited {
   plantSession: (account: string) => Promise<string>
   /** A link to set the first password of an account that has none; answers its token. */
   plantLink: () => Promise<string>
+  /** An invitation to the first account; answers its token. */
+  plantInvitation: () => Promise<string>
+  /** A link by which a person decides a hold; answers its token. */
+  plantHoldLink: (holdId: string) => Promise<string>
   /** One more estate in the first account, to be used up. */
   settle(name: string): Promise<Estate>
   database: DatabaseSync
@@ -77,18 +82,29 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   const plantKey = async (input: PlantedKey): Promise<string> => {
     const key = plant(database, input)
     const dead = input.revoked_at !== undefined || input.expires_at !== undefined
-    // the box sees what others write with its own next commit at the latest
     const known = async (): Promise<boolean> => (await box.call('GET', '/v1/identities', undefined, { key })).status !== 401
     if (dead) return key
-    for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
+    await until(known)
     return key
   }
   const plantSession = async (account: string): Promise<string> => {
     const cookie = `pillarbox=${plantedSession(database, account)}`
     const known = async (): Promise<boolean> =>
       (await box.call('GET', '/v1/account', undefined, { key: null, headers: { Cookie: cookie } })).status !== 401
-    for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
+    await until(known)
     return cookie
+  }
+  const plantInvitation = async (): Promise<string> => {
+    const { id, token } = plantedInvitation(database, account_id)
+    const known = async (): Promise<boolean> =>
+      JSON.stringify((await box.call('GET', '/v1/people/invitations')).body).includes(id)
+    await until(known)
+    return token
+  }
+  const plantHoldLink = async (holdId: string): Promise<string> => {
+    const token = plantedHoldLink(database, holdId)
+    await until(async () => (await box.call('POST', '/v1/hold-links/read', { token }, { key: null })).status !== 403)
+    return token
   }
   const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
   await withPassword(box, person)
@@ -109,6 +125,8 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
       const { id } = await box.app.accounts.add({ ...person, name, email: `${name}@example.com` })
       return plantedLink(join(box.directory, 'data', 'pillarbox.db'), id)
     },
+    plantInvitation,
+    plantHoldLink,
     settle: (name) => settle(box, database, box.key, account_id, name),
     database,
     close: async () => {
@@ -116,6 +134,11 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
       await close()
     },
   }
+}
+
+/** The box sees what others write with its own next commit at the latest. */
+async function until(known: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
 }
 
 /** What its calls name: an object that is missing is an error of `Asking.path`. */
@@ -151,7 +174,11 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
     objects['webhooks/:id'] = webhook.id
     objects[':delivery_id'] = (await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)).body.id
   }
-  if (wants(name, /\/holds/)) {
+  if (wants(name, /\/people/)) {
+    objects['people/:id'] = plantedPerson(database, account)
+    objects['invitations/:id'] = plantedInvitation(database, account).id
+  }
+  if (wants(name, /\/hold/)) {
     await box.call('PATCH', `${at}/policy`, { preset: 'all' }, as)
     // nobody decides about what they sent
     const { body: sender } = await box.call('POST', '/v1/api-keys', { scopes: ['emails:write'] }, as)
@@ -298,31 +325,9 @@ function plantedSession(database: DatabaseSync, account: string): string {
   const now = iso(Date.now())
   database
     .prepare(
-      `INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at) VALUES (?, ?, ?, '', '', ?, ?)`,
+      `INSERT INTO sessions (id, account_id, person_id, hash, ip, user_agent, created_at, last_used_at)
+        SELECT ?, account_id, id, ?, '', '', ?, ? FROM logins WHERE account_id = ? AND role = 'owner' ORDER BY seq LIMIT 1`,
     )
-    .run(newId('sess'), account, hash, now, now)
-  return token
-}
-
-/**
- * The password that the account was made with is forgotten for it. The box may be in the middle of a transaction, which cannot end while
- * this thread waits for it: so it is tried again, and not waited for.
- */
-async function plantedLink(file: string, account: string): Promise<string> {
-  const token = randomBytes(32).toString('base64url')
-  const hash = createHash('sha256').update(token).digest('base64url')
-  const expires_at = iso(Date.now() + 3_600_000)
-  const database = new DatabaseSync(file, { timeout: 0 })
-  for (let tries = 0; ; tries += 1) {
-    try {
-      database.exec(`BEGIN IMMEDIATE; DELETE FROM logins WHERE account_id = '${account}';
-        INSERT INTO setup_links VALUES ('${account}', '${hash}', '${expires_at}'); COMMIT`)
-      break
-    } catch (error) {
-      if (tries === 200 || !String(error).includes('locked')) throw error
-      await sleep(20)
-    }
-  }
-  database.close()
+    .run(newId('sess'), hash, now, now, account)
   return token
 }

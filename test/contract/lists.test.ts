@@ -85,6 +85,8 @@ const lists: Record<string, { filled?: string; whole?: string; few?: string; bes
   },
   '/v1/agents/{id}/erc8004': { few: 'an agent has 100 at most' },
   '/v1/api-keys': { filled: 'api_keys', beside: [far, 'created_by=key_00000000000000000000000000'] },
+  '/v1/people': { few: 'an account has 100 at most' },
+  '/v1/people/invitations': { few: 'an account has 100 at most' },
   '/v1/account/sessions': { few: 'an account has 100 at most' },
   '/v1/audit': {
     filled: 'audit',

@@ -133,6 +133,8 @@ GET    /v1/holds                                          holds:decide
 GET    /v1/holds/:id                                      holds:decide
 POST   /v1/holds/:id/approve                              holds:decide                      all
 POST   /v1/holds/:id/reject                               holds:decide                      all
+POST   /v1/hold-links/read                                public
+POST   /v1/hold-links/decide                              public
 
 GET    /v1/suppressions                                   account:read
 POST   /v1/suppressions                                   account:write                     all
@@ -170,6 +172,13 @@ POST   /v1/account/totp                                   account:write         
 POST   /v1/account/totp/confirm                           account:write                     unasked
 DELETE /v1/account/totp                                   account:write                     unasked
 POST   /v1/setup                                          public
+GET    /v1/people                                         account:read
+PATCH  /v1/people/:id                                     account:write                    unasked
+DELETE /v1/people/:id                                     account:write                    unasked
+POST   /v1/people/invitations                             account:write                    unasked
+GET    /v1/people/invitations                             account:read
+DELETE /v1/people/invitations/:id                         account:write                    unasked
+POST   /v1/people/invitations/accept                      public
 
 GET    /v1/audit                                          audit:read
 GET    /v1/audit/box                                      audit:read                        operator

@@ -272,7 +272,7 @@ describe('what is granted', () => {
       (await person.call<{ data: Record<string, unknown>[] }>('GET', `/v1/audit?${filter}`)).body.data.toReversed()
     for (let tries = 0; tries < 60 && (await rows(`actor=${key}`)).length < 2; tries += 1) await sleep(50)
     const [made] = (await rows('action=oauth_grant.created')).filter(({ target }) => target === key)
-    expect(made).toMatchObject({ actor: expect.stringMatching(/^sess_/), identity_id: ada.id, address: '127.0.0.1' })
+    expect(made).toMatchObject({ actor: expect.stringMatching(/^person_/), identity_id: ada.id, address: '127.0.0.1' })
     const done = await rows(`actor=${key}`)
     expect(done.map(({ action, client }) => [action, client])).toEqual(
       expect.arrayContaining([

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { generateSync } from 'otplib'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { reporting } from '../reporting/box.ts'
 import { appliance } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
@@ -43,6 +44,78 @@ test('the one-time link leads to a password, and in; a second time it says why n
   await page.getByLabel('Password', { exact: true }).fill('a third quiet evening')
   await page.getByRole('button', { name: 'Set the password' }).click()
   await page.getByText('This link is no longer valid').waitFor()
+})
+
+test('an owner invites someone, who accepts on the page and sees what the role shows; removed, they are signed out', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  const { page } = await screen(browser, box, '/account/people')
+  await page.getByRole('button', { name: 'Invite' }).click()
+  await page.getByLabel('E-mail address').fill(grace.email)
+  await page.getByLabel('Role', { exact: true }).selectOption('reader')
+  await page.getByLabel('Your password').fill(person.password)
+  await page.getByRole('button', { name: 'Make a link' }).click()
+  const link = new URL((await page.locator('.secret strong').textContent())!)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: `Withdraw the invitation of ${grace.email}` }).waitFor()
+  const hers = await screen(browser, box, link.pathname + link.hash, { visitor: true })
+  expect(await hers.page.getByLabel('E-mail address').inputValue()).toBe(grace.email)
+  await hers.page.getByLabel('Password', { exact: true }).fill(grace.password)
+  expect(hers.page.url()).toBe(`${box.url}/invitation`)
+  await hers.page.getByRole('button', { name: 'Accept' }).click()
+  await hers.page.getByRole('heading', { name: 'Identities' }).waitFor()
+  await hers.page.goto(`${box.url}/account/people`)
+  await hers.page.getByText(person.email).waitFor()
+  expect(await hers.page.getByRole('button', { name: /Invite|Remove|Role/ }).count()).toBe(0)
+  await page.reload()
+  await page.getByRole('button', { name: `Remove ${grace.email}` }).click()
+  await page
+    .getByRole('dialog')
+    .getByRole('button', { name: `Remove ${grace.email}` })
+    .click()
+  await page.getByText(`${grace.email} was removed.`).waitFor()
+  await hers.page.reload()
+  await hers.page.getByRole('button', { name: 'Sign in' }).waitFor()
+  await hers.context.clearCookies()
+  await hers.page.goto(link.href)
+  await hers.page.getByLabel('Password', { exact: true }).fill(grace.password)
+  await hers.page.getByRole('button', { name: 'Accept' }).click()
+  await hers.page.getByText('This invitation is no longer valid').waitFor()
+})
+
+test('the link of a digest opens what is held, and only the button decides', async () => {
+  if (!browser) return
+  const world = await reporting({ PILLARBOX_POLICY__DIGEST: 'true' })
+  const { box, ada } = world
+  box.dns.mx('owner.example', 'mx.owner.example').a('mx.owner.example', '127.0.0.1')
+  await withPassword(box, { ...person, email: 'ada@owner.example' })
+  await box.call('PATCH', '/v1/policy', { preset: 'all' })
+  const { body: email } = await box.call('POST', `/v1/identities/${ada}/emails`, {
+    to: 'bob@elsewhere.example',
+    subject: 'An offer',
+    body_text: 'Hello Bob.',
+  })
+  await world.job('send-hold-digests')
+  const raw = (await world.arrived(1))[0]!.raw.replaceAll(/=\r?\n/g, '').replaceAll('=3D', '=')
+  const [link] = /http:\S+decision=reject/.exec(raw)!
+  const url = new URL(link)
+  const { page } = await screen(browser, box, url.pathname + url.hash, { visitor: true })
+  await page.getByText('Hello Bob.').waitFor()
+  await page.getByText('An offer').waitFor()
+  expect(page.url()).toBe(`${box.url}/decide`)
+  const status = async (): Promise<unknown> => (await box.call('GET', `/v1/holds/${email['hold'].id}`)).body['status']
+  expect(await status()).toBe('open')
+  await page.getByRole('button', { name: 'Approve instead' }).click()
+  await page.getByRole('button', { name: 'Reject instead' }).click()
+  expect(await status()).toBe('open')
+  await page.getByLabel('Reason').fill('Not him.')
+  await page.getByRole('button', { name: 'Reject', exact: true }).click()
+  await page.getByText('This is rejected.').waitFor()
+  expect(await status()).toBe('rejected')
+  await page.goto(link)
+  await page.getByText('This is rejected.').waitFor()
+  expect(await page.getByRole('button').count()).toBe(0)
 })
 
 test('over plain http from elsewhere the page says what it needs', async () => {

@@ -25,12 +25,13 @@ test('the policy of the box is in its settings', async () => {
   expect((await written(rules)).policy).toEqual({
     preset: 'known',
     hold_lifetime: 3_600_000,
+    digest: false,
     rules: [
       { when: { found: ['secret'] }, action: 'refuse' },
       { when: { to: ['@partner.example'] }, action: 'send' },
     ],
   })
-  expect((await written('')).policy).toEqual({ preset: 'open', hold_lifetime: 3 * 86_400_000, rules: [] })
+  expect((await written('')).policy).toEqual({ preset: 'open', hold_lifetime: 3 * 86_400_000, digest: false, rules: [] })
 })
 
 test.each([

@@ -17,7 +17,7 @@ const allowed: Record<string, RegExp[]> = {
     /^SELECT 1 FROM box /,
     / FROM (?:signing_keys|doctor_lines|doctor_free) /,
     / FROM doctor_lines -> /,
-    / FROM logins ORDER BY account_id /,
+    / FROM logins ORDER BY account_id, seq /,
   ],
   'the first rows, in the order of the table': [
     / FROM events ORDER BY seq DESC LIMIT 1 -> SCAN events$/,
@@ -32,7 +32,7 @@ const allowed: Record<string, RegExp[]> = {
     /^SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = \? /,
     /^SELECT from_address, to_text FROM \( SELECT seq, sum\(octets\) OVER .* -> USE TEMP B-TREE FOR GROUP BY, USE TEMP B-TREE FOR ORDER BY$/,
     / FROM reputation_reports WHERE subject = \? .* -> USE TEMP B-TREE FOR GROUP BY$/,
-    /^DELETE FROM sign_in_networks WHERE account_id = \? .* -> USE TEMP B-TREE FOR ORDER BY$/,
+    /^DELETE FROM sign_in_networks WHERE person_id = \? .* -> USE TEMP B-TREE FOR ORDER BY$/,
     / WHERE deliveries_queue\.id IN \(.* -> USE TEMP B-TREE FOR ORDER BY$/,
   ],
   'a partial index has no other rows': [

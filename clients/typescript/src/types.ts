@@ -182,7 +182,7 @@ export interface AuditRow {
   seq: number
   account_id: string
   at: string
-  /** the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key */
+  /** the id of a key or person; operator for commands on the machine of the box, anonymous for callers without a key */
   actor: string
   /** the id of the OAuth client, mcp for another client of /mcp, smtp for programs that submit mail, socket for commands; null for a plain call */
   client: string | null
@@ -833,7 +833,7 @@ export interface Hold {
   /** the key that sent it, or that wants to reveal the card */
   created_by: string | null
   created_at: string
-  /** the key or session that decided; null for the operator, and for none */
+  /** the key or person that decided; null for the operator, and for none */
   decided_by: string | null
   /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between */
   sha256: string
@@ -877,7 +877,7 @@ export interface HoldRow {
   /** the key that sent it, or that wants to reveal the card */
   created_by: string | null
   created_at: string
-  /** the key or session that decided; null for the operator, and for none */
+  /** the key or person that decided; null for the operator, and for none */
   decided_by: string | null
   /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between */
   sha256: string
@@ -2180,7 +2180,7 @@ export interface AuditListQuery {
   cursor?: string | undefined
   /** number of rows to skip; not together with cursor */
   offset?: number | undefined
-  /** the id of a key or session, operator or anonymous */
+  /** the id of a key or person, operator or anonymous */
   actor?: string | undefined
   /** an action, or all of one subject: key.* */
   action?: string | undefined

@@ -1,10 +1,15 @@
 import type { SealedColumn } from '../../core/seal/seal.ts'
 import { conflict } from '../../core/fault.ts'
+import { newId } from '../../core/ids.ts'
+import type { Role } from '../../core/scopes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../../store/database.ts'
 
-/** The login of an account. */
+/** A person of an account, and how they sign in. */
 export interface LoginRow {
+  seq: number
+  id: string
   account_id: string
+  role: Role
   email: string
   /** A PHC string. */
   password: string
@@ -14,19 +19,28 @@ export interface LoginRow {
   confirmed_at: string | null
   /** The time step of the last accepted code. */
   last_step: number
+  created_at: string
   changed_at: string
+}
+
+/** What a person signs in with; `at` is the time of the change. */
+interface Credentials {
+  email: string
+  /** A PHC string. */
+  password: string
+  at: string
 }
 
 export const sealedFactors: SealedColumn = {
   table: 'logins',
   column: 'second_factor',
   lost: 'UPDATE logins SET second_factor = NULL, confirmed_at = NULL, last_step = 0; DELETE FROM recovery_codes',
-  context: ({ account_id }) => factorOf(String(account_id)),
+  context: ({ id }) => factorOf(String(id)),
 }
 
-/** The encryption context that binds a second factor to its account. */
-export function factorOf(accountId: string): string {
-  return `second factor ${accountId}`
+/** The encryption context that binds a second factor to its person, as it was written when each account had one person (migration 0054). */
+export function factorOf(personId: string): string {
+  return `second factor ${personId.replace(/^person_/, 'acct_')}`
 }
 
 /** Spellings that differ only in case are one address, though a mail server may distinguish them. */
@@ -42,35 +56,50 @@ export class Logins {
     this.#database = database
   }
 
-  of(accountId: string, reader: Reader = this.#database): Promise<LoginRow | undefined> {
-    return reader.get<LoginRow>(sql`SELECT * FROM logins WHERE account_id = ${accountId}`)
+  of(id: string, reader: Reader = this.#database): Promise<LoginRow | undefined> {
+    return reader.get<LoginRow>(sql`SELECT * FROM logins WHERE id = ${id}`)
+  }
+
+  /** The first owner of an account; undefined while nobody has set a password. */
+  ofOwner(accountId: string, reader: Reader = this.#database): Promise<LoginRow | undefined> {
+    return reader.get<LoginRow>(sql`SELECT * FROM logins WHERE account_id = ${accountId} AND role = 'owner' ORDER BY seq LIMIT 1`)
   }
 
   byEmail(email: string): Promise<LoginRow | undefined> {
     return this.#database.get<LoginRow>(sql`SELECT * FROM logins WHERE email_folded = ${folded(email)}`)
   }
 
-  /** Throws Fault 409, code `email_taken`, when another account signs in with this address. */
-  async write(tx: Transaction, row: Pick<LoginRow, 'account_id' | 'email' | 'password' | 'changed_at'>): Promise<void> {
-    const { account_id, email, password, changed_at } = row
-    await this.requireFree(email, account_id, tx)
-    await tx.run(
-      sql`INSERT INTO logins (account_id, email, email_folded, password, changed_at)
-        VALUES (${account_id}, ${email}, ${folded(email)}, ${password}, ${changed_at})
-        ON CONFLICT (account_id) DO UPDATE SET email = ${email}, email_folded = ${folded(email)}, password = ${password},
-        changed_at = ${changed_at}`,
+  /** A new person. Throws Fault 409, code `email_taken`, when another one signs in with this address. */
+  async insert(tx: Transaction, input: Credentials & Pick<LoginRow, 'account_id' | 'role'>): Promise<LoginRow> {
+    const { account_id, role, email, password, at } = input
+    await this.requireFree(email, '', tx)
+    const row = await tx.get<LoginRow>(
+      sql`INSERT INTO logins (id, account_id, role, email, email_folded, password, created_at, changed_at)
+        VALUES (${newId('person')}, ${account_id}, ${role}, ${email}, ${folded(email)}, ${password}, ${at}, ${at}) RETURNING *`,
     )
+    return row!
   }
 
-  /** Throws as `write` does. */
-  async requireFree(email: string, accountId: string, reader: Reader = this.#database): Promise<void> {
-    const taken = await reader.get(sql`SELECT 1 FROM logins WHERE email_folded = ${folded(email)} AND account_id <> ${accountId}`)
-    if (taken)
-      throw conflict('Another account of this box signs in with that e-mail address.', { code: 'email_taken', param: 'email' })
+  /** Throws as `insert` does. */
+  async change(tx: Transaction, id: string, { email, password, at }: Credentials): Promise<LoginRow> {
+    await this.requireFree(email, id, tx)
+    const row = await tx.get<LoginRow>(
+      sql`UPDATE logins SET email = ${email}, email_folded = ${folded(email)}, password = ${password}, changed_at = ${at}
+        WHERE id = ${id} RETURNING *`,
+    )
+    return row!
+  }
+
+  /** Throws as `insert` does; `id` is the person who may have the address. */
+  async requireFree(email: string, id: string, reader: Reader = this.#database): Promise<void> {
+    const taken = await reader.get(sql`SELECT 1 FROM logins WHERE email_folded = ${folded(email)} AND id <> ${id}`)
+    if (taken) {
+      throw conflict('Another person of this box signs in with that e-mail address.', { code: 'email_taken', param: 'email' })
+    }
   }
 
   /** Stores the same password as a hash with a higher cost. */
-  async rehash(tx: Transaction, accountId: string, password: string): Promise<void> {
-    await tx.run(sql`UPDATE logins SET password = ${password} WHERE account_id = ${accountId}`)
+  async rehash(tx: Transaction, id: string, password: string): Promise<void> {
+    await tx.run(sql`UPDATE logins SET password = ${password} WHERE id = ${id}`)
   }
 }

@@ -20,11 +20,12 @@ const route = routeOf('Sessions')
 
 export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] {
   const toSession = async (row: SessionRow): Promise<Session> => {
-    const { id, name, email, totp_enabled } = await accounts.of(row.account_id)
+    const { id, name, email, totp_enabled } = await accounts.of(row.account_id, row.person_id)
     // a session requires an address, and an address is never removed
     return {
       id: row.id,
       account: { id, name, email: email ?? '' },
+      person: { id: row.person_id, role: row.role },
       totp_enabled,
       created_at: row.created_at,
       expires_at: iso(sessions.endOf(row)),
@@ -69,6 +70,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
     }),
     route('DELETE', '/session', {
       scope: 'account:write',
+      own: true,
       errors: { 403: ['session_required'] },
       audit: 'session.ended',
       summary: 'Sign out',
@@ -82,19 +84,21 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
       sdk: 'account.sessions',
       errors: { 404: ['not_found'] },
       summary: 'List sessions',
-      description: 'The active sessions of the account, newest first.',
+      description: 'The active sessions of the signed-in person, newest first; for a key, those of all people of the account.',
       query: Paging,
       reply: Page(SessionEntry),
       handle: ({ caller, query }) => sessions.list(whole(caller), query),
     }),
     route('DELETE', '/account/sessions', {
       scope: 'account:write',
+      own: true,
       receipt: ['count'],
       sdk: 'account.endSessions',
       errors: { 404: ['not_found'] },
       audit: 'session.ended',
       summary: 'Sign out everywhere',
-      description: 'Ends every session of the account except the one of this call.',
+      description:
+        'Ends every session of the signed-in person except the one of this call; for a key, those of all people of the account.',
       reply: SessionsEnded,
       handle: ({ caller }) => sessions.signOutElsewhere(whole(caller)),
     }),

@@ -25,14 +25,14 @@ export class SecondFactor {
   }
 
   /** A new unconfirmed secret in base32 and new recovery codes; they replace the previous ones. */
-  async begin(tx: Transaction, { account_id }: LoginRow): Promise<{ secret: string; recovery_codes: string[] }> {
+  async begin(tx: Transaction, { id }: LoginRow): Promise<{ secret: string; recovery_codes: string[] }> {
     const secret = randomBytes(20)
     const recovery_codes = Array.from({ length: 10 }, recoveryCode)
-    await this.clear(tx, account_id)
-    const sealed = this.#seal.seal(secret, factorOf(account_id))
-    await tx.run(sql`UPDATE logins SET second_factor = ${sealed} WHERE account_id = ${account_id}`)
+    await this.clear(tx, id)
+    const sealed = this.#seal.seal(secret, factorOf(id))
+    await tx.run(sql`UPDATE logins SET second_factor = ${sealed} WHERE id = ${id}`)
     for (const code of recovery_codes) {
-      await tx.run(sql`INSERT INTO recovery_codes (account_id, hash) VALUES (${account_id}, ${hashOf(code)})`)
+      await tx.run(sql`INSERT INTO recovery_codes (person_id, hash) VALUES (${id}, ${hashOf(code)})`)
     }
     return { secret: base32(secret), recovery_codes }
   }
@@ -40,40 +40,37 @@ export class SecondFactor {
   /** Accepts a code of the current time step, or of the one before or after, if it is later than any accepted before. */
   async takeCode(tx: Transaction, login: LoginRow, code: string, now: number): Promise<boolean> {
     if (!login.second_factor) return false
-    const secret = this.#seal.open(login.second_factor, factorOf(login.account_id))
+    const secret = this.#seal.open(login.second_factor, factorOf(login.id))
     const given = Buffer.from(plain(code))
     const steps = [-1, 0, 1].map((offset) => Math.floor(now / step) + offset)
     const fitting = steps.filter((one) => sameBytes(Buffer.from(this.#codeAt(secret, recipe, one * step)), given))
     const taken = fitting.find((one) => one > login.last_step)
     if (taken === undefined) return false
-    const { changes } = await tx.run(
-      sql`UPDATE logins SET last_step = ${taken} WHERE account_id = ${login.account_id} AND last_step < ${taken}`,
-    )
+    const { changes } = await tx.run(sql`UPDATE logins SET last_step = ${taken} WHERE id = ${login.id} AND last_step < ${taken}`)
     return changes === 1
   }
 
   /** Accepts a code of the app, or a recovery code that was not used before, and marks it used. */
   async takeAnyCode(tx: Transaction, login: LoginRow, code: string, now: number): Promise<boolean> {
     if (isAppCode(code)) return this.takeCode(tx, login, code, now)
-    const { account_id } = login
-    const { changes } = await tx.run(sql`DELETE FROM recovery_codes WHERE account_id = ${account_id} AND hash = ${hashOf(code)}`)
+    const { changes } = await tx.run(sql`DELETE FROM recovery_codes WHERE person_id = ${login.id} AND hash = ${hashOf(code)}`)
     return changes === 1
   }
 
-  /** True if this is an unused recovery code of the account; it stays unused. */
-  async holdsRecoveryCode(reader: Reader, accountId: string, code: string): Promise<boolean> {
-    const row = await reader.get(sql`SELECT 1 FROM recovery_codes JOIN logins ON logins.account_id = recovery_codes.account_id
-      WHERE recovery_codes.account_id = ${accountId} AND hash = ${hashOf(code)} AND confirmed_at IS NOT NULL`)
+  /** True if this is an unused recovery code of the person; it stays unused. */
+  async holdsRecoveryCode(reader: Reader, personId: string, code: string): Promise<boolean> {
+    const row = await reader.get(sql`SELECT 1 FROM recovery_codes JOIN logins ON logins.id = recovery_codes.person_id
+      WHERE recovery_codes.person_id = ${personId} AND hash = ${hashOf(code)} AND confirmed_at IS NOT NULL`)
     return row !== undefined
   }
 
-  async confirm(tx: Transaction, accountId: string, at: string): Promise<void> {
-    await tx.run(sql`UPDATE logins SET confirmed_at = ${at} WHERE account_id = ${accountId}`)
+  async confirm(tx: Transaction, personId: string, at: string): Promise<void> {
+    await tx.run(sql`UPDATE logins SET confirmed_at = ${at} WHERE id = ${personId}`)
   }
 
-  async clear(tx: Transaction, accountId: string): Promise<void> {
-    await tx.run(sql`UPDATE logins SET second_factor = NULL, confirmed_at = NULL, last_step = 0 WHERE account_id = ${accountId}`)
-    await tx.run(sql`DELETE FROM recovery_codes WHERE account_id = ${accountId}`)
+  async clear(tx: Transaction, personId: string): Promise<void> {
+    await tx.run(sql`UPDATE logins SET second_factor = NULL, confirmed_at = NULL, last_step = 0 WHERE id = ${personId}`)
+    await tx.run(sql`DELETE FROM recovery_codes WHERE person_id = ${personId}`)
   }
 }
 

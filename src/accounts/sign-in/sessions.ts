@@ -3,16 +3,19 @@ import { lruMap } from '../../core/memory.ts'
 import { type Clock, iso } from '../../core/clock.ts'
 import { type Cursors, page } from '../../store/page.ts'
 import { newId } from '../../core/ids.ts'
-import { type Caller, type Scope, scopes } from '../../core/scopes.ts'
+import { type Caller, type Role, scopesOfRole } from '../../core/scopes.ts'
 import type { Page, Paging } from '../../core/shapes.ts'
 import { type Database, empty, sql, type Sql, type Transaction } from '../../store/database.ts'
 import type { Holder } from '../keys.ts'
 import type { SessionEntry } from '../model.ts'
+import type { LoginRow } from './logins.ts'
 import { keyHash } from '../secret.ts'
 
 export interface SessionRow extends Omit<SessionEntry, 'current' | 'expires_at'> {
   seq: number
   account_id: string
+  person_id: string
+  role: Role
   hash: string
 }
 
@@ -28,6 +31,8 @@ interface SessionSettings {
 interface Known {
   id: string
   account_id: string
+  person_id: string
+  role: Role
   began: number
   used: number
 }
@@ -40,7 +45,8 @@ const maxSessions = 100
 /** The longest stored User-Agent, in characters. */
 const longestUserAgent = 200
 
-const everyScope: ReadonlySet<Scope> = new Set(scopes)
+/** Sessions with the role of their person. */
+const withRole = sql`SELECT sessions.*, logins.role FROM sessions JOIN logins ON logins.id = sessions.person_id`
 
 /** Sessions of signed-in people. The browser keeps 256 random bits, the database their SHA-256. Used sessions are cached until they end. */
 export class Sessions {
@@ -91,7 +97,7 @@ export class Sessions {
 
   /** Undefined once it has ended. */
   async row(id: string): Promise<SessionRow | undefined> {
-    const row = await this.#database.get<SessionRow>(sql`SELECT * FROM sessions WHERE id = ${id}`)
+    const row = await this.#database.get<SessionRow>(sql`${withRole} WHERE sessions.id = ${id}`)
     return row && this.#lives(this.#knownOf(row), this.#clock.now()) ? row : undefined
   }
 
@@ -108,7 +114,7 @@ export class Sessions {
   /** Creates a session under a new token, which the browser keeps. */
   async open(
     tx: Transaction,
-    accountId: string,
+    { id: personId, account_id, role }: Pick<LoginRow, 'id' | 'account_id' | 'role'>,
     from: Pick<Caller, 'ip' | 'user_agent'>,
   ): Promise<SessionRow & { token: string }> {
     const token = randomBytes(32).toString('base64url')
@@ -116,18 +122,18 @@ export class Sessions {
     const user_agent = from.user_agent.slice(0, longestUserAgent)
     await this.#end(
       tx,
-      sql`account_id = ${accountId} AND seq NOT IN (SELECT seq FROM sessions WHERE account_id = ${accountId} ORDER BY seq DESC LIMIT ${maxSessions - 1})`,
+      sql`person_id = ${personId} AND seq NOT IN (SELECT seq FROM sessions WHERE person_id = ${personId} ORDER BY seq DESC LIMIT ${maxSessions - 1})`,
     )
-    const row = await tx.get<SessionRow>(
-      sql`INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at)
-        VALUES (${newId('sess')}, ${accountId}, ${keyHash(token)}, ${from.ip}, ${user_agent}, ${now}, ${now}) RETURNING *`,
+    const row = await tx.get<Omit<SessionRow, 'role'>>(
+      sql`INSERT INTO sessions (id, account_id, person_id, hash, ip, user_agent, created_at, last_used_at)
+        VALUES (${newId('sess')}, ${account_id}, ${personId}, ${keyHash(token)}, ${from.ip}, ${user_agent}, ${now}, ${now}) RETURNING *`,
     )
-    return { ...row!, token }
+    return { ...row!, role, token }
   }
 
-  /** Ends all sessions of an account except `keep`; returns how many. */
-  endAll(tx: Transaction, accountId: string, keep: string | null): Promise<number> {
-    return this.#end(tx, sql`account_id = ${accountId}${keep === null ? empty : sql` AND id <> ${keep}`}`)
+  /** Ends all sessions of a person except `keep`. */
+  endAll(tx: Transaction, { id }: Pick<LoginRow, 'id'>, keep: string | null): Promise<number> {
+    return this.#end(tx, sql`person_id = ${id}${keep === null ? empty : sql` AND id <> ${keep}`}`)
   }
 
   async signOut(id: string): Promise<{ id: string; deleted: true }> {
@@ -135,21 +141,24 @@ export class Sessions {
     return { id, deleted: true }
   }
 
-  /** Ends every session of the caller's account except the caller's own. */
-  async signOutElsewhere({ account_id, session_id }: Caller): Promise<{ id: string; deleted: true; count: number }> {
-    const count = await this.#database.transaction((tx) => this.endAll(tx, account_id, session_id))
+  /** Ends every other session of a person; for a key, all of the account. */
+  async signOutElsewhere({ account_id, session_id, person }: Caller): Promise<{ id: string; deleted: true; count: number }> {
+    const count = await this.#database.transaction((tx) =>
+      person ? this.endAll(tx, person, session_id) : this.#end(tx, sql`account_id = ${account_id}`),
+    )
     return { id: account_id, deleted: true, count }
   }
 
-  /** The active sessions of the caller's account. */
+  /** The active sessions of a person; for a key, those of the account. */
   list(caller: Caller, paging: Paging): Promise<Page<SessionEntry>> {
     const now = this.#clock.now()
     const { session_idle, session_lifetime } = this.#settings
+    const whose = caller.person ? sql`person_id = ${caller.person.id}` : sql`account_id = ${caller.account_id}`
     return page<SessionRow, SessionEntry>(this.#database, this.#cursors, paging, {
-      name: `sessions ${caller.account_id}`,
+      name: `sessions ${caller.person?.id ?? caller.account_id}`,
       from: sql`sessions`,
       account: caller.account_id,
-      where: sql`account_id = ${caller.account_id}`,
+      where: whose,
       filters: [
         sql`created_at > ${iso(now - session_lifetime)}`,
         sql`(last_used_at > ${iso(now - session_idle)} OR id = ${caller.session_id})`,
@@ -200,16 +209,16 @@ export class Sessions {
   async #find(hash: string): Promise<Known | undefined> {
     const found = this.#known.get(hash)
     if (found) return found
-    const row = await this.#database.get<SessionRow>(sql`SELECT * FROM sessions WHERE hash = ${hash}`)
+    const row = await this.#database.get<SessionRow>(sql`${withRole} WHERE hash = ${hash}`)
     if (!row) return undefined
     const known = this.#knownOf(row)
     this.#known.set(hash, known)
     return known
   }
 
-  #knownOf({ id, account_id, created_at, last_used_at }: SessionRow): Known {
+  #knownOf({ id, account_id, person_id, role, created_at, last_used_at }: SessionRow): Known {
     const used = Math.max(Date.parse(last_used_at), this.#used.get(id) ?? 0)
-    return { id, account_id, began: Date.parse(created_at), used }
+    return { id, account_id, person_id, role, began: Date.parse(created_at), used }
   }
 
   #lives({ account_id, began, used }: Known, now: number): boolean {
@@ -217,15 +226,15 @@ export class Sessions {
     return now < began + session_lifetime && now < used + session_idle && this.#exists(account_id)
   }
 
-  /** A person has the rights of their account. */
-  #identified({ id, account_id }: Pick<Known, 'id' | 'account_id'>): Identified {
+  #identified({ id, account_id, person_id, role }: Pick<Known, 'id' | 'account_id' | 'person_id' | 'role'>): Identified {
     const { rate_limit } = this.#settings
     return {
       account_id,
       key_id: null,
       session_id: id,
+      person: { id: person_id, role },
       secret: 0,
-      scopes: everyScope,
+      scopes: scopesOfRole[role],
       identity_id: null,
       rate_limit,
       until: Infinity,

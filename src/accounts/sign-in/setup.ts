@@ -30,7 +30,7 @@ export class AccountSetup {
     const token = randomBytes(32).toString('base64url')
     const expires_at = iso(clock.now() + lifetime)
     await database.transaction(async (tx) => {
-      if (await logins.of(accountId, tx)) {
+      if (await logins.ofOwner(accountId, tx)) {
         throw conflict(`${name} has a password already. To reset a forgotten one, use pillarbox account password.`, {
           code: 'password_set',
         })
@@ -52,8 +52,8 @@ export class AccountSetup {
     const hash = await hashes.hash(password)
     const accountId = await database.transaction(async (tx) => {
       const account_id = await this.#accountOf(token, tx)
-      if (await logins.of(account_id, tx)) throw invalidLink()
-      await logins.write(tx, { account_id, email, password: hash, changed_at: iso(clock.now()) })
+      if (await logins.ofOwner(account_id, tx)) throw invalidLink()
+      await logins.insert(tx, { account_id, role: 'owner', email, password: hash, at: iso(clock.now()) })
       await tx.run(sql`DELETE FROM setup_links WHERE account_id = ${account_id}`)
       const who = { account_id, actor: actors.anonymous, client: null, address: from.ip }
       await audit.append(tx, { ...who, action: 'password.set', target: account_id, identity_id: null, detail: {} })

@@ -94,7 +94,7 @@ export class SignIn {
       client: null,
       address: ip,
       action: 'sign_in.failed',
-      target: login?.account_id ?? null,
+      target: login?.id ?? null,
       identity_id: null,
       detail: { code: code ?? type },
     })
@@ -106,10 +106,10 @@ export class SignIn {
    */
   async #target(visitor: Visitor, input: SignInInput, login: LoginRow | undefined): Promise<GuessTarget> {
     const { database, factor, networks } = this.#deps
-    const account = login?.account_id ?? ''
+    const person = login?.id ?? ''
     const code = input.totp ?? input.recovery_code
-    const known = await networks.has(account, visitor.ip)
-    const proven = code !== undefined && !isAppCode(code) && (await factor.holdsRecoveryCode(database, account, code))
+    const known = await networks.has(person, visitor.ip)
+    const proven = code !== undefined && !isAppCode(code) && (await factor.holdsRecoveryCode(database, person, code))
     return { name: `${proven ? 'recovery ' : ''}${folded(input.email)}`, exists: login !== undefined, known }
   }
 
@@ -127,13 +127,13 @@ export class SignIn {
     const codeGuess = this.#codeGuess(login, code, target)
     try {
       const session = await database.transaction(async (tx) => {
-        const now = await logins.of(login.account_id, tx)
+        const now = await logins.of(login.id, tx)
         // changed during the computation
         if (now?.password !== login.password) throw wrongCredentials()
         await this.#requireFactor(tx, now, code)
-        if (better !== undefined) await logins.rehash(tx, login.account_id, better)
-        await networks.note(tx, login.account_id, visitor.ip)
-        const opened = await sessions.open(tx, login.account_id, visitor)
+        if (better !== undefined) await logins.rehash(tx, login.id, better)
+        await networks.note(tx, login.id, visitor.ip)
+        const opened = await sessions.open(tx, now, visitor)
         await this.#recordSession(tx, opened, visitor, login.confirmed_at !== null)
         return opened
       })
@@ -145,10 +145,15 @@ export class SignIn {
     }
   }
 
-  #recordSession(tx: Transaction, { id, account_id }: SessionRow, { ip }: Visitor, second_factor: boolean): Promise<void> {
+  #recordSession(
+    tx: Transaction,
+    { id, account_id, person_id }: SessionRow,
+    { ip }: Visitor,
+    second_factor: boolean,
+  ): Promise<void> {
     return this.#deps.audit.append(tx, {
       account_id,
-      actor: id,
+      actor: person_id,
       client: null,
       address: ip,
       action: 'session.created',
@@ -158,9 +163,9 @@ export class SignIn {
     })
   }
 
-  #codeGuess({ account_id, confirmed_at }: LoginRow, code: string | undefined, target: GuessTarget): Guess | undefined {
+  #codeGuess({ id, confirmed_at }: LoginRow, code: string | undefined, target: GuessTarget): Guess | undefined {
     if (confirmed_at === null || code === undefined || !isAppCode(code)) return undefined
-    return this.#deps.guesses.beginCode({ ...target, name: account_id })
+    return this.#deps.guesses.beginCode({ ...target, name: id })
   }
 
   async #requireFactor(tx: Transaction, login: LoginRow, code: string | undefined): Promise<void> {

@@ -1,5 +1,5 @@
 import { Fault } from '../../core/fault.ts'
-import type { Caller } from '../../core/scopes.ts'
+import { type Caller, insufficientScope, may } from '../../core/scopes.ts'
 import type { Exchange, ProtocolEndpoint } from '../../http/protocol.ts'
 import { type Answer, type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
@@ -108,6 +108,7 @@ async function ask(deps: Deps, exchange: Exchange): Promise<Answer> {
   const person = await exchange.signedIn()
   // before anything is fetched: strangers cannot make the box ask other servers
   if (!person) return signInPage(`/oauth/authorize?${exchange.search}`)
+  requireOwner(person)
   const given = parametersOf(exchange.search)
   const request = await deps.authorization.read(given, exchange.signal)
   if ('error' in request) return redirected(deps, request)
@@ -118,6 +119,7 @@ async function decide(deps: Deps, exchange: Exchange): Promise<Answer> {
   if (exchange.caller.session_id === null) {
     throw new Fault('forbidden', 'Only a person who is signed in can consent.', { code: 'session_required' })
   }
+  requireOwner(exchange.caller)
   const given = await formOf(exchange)
   const request = await deps.authorization.read(given, exchange.signal)
   if ('error' in request) return redirected(deps, request)
@@ -134,6 +136,11 @@ async function decide(deps: Deps, exchange: Exchange): Promise<Answer> {
   if (found.length !== 1) return again('Choose the identity that it may act as.')
   const code = deps.authorization.issue(request, exchange.caller, { identity_id: found[0]!.id, scopes })
   return redirect(deps, request, { code })
+}
+
+/** Throws Fault 403 for people who may not make keys: what is granted outlives their session. */
+function requireOwner(person: Caller): void {
+  if (!may(person, ['account:write'])) throw insufficientScope(['account:write'], person.person)
 }
 
 /** The newest identities, if these are all: of more a person writes the address. */

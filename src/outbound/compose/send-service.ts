@@ -209,7 +209,7 @@ export class SendService {
 
 /** The subject and references of the e-mail replied to go into the message. Throws Fault 403. */
 export function requireReading(caller: Caller, { in_reply_to }: Pick<NewEmail, 'in_reply_to'>): void {
-  if (in_reply_to !== undefined && !may(caller, readers)) throw insufficientScope(readers)
+  if (in_reply_to !== undefined && !may(caller, readers)) throw insufficientScope(readers, caller.person)
 }
 
 /** The fault of a reply without recipients, such as to an own message with blind copies only. */

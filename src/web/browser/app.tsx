@@ -4,7 +4,7 @@ import { type ApiError, expired, requireApiError } from './api.ts'
 import { Layout } from './layout.tsx'
 import { follow } from './live.ts'
 import { match, place } from './router.tsx'
-import { setup, type View, type ViewProps, views } from './views.ts'
+import { arrivals, type View, type ViewProps, views } from './views.ts'
 import { findSession, session } from './session.ts'
 import { SignInAgain, SignInPage } from './sign-in.tsx'
 import { Announcer } from './widgets/announcer.tsx'
@@ -47,7 +47,8 @@ export function App(): JSX.Element {
 }
 
 function Content(): JSX.Element {
-  if (place.value.path === setup.path) return <Fetched view={setup} params={{}} />
+  const arrival = arrivals.find(({ path }) => path === place.value.path)
+  if (arrival) return <Fetched view={arrival} params={{}} />
   return session.value === null ? <SignInPage /> : <CurrentView />
 }
 

@@ -41,7 +41,11 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
         </nav>
         <div class="top-end">
           <ThemeSwitch />
-          <Action kind="plain" run={signOut} title={session.value?.account.email}>
+          <Action
+            kind="plain"
+            run={signOut}
+            title={session.value ? `${session.value.account.email}, ${session.value.person.role}` : undefined}
+          >
             Sign out
           </Action>
         </div>

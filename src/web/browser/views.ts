@@ -50,8 +50,13 @@ export const views: View[] = [
   { path: '/keys', title: 'API keys', navigation: 'Keys', load: () => import('./views/keys.tsx') },
   { path: '/health', title: 'Health', navigation: 'Health', load: () => import('./views/health.tsx') },
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./views/account.tsx') },
+  { path: '/account/people', title: 'People', load: () => import('./views/people.tsx') },
   { path: '/account/audit', title: 'Audit log', load: () => import('./views/audit.tsx') },
 ]
 
-/** For an account without a password; shown without the layout. */
-export const setup: View = { path: '/setup', title: 'Welcome', load: () => import('./views/setup.tsx') }
+/** Where people come without a password yet; shown without the layout. */
+export const arrivals: View[] = [
+  { path: '/setup', title: 'Welcome', load: () => import('./arrivals/setup.tsx') },
+  { path: '/decide', title: 'Decide', load: () => import('./arrivals/decide.tsx') },
+  { path: '/invitation', title: 'Invitation', load: () => import('./arrivals/invitation.tsx') },
+]

@@ -201,7 +201,7 @@ class AuditRow(TypedDict):
     account_id: str
     at: str
     actor: str
-    """the id of a key or session; operator for commands on the machine of the box, anonymous for callers without a key"""
+    """the id of a key or person; operator for commands on the machine of the box, anonymous for callers without a key"""
     client: str | None
     """the id of the OAuth client, mcp for another client of /mcp, smtp for programs that submit mail, socket for commands; null for a plain call"""
     address: str | None
@@ -862,7 +862,7 @@ class Hold(TypedDict):
     """the key that sent it, or that wants to reveal the card"""
     created_at: str
     decided_by: str | None
-    """the key or session that decided; null for the operator, and for none"""
+    """the key or person that decided; null for the operator, and for none"""
     sha256: str
     """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between"""
     reasons: list[HoldReasons]
@@ -910,7 +910,7 @@ class HoldRow(TypedDict):
     """the key that sent it, or that wants to reveal the card"""
     created_at: str
     decided_by: str | None
-    """the key or session that decided; null for the operator, and for none"""
+    """the key or person that decided; null for the operator, and for none"""
     sha256: str
     """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between"""
     reasons: list[HoldRowReasons]
@@ -2251,7 +2251,7 @@ class AuditListQuery(TypedDict):
     offset: NotRequired[int]
     """number of rows to skip; not together with cursor"""
     actor: NotRequired[str]
-    """the id of a key or session, operator or anonymous"""
+    """the id of a key or person, operator or anonymous"""
     action: NotRequired[str]
     """an action, or all of one subject: key.*"""
     identity_id: NotRequired[str]

@@ -17,7 +17,10 @@ export function View(): JSX.Element {
     <>
       <div class="head">
         <h1>Account</h1>
-        <Link href="/account/audit">Audit log</Link>
+        <span class="actions">
+          <Link href="/account/people">People</Link>
+          <Link href="/account/audit">Audit log</Link>
+        </span>
       </div>
       <WhenLoaded of={account}>
         {(value) => (
@@ -146,7 +149,7 @@ function SessionList(): JSX.Element {
       title="Sessions"
       tools={
         <ConfirmButton label="Sign out everywhere else" title="Sign out everywhere else?" action="Sign out elsewhere" run={end}>
-          <p>Every session of the account ends but this one.</p>
+          <p>Every session of yours ends but this one.</p>
         </ConfirmButton>
       }
     >

@@ -42,7 +42,7 @@ export function View(): JSX.Element {
           ))}
         </Select>
         <IdentityField label="Identity" none="every identity" />
-        <Field name="actor" label="By" hint="The id of a key or session, operator or anonymous." autoComplete="off" />
+        <Field name="actor" label="By" hint="The id of a key or person, operator or anonymous." autoComplete="off" />
       </Form>
       <Listing list={list} empty="No results.">
         {(rows) => (

@@ -36,7 +36,7 @@ export function View(): JSX.Element {
         </p>
       ) : (
         <>
-          <p>Choose your e-mail address and password for signing in. No mail is sent to the address.</p>
+          <p>Choose your e-mail address and password for signing in.</p>
           <Form send={send} submit="Set the password" label="Set the password">
             <Field name="email" label="E-mail address" type="email" autoComplete="username" first />
             <Field name="password" label="Password" hint="8 to 256 characters." type="password" autoComplete="new-password" />

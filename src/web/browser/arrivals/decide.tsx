@@ -1,0 +1,102 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { Hold, HoldRow } from '../../../policy/model.ts'
+import { type ApiError, post, requireApiError } from '../api.ts'
+import { place } from '../router.tsx'
+import { Field, Form } from '../widgets/form.tsx'
+import { moment } from '../widgets/format.tsx'
+import { Fact, Trouble } from '../widgets/listing.tsx'
+
+const words = { approve: 'Approve', reject: 'Reject' } as const
+type Decision = keyof typeof words
+
+function linkHere(): { token: string; decision: Decision } {
+  const given = new URLSearchParams(location.hash.slice(1))
+  return { token: given.get('token') ?? '', decision: given.get('decision') === 'reject' ? 'reject' : 'approve' }
+}
+
+/** The target of the links in a digest: shows what is held. Nothing is decided before a button is pressed. */
+export function View(): JSX.Element {
+  const [link, setLink] = useState(linkHere)
+  const [hold, setHold] = useState<Hold | HoldRow>()
+  const [error, setError] = useState<ApiError>()
+  useEffect(() => {
+    const given = linkHere()
+    if (given.token === '') return
+    setLink(given)
+    // the token is a secret: it is removed from the URL and the history
+    history.replaceState(null, '', '/decide')
+  }, [place.value])
+  const { token, decision } = link
+  useEffect(() => {
+    if (token === '') return
+    post<Hold>('/v1/hold-links/read', { token }, { quiet: true }).then(setHold, (thrown: unknown) =>
+      setError(requireApiError(thrown)),
+    )
+  }, [token])
+  const decide = async (chosen: Decision, reason: string): Promise<void> => {
+    const input = { token, decision: chosen, ...(reason === '' ? {} : { reason }) }
+    setHold(await post<HoldRow>('/v1/hold-links/decide', input, { quiet: true }))
+  }
+  return (
+    <main class="centered" id="main">
+      <h1>{words[decision]}?</h1>
+      {token === '' && <p>This address works only with the token at the end of a link that was mailed to you.</p>}
+      {error && <Trouble error={error} />}
+      {hold && hold.status !== 'open' && <p role="status">This is {hold.status}.</p>}
+      {hold && hold.status === 'open' && (
+        <>
+          {'email' in hold && <Content hold={hold} />}
+          <Form
+            label={words[decision]}
+            submit={words[decision]}
+            danger={decision === 'reject'}
+            send={({ reason }) => decide(decision, String(reason ?? ''))}
+            also={
+              <button type="button" onClick={() => setLink({ token, decision: decision === 'approve' ? 'reject' : 'approve' })}>
+                {decision === 'approve' ? 'Reject instead' : 'Approve instead'}
+              </button>
+            }
+          >
+            <Field name="reason" label="Reason" hint="For the sender; may be empty." autoComplete="off" />
+          </Form>
+        </>
+      )}
+    </main>
+  )
+}
+
+function Content({ hold: { email, sms, card, found, expires_at } }: { hold: Hold }): JSX.Element {
+  const to = email ? Object.values(email.recipients).flatMap((list) => list.map(({ address }) => address)) : []
+  return (
+    <>
+      <dl class="facts">
+        {email && (
+          <>
+            <Fact name="From">{email.from}</Fact>
+            <Fact name="To">{to.join(', ')}</Fact>
+            <Fact name="Subject">{email.subject}</Fact>
+            {email.attachments.length > 0 && (
+              <Fact name="Attachments">
+                {email.attachments.map(({ filename, size }) => `${filename} (${size} bytes)`).join(', ')}
+              </Fact>
+            )}
+          </>
+        )}
+        {sms && <Fact name="Text message to">{sms.to}</Fact>}
+        {card && (
+          <>
+            <Fact name="Reveal of the card">{card.id}</Fact>
+            <Fact name="Purpose">{card.purpose ?? 'none was said'}</Fact>
+          </>
+        )}
+        {found.length > 0 && (
+          <Fact name="Found in it">{found.map(({ kind, place: where }) => `${kind} in ${where}`).join(', ')}</Fact>
+        )}
+        <Fact name="Rejected if nobody decides">{moment(expires_at)}</Fact>
+      </dl>
+      {email && <pre class="scrolls">{email.body_text ?? email.text}</pre>}
+      {sms && <pre class="scrolls">{sms.body}</pre>}
+    </>
+  )
+}

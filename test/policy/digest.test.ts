@@ -1,0 +1,182 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test, vi } from 'vitest'
+import { type Reporting, reporting } from '../reporting/box.ts'
+import { signIn, withPassword } from '../support/people.ts'
+
+type Any = ReturnType<typeof JSON.parse>
+
+const password = 'a long and quiet evening'
+const approver = { email: 'ada@owner.example', password }
+
+/** A box that mails digests, whose owner has an address elsewhere, and which holds everything. */
+async function watched(
+  env: Record<string, string> = { PILLARBOX_POLICY__DIGEST: 'true' },
+): Promise<Reporting & { hold: () => Promise<Any> }> {
+  const world = await reporting(env)
+  const { box, ada } = world
+  box.dns.mx('owner.example', 'mx.owner.example').a('mx.owner.example', '127.0.0.1')
+  await withPassword(box, approver)
+  await box.call('PATCH', '/v1/policy', { preset: 'all' })
+  let count = 0
+  const hold = async (): Promise<Any> => {
+    const input = { to: 'bob@elsewhere.example', subject: `Offer <b>${++count}</b>`, body_text: 'Hello Bob.' }
+    const { status, body } = await box.call('POST', `/v1/identities/${ada}/emails`, input)
+    expect([status, body.status]).toEqual([201, 'held'])
+    return body.hold
+  }
+  return { ...world, hold }
+}
+
+/** The URLs in a message, its transfer encoding undone. */
+function linksIn(raw: string): URL[] {
+  const text = raw
+    .replaceAll(/=\r?\n/g, '')
+    .replaceAll('=3D', '=')
+    .replaceAll('&amp;', '&')
+  return [...new Set(text.match(/https?:\/\/[^\s"<]+/g) ?? [])].map((url) => new URL(url))
+}
+
+function tokenIn(links: URL[], decision: string): string {
+  const found = links.map(({ hash }) => new URLSearchParams(hash.slice(1))).find((one) => one.get('decision') === decision)
+  return found!.get('token')!
+}
+
+const open = async ({ box }: Reporting): Promise<Any[]> => (await box.call('GET', '/v1/holds')).body.data
+
+const decide = ({ box }: Reporting, token: string, decision: string): Promise<Any> =>
+  box.call('POST', '/v1/hold-links/decide', { token, decision }, { key: null })
+
+const code = ({ status, body }: { status: number; body: Any }): unknown => [status, body.error?.code ?? body.status]
+
+test('a digest has what is held and a link for each decision, once an hour, and only when something is new', async () => {
+  const world = await watched()
+  const { clock, job, arrived, sink, hold, box } = world
+  await job('send-hold-digests')
+  await hold()
+  await hold()
+  await job('send-hold-digests')
+  const [mail] = await arrived(1)
+  expect([mail!.from, mail!.to]).toEqual(['no-reply@pillarbox.test', [approver.email]])
+  expect(mail!.raw).toMatch(/^DKIM-Signature: /m)
+  expect(mail!.raw).toMatch(/^Subject: 2 messages wait for you to decide/m)
+  expect(mail!.raw).toContain('&lt;b&gt;1')
+  expect(linksIn(mail!.raw)).toHaveLength(4)
+  await hold()
+  clock.advance(59 * 60_000)
+  await job('send-hold-digests')
+  await box.settled()
+  expect(sink.messages).toHaveLength(1)
+  clock.advance(60_000)
+  await job('send-hold-digests')
+  await arrived(2)
+  clock.advance(3 * 3_600_000)
+  await job('send-hold-digests')
+  await box.settled()
+  expect(sink.messages).toHaveLength(2)
+})
+
+test('a link scanner that GETs and HEADs every URL, with any token as a parameter too, decides nothing', async () => {
+  const world = await watched()
+  const { box, job, arrived, hold } = world
+  await hold()
+  await job('send-hold-digests')
+  const links = linksIn((await arrived(1))[0]!.raw)
+  const query = links.map(({ origin, pathname, hash }) => new URL(`${origin}${pathname}?${hash.slice(1)}`))
+  const calls = ['read', 'decide'].flatMap((call) =>
+    query.map(({ search }) => new URL(`${box.url}/v1/hold-links/${call}${search}`)),
+  )
+  for (const url of [...links, ...query, ...calls]) {
+    for (const method of ['HEAD', 'GET', 'OPTIONS']) await fetch(url, { method }).then((answer) => answer.text())
+  }
+  expect(await open(world)).toMatchObject([{ status: 'open' }])
+  // nor does reading what is held
+  const token = tokenIn(links, 'approve')
+  const read = await box.call('POST', '/v1/hold-links/read', { token }, { key: null })
+  expect(read.body).toMatchObject({ status: 'open', email: { body_text: 'Hello Bob.' } })
+  expect(await open(world)).toMatchObject([{ status: 'open' }])
+  expect(code(await decide(world, token, 'approve'))).toEqual([200, 'approved'])
+})
+
+test('a link decides its hold once, in the name of its person', async () => {
+  const world = await watched()
+  const { box, job, arrived, hold } = world
+  const { id: first } = await hold()
+  const { id: second } = await hold()
+  await job('send-hold-digests')
+  const text = (await arrived(1))[0]!.raw
+  const links = linksIn(text)
+  const tokens = [...new Set(links.map(({ hash }) => new URLSearchParams(hash.slice(1)).get('token')!))]
+  expect(tokens).toHaveLength(2)
+  const answers = await Promise.all(['approve', 'reject', 'approve'].map((one) => decide(world, tokens[1]!, one)))
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+  expect(code(await decide(world, tokens[1]!, 'approve'))).toEqual([409, 'already_decided'])
+  expect(code(await decide(world, tokens[0]!, 'reject'))).toEqual([200, 'rejected'])
+  const { body: people } = await box.call('GET', '/v1/people')
+  for (const id of [first, second]) {
+    expect((await box.call('GET', `/v1/holds/${id}`)).body).toMatchObject({ decided_by: people.data[0].id })
+  }
+  const page = await signIn(box, approver)
+  const { body: log } = await page.call('GET', `/v1/audit?action=hold.rejected&actor=${people.data[0].id}`)
+  expect(log.data.find(({ target }: Any) => target === second)).toMatchObject({ client: 'digest', address: '127.0.0.1' })
+  expect(code(await decide(world, 'guessed', 'approve'))).toEqual([403, 'hold_link_invalid'])
+})
+
+test('a link ends with the hold, and with the right of its person to decide', async () => {
+  const world = await watched()
+  const { box, clock, job, arrived, hold } = world
+  const owner = await signIn(box, approver)
+  const { body: link } = await owner.call('POST', '/v1/people/invitations', {
+    email: 'grace@owner.example',
+    role: 'approver',
+    password,
+  })
+  const token = new URLSearchParams(new URL(link.url as string).hash.slice(1)).get('token')
+  const { body: grace } = await box.call(
+    'POST',
+    '/v1/people/invitations/accept',
+    { token, password },
+    { key: null, headers: { Origin: box.url } },
+  )
+  await hold()
+  await job('send-hold-digests')
+  const mails = await arrived(2)
+  const tokenOf = (address: string): string => tokenIn(linksIn(mails.find(({ to }) => to[0] === address)!.raw), 'approve')
+  await owner.call('PATCH', `/v1/people/${grace.id}`, { role: 'reader' })
+  expect(code(await decide(world, tokenOf('grace@owner.example'), 'approve'))).toEqual([403, 'hold_link_invalid'])
+  await owner.call('DELETE', `/v1/people/${grace.id}`)
+  expect(code(await decide(world, tokenOf('grace@owner.example'), 'approve'))).toEqual([403, 'hold_link_invalid'])
+  clock.advance(3 * 86_400_000)
+  expect(code(await decide(world, tokenOf(approver.email), 'approve'))).toEqual([403, 'hold_link_invalid'])
+})
+
+test('a link approves no other bytes than those that were held when it was mailed', async () => {
+  const world = await watched()
+  const { box, job, arrived, hold } = world
+  const { id } = await hold()
+  await job('send-hold-digests')
+  const token = tokenIn(linksIn((await arrived(1))[0]!.raw), 'approve')
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  database.prepare('UPDATE holds SET sha256 = ? WHERE id = ?').run('0'.repeat(64), id)
+  database.close()
+  expect(code(await decide(world, token, 'approve'))).toEqual([409, 'hold_changed'])
+  expect(await open(world)).toMatchObject([{ id, status: 'open' }])
+  expect(code(await decide(world, token, 'reject'))).toEqual([200, 'rejected'])
+})
+
+test('none is sent while the setting is off, to readers, or to an address of this box, whose mail keys can read', async () => {
+  const world = await watched({})
+  const { box, job, sink, hold, reload } = world
+  await hold()
+  await job('send-hold-digests')
+  await box.settled()
+  expect(sink.messages).toEqual([])
+  const owner = await signIn(box, approver)
+  const change = { email: 'ada@pillarbox.test', current_password: password, password }
+  expect((await owner.call('POST', '/v1/account/password', change)).status).toBe(200)
+  await reload({ PILLARBOX_POLICY__DIGEST: 'true' })
+  await job('send-hold-digests')
+  await vi.waitFor(() => expect(box.logged.join('')).toContain('no digest of holds is sent to an address of this box'))
+  await box.settled()
+  expect(sink.messages).toEqual([])
+})
