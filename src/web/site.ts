@@ -7,7 +7,20 @@ import type { Answer } from '../http/route.ts'
 import type { Site } from '../http/types.ts'
 
 /** The first path segments of the page: for any path below them the box serves index.html, whose router handles the rest. */
-const places = ['', 'setup', 'identities', 'holds', 'domains', 'webhooks', 'keys', 'agents', 'account', 'health', 'jobs'] as const
+const places = [
+  '',
+  'setup',
+  'identities',
+  'activity',
+  'holds',
+  'domains',
+  'webhooks',
+  'keys',
+  'agents',
+  'account',
+  'health',
+  'jobs',
+] as const
 
 /** All content comes from this origin, and nothing is inline; e-mail is shown in a frame whose response has a policy of its own. */
 const policy = [

@@ -41,6 +41,7 @@ export const views: View[] = [
   },
   { path: '/identities/:id/archive', title: 'Export and import', tab: 'Export', load: () => import('./views/archive.tsx') },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./views/identity.tsx') },
+  { path: '/activity', title: 'Activity', navigation: 'Activity', load: () => import('./views/activity.tsx') },
   { path: '/holds', title: 'Holds', navigation: 'Holds', load: () => import('./views/holds.tsx') },
   { path: '/holds/:id', title: 'Hold', load: () => import('./views/hold.tsx') },
   { path: '/agents', title: 'Agents', navigation: 'Agents', load: () => import('./views/agents.tsx') },
