@@ -6,10 +6,17 @@ import { Link } from '../router.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
 import { Rows } from '../widgets/listing.tsx'
+import type { ViewProps } from '../views.ts'
+import { HoldView } from '../holds/hold.tsx'
 
 const kinds = { email: 'E-mail', sms: 'Text message', card: 'Reveal of a card' }
 
-export function View(): JSX.Element {
+/** All holds, or one. */
+export function View({ params }: ViewProps): JSX.Element {
+  return params['id'] === undefined ? <List /> : <HoldView params={params} />
+}
+
+function List(): JSX.Element {
   const [status, setStatus] = useState('open')
   const list = useList<HoldRow>('/v1/holds', { status }, ({ data }) => Boolean(data['hold']), true)
   return (

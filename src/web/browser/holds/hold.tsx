@@ -15,7 +15,7 @@ import { Mark, money, moment } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
 import { Fact, Section, WhenLoaded } from '../widgets/listing.tsx'
 
-export function View({ params: { id = '' } }: ViewProps): JSX.Element {
+export function HoldView({ params: { id = '' } }: ViewProps): JSX.Element {
   const hold = useResource<Hold>(
     `/v1/holds/${encodeURIComponent(id)}`,
     // a cancelled e-mail names no hold
