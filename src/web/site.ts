@@ -13,6 +13,7 @@ const places = [
   'identities',
   'activity',
   'holds',
+  'policy',
   'domains',
   'webhooks',
   'keys',

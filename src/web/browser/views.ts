@@ -23,6 +23,8 @@ const inbox = (): ReturnType<View['load']> => import('./views/inbox.tsx')
 
 const sms = (): ReturnType<View['load']> => import('./views/sms.tsx')
 
+const policy = (): ReturnType<View['load']> => import('./views/policy.tsx')
+
 const holds = (): ReturnType<View['load']> => import('./views/holds.tsx')
 
 const webhooks = (): ReturnType<View['load']> => import('./views/webhooks.tsx')
@@ -47,11 +49,13 @@ export const views: View[] = [
     tab: 'One-time passwords',
     load: () => import('./views/totp.tsx'),
   },
+  { path: '/identities/:id/policy', title: 'Policy', tab: 'Policy', load: policy },
   { path: '/identities/:id/archive', title: 'Export and import', tab: 'Export', load: () => import('./views/archive.tsx') },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./views/identity.tsx') },
   { path: '/activity', title: 'Activity', navigation: 'Activity', load: () => import('./views/activity.tsx') },
   { path: '/holds', title: 'Holds', navigation: 'Holds', load: holds },
   { path: '/holds/:id', title: 'Hold', load: holds },
+  { path: '/policy', title: 'Policy', navigation: 'Policy', load: policy },
   { path: '/agents', title: 'Agents', navigation: 'Agents', load: agents },
   { path: '/agents/:id', title: 'Agent', load: agents },
   { path: '/domains', title: 'Domains', navigation: 'Domains', load: domains },
