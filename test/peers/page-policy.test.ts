@@ -99,3 +99,37 @@ test('an identity has a policy of its own', async () => {
   expect(await policyOf(`/v1${path}/policy`)).toMatchObject({ preset: 'known', rules: [] })
   expect(await policyOf('/v1/policy')).toMatchObject({ preset: 'open' })
 })
+
+test('who may write is allowed and blocked, for the account and for one identity; a wrong entry is said at its list', async () => {
+  const page = await view('/policy', 'Policy')
+  if (!page) return
+  const form = page.getByRole('form', { name: 'Who may write' })
+  await form.getByLabel('Allowed').fill('@partner.example\nada@example.net')
+  await form.getByLabel('Blocked').fill('nobody@')
+  await form.getByLabel('Set aside above').fill('49')
+  await form.getByLabel('Only senders that DMARC verifies').check()
+  await form.getByRole('button').click()
+  await form.locator('.refusal').waitFor()
+  expect(await form.getByLabel('Blocked').getAttribute('aria-invalid')).toBe('true')
+  await looksWell(page, 'senders')
+  expect(await policyOf('/v1/senders')).toMatchObject({ allow: [], block: [] })
+  await form.getByLabel('Blocked').fill('@spam.example')
+  await tabTo(page, /^Save the lists$/)
+  await page.keyboard.press('Enter')
+  await page.getByText('The lists were saved.').waitFor()
+  const wanted = {
+    allow: ['@partner.example', 'ada@example.net'],
+    block: ['@spam.example'],
+    require_dmarc: true,
+    replies: true,
+    max_score: 49,
+  }
+  expect(await policyOf('/v1/senders')).toMatchObject(wanted)
+  await page.goto(`${world.box.url}/identities/${world.ada.id}/policy`)
+  await form.getByLabel('Blocked').fill('eve@example.net')
+  await form.getByLabel('Verified answers always').uncheck()
+  await form.getByRole('button').click()
+  await page.getByText('The lists were saved.').waitFor()
+  expect(await policyOf(`/v1/identities/${world.ada.id}/senders`)).toMatchObject({ block: ['eve@example.net'], replies: false })
+  expect(await policyOf('/v1/senders')).toMatchObject(wanted)
+})
