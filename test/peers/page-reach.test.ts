@@ -1,8 +1,8 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { livedIn } from '../support/lived-in.ts'
 import { person } from '../support/people.ts'
-import { chromiumBrowser, screen } from '../support/screen.ts'
+import { chromiumBrowser, screen, tabTo } from '../support/screen.ts'
 
 let browser: Browser | undefined
 
@@ -38,19 +38,6 @@ test('on 360 pixels nothing sticks out, and everything can be reached', async ()
   await page.getByRole('link', { name: 'All conversations' }).click()
   await page.getByRole('button', { name: 'Write' }).waitFor()
 })
-
-/** Presses Tab until the focus is where it is wanted. */
-async function tabTo(page: Page, wanted: RegExp): Promise<void> {
-  const script = `(() => { const e = document.activeElement; return !e.matches('a, button, input, select, textarea, summary') ? '' : e.getAttribute('aria-label') ?? e.labels?.[0]?.textContent ?? e.textContent })()`
-  const seen: string[] = []
-  for (let presses = 0; presses < 60; presses += 1) {
-    const name = String(await page.evaluate(script))
-    if (wanted.test(name)) return
-    seen.push(name.slice(0, 30))
-    await page.keyboard.press('Tab')
-  }
-  throw new Error(`The keyboard does not reach ${wanted}: ${seen.join(' | ')}`)
-}
 
 test('everything can be done by the keyboard alone', async () => {
   if (!browser) return

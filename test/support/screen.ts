@@ -60,3 +60,16 @@ export async function screen(browser: Browser, box: Appliance, path = '/', optio
   await page.goto(`${box.url}${path}`)
   return { page, context, troubles }
 }
+
+/** Presses Tab until the focus is where it is wanted. */
+export async function tabTo(page: Page, wanted: RegExp): Promise<void> {
+  const script = `(() => { const e = document.activeElement; return !e.matches('a, button, input, select, textarea, summary') ? '' : e.getAttribute('aria-label') ?? e.labels?.[0]?.textContent ?? e.textContent })()`
+  const seen: string[] = []
+  for (let presses = 0; presses < 60; presses += 1) {
+    const name = String(await page.evaluate(script))
+    if (wanted.test(name)) return
+    seen.push(name.slice(0, 30))
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`The keyboard does not reach ${wanted}: ${seen.join(' | ')}`)
+}

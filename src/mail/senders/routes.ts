@@ -1,7 +1,8 @@
 import { type AnyRoute, routeOf } from '../../http/route.ts'
 import { Email } from '../model.ts'
 import type { Releases } from './releases.ts'
-import { SenderRules, SenderRulesInput, type SenderRulesStore } from './rules.ts'
+import { SenderRules, SenderRulesInput } from './model.ts'
+import type { SenderRulesStore } from './rules.ts'
 
 const route = routeOf('Senders')
 const example = { body: { block: ['@spam.example'], max_score: 49 } }

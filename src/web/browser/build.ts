@@ -23,6 +23,7 @@ try {
     bundle: true,
     splitting: true,
     minify: true,
+    charset: 'utf8',
     format: 'esm',
     target: 'es2022',
     jsx: 'automatic',

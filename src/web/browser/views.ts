@@ -23,6 +23,16 @@ const inbox = (): ReturnType<View['load']> => import('./views/inbox.tsx')
 
 const sms = (): ReturnType<View['load']> => import('./views/sms.tsx')
 
+const policy = (): ReturnType<View['load']> => import('./views/policy.tsx')
+
+const holds = (): ReturnType<View['load']> => import('./views/holds.tsx')
+
+const webhooks = (): ReturnType<View['load']> => import('./views/webhooks.tsx')
+
+const domains = (): ReturnType<View['load']> => import('./views/domains.tsx')
+
+const agents = (): ReturnType<View['load']> => import('./views/agents.tsx')
+
 /** Every view, in the order of the navigation. */
 export const views: View[] = [
   { path: '/', title: 'Identities', navigation: 'Identities', load: identities },
@@ -39,14 +49,19 @@ export const views: View[] = [
     tab: 'One-time passwords',
     load: () => import('./views/totp.tsx'),
   },
+  { path: '/identities/:id/policy', title: 'Policy', tab: 'Policy', load: policy },
   { path: '/identities/:id/archive', title: 'Export and import', tab: 'Export', load: () => import('./views/archive.tsx') },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./views/identity.tsx') },
-  { path: '/agents', title: 'Agents', navigation: 'Agents', load: () => import('./views/agents.tsx') },
-  { path: '/agents/:id', title: 'Agent', load: () => import('./views/agent.tsx') },
-  { path: '/domains', title: 'Domains', navigation: 'Domains', load: () => import('./views/domains.tsx') },
-  { path: '/domains/:id', title: 'Domain', load: () => import('./views/domain.tsx') },
-  { path: '/webhooks', title: 'Webhooks', navigation: 'Webhooks', load: () => import('./views/webhooks.tsx') },
-  { path: '/webhooks/:id', title: 'Webhook', load: () => import('./views/webhook.tsx') },
+  { path: '/activity', title: 'Activity', navigation: 'Activity', load: () => import('./views/activity.tsx') },
+  { path: '/holds', title: 'Holds', navigation: 'Holds', load: holds },
+  { path: '/holds/:id', title: 'Hold', load: holds },
+  { path: '/policy', title: 'Policy', navigation: 'Policy', load: policy },
+  { path: '/agents', title: 'Agents', navigation: 'Agents', load: agents },
+  { path: '/agents/:id', title: 'Agent', load: agents },
+  { path: '/domains', title: 'Domains', navigation: 'Domains', load: domains },
+  { path: '/domains/:id', title: 'Domain', load: domains },
+  { path: '/webhooks', title: 'Webhooks', navigation: 'Webhooks', load: webhooks },
+  { path: '/webhooks/:id', title: 'Webhook', load: webhooks },
   { path: '/keys', title: 'API keys', navigation: 'Keys', load: () => import('./views/keys.tsx') },
   { path: '/health', title: 'Health', navigation: 'Health', load: () => import('./views/health.tsx') },
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./views/account.tsx') },

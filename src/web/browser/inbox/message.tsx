@@ -40,29 +40,11 @@ export function Message({ email, last }: { email: Email; last: boolean }): JSX.E
 }
 
 function Opened({ email }: { email: Email }): JSX.Element {
-  const { id, identity_id, direction, from, from_name, recipients, status, deliveries, send_at } = email
-  const { reply_to, reply_to_verified, verified_domain } = email
+  const { id, identity_id, direction, status, deliveries } = email
   const path = `/v1/identities/${identity_id}/emails/${id}`
   return (
     <>
-      <dl class="facts">
-        <Fact name="From">{from_name === '' ? from : `${from_name} <${from}>`}</Fact>
-        {reply_to !== null && reply_to !== from && (
-          <Fact name="Reply to">
-            {reply_to_verified === false ? `${reply_to} (not signed by ${verified_domain ?? ''})` : reply_to}
-          </Fact>
-        )}
-        {(['to', 'cc', 'bcc'] as const).map(
-          (field) =>
-            recipients[field].length > 0 && [
-              <dt key={`${field} name`}>{field === 'to' ? 'To' : field === 'cc' ? 'Copy' : 'Blind copy'}</dt>,
-              <dd key={field}>
-                {recipients[field].map(({ address, name }) => (name ? `${name} <${address}>` : address)).join(', ')}
-              </dd>,
-            ],
-        )}
-        {send_at !== null && status === 'scheduled' && <Fact name="Scheduled for">{moment(send_at)}</Fact>}
-      </dl>
+      <Envelope email={email} />
       {direction === 'inbound' && <VerdictLines email={email} />}
       <CodesAndLinks codes={email.codes} links={email.links} />
       {email.parse_error !== null && <p class="refusal">It could not be parsed completely: {email.parse_error}</p>}
@@ -102,8 +84,33 @@ function Opened({ email }: { email: Email }): JSX.Element {
   )
 }
 
+/** From whom it is, and to whom. */
+export function Envelope({ email }: { email: Email }): JSX.Element {
+  const { from, from_name, recipients, status, send_at, reply_to, reply_to_verified, verified_domain } = email
+  return (
+    <dl class="facts">
+      <Fact name="From">{from_name === '' ? from : `${from_name} <${from}>`}</Fact>
+      {reply_to !== null && reply_to !== from && (
+        <Fact name="Reply to">
+          {reply_to_verified === false ? `${reply_to} (not signed by ${verified_domain ?? ''})` : reply_to}
+        </Fact>
+      )}
+      {(['to', 'cc', 'bcc'] as const).map(
+        (field) =>
+          recipients[field].length > 0 && [
+            <dt key={`${field} name`}>{field === 'to' ? 'To' : field === 'cc' ? 'Copy' : 'Blind copy'}</dt>,
+            <dd key={field}>
+              {recipients[field].map(({ address, name }) => (name ? `${name} <${address}>` : address)).join(', ')}
+            </dd>,
+          ],
+      )}
+      {send_at !== null && (status === 'scheduled' || status === 'held') && <Fact name="Scheduled for">{moment(send_at)}</Fact>}
+    </dl>
+  )
+}
+
 /** The attachments of a message; a download URL is created on demand. */
-function AttachmentList({ email: { id, identity_id, attachments } }: { email: Email }): JSX.Element | null {
+export function AttachmentList({ email: { id, identity_id, attachments } }: { email: Email }): JSX.Element | null {
   if (attachments.length === 0) return null
   const download = async (index: number): Promise<void> => {
     const { url } = await get<AttachmentWithUrl>(`/v1/identities/${identity_id}/emails/${id}/attachments/${index}`)
@@ -125,7 +132,7 @@ function AttachmentList({ email: { id, identity_id, attachments } }: { email: Em
 /** The most characters of a source that are shown; the file has all. */
 const maxCharacters = 200_000
 
-function Source({ path, onClose }: { path: string; onClose: () => void }): JSX.Element {
+export function Source({ path, onClose }: { path: string; onClose: () => void }): JSX.Element {
   const source = useText(`${path}/raw`)
   return (
     <Dialog title="Source" wide onClose={onClose}>

@@ -7,8 +7,15 @@ import { go, Link } from '../router.tsx'
 import { DialogButton } from '../widgets/dialog.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
+import type { ViewProps } from '../views.ts'
+import { AgentView } from '../agents/agent.tsx'
 
-export function View(): JSX.Element {
+/** All agents, or one. */
+export function View({ params }: ViewProps): JSX.Element {
+  return params['id'] === undefined ? <List /> : <AgentView params={params} />
+}
+
+function List(): JSX.Element {
   const list = useList<Agent>('/v1/agents', {}, eventsOf('agent.'))
   return (
     <>

@@ -8,8 +8,15 @@ import { DialogButton, FormDialog } from '../widgets/dialog.tsx'
 import { Field } from '../widgets/form.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { Time } from '../widgets/format.tsx'
+import type { ViewProps } from '../views.ts'
+import { DomainView } from '../domains/domain.tsx'
 
-export function View(): JSX.Element {
+/** All domains, or one. */
+export function View({ params }: ViewProps): JSX.Element {
+  return params['id'] === undefined ? <List /> : <DomainView params={params} />
+}
+
+function List(): JSX.Element {
   const list = useList<Domain>('/v1/domains', {}, eventsOf('domain.'), true)
   return (
     <>

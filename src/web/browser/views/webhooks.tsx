@@ -7,8 +7,15 @@ import { go, Link } from '../router.tsx'
 import { WebhookDialog, WebhookState } from '../webhooks/webhook-form.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { DialogButton, SecretDialog } from '../widgets/dialog.tsx'
+import type { ViewProps } from '../views.ts'
+import { WebhookView } from '../webhooks/webhook.tsx'
 
-export function View(): JSX.Element {
+/** All webhooks, or one. */
+export function View({ params }: ViewProps): JSX.Element {
+  return params['id'] === undefined ? <List /> : <WebhookView params={params} />
+}
+
+function List(): JSX.Element {
   const list = useList<Webhook>('/v1/webhooks', {}, eventsOf('webhook.disabled'), true)
   const [made, setMade] = useState<{ id: string; secret: string }>()
   const create = (input: object): Promise<void> => post<{ id: string; secret: string }>('/v1/webhooks', input).then(setMade)

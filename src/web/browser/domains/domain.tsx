@@ -1,8 +1,8 @@
 import type { JSX } from 'preact'
 import type { Domain, DomainReport } from '../../../domains/model.ts'
 import { post, remove } from '../api.ts'
-import { AliasList } from '../domains/alias-list.tsx'
-import { DomainState, RecordLine } from '../domains/record-line.tsx'
+import { AliasList } from './alias-list.tsx'
+import { DomainState, RecordLine } from './record-line.tsx'
 import { eventsOf, useList, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
@@ -12,7 +12,7 @@ import { ConfirmButton } from '../widgets/dialog.tsx'
 import { Rows, Section, WhenLoaded } from '../widgets/listing.tsx'
 import { counted, Mark, moment, Time } from '../widgets/format.tsx'
 
-export function View({ params: { id = '' } }: ViewProps): JSX.Element {
+export function DomainView({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/domains/${encodeURIComponent(id)}`
   // the box's automatic checks emit an event for changes only
   const domain = useResource<Domain>(path, eventsOf('domain.'), true)

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import type { Agent } from '../../../agents/model.ts'
-import { AgentDialog } from '../agents/agent-form.tsx'
+import { AgentDialog } from './agent-form.tsx'
 import { patch, remove } from '../api.ts'
 import { eventsOf, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
@@ -12,7 +12,7 @@ import { Fact, Section, WhenLoaded } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
 import type { Reputation, Tier } from '../../../trust/model.ts'
 
-export function View({ params: { id = '' } }: ViewProps): JSX.Element {
+export function AgentView({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/agents/${encodeURIComponent(id)}`
   const agent = useResource<Agent>(path, ({ type, data }) => type.startsWith('agent.') && data['id'] === id)
   return (

@@ -5,15 +5,15 @@ import { patch, post, remove } from '../api.ts'
 import { eventsOf, useList, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
-import { WebhookDialog, WebhookState } from '../webhooks/webhook-form.tsx'
+import { WebhookDialog, WebhookState } from './webhook-form.tsx'
 import { Action } from '../widgets/action.tsx'
 import { ConfirmButton, DialogButton, SecretDialog } from '../widgets/dialog.tsx'
 import { moment } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
 import { Fact, Rows, Section, WhenLoaded } from '../widgets/listing.tsx'
-import { DeliveryLine } from '../webhooks/delivery-line.tsx'
+import { DeliveryLine } from './delivery-line.tsx'
 
-export function View({ params: { id = '' } }: ViewProps): JSX.Element {
+export function WebhookView({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`
   const webhook = useResource<Webhook>(path, eventsOf('webhook.disabled'), true)
   return (

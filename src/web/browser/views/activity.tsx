@@ -1,0 +1,148 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { Identity } from '../../../identities/model.ts'
+import { listen, type LiveEvent } from '../live.ts'
+import { useList } from '../loaded.ts'
+import { Link } from '../router.tsx'
+import { filledIn, Form, Select } from '../widgets/form.tsx'
+import { Mark, Time } from '../widgets/format.tsx'
+import { IdentityField, IdentityName } from '../widgets/identity-field.tsx'
+import { Rows } from '../widgets/listing.tsx'
+
+const failures = [
+  'email.bounced',
+  'email.failed',
+  'email.complained',
+  'sms.failed',
+  'webhook.disabled',
+  'domain.failed',
+  'certificate.failed',
+]
+
+const decisions = ['held', 'approved', 'rejected', 'expired']
+
+/** What can be chosen, and the event types of each. */
+const subjects: Record<string, string[]> = {
+  mail: [
+    'email.received',
+    'email.released',
+    'email.queued',
+    'email.sent',
+    'email.delivered',
+    'email.deferred',
+    'email.cancelled',
+  ],
+  'text messages': ['sms.received', 'sms.sent', 'sms.delivered'],
+  'one-time passwords': ['totp.created', 'totp.deleted', 'totp.read'],
+  'reveals of cards': ['card.revealed'],
+  holds: ['email', 'sms', 'card'].flatMap((kind) => decisions.map((decision) => `${kind}.${decision}`)),
+  failures,
+}
+
+const nouns: Record<string, string> = { email: 'Mail', sms: 'Text message', totp: 'One-time password' }
+
+/** The most events shown of those that came while the view was open; older ones are read again on demand. */
+const maxLive = 500
+
+interface Filter {
+  identity_id?: string
+  types?: string
+}
+
+export function View(): JSX.Element {
+  const [filter, setFilter] = useState<Filter>({})
+  return (
+    <>
+      <h1>Activity</h1>
+      <Form submit="Filter" label="Filter the activity" send={async (typed) => setFilter(filledIn(typed))}>
+        <IdentityField label="Identity" none="every identity" />
+        <Select name="types" label="What">
+          <option value="">everything</option>
+          {Object.entries(subjects).map(([words, types]) => (
+            <option key={words} value={types.join(',')}>
+              {words}
+            </option>
+          ))}
+        </Select>
+      </Form>
+      <Stream key={JSON.stringify(filter)} filter={filter} />
+    </>
+  )
+}
+
+/** Events, newest first. They are read once, as each reading is in the audit log; later ones come live. */
+function Stream({ filter }: { filter: Filter }): JSX.Element {
+  const { identity_id, types } = filter
+  const list = useList<LiveEvent>('/v1/events', { ...filter })
+  const names = new Map(
+    useList<Pick<Identity, 'id' | 'name'>>('/v1/identities', { limit: 100 }).value?.map(({ id, name }) => [id, name]),
+  )
+  const [live, setLive] = useState<LiveEvent[]>([])
+  useEffect(
+    () =>
+      listen((event) => {
+        // the list is read again, without what was deleted
+        if (event === undefined) return setLive([])
+        if (identity_id !== undefined && event.identity_id !== identity_id) return
+        if (types !== undefined && !types.split(',').includes(event.type)) return
+        setLive((before) => [event, ...before].slice(0, maxLive))
+      }),
+    [identity_id, types],
+  )
+  const read = new Set(list.value?.map(({ id }) => id))
+  const value = list.value && [...live.filter(({ id }) => !read.has(id)), ...list.value]
+  return (
+    <Rows list={{ ...list, value }} empty="Nothing yet.">
+      {(event) => <Line event={event} name={names.get(event.identity_id ?? '')} />}
+    </Rows>
+  )
+}
+
+function Line({ event, name }: { event: LiveEvent; name: string | undefined }): JSX.Element {
+  const { type, identity_id, created_at } = event
+  const [kind = '', what = ''] = type.split('.')
+  const noun = nouns[kind] ?? kind.charAt(0).toUpperCase() + kind.slice(1)
+  const words = `${noun} ${what.replaceAll('_', ' ')}`
+  const href = linkOf(event)
+  return (
+    <li>
+      <span class="grow breaks">
+        {href === undefined ? <strong>{words}</strong> : <Link href={href}>{words}</Link>}{' '}
+        {identity_id !== null &&
+          (name === undefined ? (
+            <IdentityName id={identity_id} />
+          ) : (
+            <Link href={`/identities/${identity_id}/inbox`}>{name}</Link>
+          ))}
+        <br />
+        <span class="faint">{summaryOf(event)}</span>
+      </span>
+      {failures.includes(type) && <Mark tone="bad">failure</Mark>}
+      {what === 'received' && Array.isArray(event.data['codes']) && event.data['codes'].length > 0 && <Mark>one-time code</Mark>}
+      {what === 'held' && <Mark tone="warn">held</Mark>}
+      <Time at={created_at} />
+    </li>
+  )
+}
+
+/** Deleted messages have no data left. */
+function summaryOf({ data }: LiveEvent): string {
+  const peer = data['direction'] === 'inbound' ? data['from'] : data['to']
+  const texts = [peer, data['subject'] ?? data['body'] ?? data['label'] ?? data['handle'] ?? data['name']]
+  return texts
+    .filter((one) => typeof one === 'string' && one !== '')
+    .join(': ')
+    .slice(0, 200)
+}
+
+function linkOf({ type, identity_id, data }: LiveEvent): string | undefined {
+  const hold = data['hold'] as { id: string } | null | undefined
+  if (hold) return `/holds/${hold.id}`
+  if (identity_id === null) return undefined
+  const path = `/identities/${identity_id}`
+  const { thread_id } = data
+  if (typeof thread_id === 'string') return `${path}/inbox/${thread_id}`
+  if (type.startsWith('sms.')) return `${path}/sms`
+  if (type.startsWith('card.')) return `${path}/cards`
+  return type.startsWith('totp.') ? `${path}/totp` : undefined
+}
