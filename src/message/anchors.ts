@@ -45,9 +45,9 @@ const inlineTags = new Set('span b strong font a i em u s small big sub sup wbr'
 /** The attributes that are read of every element, and those whose text a program may read in place of what is seen. */
 const lookNames = new Set(['style', 'class', 'id', 'color', 'bgcolor', 'background'])
 const textNames = new Set(['alt', 'title', 'aria-label'])
-const longestName = 10
+const longestName = 60
 
-const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '' }
+const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
 
 class AnchorCollector {
   readonly anchors: Anchor[] = []
@@ -111,6 +111,8 @@ class AnchorCollector {
     // the first of several attributes of one name counts (HTML 13.2.5.33)
     else if (lookNames.has(name) && this.#look[name as keyof LookAttributes] === '')
       this.#look = { ...this.#look, [name]: this.#value }
+    if (this.seen.asksFor(name) && !lookNames.has(name) && !Object.hasOwn(this.#look.others, name))
+      this.#look = { ...this.#look, others: { ...this.#look.others, [name]: this.#value.slice(0, 200) } }
   }
 
   onopentagend(): void {
@@ -180,7 +182,7 @@ class AnchorCollector {
   onprocessinginstruction(): void {}
 
   #isWantedAttribute(): boolean {
-    if (lookNames.has(this.#attribute) || textNames.has(this.#attribute)) return true
+    if (lookNames.has(this.#attribute) || textNames.has(this.#attribute) || this.seen.asksFor(this.#attribute)) return true
     return this.#tag === 'a' && this.#attribute === 'href'
   }
 

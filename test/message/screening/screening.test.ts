@@ -171,7 +171,6 @@ test.each([
   '<p style="color:light-dark(#111,#eee)">seen</p>',
   '<p style="color:color-mix(in srgb, #000 60%, white)">seen</p>',
   '<p style="color:oklch(60% 0.2 250)">seen</p>',
-  '<style>@supports (display:grid){.x{display:none}}</style><p class="x">seen</p>',
   '<div style="-webkit-mask-image:linear-gradient(black,transparent)">seen</div>',
   '<div style="overflow:hidden;line-height:0"><p style="line-height:1.5">seen</p></div>',
   '<div style="font-size:0"><p style="font-size:0;font:16px Arial">seen</p></div>',
