@@ -66,6 +66,7 @@ class AnchorCollector {
   #recent = ''
   #textRun = ''
   #look = noLook
+  #others: Record<string, string> | undefined
   #hiding: 'code' | 'element' | 'hidden_attribute' | undefined
 
   constructor(html: string, max: number) {
@@ -80,6 +81,7 @@ class AnchorCollector {
     this.#href = ''
     this.#alt = ''
     this.#look = noLook
+    this.#others = undefined
     this.#hiding = hiddenElements.has(this.#tag) ? (/^(?:style|script|title)$/.test(this.#tag) ? 'code' : 'element') : undefined
     if (!inlineTags.has(this.#tag)) this.seen.separate(' ')
     if (separatingTags.has(this.#tag)) this.#addText(' ')
@@ -111,8 +113,16 @@ class AnchorCollector {
     // the first of several attributes of one name counts (HTML 13.2.5.33)
     else if (lookNames.has(name) && this.#look[name as keyof LookAttributes] === '')
       this.#look = { ...this.#look, [name]: this.#value }
-    if (this.seen.asksFor(name) && !lookNames.has(name) && !Object.hasOwn(this.#look.others, name))
-      this.#look = { ...this.#look, others: { ...this.#look.others, [name]: this.#value.slice(0, 200) } }
+    if (this.seen.asksFor(name) && !lookNames.has(name)) this.#addOther(name, this.#value.slice(0, 200))
+  }
+
+  /** Keeps an attribute that a rule asks for. */
+  #addOther(name: string, value: string): void {
+    if (this.#others === undefined) {
+      this.#others = {}
+      this.#look = { ...this.#look, others: this.#others }
+    }
+    if (!Object.hasOwn(this.#others, name)) this.#others[name] = value
   }
 
   onopentagend(): void {

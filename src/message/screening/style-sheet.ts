@@ -7,7 +7,7 @@ const maxRules = 2000
 const maxVariables = 5000
 
 /** Steps of all matches of a message; what comes after them counts as hidden. */
-const maxSteps = 2_000_000
+const maxSteps = 1_000_000
 
 interface Rule {
   selector: Selector

@@ -246,6 +246,9 @@ test('long and hostile HTML is screened up to a bound', async () => {
     `<p>${'\u{e0041}'.repeat(400_000)}</p>`,
     '<!--'.repeat(250_000),
     `<p title="${'x'.repeat(9000)}">`.repeat(100),
+    `<style>${'div div div div .z{color:red}'.repeat(1999)}</style>${'<div class=z>'.repeat(3000)}x${'<p class=z>x'.repeat(30_000)}`,
+    `<style>${'*:not(.q){color:red}.z ~ .z ~ .z{color:red}'.repeat(999)}</style>${'<p class=z>x</p>'.repeat(40_000)}`,
+    `<style>${'a,b,c,d{& &,& &{'.repeat(3000)}</style><p class=a>x`,
   ]
   for (const html of many) expect((await screened({ html, text: html })).reasons.length).toBeLessThanOrEqual(20)
 })
