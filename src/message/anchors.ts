@@ -45,9 +45,9 @@ const inlineTags = new Set('span b strong font a i em u s small big sub sup wbr'
 /** The attributes that are read of every element, and those whose text a program may read in place of what is seen. */
 const lookNames = new Set(['style', 'class', 'id', 'color', 'bgcolor', 'background'])
 const textNames = new Set(['alt', 'title', 'aria-label'])
-const longestName = 10
+const longestName = 60
 
-const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '' }
+const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
 
 class AnchorCollector {
   readonly anchors: Anchor[] = []
@@ -66,6 +66,7 @@ class AnchorCollector {
   #recent = ''
   #textRun = ''
   #look = noLook
+  #others: Record<string, string> | undefined
   #hiding: 'code' | 'element' | 'hidden_attribute' | undefined
 
   constructor(html: string, max: number) {
@@ -80,6 +81,7 @@ class AnchorCollector {
     this.#href = ''
     this.#alt = ''
     this.#look = noLook
+    this.#others = undefined
     this.#hiding = hiddenElements.has(this.#tag) ? (/^(?:style|script|title)$/.test(this.#tag) ? 'code' : 'element') : undefined
     if (!inlineTags.has(this.#tag)) this.seen.separate(' ')
     if (separatingTags.has(this.#tag)) this.#addText(' ')
@@ -111,6 +113,16 @@ class AnchorCollector {
     // the first of several attributes of one name counts (HTML 13.2.5.33)
     else if (lookNames.has(name) && this.#look[name as keyof LookAttributes] === '')
       this.#look = { ...this.#look, [name]: this.#value }
+    if (this.seen.asksFor(name) && !lookNames.has(name)) this.#addOther(name, this.#value.slice(0, 200))
+  }
+
+  /** Keeps an attribute that a rule asks for. */
+  #addOther(name: string, value: string): void {
+    if (this.#others === undefined) {
+      this.#others = {}
+      this.#look = { ...this.#look, others: this.#others }
+    }
+    if (!Object.hasOwn(this.#others, name)) this.#others[name] = value
   }
 
   onopentagend(): void {
@@ -180,7 +192,7 @@ class AnchorCollector {
   onprocessinginstruction(): void {}
 
   #isWantedAttribute(): boolean {
-    if (lookNames.has(this.#attribute) || textNames.has(this.#attribute)) return true
+    if (lookNames.has(this.#attribute) || textNames.has(this.#attribute) || this.seen.asksFor(this.#attribute)) return true
     return this.#tag === 'a' && this.#attribute === 'href'
   }
 

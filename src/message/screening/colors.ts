@@ -1,7 +1,8 @@
+import { ofLab, ofOklab, ofSpace } from './color-spaces.ts'
 import { functionsIn, measureOf, wordsIn } from './lengths.ts'
 
-/** Red, green and blue, each 0 to 255. */
-export type Color = readonly [number, number, number]
+/** Red, green and blue, each 0 to 255, and how opaque it is, 1 where left out. */
+export type Color = readonly [number, number, number, number?]
 
 /** Colours by name (CSS Color 4), and those of the system on a light page. */
 const named = new Map(
@@ -30,74 +31,129 @@ const named = new Map(
     .filter((_, index) => index % 2 === 0),
 )
 
+/** A colour that nothing behind is seen through. */
+type Solid = readonly [number, number, number]
+
 /** Functions whose colour only a browser can work out. */
 const unknown = /^(?:contrast-color|device-cmyk|env|attr)$/
 
-/** A colour of CSS or of an attribute: null for one that mixes with what is behind, or is not worked out, undefined for what is none. */
+/** A colour of CSS: null for one that is not worked out, undefined for what is none. */
 export function colorOf(value: string, depth = 0): Color | 'transparent' | null | undefined {
   if (value === 'transparent') return 'transparent'
-  const hex = /^#?([\da-f]{3,8})$/.exec(named.get(value) ?? value)?.[1]
-  if (hex !== undefined) return ofHex(hex)
-  const [call, ...more] = functionsIn(value)
-  if (!call || more.length > 0 || !value.endsWith(')') || depth > 2) return undefined
-  const { name, given } = call
-  if (unknown.test(name) || given[0] === 'from') return null
-  if (name === 'light-dark') return colorOf(given[0] ?? '', depth + 1)
-  if (name === 'color-mix') return mixed(given.slice(1), depth)
+  const name = named.get(value)
+  if (name !== undefined) return ofHex(name)
+  if (value.startsWith('#')) return /^#[\da-f]{3,8}$/.test(value) ? ofHex(value.slice(1)) : undefined
+  if (/^-webkit-link$|^(?:activetext|visitedtext|highlight|mark|graytext|accentcolor|buttonborder)$/.test(value)) return null
+  const whole = closed(value)
+  const [call, ...more] = depth > 2 || whole === undefined ? [] : functionsIn(whole)
+  if (!call || more.length > 0 || !value.startsWith(`${call.name}(`)) return undefined
+  return ofFunction(call.name, call.given, depth)
+}
+
+/** A function whose open parentheses are closed, as they end with the value; undefined where something follows them. */
+function closed(value: string): string | undefined {
+  const depth = value.split('(').length - value.split(')').length
+  if (depth > 0 && depth < 5) return value + ')'.repeat(depth)
+  return depth === 0 && value.endsWith(')') ? value : undefined
+}
+
+/** A colour of an attribute of HTML, which may lack the hash. */
+export function colorOfAttribute(value: string): string {
+  return /^[\da-f]{3}$|^[\da-f]{6}$/.test(value) ? `#${value}` : value
+}
+
+function ofFunction(name: string, all: readonly string[], depth: number): Color | 'transparent' | null | undefined {
+  if (unknown.test(name)) return null
+  if (name === 'light-dark') return colorOf(all[0] ?? '', depth + 1)
+  if (name === 'color-mix') return mixed(all.slice(1), depth)
+  let given = [...all]
+  if (given[0] === 'from') {
+    const from = colorOf(given[1] ?? '', depth + 1)
+    if (!/^rgba?$/.test(name) || !Array.isArray(from)) return null
+    const [red, green, blue, alpha = 1] = from as Color
+    const parts: Readonly<Record<string, number>> = { r: red, g: green, b: blue, alpha }
+    given = given.slice(2).map((part) => `${parts[part] ?? part}`)
+  }
   const space = name === 'color' ? given.shift() : undefined
-  const [first, second, third, alpha = '1'] = given.filter((part) => part !== '')
+  const [first, second, third, alpha = '1', ...more] = given.filter((part) => part !== '')
   const parts = partsOf(name, [first, second, third])
-  if (!parts || parts.some(Number.isNaN)) return undefined
-  const opacity = measureOf(alpha, 1)
-  if (opacity < 0.05) return 'transparent'
-  // what is half transparent mixes with what is behind
-  if (opacity < 0.95) return null
-  const [one, two, three] = parts as [number, number, number]
+  if (more.length > 0 || !parts || parts.some(Number.isNaN)) return undefined
+  const opacity = alpha === 'none' ? 0 : measureOf(alpha, 1)
+  if (Number.isNaN(opacity)) return undefined
+  const color = ofParts(name, space, parts as [number, number, number])
+  return color ? withAlpha(color, opacity) : color
+}
+
+function withAlpha([red, green, blue]: readonly number[], alpha: number): Color | 'transparent' {
+  if (alpha <= 0) return 'transparent'
+  return alpha >= 1 ? [red!, green!, blue!] : [red!, green!, blue!, alpha]
+}
+
+function ofParts(name: string, space: string | undefined, parts: readonly [number, number, number]): Solid | null | undefined {
+  const [one, two, three] = parts
   switch (name) {
     case 'rgb':
     case 'rgba':
-      return parts as unknown as Color
+      return parts.map((part) => Math.min(255, Math.max(0, part))) as unknown as Solid
     case 'hsl':
     case 'hsla':
-      return ofHsl(one, two, three)
+      return ofHsl(one, Math.min(1, Math.max(0, two)), Math.min(1, Math.max(0, three)))
     case 'hwb':
       return two + three >= 1
         ? grey(two / (two + three))
-        : (ofHsl(one, 1, 0.5).map((part) => part * (1 - two - three) + 255 * two) as unknown as Color)
+        : (ofHsl(one, 1, 0.5).map((part) => part * (1 - two - three) + 255 * two) as unknown as Solid)
     case 'color':
-      return space?.startsWith('xyz') ? null : [one * 255, two * 255, three * 255]
-    // strong colours in these spaces are not worked out
-    default:
-      return (name.endsWith('ch') ? two : Math.hypot(two, three)) > 0.05 ? null : grey(one)
+      return ofSpace(space ?? '', parts)
+    case 'lab':
+    case 'oklab':
+      return name === 'lab' ? ofLab(parts) : ofOklab(parts)
+    default: {
+      const angle = (three * Math.PI) / 180
+      const lab = [one, two * Math.cos(angle), two * Math.sin(angle)] as const
+      return name === 'lch' ? ofLab(lab) : ofOklab(lab)
+    }
   }
 }
 
 /** The colour between two, each with its part in percent (CSS Color 5). */
-function mixed(given: readonly string[], depth: number): Color | null {
+function mixed(given: readonly string[], depth: number): Color | 'transparent' | null | undefined {
+  if (given.length !== 2) return undefined
   const [first, second] = given.map((one) => {
     const words = wordsIn(one)
     const part = words.find((word) => word.endsWith('%'))
     return { color: colorOf(words.find((word) => word !== part) ?? '', depth + 1), part: measureOf(part, 1) }
   })
-  if (!first || !second || !Array.isArray(first.color) || !Array.isArray(second.color)) return null
+  if (!first || !second || first.color === undefined || second.color === undefined) return undefined
+  if (first.color === null || second.color === null) return null
   const part = Number.isNaN(first.part) ? (Number.isNaN(second.part) ? 0.5 : 1 - second.part) : first.part
-  const [one, other] = [first.color, second.color] as [Color, Color]
-  return one.map((value, index) => value * part + other[index]! * (1 - part)) as unknown as Color
+  const rest = Number.isNaN(second.part) ? 1 - part : second.part
+  const sum = part + rest
+  if (!(sum > 0)) return undefined
+  const [one, other] = [first.color, second.color].map((color) => (color === 'transparent' ? ([0, 0, 0, 0] as const) : color))
+  const [share, otherShare] = [(part / sum) * (one![3] ?? 1), (rest / sum) * (other![3] ?? 1)]
+  const alpha = share + otherShare
+  if (alpha === 0) return 'transparent'
+  return withAlpha(
+    [0, 1, 2].map((index) => (one![index]! * share + other![index]! * otherShare) / alpha),
+    alpha * Math.min(1, sum),
+  )
 }
 
-/** The numbers of a colour: fractions of 1, but red, green and blue of 255 and hues in degrees. */
+/** The numbers of a colour: fractions of 1, but red, green and blue of 255, hues in degrees, and Lab as it is. */
 function partsOf(name: string, given: (string | undefined)[]): number[] | undefined {
   const [first, second, third] = given.map((part) => (part === 'none' ? '0' : part))
-  if (/^rgba?$/.test(name)) return [first, second, third].map((part) => measureOf(part, 255))
+  if (/^rgba?$/.test(name))
+    return [first, second, third].every(isNumber) ? [first, second, third].map((part) => measureOf(part, 255)) : undefined
   if (/^(?:hsla?|hwb)$/.test(name)) return [measureOf(first), fraction(second), fraction(third)]
   if (name === 'color') return [first, second, third].map((part) => measureOf(part, 1))
   if (/^(?:ok)?(?:lab|lch)$/.test(name)) {
-    const whole = name.startsWith('ok') ? 1 : 100
-    const chroma = name.startsWith('ok') ? 0.4 : 125
+    const isOk = name.startsWith('ok')
+    const most = isOk ? 0.4 : name === 'lch' ? 150 : 125
+    const light = measureOf(first, isOk ? 1 : 100)
     return [
-      measureOf(first, whole) / whole,
-      measureOf(second, chroma) / chroma,
-      name.endsWith('lch') ? 0 : measureOf(third, chroma) / chroma,
+      Math.min(isOk ? 1 : 100, Math.max(0, light)),
+      measureOf(second, most),
+      name.endsWith('lch') ? measureOf(third) : measureOf(third, most),
     ]
   }
   return undefined
@@ -108,26 +164,33 @@ function fraction(part: string | undefined): number {
   return measureOf(part, 1) / (part?.endsWith('%') ? 1 : 100)
 }
 
-function grey(lightness: number): Color {
+function grey(lightness: number): Solid {
   return [lightness * 255, lightness * 255, lightness * 255]
 }
 
-function ofHex(hex: string): Color | 'transparent' | null | undefined {
+function ofHex(hex: string): Color | 'transparent' | undefined {
+  if (hex.length === 5 || hex.length === 7) return undefined
   const short = hex.length < 6
   const at = (index: number) => {
     const digits = short ? (hex[index] ?? '').repeat(2) : hex.slice(index * 2, index * 2 + 2)
-    return Number.parseInt(digits, 16)
+    return digits === '' ? 255 : Number.parseInt(digits, 16)
   }
-  const alpha = at(3)
-  if (hex.length === 5 || hex.length === 7) return undefined
-  if (alpha < 13) return 'transparent'
-  return alpha < 242 ? null : [at(0), at(1), at(2)]
+  return withAlpha([at(0), at(1), at(2)], at(3) / 255)
 }
 
-function ofHsl(hue: number, saturation: number, lightness: number): Color {
+function ofHsl(hue: number, saturation: number, lightness: number): Solid {
   const part = (offset: number) => {
     const at = (offset + hue / 30) % 12
     return 255 * (lightness - saturation * Math.min(lightness, 1 - lightness) * Math.max(-1, Math.min(at - 3, 9 - at, 1)))
   }
   return [part(0), part(8), part(4)]
+}
+
+/** A colour on another. */
+export function over([red, green, blue, alpha = 1]: Color, [r, g, b]: Color): Color {
+  return [r + (red - r) * alpha, g + (green - g) * alpha, b + (blue - b) * alpha]
+}
+
+function isNumber(part: string | undefined): boolean {
+  return part === undefined || !/[a-z]$/.test(part)
 }

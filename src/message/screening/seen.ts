@@ -1,13 +1,7 @@
-import {
-  type Appearance,
-  appearanceIn,
-  type Declarations,
-  declarationsIn,
-  type Hiding,
-  hidingOf,
-  type Styles,
-  stylesOf,
-} from './appearance.ts'
+import { type Appearance, appearanceIn, type Hiding, hidingOf, plainAppearance } from './appearance.ts'
+import { colorOfAttribute } from './colors.ts'
+import { type Declarations, declarationsIn, type Styles, stylesOf } from './declarations.ts'
+import type { Place } from './selectors.ts'
 import { StyleSheet } from './style-sheet.ts'
 
 /** Where a text is that a person who looks at the message does not see. */
@@ -44,13 +38,16 @@ export interface LookAttributes {
   color: string
   bgcolor: string
   background: string
+  /** Those that a rule asks for. */
+  others: Readonly<Record<string, string>>
 }
 
 /** Collects what is seen of HTML and what not, while its tokens are read. */
 export class SeenTextCollector {
   readonly #html: string
   readonly #sheet: StyleSheet
-  readonly #styles = new Map<string, Styles>()
+  readonly #styles = new Map<string, Styles[]>()
+  #body: Appearance | undefined
   #merged = 0
   readonly #seen: string[] = []
   #seenLength = 0
@@ -65,30 +62,57 @@ export class SeenTextCollector {
     this.#sheet = new StyleSheet(html)
   }
 
+  /** True for an attribute that a rule asks for. */
+  asksFor(attribute: string): boolean {
+    return this.#sheet.attributes.has(attribute)
+  }
+
   /** The appearance of an element in another. */
-  appearance(outside: Appearance, tag: string, look: LookAttributes): Appearance {
+  appearance(around: Appearance, tag: string, look: LookAttributes): Appearance {
+    return this.#appearance(/^(?:html|head|body)$/.test(tag) ? around : this.#within(around), tag, look)
+  }
+
+  /** An element outside of any is in a body, also where the HTML has none. */
+  #within(around: Appearance): Appearance {
+    if (around !== plainAppearance || this.#sheet.isEmpty) return around
+    this.#body ??= this.#appearance(this.#appearance(around, 'html', noLook), 'body', noLook)
+    return this.#body
+  }
+
+  #appearance(outside: Appearance, tag: string, look: LookAttributes): Appearance {
     const { style, class: classes, id, color, bgcolor, background } = look
     const isPlain = style === '' && color === '' && bgcolor === '' && background === ''
     if (outside.hidden !== null || (isPlain && this.#sheet.isEmpty)) return outside
     const key = JSON.stringify([tag, style, classes, this.#sheet.hasId(id) ? id : '', color, bgcolor, background])
-    let styles = this.#styles.get(key)
+    const place = this.#sheet.isSimple ? null : placeIn(outside.place, tag, look)
+    const around = place === outside.place ? outside : { ...outside, place }
+    const known = place === null ? this.#styles.get(key) : undefined
+    if (known !== undefined) return lookIn(around, tag, known)
+    const matched = this.#sheet.rulesFor(place ?? placeIn(null, tag, look))
+    if (matched === null) return { ...around, hidden: 'display' }
+    const whole = `${key} ${matched.key}`
+    let styles = place === null ? undefined : this.#styles.get(whole)
     if (styles === undefined) {
-      const rules = this.#sheet.rulesFor(tag, classes, id)
       const own = declarationsIn(style)
       // those inside inherit them
       this.#sheet.addVariables(own, false)
-      const layers = [attributeDeclarations(look), ...rules, own]
-      this.#merged += layers.reduce((sum, { size }) => sum + size, layers.length)
-      if (this.#merged > maxMerged) return { ...outside, hidden: 'display' }
-      styles = stylesOf(layers, this.#sheet.variables)
-      if (this.#styles.size < maxStyles && key.length < longestStyles) this.#styles.set(key, styles)
+      const attributes = attributeDeclarations(look)
+      styles = []
+      for (const rules of matched.perhaps === null ? [matched.sure] : [matched.perhaps, matched.sure]) {
+        const layers = [attributes, ...rules, own]
+        this.#merged += layers.reduce((sum, { size }) => sum + size, layers.length)
+        if (this.#merged > maxMerged) return { ...around, hidden: 'display' }
+        styles.push(stylesOf(layers, this.#sheet.variables))
+      }
+      const kept = place === null ? key : whole
+      if (this.#styles.size < maxStyles && kept.length < longestStyles) this.#styles.set(kept, styles)
     }
-    return styles.size === 0 ? outside : appearanceIn(outside, tag, styles)
+    return lookIn(around, tag, styles)
   }
 
   /** Text at a place of the HTML, in an element of this appearance. */
   text(start: number, end: number, text: string, appearance: Appearance): void {
-    const hiding = hidingOf(appearance)
+    const hiding = hidingOf(this.#within(appearance))
     if (hiding === null) {
       this.separate(text)
       return
@@ -120,12 +144,47 @@ export class SeenTextCollector {
   }
 }
 
+/** The appearance with one of the styles that hold perhaps: where one hides the element, that. */
+function lookIn(around: Appearance, tag: string, styles: readonly Styles[]): Appearance {
+  let first: Appearance | undefined
+  for (const one of styles) {
+    const found = one.size === 0 ? around : appearanceIn(around, tag, one)
+    if (hidingOf(found) !== null) return found
+    first ??= found
+  }
+  return first ?? around
+}
+
+const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
+
+function placeIn(parent: Place | null, tag: string, { class: classes, id, others, ...rest }: LookAttributes): Place {
+  const names = classes === '' ? [] : classes.slice(0, 1000).trim().split(/\s+/, 20)
+  const previous = parent?.last ?? null
+  const place: Place = {
+    tag,
+    marks: new Set([...names.map((name) => `.${name}`), ...(id === '' ? [] : [`#${id}`])]),
+    index: (previous?.index ?? 0) + 1,
+    attributes: Object.assign(
+      Object.fromEntries(Object.entries({ ...rest, class: classes, id }).filter(([, value]) => value !== '')),
+      others,
+    ),
+    parent,
+    previous,
+    last: null,
+  }
+  if (parent !== null) parent.last = place
+  return place
+}
+
 /** What attributes of HTML 4 declare. */
 function attributeDeclarations({ color, bgcolor, background }: LookAttributes): Declarations {
   const declared = { color, 'background-color': bgcolor, 'background-image': background === '' ? '' : 'url(x)' }
   return new Map(
     Object.entries(declared)
       .filter(([, value]) => value !== '')
-      .map(([property, value]) => [property, { value: value.slice(0, 100).trim().toLowerCase(), important: false }]),
+      .map(([property, value]) => [
+        property,
+        { value: colorOfAttribute(value.slice(0, 100).trim().toLowerCase()), important: false },
+      ]),
   )
 }

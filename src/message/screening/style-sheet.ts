@@ -1,43 +1,53 @@
-import { withoutEscapes, withoutStrings } from '../markup.ts'
-import { addDeclarations, type Declarations, declarationsIn } from './appearance.ts'
+import { addDeclarations, type Declarations, declarationsIn } from './declarations.ts'
+import { matchOf, type Place, type Selector, selectorsIn, type Walk } from './selectors.ts'
+import { rulesOf } from './style-rules.ts'
 
-/** Characters of style sheets that are read, and rules that are kept. */
-const maxLength = 128 * 1024
+/** Selectors and variables that are kept. */
 const maxRules = 2000
-
-/** A rule for elements of several classes or ids. */
-interface Compound {
-  tag: string
-  marks: string[]
-  declarations: Declarations
-}
-
-/** Variables that are kept. */
 const maxVariables = 5000
 
-/** Rules for several classes that are kept for each of them. */
-const maxCompounds = 8
+/** Steps of all matches of a message; what comes after them counts as hidden. */
+const maxSteps = 1_000_000
 
-/**
- * The rules of the style sheets of HTML that a selector of one element decides: for a tag, classes or an id, and those for what is inside of others by the
- * innermost. Rules that hold for some screens or programs only are left out, as what they hide is seen elsewhere.
- */
+interface Rule {
+  selector: Selector
+  declarations: Declarations
+  layer: number
+  order: number
+}
+
+/** The rules that hold for an element, the weakest first. */
+interface Matched {
+  /** Names the rules. */
+  key: string
+  sure: Declarations[]
+  /** With those that perhaps hold; null where there are none. */
+  perhaps: Declarations[] | null
+}
+
+const none: Matched = { key: '', sure: [], perhaps: null }
+
+/** The rules of the style sheets of HTML, as far as they hold on a usual screen. What cannot be told of an element while it is read holds perhaps. */
 export class StyleSheet {
   /** The variables that are declared anywhere. */
   readonly variables: Declarations = new Map()
-  readonly #rules = new Map<string, Declarations>()
-  readonly #compounds = new Map<string, Compound[]>()
-  readonly #ids = new Set<string>()
+  /** The names of attributes that rules ask for. */
+  readonly attributes = new Set<string>()
+  /** By what the last compound of the selector asks for: an id, a class, or an element; none is the empty word. */
+  readonly #rules = new Map<string, Rule[]>()
+  readonly #walk: Walk = { steps: 0 }
   #count = 0
+  #isSimple = true
 
   constructor(html: string) {
-    for (const css of styleElements(html)) {
-      for (const { selectors, style } of rulesIn(css)) {
-        const declarations = declarationsIn(style)
-        this.addVariables(declarations, /(?::root|html|body|\*)\s*$/i.test(selectors.slice(-20)))
-        for (const selector of selectors.split(',')) this.#add(selector, declarations)
-      }
+    for (const { selectors, style, layer } of rulesOf(html)) {
+      const declarations = declarationsIn(style)
+      if (layer !== Infinity) for (const [property, declared] of declarations) declarations.set(property, { ...declared, layer })
+      this.addVariables(declarations, /(?::root|html|body|\*)\s*$/i.test(selectors.slice(-20)))
+      for (const selector of selectorsIn(selectors) ?? []) this.#add(selector, declarations, layer)
     }
+    // the same rule is read once for each element: of those that say the same of it, the last holds
+    for (const [key, rules] of this.#rules) this.#rules.set(key, joined(rules))
   }
 
   /** Adds the variables of a rule or an element: those of a rule for the whole document hold before others. */
@@ -50,117 +60,78 @@ export class StyleSheet {
 
   /** True where there is no rule. */
   get isEmpty(): boolean {
-    return this.#rules.size === 0 && this.#compounds.size === 0
+    return this.#rules.size === 0
+  }
+
+  /** True where no rule asks for more than an element by itself. */
+  get isSimple(): boolean {
+    return this.#isSimple
   }
 
   /** True if a rule is for this id. */
   hasId(id: string): boolean {
-    return this.#ids.has(id)
+    return this.#rules.has(`#${id}`)
   }
 
-  /** The styles that hold for an element, the weakest first. */
-  rulesFor(tag: string, classes: string, id: string): Declarations[] {
-    const names = classes === '' ? [] : classes.slice(0, 1000).trim().split(/\s+/, 20)
-    const marks = [...names.map((name) => `.${name}`), ...(this.#ids.has(id) ? [`#${id}`] : [])]
-    const simple = [tag, ...marks, ...marks.map((mark) => `${tag}${mark}`)].flatMap((key) => this.#rules.get(key) ?? [])
-    if (this.#compounds.size === 0) return simple
-    const has = new Set(marks)
-    const several = marks
-      .flatMap((mark) => this.#compounds.get(mark) ?? [])
-      .filter((one) => (one.tag === '' || one.tag === tag) && one.marks.every((mark) => has.has(mark)))
-    return [...simple, ...several.map(({ declarations }) => declarations)]
-  }
-
-  #add(selector: string, declarations: Declarations): void {
-    const found = innermostOf(selector)
-    if (found === undefined || ++this.#count > maxRules) return
-    const { tag, marks } = found
-    for (const mark of marks) if (mark.startsWith('#')) this.#ids.add(mark.slice(1))
-    const [first = '', second] = marks
-    if (second === undefined) {
-      const known = this.#rules.get(`${tag}${first}`) ?? new Map()
-      addDeclarations(known, declarations)
-      this.#rules.set(`${tag}${first}`, known)
-      return
+  /** Null once the rules of the message have taken too many steps. */
+  rulesFor(place: Place): Matched | null {
+    if (this.isEmpty) return none
+    if (this.#walk.steps > maxSteps) return null
+    const sure: Rule[] = []
+    const perhaps: Rule[] = []
+    for (const key of ['', place.tag, ...place.marks]) {
+      for (const rule of this.#rules.get(key) ?? []) {
+        const found = matchOf(rule.selector, place, this.#walk)
+        if (found === 2) sure.push(rule)
+        else if (found === 1) perhaps.push(rule)
+      }
     }
-    const others = this.#compounds.get(first) ?? []
-    if (others.length < maxCompounds) this.#compounds.set(first, [...others, { tag, marks, declarations }])
+    return {
+      key: `${sure.map(({ order }) => order).join()} ${perhaps.map(({ order }) => order).join()}`,
+      sure: inOrder(sure),
+      perhaps: perhaps.length === 0 ? null : inOrder([...sure, ...perhaps]),
+    }
+  }
+
+  #add(selector: Selector, declarations: Declarations, layer: number): void {
+    if (++this.#count > maxRules) return
+    for (const name of selector.attributes) this.attributes.add(name)
+    if (!selector.isSimple) this.#isSimple = false
+    const { marks, tag } = selector.compounds.at(-1)!
+    const key = marks.find((mark) => mark.startsWith('#')) ?? marks[0] ?? tag
+    const others = this.#rules.get(key)
+    const rule = { selector, declarations, layer, order: this.#count }
+    if (others === undefined) this.#rules.set(key, [rule])
+    else others.push(rule)
   }
 }
 
-/** The contents of the style elements, but those in comments. */
-function* styleElements(html: string): Generator<string> {
-  const marks = /<!--|<style\b/gi
-  let left = maxLength
-  for (let found = marks.exec(html); found && left > 0; found = marks.exec(html)) {
-    if (found[0] === '<!--') {
-      const end = html.indexOf('-->', marks.lastIndex)
-      if (end === -1) return
-      marks.lastIndex = end + 3
+function inOrder(rules: Rule[]): Declarations[] {
+  return rules
+    .toSorted(
+      (one, other) =>
+        (one.layer === other.layer ? 0 : one.layer - other.layer) ||
+        one.selector.specificity - other.selector.specificity ||
+        one.order - other.order,
+    )
+    .map(({ declarations }) => declarations)
+}
+
+/** Rules with the same simple selector as one, in the place of the last. */
+function joined(rules: Rule[]): Rule[] {
+  const found = new Map<string, Rule>()
+  for (const rule of rules) {
+    const { isSimple, compounds } = rule.selector
+    const { tag, marks } = compounds.at(-1)!
+    const key = isSimple ? `${tag}${marks.join('')} ${rule.layer}` : `${rule.order}`
+    const before = found.get(key)
+    if (before === undefined || rule.order !== before.order + 1) {
+      found.set(key, isSimple ? { ...rule, declarations: new Map(rule.declarations) } : rule)
       continue
     }
-    const start = html.indexOf('>', marks.lastIndex)
-    if (start === -1) return
-    const close = /<\/style/gi
-    close.lastIndex = start
-    const end = close.exec(html)?.index ?? html.length
-    const css = html.slice(start + 1, Math.min(end, start + 1 + left))
-    left -= css.length
-    marks.lastIndex = end
-    yield css
+    addDeclarations(before.declarations, rule.declarations)
+    found.delete(key)
+    found.set(key, { ...before, order: rule.order })
   }
-}
-
-/** The beginnings of blocks whose rules hold everywhere: for all screens, or in a layer. */
-const forAll = /^@(?:media\s{1,9}(?:only\s{1,9})?(?:screen|all)|layer\b[^{;]{0,60})\s{0,9}$/i
-
-/** The rules outside of blocks, and those in blocks for all screens. */
-function* rulesIn(css: string): Generator<{ selectors: string; style: string }> {
-  const text = withoutStrings(css)
-  let at = 0
-  while (at < text.length) {
-    const brace = text.indexOf('{', at)
-    if (brace === -1) return
-    const before = text.slice(at, brace)
-    const selectors = before.slice(Math.max(before.lastIndexOf('}'), before.lastIndexOf(';')) + 1).trim()
-    if (forAll.test(selectors.slice(-120))) {
-      at = brace + 1
-    } else if (selectors.includes('@')) {
-      at = blockEnd(text, brace)
-    } else {
-      const end = text.indexOf('}', brace)
-      if (end === -1) return
-      yield { selectors, style: text.slice(brace + 1, end) }
-      at = end + 1
-    }
-  }
-}
-
-function blockEnd(text: string, brace: number): number {
-  const braces = /[{}]/g
-  braces.lastIndex = brace
-  let depth = 0
-  for (let found = braces.exec(text); found; found = braces.exec(text)) {
-    depth += found[0] === '{' ? 1 : -1
-    if (depth === 0) return braces.lastIndex
-  }
-  return text.length
-}
-
-/** The innermost part of a selector; undefined for one that needs more than that to be decided, such as `u + .body .hide`. */
-function innermostOf(selector: string): { tag: string; marks: string[] } | undefined {
-  const text = withoutEscapes(
-    selector
-      .trim()
-      .slice(0, 200)
-      .replace(/:(?:is|where)\(([^():]{1,60})\)/gi, '$1'),
-  )
-  if (/[+~[\]:*]/.test(text)) return undefined
-  const parts = text.split(/[\s>]{1,9}/)
-  const last = parts.at(-1) ?? ''
-  const [, tag = '', marks = ''] = /^([a-z\d]{0,20})((?:[.#][\w-]{1,60}){0,4})$/i.exec(last) ?? []
-  // `div p` says too little of a `p`
-  if (marks === '' && parts.length > 1) return undefined
-  if (tag === '' && marks === '') return undefined
-  return { tag: tag.toLowerCase(), marks: marks.match(/[.#][\w-]{1,60}/g) ?? [] }
+  return [...found.values()]
 }

@@ -175,7 +175,7 @@ export const ways: readonly { way: string; where: readonly string[]; forms: read
         html: `<style>@import "x.css"; #note{font-size:0!important}</style>${cover}<p id="note" style="font-size:14px">${order}</p>`,
       }),
       (order) => ({
-        html: `<style>@media screen{.c span{color:#fff}} .wrap .c{color:#fefefe}</style>${cover}<p class="c">${order}</p>`,
+        html: `<style>@media screen{.c span{color:#fff}} .wrap .c{color:#fefefe}</style>${cover}<div class="wrap"><p class="c">${order}</p></div>`,
       }),
       (order) => ({ html: `${cover}<p class="off">${order}</p><style>.off{position:absolute;top:-9999px}</style>` }),
     ],

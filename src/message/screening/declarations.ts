@@ -1,0 +1,306 @@
+import { type Declared, declarationsOf } from '../markup.ts'
+import { colorOf } from './colors.ts'
+import { functionsIn, measureOf, wordsIn } from './lengths.ts'
+
+/** What the styles of an element say, as its properties with their values. */
+export type Styles = ReadonlyMap<string, string>
+
+/** A declaration of a rule; its layer is left out where there is none. */
+interface Ranked extends Declared {
+  layer?: number
+}
+
+/** Declarations by their properties, only of properties that decide whether a text can be seen, each with the start of its value. */
+export type Declarations = Map<string, Ranked>
+
+const properties = new Set(
+  (
+    'all display content-visibility opacity filter mask mask-image position float left top right bottom inset text-indent margin margin-left margin-top ' +
+    'margin-right margin-bottom padding padding-top padding-bottom padding-left padding-right zoom transform scale translate rotate clip clip-path contain ' +
+    'overflow overflow-x overflow-y height max-height min-height width max-width min-width letter-spacing line-height visibility font-size font color ' +
+    '-webkit-text-fill-color -webkit-text-stroke text-shadow background background-image background-color background-clip'
+  ).split(' '),
+)
+
+/** Other names of properties in text from the left to the right. */
+const aliases: ReadonlyMap<string, string> = new Map(
+  (
+    'block-size height inline-size width max-block-size max-height max-inline-size max-width min-block-size min-height min-inline-size min-width ' +
+    'overflow-block overflow-y overflow-inline overflow-x inset-inline-start left inset-inline-end right inset-block-start top inset-block-end bottom ' +
+    'margin-inline-start margin-left margin-inline-end margin-right margin-block-start margin-top margin-block-end margin-bottom ' +
+    'padding-block-start padding-top padding-block-end padding-bottom -webkit-margin-start margin-left -webkit-mask mask -webkit-mask-image mask-image ' +
+    '-webkit-clip-path clip-path -webkit-filter filter -webkit-transform transform -webkit-background-clip background-clip -webkit-opacity opacity'
+  )
+    .split(' ')
+    .flatMap((name, index, all) => (index % 2 === 0 ? [[name, all[index + 1]!] as const] : [])),
+)
+
+/** Shorthands of sides, with the sides that their one to four values are for. */
+const sidesOf: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    margin: ['margin-top', 'margin-right', 'margin-bottom', 'margin-left'],
+    padding: ['padding-top', 'padding-right', 'padding-bottom', 'padding-left'],
+    inset: ['top', 'right', 'bottom', 'left'],
+    'margin-inline': ['margin-left', 'margin-right'],
+    'margin-block': ['margin-top', 'margin-bottom'],
+    'padding-inline': ['padding-left', 'padding-right'],
+    'padding-block': ['padding-top', 'padding-bottom'],
+    'inset-inline': ['left', 'right'],
+    'inset-block': ['top', 'bottom'],
+    overflow: ['overflow-x', 'overflow-y'],
+  }),
+)
+
+/** Characters of a value: the same rule may hold for very many elements, and each reads it again. */
+const longestValue = 300
+
+/** Values that every property takes. */
+export const everywhere = /^(?:inherit|initial|unset|revert|revert-layer)$/
+
+const inner = 'flow flow-root flex grid table ruby math'
+const single = new Set(
+  (
+    'none contents list-item run-in block inline inline-block inline-flex inline-grid inline-table table-row table-cell table-row-group ' +
+    'table-header-group table-footer-group table-column table-column-group table-caption ruby-base ruby-text ' +
+    `-webkit-box -webkit-inline-box -webkit-flex -webkit-inline-flex ${inner}`
+  ).split(' '),
+)
+const outside = /^(?:block|inline|run-in)$/
+const inside = new Set(inner.split(' '))
+
+/** Sizes of fonts by name, in pixels. */
+export const fontSizes: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    'xx-small': 9,
+    'x-small': 10,
+    small: 13,
+    medium: 16,
+    large: 18,
+    'x-large': 24,
+    'xx-large': 32,
+    'xxx-large': 48,
+    smaller: 13,
+    larger: 19,
+  }),
+)
+
+const isPlace = (value: string) => value === 'auto' || isLength(value, true)
+const isBoxSize = (value: string) =>
+  /^(?:auto|none|(?:-webkit-|-moz-)?(?:min-content|max-content|fit-content|fill-available)|stretch|fit-content\(.{0,60}\))$/.test(
+    value,
+  ) || isLength(value)
+const isColor = (value: string) => value === 'currentcolor' || colorOf(value) !== undefined
+const isFlow = (value: string) => /^(?:visible|hidden|clip|scroll|auto|overlay)$/.test(value)
+
+/** What programs that display mail take for a value; they ignore any other, so that the one before it holds. */
+const valid: ReadonlyMap<string, (value: string) => boolean> = new Map<string, (value: string) => boolean>([
+  ['all', () => false],
+  ['display', isDisplay],
+  ['visibility', (value) => /^(?:visible|hidden|collapse)$/.test(value)],
+  ['content-visibility', (value) => /^(?:visible|hidden|auto)$/.test(value)],
+  ['opacity', (value) => !/[a-z]$/.test(value) && !Number.isNaN(measureOf(value, 1))],
+  ['zoom', (value) => /^(?:normal|reset)$/.test(value) || measureOf(value, 1) >= 0],
+  [
+    'font',
+    (value) => fontSizeIn(value) !== undefined || /^(?:caption|icon|menu|message-box|small-caption|status-bar)$/.test(value),
+  ],
+  ['font-size', (value) => fontSizes.has(value) || isLength(value)],
+  ['color', isColor],
+  ['-webkit-text-fill-color', isColor],
+  ['background-color', isColor],
+  ['background', isBackground],
+  ['position', (value) => /^(?:static|relative|absolute|fixed|(?:-webkit-)?sticky)$/.test(value)],
+  ['clip', (value) => value === 'auto' || /^rect\([^()]{1,100}\)$/.test(value)],
+  [
+    'clip-path',
+    (value) => /^(?:none|(?:(?:inset|circle|ellipse|polygon|path|rect|xywh|shape|url)\(.{0,300})|[a-z]{1,8}-box)/.test(value),
+  ],
+  [
+    'filter',
+    (value) =>
+      isFunctions(value, /^(?:blur|brightness|contrast|drop-shadow|grayscale|hue-rotate|invert|opacity|saturate|sepia|url)$/),
+  ],
+  [
+    'transform',
+    (value) => isFunctions(value, /^(?:(?:translate|scale|rotate|skew)(?:3d|[xyz])?|matrix(?:3d)?|perspective)$/, true),
+  ],
+  ['scale', (value) => value === 'none' || wordsIn(value).every((word) => !Number.isNaN(measureOf(word, 1)))],
+  ['translate', (value) => value === 'none' || wordsIn(value).every((word) => isLength(word, true))],
+  ['text-indent', (value) => wordsIn(value).some((word) => isLength(word, true))],
+  ['letter-spacing', (value) => value === 'normal' || isLength(value, true)],
+  ['line-height', (value) => value === 'normal' || measureOf(value, 1) >= 0],
+  ...['left', 'top', 'right', 'bottom', 'margin-left', 'margin-top', 'margin-right', 'margin-bottom'].map(
+    (name) => [name, isPlace] as const,
+  ),
+  ...['padding-left', 'padding-top', 'padding-right', 'padding-bottom'].map(
+    (name) => [name, (value: string) => isLength(value)] as const,
+  ),
+  ...['height', 'max-height', 'min-height', 'width', 'max-width', 'min-width'].map((name) => [name, isBoxSize] as const),
+  ...['overflow-x', 'overflow-y'].map((name) => [name, isFlow] as const),
+])
+
+function isDisplay(value: string): boolean {
+  const words = value.split(/\s{1,9}/)
+  if (words.length === 1) return single.has(value)
+  const rest = words.filter((word) => word !== 'list-item')
+  if (rest.length < words.length - 1 || rest.length > 2) return false
+  const isList = rest.length < words.length
+  const outer = rest.filter((word) => outside.test(word)).length
+  const others = rest.filter((word) => inside.has(word) && (!isList || word.startsWith('flow'))).length
+  return outer <= 1 && others <= 1 && outer + others === rest.length
+}
+
+/** True for a size: a number only if it is 0. */
+function isLength(value: string, mayBeNegative = false): boolean {
+  const size = measureOf(value, 16)
+  // what is computed to less than nothing is 0
+  const isSize = mayBeNegative || value.endsWith(')') ? !Number.isNaN(size) : size >= 0
+  return isSize && !/(?:deg|grad|rad|turn)$/.test(value) && (/[a-z%)]$/.test(value) || Number(value) === 0)
+}
+
+function isFunctions(value: string, names: RegExp, hasNumbers = false): boolean {
+  if (value === 'none') return true
+  const words = wordsIn(value)
+  const calls = functionsIn(value).filter(({ name }) => names.test(name))
+  if (words.length === 0 || !words.every((word) => word.endsWith(')') && names.test(word.slice(0, word.indexOf('(')))))
+    return false
+  return !hasNumbers || calls.every(({ given }) => given.length > 0 && given.every((one) => !Number.isNaN(measureOf(one, 1))))
+}
+
+const backgroundWords =
+  /^(?:none|repeat|repeat-x|repeat-y|no-repeat|space|round|scroll|fixed|local|left|right|top|bottom|center|cover|contain|auto|border-box|padding-box|content-box|text|transparent|currentcolor)$/
+
+/** True for words of a background of which one at most is a colour; commas are between layers. */
+function isBackground(value: string): boolean {
+  let colors = 0
+  for (const word of wordsIn(value.replace(/,\s{0,9}(?![^(]{0,300}\))/g, ' '))) {
+    if (
+      /^(?:url|image|image-set|-webkit-image-set|cross-fade|element|paint|(?:-[a-z]{1,6}-)?(?:repeating-)?[a-z]{1,7}-gradient)\(/.test(
+        word,
+      )
+    )
+      continue
+    if (isColor(word)) colors += 1
+    else if (!backgroundWords.test(word) && !isLength(word, true)) return false
+  }
+  return colors <= 1 && value !== ''
+}
+
+/** The size in a `font`, which has a family after it. */
+export function fontSizeIn(font: string): string | undefined {
+  const words = wordsIn(font)
+  const at = words.findIndex((word) => fontSizes.has(word) || (isLength(word) && !/^\d+$/.test(word)) || word === '0')
+  const hasFamily = words.slice(at + 1).some((word) => /^["a-z-]/.test(word))
+  return at === -1 || !hasFamily ? undefined : words[at]
+}
+
+/** True for a declaration that a program which displays mail takes, of a property that decides whether a text can be seen, or of a variable. */
+function isTaken(property: string, value: string): boolean {
+  if (property.startsWith('--')) return true
+  const name = aliases.get(property) ?? property
+  const sides = sidesOf.get(name)
+  if (sides === undefined && !properties.has(name)) return false
+  if (value.length > longestValue) return /^(?:background|mask|text-shadow)/.test(name)
+  if (value.includes('var(') || everywhere.test(value)) return true
+  if (sides === undefined) return valid.get(name)?.(value) ?? value !== ''
+  const words = wordsIn(value)
+  return words.length > 0 && words.length <= sides.length && words.every((word) => valid.get(sides[0]!)!(word))
+}
+
+export function declarationsIn(style: string): Declarations {
+  const found: Declarations = new Map()
+  for (const [property, { value, important }] of declarationsOf(style, isTaken))
+    for (const [name, one] of longhands(aliases.get(property) ?? property, value)) {
+      if (!important && found.get(name)?.important === true) continue
+      found.delete(name)
+      found.set(name, { value: one.slice(0, longestValue), important })
+    }
+  return found
+}
+
+/** What a declaration sets: a shorthand sets those that it stands for. */
+function longhands(property: string, value: string): [string, string][] {
+  if (value.includes('var(')) return [[property, value]]
+  const sides = sidesOf.get(property)
+  if (sides !== undefined) {
+    const words = wordsIn(value)
+    return sides.map((side, index) => [side, words[index] ?? words[index % 2] ?? words[0] ?? ''])
+  }
+  if (property === 'font') return [['font-size', fontSizeIn(value) ?? (everywhere.test(value) ? value : 'medium')]]
+  if (property !== 'background') return [[property, value]]
+  const color = wordsIn(value).find(isColor) ?? 'transparent'
+  const image = /(?:url|gradient|image|image-set|cross-fade|element|paint)\(/.test(value) ? value : 'none'
+  const clip = /(?:^|\s)text(?:$|\s)/.test(value) ? 'text' : 'border-box'
+  return [
+    ['background-color', everywhere.test(value) ? value : color],
+    ['background-image', image],
+    ['background-clip', clip],
+  ]
+}
+
+/** Adds what is declared later with the same weight. An important declaration of an earlier layer holds. */
+export function addDeclarations(earlier: Declarations, later: Declarations): void {
+  for (const [property, declared] of later) {
+    const before = earlier.get(property)
+    if (before?.important === true) {
+      if (!declared.important) continue
+      // what the element itself declares is in no layer, and is the last
+      if (before.layer !== undefined && before.layer !== declared.layer) continue
+    }
+    earlier.delete(property)
+    earlier.set(property, declared)
+  }
+}
+
+/** The styles of an element: of its attributes, its rules and its own style, the weakest first; `variables` are those of others. */
+export function stylesOf(layers: readonly Declarations[], variables: ReadonlyMap<string, Declared>): Styles {
+  const all: Declarations = new Map()
+  for (const layer of layers) addDeclarations(all, layer)
+  const styles = new Map<string, string>()
+  const reset = all.get('all')
+  for (const [property, { value, important }] of all) {
+    if (property.startsWith('--')) continue
+    if (property === 'all') {
+      for (const [name] of styles) if (important || all.get(name)?.important !== true) styles.delete(name)
+      for (const name of ['color', 'font-size', 'visibility', 'text-indent', 'letter-spacing', 'display'])
+        if (!styles.has(name)) styles.set(name, value)
+      continue
+    }
+    if (reset?.important === true && !important) continue
+    const resolved = value.includes('var(') ? withVariables(value, (name) => all.get(name) ?? variables.get(name)) : value
+    if (resolved === undefined) continue
+    for (const [name, one] of longhands(property, resolved)) {
+      styles.delete(name)
+      styles.set(name, one)
+    }
+  }
+  return styles
+}
+
+/** The value with its variables; undefined where one is not known, as the property is not set then. */
+function withVariables(value: string, known: (name: string) => Declared | undefined): string | undefined {
+  let found = value
+  for (let step = 0; step < 5; step += 1) {
+    const start = found.indexOf('var(')
+    if (start === -1) return found
+    const end = closing(found, start + 4)
+    const within = found.slice(start + 4, end)
+    const comma = within.indexOf(',')
+    const name = (comma === -1 ? within : within.slice(0, comma)).trim()
+    const stands = known(name)?.value ?? (comma === -1 ? undefined : within.slice(comma + 1).trim())
+    if (stands === undefined) return undefined
+    found = `${found.slice(0, start)}${stands}${found.slice(end + 1)}`.slice(0, longestValue)
+  }
+  return undefined
+}
+
+/** Where the parenthesis ends that is open before `start`. */
+function closing(text: string, start: number): number {
+  let depth = 1
+  for (let at = start; at < text.length; at += 1) {
+    if (text[at] === '(') depth += 1
+    else if (text[at] === ')') depth -= 1
+    if (depth === 0) return at
+  }
+  return text.length
+}

@@ -1,0 +1,173 @@
+import { withoutStrings } from '../markup.ts'
+import { measureOf } from './lengths.ts'
+
+/** Characters of style sheets that are read. */
+const maxLength = 128 * 1024
+
+/** How deep blocks nest; what is deeper is left out. */
+const deepest = 12
+const longestSelectors = 2000
+
+/** A rule of a style sheet: its layer is Infinity outside of any. */
+interface StyleRule {
+  selectors: string
+  style: string
+  layer: number
+}
+
+interface Block {
+  /** Null for one that has no rules of its own. */
+  selectors: string | null
+  /** False where its rules do not hold on a usual screen. */
+  holds: boolean
+  layer: number
+  style: string[]
+}
+
+/** The rules of the style elements of HTML that hold on a usual screen of 1000 pixels in light colours. */
+export function* rulesOf(html: string): Generator<StyleRule> {
+  const layers = new Map<string, number>()
+  for (const css of styleElements(html)) yield* rulesIn(withoutStrings(css), layers)
+}
+
+/** The contents of the style elements, but those in comments. */
+function* styleElements(html: string): Generator<string> {
+  const marks = /<!--|<style\b/gi
+  let left = maxLength
+  for (let found = marks.exec(html); found && left > 0; found = marks.exec(html)) {
+    if (found[0] === '<!--') {
+      const end = html.indexOf('-->', marks.lastIndex)
+      if (end === -1) return
+      marks.lastIndex = end + 3
+      continue
+    }
+    const start = html.indexOf('>', marks.lastIndex)
+    if (start === -1) return
+    const close = /<\/style/gi
+    close.lastIndex = start
+    const end = close.exec(html)?.index ?? html.length
+    const css = html.slice(start + 1, Math.min(end, start + 1 + left))
+    left -= css.length
+    marks.lastIndex = end
+    yield css
+  }
+}
+
+function* rulesIn(text: string, layers: Map<string, number>): Generator<StyleRule> {
+  const open: Block[] = [{ selectors: null, holds: true, layer: Infinity, style: [] }]
+  const marks = /[{};()]|\\[\s\S]/g
+  let start = 0
+  let round = 0
+  let skipped = 0
+  for (let found = marks.exec(text); found; found = marks.exec(text)) {
+    const mark = found[0]
+    if (mark === '(') round += 1
+    else if (mark === ')') round = Math.max(0, round - 1)
+    if (round > 0 || mark === ')' || mark.startsWith('\\')) continue
+    const top = open.at(-1)!
+    if (mark === '}' && open.length === 1) continue
+    const before = text.slice(start, found.index)
+    start = marks.lastIndex
+    if (mark === '{') {
+      if (open.length > deepest) skipped += 1
+      else open.push(blockOf(before.replace(/<!--|-->/g, '').trim(), top, layers))
+    } else if (mark === ';') {
+      if (top.selectors !== null) top.style.push(before)
+      else if (/^\s*@layer\s/i.test(before)) for (const name of before.trim().slice(6).split(',')) layerOf(name, layers)
+    } else if (skipped > 0) skipped -= 1
+    else {
+      top.style.push(before)
+      yield* ended(open.pop()!)
+    }
+  }
+  // blocks that are not closed end with the text
+  open.at(-1)!.style.push(text.slice(start))
+  for (const block of open.toReversed()) yield* ended(block)
+}
+
+function* ended({ selectors, holds, layer, style }: Block): Generator<StyleRule> {
+  if (holds && selectors !== null && style.length > 0) yield { selectors, layer, style: style.join(';') }
+}
+
+function blockOf(prelude: string, outer: Block, layers: Map<string, number>): Block {
+  const inner = { selectors: outer.selectors, holds: outer.holds, layer: outer.layer, style: [] }
+  const [, rule, given = ''] = /^@([a-z-]{1,30})([\s\S]*)$/i.exec(prelude) ?? []
+  if (rule === undefined) return { ...inner, selectors: nested(prelude, outer.selectors) }
+  switch (rule.toLowerCase()) {
+    case 'media':
+      return { ...inner, holds: inner.holds && given.split(',').some((query) => mediaHolds(query)) }
+    case 'supports':
+      return { ...inner, holds: inner.holds && supports(given) }
+    case 'layer':
+      return { ...inner, layer: layerOf(given, layers) }
+    case 'scope':
+    case 'container':
+    case 'starting-style':
+      return { ...inner, holds: inner.holds && rule.toLowerCase() !== 'starting-style' }
+    default:
+      return { ...inner, holds: false }
+  }
+}
+
+function layerOf(given: string, layers: Map<string, number>): number {
+  const name = given.trim() || `: ${layers.size}`
+  const known = layers.get(name) ?? layers.size
+  layers.set(name, known)
+  return known
+}
+
+/** The selectors of a rule in another (CSS Nesting). */
+function nested(inner: string, outer: string | null): string {
+  if (outer === null) return inner.slice(0, longestSelectors)
+  const whole = `:is(${outer})`
+  return inner
+    .split(',')
+    .slice(0, 20)
+    .map((one) => (one.includes('&') ? one.replaceAll('&', whole) : `${whole} ${one.trim()}`))
+    .join(',')
+    .slice(0, longestSelectors)
+}
+
+/** True for a query that a usual screen answers. */
+function mediaHolds(query: string): boolean {
+  const text = query.trim().toLowerCase()
+  const isNot = /^not\s/.test(text)
+  const parts = text.replace(/^(?:not|only)\s{1,9}/, '').split(/\s{1,9}and\s{1,9}/)
+  const holds = parts.every((part) => {
+    if (!part.startsWith('(')) return part === 'screen' || part === 'all' || part === ''
+    const [, name = '', value = ''] = /^\(\s*([a-z-]{1,40})\s*(?::\s*([^)]{0,60}))?\)?$/.exec(part) ?? []
+    const size = measureOf(value.trim())
+    switch (name) {
+      case 'min-width':
+        return size <= 1000
+      case 'max-width':
+        return size >= 1000
+      case 'min-height':
+        return size <= 800
+      case 'max-height':
+        return size >= 800
+      case 'prefers-color-scheme':
+        return value.trim() === 'light'
+      case 'orientation':
+        return value.trim() === 'landscape'
+      case 'hover':
+      case 'any-hover':
+      case 'color':
+        return true
+      case 'min-device-width':
+        return size <= 1000
+      default:
+        return false
+    }
+  })
+  return holds !== isNot
+}
+
+const features =
+  /^\(\s*(display|color|opacity|visibility|position|font-size|width|height|margin|padding)\s*:\s*(block|none|grid|flex|inline|red|black|white|\d[\w%.]{0,9}|hidden|absolute|relative|fixed)\s*\)$/
+
+function supports(condition: string): boolean {
+  const text = condition.trim().toLowerCase()
+  const isNot = /^not\s/.test(text)
+  return features.test(text.replace(/^not\s{1,9}/, '')) !== isNot
+}

@@ -1,0 +1,575 @@
+/** The text that a snippet shows or hides stands where a snippet has this sign. */
+export const place = '§'
+
+/** A style of a paragraph on white, with the text in it. */
+const styled = (styles: string): string[] => lines(styles).map((style) => `<p style='${style}'>§</p>`)
+
+/** A rule for `<div class=o><p class="a b" id=i style="">§</p></div>`. */
+const ruled = (rules: string): string[] =>
+  lines(rules).map((rule) => `<style>${rule}</style><div class="o"><p class="a b" id="i" title="t">§</p></div>`)
+
+function lines(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+}
+
+/** Snippets whose text a person sees in Chromium, as `test/peers/screening-looks.test.ts` measures. */
+export const shown: readonly string[] = [
+  ...styled(`
+    display:none;display:block
+    display:none!important;display:block!important
+    display:block!important;display:none
+    display:foo
+    visibility:hidden;visibility:visible
+    visibility:none
+    opacity:0;opacity:1
+    opacity:.6
+    opacity:none
+    color:#0008
+    color:rgb(0 0 0 / 70%)
+    color:white;color:black
+    color:#fff;color:rgba(0,0,0,1)
+    color:rgb(255,255,255);color:rgb(0 0 0/.8)
+    color:hsl(120deg 100% 25%)
+    color:hwb(240 0% 0%)
+    color:oklch(50% .2 29)
+    color:oklab(40% 0.1 0.1)
+    color:lab(30% 40 20)
+    color:lch(30% 40 20)
+    color:color(srgb 0 .2 0)
+    color:color(display-p3 0 0 1)
+    color:color-mix(in srgb,white 20%,black)
+    color:color-mix(in oklch,black,red)
+    color:CanvasText
+    color:LinkText
+    color:-webkit-link
+    color:var(--none,#222)
+    --c:#222;color:var(--c)
+    --c:white;--c:black;color:var(--c)
+    color:#f00
+    color:#36c8
+    color:white;background:#00000080
+    color:white;background:rgba(0,0,0,.6)
+    color:white;background:navy
+    color:white;background:hsl(220 80% 20%)
+    color:white;background:oklch(30% .1 250)
+    color:white;background:linear-gradient(black,navy)
+    color:white;-webkit-text-fill-color:black
+    font-size:0;font-size:14px
+    font-size:2;
+    font-size:-1px
+    font-size:max(0px,14px)
+    font:0/0 a;font-size:14px
+    font:foo;
+    line-height:0
+    line-height:0;font-size:16px;padding:20px
+    letter-spacing:-1px
+    letter-spacing:2px
+    word-spacing:-3px
+    text-indent:-20px;padding-left:30px
+    margin-left:-9999px;margin-left:0
+    margin-left:-5px
+    margin-block:0 10px
+    margin-inline:auto
+    position:absolute;left:-9999px;left:20px
+    position:absolute;left:10px;top:10px
+    position:static;left:-9999px
+    left:-9999px
+    position:relative;inset-inline-start:10px
+    inset:-9999px
+    transform:translateX(20px)
+    transform:translateX(-9999px);transform:none
+    transform:foo(1)
+    transform:scale(.8)
+    scale:.7
+    rotate:1deg
+    color:white;color:rgb(0 0 0
+    color:oklch(100% .3 40)
+    zoom:.8
+    zoom:1
+    height:0
+    height:0;overflow:visible
+    height:0;overflow:hidden;overflow:visible
+    block-size:0
+    inline-size:100px
+    max-height:0;max-height:none;overflow:hidden
+    max-height:100px;overflow:hidden
+    width:0
+    inline-size:0;overflow:visible
+    height:0;overflow:hidden;padding-bottom:40px
+    height:0;overflow:hidden;padding:30px
+    clip-path:none
+    clip-path:inset(0)
+    clip-path:circle(100%)
+    clip-path:polygon(0 0,100% 0,100% 100%,0 100%)
+    clip:rect(0,0,0,0)
+    position:absolute;clip:auto
+    mask-image:linear-gradient(black,black)
+    filter:blur(0)
+    filter:brightness(0)
+    filter:opacity(1)
+    filter:none
+    filter:invert(0)
+    content-visibility:auto
+    content-visibility:visible
+    z-index:-1
+    d/**/isplay:none
+    dis\\play:none;display:block
+    x:"display:none
+    background:url(data:a;b);color:black
+    backface-visibility:hidden
+    text-transform:lowercase
+    mso-hide:all
+    all:unset;display:block
+    color:initial
+    color:unset
+    color:revert
+    display:none;display:revert
+    opacity:0;all:initial
+    color:white;all:revert
+  `),
+  ...ruled(`
+    .a{display:none}.a{display:block}
+    .a{display:none}#i{display:block}
+    #i{display:block}.a{display:none}
+    .a.b{display:block}.a{display:none}
+    p.a{display:block}.a{display:none}
+    .a{display:block}p{display:none}
+    .o .a{display:block}.a{display:none}
+    .a{display:block!important}#i{display:none}
+    .z .a{display:none}
+    p:not(.a){display:none}
+    .a:not(.b){display:none}
+    :is(.z,.y){display:none}
+    .a:hover{display:none}
+    .a::before{content:"x";display:none}
+    .a:empty{display:none}
+    .o>.z{display:none}
+    @media print{.a{display:none}}
+    @media (max-width:400px){.a{display:none}}
+    @media screen and (max-width:400px){.a{display:none}}
+    @media not all{.a{display:none}}
+    @supports (display:foo){.a{display:none}}
+    @supports not (display:grid){.a{display:none}}
+    @layer x{.a{display:none}}.a{display:block}
+    @layer x,y;@layer y{.a{display:block}}@layer x{.a{display:none}}
+    .a{display:block}@layer x{.a{display:none}}
+    .a{display:none}@media screen{.a{display:block}}
+    [title=u]{display:none}
+    /* .a{display:none} */
+    .a{/*display:none*/}
+    .a{}}.a{display:none}
+    .o{color:white}.a{color:black}
+    :root{--d:none}.a{--d:block;display:var(--d)}
+    @media (prefers-color-scheme:dark){.a{color:#fff}}
+    .a{color:#fff}@media (prefers-color-scheme:light){.a{color:#000}}
+    :where(#i){display:none}.a{display:block}
+    @font-face{font-family:x}.a{color:#000}
+    .\\61 b{display:none}
+  `),
+  '<div style="opacity:.7"><p style="opacity:.7">§</p></div>',
+  '<div style="color:white"><p style="color:black">§</p></div>',
+  '<style>u + .body .a{display:none}</style><p class="x">x</p><p class="body"><b class="a">§</b></p>',
+  '<style>.x + .b{color:#000}.b{color:#fff}</style><p class="x">x</p><p class="b">§</p>',
+  '<div style="font-size:0"><p style="font-size:16px">§</p></div>',
+  '<div style="font-size:1px"><p style="font-size:1rem">§</p></div>',
+  '<div style="font-size:50%"><p style="font-size:1em">§</p></div>',
+  '<div style="transform:scale(.1)"><p style="transform:scale(10)">§</p></div>',
+  '<div style="zoom:.5"><p style="zoom:2">§</p></div>',
+  '<div style="line-height:0"><p style="line-height:1.5">§</p></div>',
+  '<div style="text-indent:-9999px"><p style="text-indent:0">§</p></div>',
+  '<div style="position:absolute;left:-1000px"><p style="margin-left:1020px;white-space:nowrap">§</p></div>',
+  '<table bgcolor="#003366"><tr><td><font color="#ffffff">§</font></td></tr></table>',
+  '<table style="background:#222"><tr><td style="background:none;color:#eee">§</td></tr></table>',
+  '<div style="background:black"><p style="color:rgba(255,255,255,.8)">§</p></div>',
+  '<div style="background:black;opacity:.9"><p style="color:#ffffffcc">§</p></div>',
+  '<div style="background:#000000"><div style="background:#ffffff10"><p style="color:white">§</p></div></div>',
+  '<div style="background:black"><p style="background:#fffc;color:black">§</p></div>',
+  '<div style="color:black"><p style="background:currentcolor"><b style="color:white">§</b></p></div>',
+  '<span style="height:0;width:0;overflow:hidden">§</span>',
+  '<div style="height:0;overflow:hidden;display:inline">§</div>',
+  '<div style="overflow:hidden;height:0"></div><p>§</p>',
+  '<div style="display:contents;opacity:0">§</div>',
+  '<details open><summary>more</summary>§</details>',
+  '<p><del>§</del></p>',
+  '<a href="https://shop.test/" style="background:#06c;color:#fff">§</a>',
+  '<p style="color:white">x</p><p>§</p>',
+]
+
+/** Snippets whose text nobody sees in Chromium. */
+export const unseen: readonly string[] = [
+  '<style>body{color:#fff}</style><p>§</p>',
+  '<style>body>p{display:none}</style><p>§</p>',
+  '<style>.x + .b{display:none}</style><p class="x">x</p><p class="b">§</p>',
+  '<style>.x ~ .b{display:none}</style><p class="x">x</p><p>y</p><p class="b">§</p>',
+  '<style>tr:nth-child(even) td{display:none}</style><table><tr><td>x</td></tr><tr><td>§</td></tr></table>',
+  ...styled(`
+    display:none
+    display:none;display:foo
+    display:none;display:block block
+    display:none;display:block;x;display:none
+    display:none;display:block inline
+    display:none;display:none none
+    display:none;display:blocks
+    display:none;display:block 1
+    display:none;display:list-item table
+    display:none!important;display:block
+    display:none ! important;display:block
+    DISPLAY:NONE
+    d\\69splay:n\\6fne
+    display:/**/none/**/
+    --d:none;display:var(--d)
+    display:var(--x,none)
+    display:var(--x,var(--y,none))
+    visibility:hidden
+    visibility:hidden;visibility:none
+    visibility:hidden;visibility:show
+    visibility:hidden;visibility:visible visible
+    visibility:collapse
+    opacity:0
+    opacity:0%
+    opacity:-1
+    opacity:1e-9
+    opacity:0;opacity:none
+    opacity:0;opacity:1;opacity:0
+    opacity:0;opacity:1 1
+    opacity:calc(1% - 1%)
+    color:white
+    color:white;color:blackk
+    color:white;color:#12345
+    color:white;color:#gg0000
+    color:white;color:000000
+    color:white;color:rgb(0,0)
+    color:white;color:rgb(0,0 0)
+    color:white;color:rgb(0 0 0 0 0)
+    color:white;color:rgb(0deg 0 0)
+    color:white;color:rgb(0px 0px 0px)
+    color:white;color:hsl(0,0,0,0,0)
+    color:white;color:hsl(0,0,0)x
+    color:white;color:foo(0 0 0)
+    color:white;color:black black
+    color:white;color:color(foo 0 0 0)
+    color:white;color:0
+    color:#ffffffaa
+    color:#fff8
+    color:rgba(255,255,255,.5)
+    color:rgb(255 255 255 / 50%)
+    color:rgb(100% 100% 100%)
+    color:rgb(300,300,300)
+    color:rgba(0,0,0,0)
+    color:rgb(0 0 0 / 2%)
+    color:#00000005
+    color:hsl(0 0% 100%)
+    color:hsla(200,10%,99%,.9)
+    color:hsl(0.5turn 0% 100%)
+    color:hwb(120 100% 0%)
+    color:hwb(120 100% 0% / .5)
+    color:oklch(1 0 0)
+    font-size:0;font-size:foo
+    color:oklab(1 0 0)
+    color:oklab(100% 0 0 / 60%)
+    color:lab(100% 0 0)
+    color:lch(100% 0 none)
+    color:color(srgb 1 1 1 / .5)
+    color:color(display-p3 1 1 1)
+    color:color(xyz .95 1 1.09)
+    color:color(srgb-linear 1 1 1)
+    color:color-mix(in srgb,white,transparent)
+    color:color-mix(in oklch,white,white)
+    color:color-mix(in srgb,white 98%,black)
+    color:color-mix(in srgb,black,white 99%)
+    color:color-mix(in srgb,black 0%,transparent)
+    color:Canvas
+    color:Field
+    color:Window
+    color:light-dark(white,black)
+    color:rgb(from white r g b)
+    color:rgb(from white r g b / .5)
+    color:transparent
+    --c:white;color:var(--c)
+    --c:255,255,255;color:rgb(var(--c))
+    --c:black;--c:white;color:var(--c)
+    background:black;color:black
+    background:black;color:rgba(0,0,0,.5)
+    background:red;color:#ff0000cc
+    background:hsl(220 80% 20%);color:hsl(220 80% 20%)
+    background:oklch(60% .2 250);color:oklch(60% .2 250)
+    background:lab(40% 50 20);color:lab(40% 50 20)
+    background:lch(40% 50 20);color:lch(40% 50 20)
+    background:color(display-p3 1 0 0);color:color(display-p3 1 0 0)
+    background:currentcolor
+    background:#00000001;color:white
+    background:black;background:foo;color:black
+    background:white;background:black black;color:white
+    -webkit-text-fill-color:white
+    -webkit-text-fill-color:#fff8
+    color:white;-webkit-text-fill-color:currentcolor
+    background:linear-gradient(white,white);color:white
+    background:linear-gradient(transparent,transparent);color:white
+    font-size:0
+    font-size:0;font-size:12
+    font-size:0;font-size:-12px
+    font-size:0;font-size:12px 12px
+    font-size:1px
+    font-size:.05em
+    font-size:5%
+    font-size:calc(1px + 0em)
+    font-size:min(1px,1em)
+    font:1px/1 serif
+    font:0/0 a
+    font:16px serif;font:0/0 a
+    font:0/0 a;font:foo
+    font:0/0 a;font:16px
+    font-size:16px;font:1px serif
+    font-size:1px!important;font:16px serif
+    line-height:0;overflow:hidden
+    letter-spacing:-1em
+    letter-spacing:-20px
+    text-indent:-9999px
+    text-indent:-999em
+    text-indent:200%;overflow:hidden;white-space:nowrap
+    text-indent:100%;overflow:hidden;white-space:nowrap
+    margin-left:-9999px
+    margin-inline-start:-9999px
+    margin-inline:-9999px 0
+    margin-block-start:-9999px
+    margin-block:-9999px 0
+    margin-top:-9999px
+    margin:-9999px
+    margin:0;margin:-9999px 0 0 -9999px
+    position:absolute;left:-9999px
+    position:absolute;left:-9999px;left:foo
+    position:absolute;left:-9999px;left:20
+    position:absolute;inset-inline-start:-9999px
+    position:absolute;inset-inline:-9999px auto
+    position:absolute;inset-block-start:-9999px
+    position:absolute;inset-block:-9999px auto
+    position:absolute;inset:auto auto 9999px auto
+    position:absolute;right:9999px
+    position:fixed;top:-9999px
+    position:fixed;top:100%
+    position:fixed;left:100vw
+    position:relative;left:-9999px
+    position:relative;inset-inline-end:9999px
+    position:absolute;position:foo;left:-9999px
+    transform:scale(0)
+    transform:scale(.5) scale(.1)
+    transform:scale(0);transform:foo
+    transform:scale(0);transform:scale()
+    transform:scale(0);transform:translate
+    transform:scale(1,0)
+    transform:translate(-9999px)
+    transform:translateX(-5000px) translateX(-5000px)
+    transform:translateX(-400px) translateX(-400px) translateX(-400px)
+    transform:translateY(-9999px)
+    transform:rotateX(90deg)
+    transform:rotateY(45deg) rotateY(45deg)
+    transform:matrix(.01,0,0,.01,0,0)
+    scale:0
+    scale:1 0
+    scale:0;scale:foo
+    translate:-9999px
+    translate:0 -9999px
+    rotate:x 90deg
+    rotate:1 0 0 90deg
+    zoom:.01
+    zoom:1%
+    height:0;overflow:hidden
+    height:0;overflow:clip
+    height:0;overflow:hidden;overflow:foo
+    height:0;overflow-y:hidden
+    height:0;height:foo;overflow:hidden
+    height:0;height:20;overflow:hidden
+    max-height:0;overflow:hidden
+    max-height:0;max-height:foo;overflow:hidden
+    width:0;overflow:hidden
+    block-size:0;overflow:hidden
+    block-size:0;overflow-block:hidden
+    max-block-size:0;overflow:hidden
+    inline-size:0;overflow:hidden
+    inline-size:0;overflow-inline:hidden
+    max-inline-size:0;overflow:hidden
+    width:0;contain:paint
+    height:0;contain:strict
+    height:1px;overflow:hidden
+    height:1px;width:1px;overflow:hidden
+    clip-path:inset(50%)
+    clip-path:inset(100%)
+    clip-path:circle(0)
+    clip-path:ellipse(0 0)
+    clip-path:polygon(0 0)
+    clip-path:polygon(0 0,0 0,0 0)
+    clip-path:rect(0 0 0 0)
+    clip-path:xywh(0 0 0 0)
+    clip-path:path("M0 0")
+    clip-path:inset(50%);clip-path:foo
+    clip-path:circle(0 at 0 0)
+    -webkit-clip-path:inset(50%)
+    position:absolute;clip:rect(0,0,0,0)
+    position:absolute;clip:rect(1px 1px 1px 1px)
+    position:absolute;clip:rect(0,0,0,0);clip:foo
+    mask-image:linear-gradient(transparent,transparent)
+    mask:linear-gradient(#0000,#0000)
+    -webkit-mask:linear-gradient(transparent,transparent)
+    filter:opacity(0)
+    filter:opacity(0%)
+    filter:opacity(.2) opacity(.2)
+    filter:opacity(0);filter:foo
+    filter:brightness(100);color:#888
+    filter:invert(1)
+    filter:blur(100px)
+    content-visibility:hidden
+    content-visibility:hidden;content-visibility:foo
+    display:-webkit-box;-webkit-line-clamp:1;height:0;overflow:hidden
+    all:unset;display:none
+  `),
+  ...ruled(`
+    .a{display:none}
+    .a{display:block}.a{display:none}
+    #i{display:none}.a{display:block}
+    .a.b{display:none}.a{display:block}
+    .a{display:none}p{display:block}
+    p{display:none}
+    *{display:none}
+    .o *{display:none}
+    .o p{display:none}
+    .o>p{display:none}
+    div p{display:none}
+    div>.a{display:none}
+    p{display:none}div{color:black}
+    .o .a{display:none}.a{display:block}
+    .a{display:none!important}#i{display:block}
+    p:not(.z){display:none}
+    .a:not(.z){display:none}
+    :not(.z)>.a{display:none}
+    :is(.a,.z){display:none}
+    :is(.z,.a){display:none}
+    :is(.o) :is(.a){display:none}
+    :where(.a){display:none}
+    :where(p){display:none}
+    :is(p,#z){display:none}.a{display:block}
+    .a:first-child{display:none}
+    .a:nth-child(1){display:none}
+    .a:last-child{display:none}
+    p:only-child{display:none}
+    [title]{display:none}
+    [title=t]{display:none}
+    [class~=a]{display:none}
+    [class*="a"]{display:none}
+    [id=i]{display:none}
+    p[class]{display:none}
+    .o:has(.a){display:none}
+    @media screen{.a{display:none}}
+    @media all{.a{display:none}}
+    @media only screen{.a{display:none}}
+    @media (min-width:1px){.a{display:none}}
+    @media screen and (min-width:1px){.a{display:none}}
+    @media not print{.a{display:none}}
+    @media screen,print{.a{display:none}}
+    @media (max-width:9999px){.a{display:none}}
+    @supports (display:block){.a{display:none}}
+    @supports not (display:foo){.a{display:none}}
+    @layer x{.a{display:none}}
+    @layer x{.a{display:block}}.a{display:none}
+    @layer x,y;@layer y{.a{display:none}}@layer x{.a{display:block}}
+    @layer x{.a{display:none!important}}.a{display:block!important}
+    .o{.a{display:none}}
+    .o{& .a{display:none}}
+    .o{& > p{display:none}}
+    @media screen{@media all{.a{display:none}}}
+    @container (min-width:0){.x{color:red}}.a{display:none}
+    @scope (.o){.a{display:none}}
+    .\\61{display:none}
+    .a{d\\69splay:none}
+    .a{display:none;display:foo}
+    .a{display:none;display:foo(}.a{display:block}
+    .a{display:none}.a{display:foo}
+    .a/**/{display:none}
+    .z,.a{display:none}
+    <!-- .a{display:none} -->
+    :root{--d:none}.a{display:var(--d)}
+    .o{--d:none}.a{display:var(--d)}
+    .o{color:white}
+    .a{color:white}p{color:black}
+    .a{color:#fff!important}#i{color:#000}
+    @charset "x";.a{display:none}
+    @import "x";.a{display:none}
+    @namespace x "y";.a{display:none}
+    @font-face{font-family:x}.a{display:none}
+    .a{display:none
+    .x:hover{color:red}.a{display:none}
+    .z + .y{color:red}.a{display:none}
+    .a.b.c{display:block}.a.b{display:none}
+    p.a.b#i{display:none}#i{display:block}
+    P.a{display:none}
+  `),
+  '<div style="opacity:.2"><p style="opacity:.2">§</p></div>',
+  '<div style="opacity:.3"><div style="opacity:.3"><p style="opacity:.3">§</p></div></div>',
+  '<div style="opacity:.1"><p style="color:#888">§</p></div>',
+  '<div style="opacity:.2"><p style="color:rgba(0,0,0,.2)">§</p></div>',
+  '<div style="transform:scale(.3)"><p style="transform:scale(.3)">§</p></div>',
+  '<div style="transform:scale(.3)"><p style="font-size:5px">§</p></div>',
+  '<div style="zoom:.3"><p style="zoom:.3">§</p></div>',
+  '<div style="scale:.3"><p style="zoom:.3">§</p></div>',
+  '<div style="font-size:.3em"><p style="font-size:.3em">§</p></div>',
+  '<div style="font-size:40%"><p style="font-size:40%">§</p></div>',
+  '<div style="font-size:0"><p style="font-size:10em">§</p></div>',
+  '<div style="margin-left:-400px"><p style="margin-left:-400px">§</p></div>',
+  '<div style="position:relative;left:-500px"><p style="position:relative;left:-500px">§</p></div>',
+  '<div style="transform:translateX(-500px)"><p style="transform:translateX(-500px)">§</p></div>',
+  '<div style="position:absolute;left:-500px"><p style="margin-left:-500px">§</p></div>',
+  '<div style="color:white"><p>§</p></div>',
+  '<div style="color:white"><p style="color:inherit">§</p></div>',
+  '<div style="color:white"><p style="color:currentcolor">§</p></div>',
+  '<div style="color:white"><p style="color:unset">§</p></div>',
+  '<div style="background:black;color:black"><p>§</p></div>',
+  '<div style="background:black"><p>§</p></div>',
+  '<div style="background:black"><p style="background:transparent">§</p></div>',
+  '<div style="background:black"><p style="background:none">§</p></div>',
+  '<div style="background:black"><p style="background:#0000">§</p></div>',
+  '<div style="background:#000000"><div style="background:#ffffff04"><p style="color:black">§</p></div></div>',
+  '<div style="background:black"><p style="background:#fff;color:rgba(255,255,255,.7)">§</p></div>',
+  '<div style="background:black"><p style="background:#fff;color:white">§</p></div>',
+  '<table bgcolor="black"><tr><td><font color="black">§</font></td></tr></table>',
+  '<table bgcolor="#003366"><tr><td bgcolor="white"><font color="white">§</font></td></tr></table>',
+  '<body bgcolor="black" text="black"><p>§</p></body>',
+  '<font color="#ffffff">§</font>',
+  '<font color="ffffff">§</font>',
+  '<font color=" white ">§</font>',
+  '<div style="visibility:hidden"><p style="visibility:inherit">§</p></div>',
+  '<div style="display:none"><p style="display:block">§</p></div>',
+  '<div style="letter-spacing:-30px"><p>§</p></div>',
+  '<div style="text-indent:-9999px"><p>§</p></div>',
+  '<div style="overflow:hidden;height:0"><p style="height:50px">§</p></div>',
+  '<div style="overflow:hidden;height:0"><div><p>§</p></div></div>',
+  '<div style="background:white;position:relative;z-index:0"><div style="position:relative;z-index:-1"><p style="color:white">§</p></div></div>',
+  '<div hidden>§</div>',
+  '<p hidden="">§</p>',
+  '<select><option>x</option><option>§</option></select>',
+  '<textarea hidden>§</textarea>',
+  '<noscript hidden>§</noscript>',
+  '<template>§</template>',
+  '<svg width="0" height="0"><text>§</text></svg>',
+  '<object data="data:text/plain," hidden>§</object>',
+  '<video>§</video>',
+  '<dialog>§</dialog>',
+  '<p style="display:none" style="display:block">§</p>',
+  '<p style="display:none;&#100;isplay:foo">§</p>',
+  '<p style=display:none>§</p>',
+  '<span style="display:inline-block;width:0;height:0;overflow:hidden">§</span>',
+  '<span style="display:block;max-width:0;overflow:hidden;white-space:nowrap">§</span>',
+  '<span style="position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)">§</span>',
+]
+
+/** Snippets whose text can be seen in Chromium but is left out, as a shadow or a line around letters can also be such that nobody reads them. */
+export const leftOut: readonly string[] = [
+  ...styled(`
+  color:white;text-shadow:0 0 2px black
+  color:transparent;text-shadow:0 0 1px black
+  color:white;-webkit-text-stroke:1px black
+  display:none;all:unset
+`),
+  '<div style="visibility:hidden"><p style="visibility:visible">§</p></div>',
+]
