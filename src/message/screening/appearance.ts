@@ -149,10 +149,12 @@ function filtered(color: Appearance['color'], filters: Filters): Appearance['col
 }
 
 function hiddenBy(styles: Styles, tag: string, isFlowOnly: boolean): Hiding | null {
-  if (styles.get('display') === 'none' || styles.get('content-visibility') === 'hidden') return 'display'
+  if (/^(?:none|table-column|table-column-group)$/.test(styles.get('display') ?? '')) return 'display'
+  if (styles.get('content-visibility') === 'hidden') return 'display'
   if (isFlowOnly) return null
   if (isMasked(styles)) return 'opacity'
   if (!isOnScreen(styles) || (isCutting(styles) && /^[1-9]\d\d%/.test(styles.get('text-indent') ?? ''))) return 'position'
+  if ((styles.get('offset-path') ?? 'none') !== 'none') return 'position'
   if (isClipped(styles)) return 'clip'
   return isZeroBox(styles, tag) ? 'zero_box' : null
 }
@@ -170,6 +172,7 @@ function isUnseen(around: boolean, visibility: string | undefined): boolean {
 
 function isMasked(styles: Styles): boolean {
   if (functionsIn(styles.get('filter') ?? '').some(({ name, given }) => name === 'blur' && measureOf(given[0]) >= 12)) return true
+  if (wordsIn(styles.get('mask-size') ?? '').some((word) => measureOf(word) === 0)) return true
   return ['mask', 'mask-image'].some((name) => isEmptyMask(styles.get(name) ?? ''))
 }
 

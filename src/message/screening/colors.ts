@@ -47,7 +47,15 @@ export function colorOf(value: string, depth = 0): Color | 'transparent' | null 
   const whole = closed(value)
   const [call, ...more] = depth > 2 || whole === undefined ? [] : functionsIn(whole)
   if (!call || more.length > 0 || !value.startsWith(`${call.name}(`)) return undefined
+  if (/^[^(]{1,20}\([^()]*,/.test(value) && !takesCommas(call)) return undefined
   return ofFunction(call.name, call.given, depth)
+}
+
+/** True if a colour may be written with commas (CSS Color 4, 4.1.1), and is written so throughout. */
+function takesCommas({ name, given }: { name: string; given: readonly string[] }): boolean {
+  if (/^(?:color-mix|light-dark|contrast-color|device-cmyk|env|attr)$/.test(name)) return true
+  if (!/^(?:rgb|hsl)a?$/.test(name) || given.some((part) => part === 'none' || /[\s/]/.test(part.trim()))) return false
+  return name.startsWith('rgb') || given.slice(1, 3).every((part) => part.endsWith('%'))
 }
 
 /** A function whose open parentheses are closed, as they end with the value; undefined where something follows them. */
@@ -65,7 +73,7 @@ export function colorOfAttribute(value: string): string {
 function ofFunction(name: string, all: readonly string[], depth: number): Color | 'transparent' | null | undefined {
   if (unknown.test(name)) return null
   if (name === 'light-dark') return colorOf(all[0] ?? '', depth + 1)
-  if (name === 'color-mix') return mixed(all.slice(1), depth)
+  if (name === 'color-mix') return mixed(all.slice(/^in\s/.test(all[0] ?? '') ? 1 : 0), depth)
   let given = [...all]
   if (given[0] === 'from') {
     const from = colorOf(given[1] ?? '', depth + 1)

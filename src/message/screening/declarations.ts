@@ -15,7 +15,7 @@ export type Declarations = Map<string, Ranked>
 
 const properties = new Set(
   (
-    'all display content-visibility opacity filter mask mask-image position float left top right bottom inset text-indent margin margin-left margin-top ' +
+    'all display content-visibility opacity filter mask mask-image mask-size offset-path position float left top right bottom inset text-indent margin margin-left margin-top ' +
     'margin-right margin-bottom padding padding-top padding-bottom padding-left padding-right zoom transform scale translate rotate clip clip-path contain ' +
     'overflow overflow-x overflow-y height max-height min-height width max-width min-width letter-spacing line-height visibility font-size font color ' +
     '-webkit-text-fill-color -webkit-text-stroke text-shadow background background-image background-color background-clip'
@@ -28,7 +28,7 @@ const aliases: ReadonlyMap<string, string> = new Map(
     'block-size height inline-size width max-block-size max-height max-inline-size max-width min-block-size min-height min-inline-size min-width ' +
     'overflow-block overflow-y overflow-inline overflow-x inset-inline-start left inset-inline-end right inset-block-start top inset-block-end bottom ' +
     'margin-inline-start margin-left margin-inline-end margin-right margin-block-start margin-top margin-block-end margin-bottom ' +
-    'padding-block-start padding-top padding-block-end padding-bottom -webkit-margin-start margin-left -webkit-mask mask -webkit-mask-image mask-image ' +
+    'padding-block-start padding-top padding-block-end padding-bottom -webkit-margin-start margin-left -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size ' +
     '-webkit-clip-path clip-path -webkit-filter filter -webkit-transform transform -webkit-background-clip background-clip -webkit-opacity opacity'
   )
     .split(' ')
@@ -124,7 +124,10 @@ const valid: ReadonlyMap<string, (value: string) => boolean> = new Map<string, (
     'transform',
     (value) => isFunctions(value, /^(?:(?:translate|scale|rotate|skew)(?:3d|[xyz])?|matrix(?:3d)?|perspective)$/, true),
   ],
-  ['scale', (value) => value === 'none' || wordsIn(value).every((word) => !Number.isNaN(measureOf(word, 1)))],
+  [
+    'scale',
+    (value) => value === 'none' || wordsIn(value).every((word) => /[\d.%)]$/.test(word) && !Number.isNaN(measureOf(word, 1))),
+  ],
   ['translate', (value) => value === 'none' || wordsIn(value).every((word) => isLength(word, true))],
   ['text-indent', (value) => wordsIn(value).some((word) => isLength(word, true))],
   ['letter-spacing', (value) => value === 'normal' || isLength(value, true)],
@@ -164,7 +167,14 @@ function isFunctions(value: string, names: RegExp, hasNumbers = false): boolean 
   const calls = functionsIn(value).filter(({ name }) => names.test(name))
   if (words.length === 0 || !words.every((word) => word.endsWith(')') && names.test(word.slice(0, word.indexOf('(')))))
     return false
-  return !hasNumbers || calls.every(({ given }) => given.length > 0 && given.every((one) => !Number.isNaN(measureOf(one, 1))))
+  return (
+    !hasNumbers ||
+    calls.every(
+      ({ name, given }) =>
+        given.length > 0 &&
+        given.every((one) => !Number.isNaN(measureOf(one, 1)) && !(name.startsWith('scale') && /[a-z]$/.test(one))),
+    )
+  )
 }
 
 const backgroundWords =

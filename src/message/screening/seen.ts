@@ -75,7 +75,11 @@ export class SeenTextCollector {
   /** An element outside of any is in a body, also where the HTML has none. */
   #within(around: Appearance): Appearance {
     if (around !== plainAppearance || this.#sheet.isEmpty) return around
-    this.#body ??= this.#appearance(this.#appearance(around, 'html', noLook), 'body', noLook)
+    if (this.#body === undefined) {
+      const html = this.#appearance(around, 'html', noLook)
+      this.#appearance(html, 'head', noLook)
+      this.#body = this.#appearance(html, 'body', noLook)
+    }
     return this.#body
   }
 
@@ -158,7 +162,7 @@ function lookIn(around: Appearance, tag: string, styles: readonly Styles[]): App
 const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
 
 function placeIn(parent: Place | null, tag: string, { class: classes, id, others, ...rest }: LookAttributes): Place {
-  const names = classes === '' ? [] : classes.slice(0, 1000).trim().split(/\s+/, 20)
+  const names = classes === '' ? [] : classes.trim().split(/\s+/)
   const previous = parent?.last ?? null
   const place: Place = {
     tag,

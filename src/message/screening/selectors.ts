@@ -46,9 +46,9 @@ export interface Selector {
 
 const never =
   /^(?:empty|hover|active|focus|focus-visible|focus-within|visited|target|checked|disabled|fullscreen|-moz-.*|-ms-.*|-webkit-.*)$/
-const always = /^(?:link|any-link|enabled|defined|read-only|scope)$/
+const always = /^(?:link|any-link|defined|read-only|scope)$/
 const unsure =
-  /^(?:last-child|last-of-type|only-of-type|first-of-type|nth-of-type|nth-last-child|nth-last-of-type|only-child|has|lang|dir|host|open|placeholder-shown)$/
+  /^(?:last-child|last-of-type|only-of-type|first-of-type|nth-of-type|nth-last-child|nth-last-of-type|only-child|has|lang|dir|host|open|placeholder-shown|enabled)$/
 
 const deepest = 3
 const maxCompounds = 8
@@ -69,7 +69,8 @@ function splitOutside(text: string, mark: string): string[] {
   let start = 0
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at]!
-    if (character === '(' || character === '[') depth += 1
+    if (character === '\\') at += 1
+    else if (character === '(' || character === '[') depth += 1
     else if (character === ')' || character === ']') depth -= 1
     else if (character === mark && depth === 0) {
       parts.push(text.slice(start, at))
@@ -80,7 +81,7 @@ function splitOutside(text: string, mark: string): string[] {
 }
 
 const pieces =
-  /(?<combinator>\s{0,20}[>+~]\s{0,20}|\s{1,20})|(?<mark>[.#](?:[\w-]|[^\0-\x7f]|\\.[\da-f]{0,5}\s?){1,80})|\[\s{0,9}(?<attribute>[\w-]{1,60})\s{0,9}(?:(?<operator>[~^$*|]?=)\s{0,9}(?<value>[^\]]{0,80}))?\]|::?(?<pseudo>[a-z-]{1,40})(?<open>\()?|(?<tag>\*|[a-z](?:[\w-]|\\.){0,40})|(?<other>[\s\S])/giy
+  /(?<combinator>\s{0,20}[>+~]\s{0,20}|\s{1,20})|(?<mark>[.#](?:[\w-]|[^\0-\x7f]|\\.[\da-f]{0,5}\s?){1,400})|\[\s{0,9}(?<attribute>[\w-]{1,60})\s{0,9}(?:(?<operator>[~^$*|]?=)\s{0,9}(?<value>[^\]]{0,80}))?\]|::?(?<pseudo>[a-z-]{1,40})(?<open>\()?|(?<tag>\*|[a-z](?:[\w-]|\\.){0,40})|(?<other>[\s\S])/giy
 
 function selectorOf(text: string, depth: number): Selector | undefined {
   if (text === '' || text.length > 400) return undefined
@@ -115,7 +116,9 @@ function selectorOf(text: string, depth: number): Selector | undefined {
       const end = open === undefined ? pieces.lastIndex : closingOf(text, pieces.lastIndex)
       const given = open === undefined ? '' : text.slice(pieces.lastIndex, end - 1)
       const isElement = piece![0].startsWith('::') || /^(?:before|after|first-line|first-letter)$/i.test(pseudo)
-      const check = isElement ? () => 0 as const : pseudoCheck(selector, pseudo.toLowerCase(), given, depth)
+      const check = isElement
+        ? () => (pseudo.toLowerCase() === 'first-line' ? 1 : 0)
+        : pseudoCheck(selector, pseudo.toLowerCase(), given, depth)
       if (check === undefined) return undefined
       compound.checks.push(check)
       pieces.lastIndex = end

@@ -49,8 +49,19 @@ function* styleElements(html: string): Generator<string> {
     const css = html.slice(start + 1, Math.min(end, start + 1 + left))
     left -= css.length
     marks.lastIndex = end
-    yield css
+    if (isUsed(html.slice(found.index, Math.min(start, found.index + 400)))) yield css
   }
+}
+
+/** False for the tag of a style element that is for other media, or is no CSS. */
+function isUsed(tag: string): boolean {
+  const of = (name: string): string | undefined =>
+    new RegExp(`\\s${name}\\s{0,9}=\\s{0,9}(?:"([^"]{0,100})"|'([^']{0,100})'|([^\\s"'>]{1,100}))`, 'i')
+      .exec(tag)
+      ?.slice(1)
+      .find((one) => one !== undefined)
+  const [media, type] = [of('media') ?? '', of('type') ?? '']
+  return media.split(',').some((query) => mediaHolds(query)) && /^(?:text\/css)?$/i.test(type.trim())
 }
 
 function* rulesIn(text: string, layers: Map<string, number>): Generator<StyleRule> {

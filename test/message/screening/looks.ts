@@ -17,7 +17,14 @@ function lines(text: string): string[] {
 
 /** Snippets whose text a person sees in Chromium, as `test/peers/screening-looks.test.ts` measures. */
 export const shown: readonly string[] = [
+  '<style media=print>.a{display:none}</style><p class=a>§</p>',
+  '<style type="text/plain">.a{display:none}</style><p class=a>§</p>',
   ...styled(`
+    color:white;color:rgb(0,0,0,1)
+    color:white;color:color-mix(red,blue)
+    color:white;color:hsl(0,0%,0%)
+    transform:scale(0px)
+    scale:0px
     display:none;display:block
     display:none!important;display:block!important
     display:block!important;display:none
@@ -200,12 +207,24 @@ export const shown: readonly string[] = [
 
 /** Snippets whose text nobody sees in Chromium. */
 export const unseen: readonly string[] = [
+  `<style>.z{display:none}</style><p class="${Array.from({ length: 30 }, (_, index) => `c${index}`).join(' ')} z">§</p>`,
+  '<style media=screen>.a{display:none}</style><p class=a>§</p>',
+  '<style type="text/css" media="print, screen">.a{display:none}</style><p class=a>§</p>',
   '<style>body{color:#fff}</style><p>§</p>',
   '<style>body>p{display:none}</style><p>§</p>',
   '<style>.x + .b{display:none}</style><p class="x">x</p><p class="b">§</p>',
   '<style>.x ~ .b{display:none}</style><p class="x">x</p><p>y</p><p class="b">§</p>',
   '<style>tr:nth-child(even) td{display:none}</style><table><tr><td>x</td></tr><tr><td>§</td></tr></table>',
   ...styled(`
+    color:white;color:rgb(0,0,0 / 1)
+    color:white;color:hsl(0,0,0)
+    color:white;color:hwb(0,0%,100%)
+    transform:scale(0);transform:scale(1px)
+    scale:0;scale:1px
+    offset-path:path("M-9999 0L-9999 1");offset-distance:0
+    mask-size:0 0;mask-image:linear-gradient(#000,#000)
+    display:table-column
+    display:table-column-group
     display:none
     display:none;display:foo
     display:none;display:block block
@@ -426,6 +445,11 @@ export const unseen: readonly string[] = [
     all:unset;display:none
   `),
   ...ruled(`
+    .a::first-line{color:#fff}
+    .a\\,b,.a{display:none}
+    head+body .a{display:none}
+    head~body .a{display:none}
+    .a:enabled{display:block}.a{display:none}
     .a{display:none}
     .a{display:block}.a{display:none}
     #i{display:none}.a{display:block}
