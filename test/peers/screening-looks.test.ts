@@ -52,7 +52,9 @@ test('Chromium shows what the table says is seen, and nothing of what it says is
     [unseen, false],
   ] as const)
     for (const html of snippets) {
-      const dots = await dotsOf(page, pictures, html)
+      let dots = await dotsOf(page, pictures, html)
+      // a second look at what a busy machine may have drawn late
+      if (dots >= leastDots !== isShown) dots = await dotsOf(page, pictures, html)
       if (dots >= leastDots !== isShown) wrong.push(`${isShown ? 'not seen' : 'seen'} (${dots} dots): ${html}`)
     }
   await Promise.all([context.close(), others.close()])

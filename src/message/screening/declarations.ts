@@ -15,7 +15,7 @@ export type Declarations = Map<string, Ranked>
 
 const properties = new Set(
   (
-    'all display content-visibility opacity filter mask mask-image mask-size offset-path position float left top right bottom inset text-indent margin margin-left margin-top ' +
+    'all animation animation-name animation-fill-mode animation-duration display content-visibility opacity filter mask mask-image mask-size offset-path position float left top right bottom inset text-indent margin margin-left margin-top ' +
     'margin-right margin-bottom padding padding-top padding-bottom padding-left padding-right zoom transform scale translate rotate clip clip-path contain ' +
     'overflow overflow-x overflow-y height max-height min-height width max-width min-width letter-spacing line-height visibility font-size font color ' +
     '-webkit-text-fill-color -webkit-text-stroke text-shadow background background-image background-color background-clip'
@@ -28,7 +28,7 @@ const aliases: ReadonlyMap<string, string> = new Map(
     'block-size height inline-size width max-block-size max-height max-inline-size max-width min-block-size min-height min-inline-size min-width ' +
     'overflow-block overflow-y overflow-inline overflow-x inset-inline-start left inset-inline-end right inset-block-start top inset-block-end bottom ' +
     'margin-inline-start margin-left margin-inline-end margin-right margin-block-start margin-top margin-block-end margin-bottom ' +
-    'padding-block-start padding-top padding-block-end padding-bottom -webkit-margin-start margin-left -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size ' +
+    'padding-block-start padding-top padding-block-end padding-bottom -webkit-margin-start margin-left -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size -webkit-animation animation ' +
     '-webkit-clip-path clip-path -webkit-filter filter -webkit-transform transform -webkit-background-clip background-clip -webkit-opacity opacity'
   )
     .split(' ')

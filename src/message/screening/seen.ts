@@ -106,7 +106,9 @@ export class SeenTextCollector {
         const layers = [attributes, ...rules, own]
         this.#merged += layers.reduce((sum, { size }) => sum + size, layers.length)
         if (this.#merged > maxMerged) return { ...around, hidden: 'display' }
-        styles.push(stylesOf(layers, this.#sheet.variables))
+        const found = stylesOf(layers, this.#sheet.variables)
+        styles.push(found)
+        for (const frame of this.#sheet.framesOf(found)) styles.push(stylesOf([...layers, frame], this.#sheet.variables))
       }
       const kept = place === null ? key : whole
       if (this.#styles.size < maxStyles && kept.length < longestStyles) this.#styles.set(kept, styles)

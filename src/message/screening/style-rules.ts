@@ -8,7 +8,7 @@ const maxLength = 128 * 1024
 const deepest = 12
 const longestSelectors = 2000
 
-/** A rule of a style sheet: its layer is Infinity outside of any. */
+/** A rule of a style sheet: its layer is Infinity outside of any. One of an animation has `@` and its name, and `from` or `to` or both, as its selectors. */
 interface StyleRule {
   selectors: string
   style: string
@@ -22,6 +22,8 @@ interface Block {
   holds: boolean
   layer: number
   style: string[]
+  /** The name of the animation whose frames it has. */
+  frames?: string
 }
 
 /** The rules of the style elements of HTML that hold on a usual screen of 1000 pixels in light colours. */
@@ -53,15 +55,18 @@ function* styleElements(html: string): Generator<string> {
   }
 }
 
+const attribute = /\s(media|type)\s{0,9}=\s{0,9}(?:"([^"]{0,100})"|'([^']{0,100})'|([^\s"'>]{1,100}))/gi
+
 /** False for the tag of a style element that is for other media, or is no CSS. */
 function isUsed(tag: string): boolean {
-  const of = (name: string): string | undefined =>
-    new RegExp(`\\s${name}\\s{0,9}=\\s{0,9}(?:"([^"]{0,100})"|'([^']{0,100})'|([^\\s"'>]{1,100}))`, 'i')
-      .exec(tag)
-      ?.slice(1)
-      .find((one) => one !== undefined)
-  const [media, type] = [of('media') ?? '', of('type') ?? '']
-  return media.split(',').some((query) => mediaHolds(query)) && /^(?:text\/css)?$/i.test(type.trim())
+  let [media, type]: [string?, string?] = []
+  for (const [, name = '', ...values] of tag.matchAll(attribute)) {
+    const value = values.find((one) => one !== undefined) ?? ''
+    // the first of several attributes of one name counts
+    if (name.toLowerCase() === 'media') media ??= value
+    else type ??= value
+  }
+  return (media ?? '').split(',').some((query) => mediaHolds(query)) && /^(?:text\/css)?$/i.test((type ?? '').trim())
 }
 
 function* rulesIn(text: string, layers: Map<string, number>): Generator<StyleRule> {
@@ -103,12 +108,16 @@ function* ended({ selectors, holds, layer, style }: Block): Generator<StyleRule>
 function blockOf(prelude: string, outer: Block, layers: Map<string, number>): Block {
   const inner = { selectors: outer.selectors, holds: outer.holds, layer: outer.layer, style: [] }
   const [, rule, given = ''] = /^@([a-z-]{1,30})([\s\S]*)$/i.exec(prelude) ?? []
+  if (outer.frames !== undefined) return { ...inner, selectors: frameOf(outer.frames, prelude) }
   if (rule === undefined) return { ...inner, selectors: nested(prelude, outer.selectors) }
   switch (rule.toLowerCase()) {
     case 'media':
       return { ...inner, holds: inner.holds && given.split(',').some((query) => mediaHolds(query)) }
     case 'supports':
       return { ...inner, holds: inner.holds && supports(given) }
+    case 'keyframes':
+    case '-webkit-keyframes':
+      return { ...inner, selectors: null, frames: given.trim().toLowerCase().replace(/\s.*/s, '') }
     case 'layer':
       return { ...inner, layer: layerOf(given, layers) }
     case 'scope':
@@ -118,6 +127,19 @@ function blockOf(prelude: string, outer: Block, layers: Map<string, number>): Bl
     default:
       return { ...inner, holds: false }
   }
+}
+
+/** The first or the last frame of an animation; null for one between. */
+function frameOf(animation: string, prelude: string): string | null {
+  const places = prelude
+    .toLowerCase()
+    .split(',', 20)
+    .map((place) => place.trim())
+  const found = [
+    places.some((place) => place === 'from' || place === '0%') ? ' from' : '',
+    places.some((place) => place === 'to' || place === '100%') ? ' to' : '',
+  ].join('')
+  return found === '' ? null : `@${animation}${found}`
 }
 
 function layerOf(given: string, layers: Map<string, number>): number {

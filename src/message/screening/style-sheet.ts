@@ -1,10 +1,11 @@
-import { addDeclarations, type Declarations, declarationsIn } from './declarations.ts'
+import { addDeclarations, type Declarations, declarationsIn, type Styles } from './declarations.ts'
 import { matchOf, type Place, type Selector, selectorsIn, type Walk } from './selectors.ts'
 import { rulesOf } from './style-rules.ts'
 
 /** Selectors and variables that are kept. */
 const maxRules = 2000
 const maxVariables = 5000
+const maxFrames = 200
 
 /** Steps of all matches of a message; what comes after them counts as hidden. */
 const maxSteps = 1_000_000
@@ -35,6 +36,8 @@ export class StyleSheet {
   readonly attributes = new Set<string>()
   /** By what the last compound of the selector asks for: an id, a class, or an element; none is the empty word. */
   readonly #rules = new Map<string, Rule[]>()
+  /** The first and the last frames of animations, by name and place. */
+  readonly #frames = new Map<string, Declarations>()
   readonly #walk: Walk = { steps: 0 }
   #count = 0
   #isSimple = true
@@ -42,6 +45,11 @@ export class StyleSheet {
   constructor(html: string) {
     for (const { selectors, style, layer } of rulesOf(html)) {
       const declarations = declarationsIn(style)
+      if (selectors.startsWith('@')) {
+        const [name, ...places] = selectors.split(' ')
+        for (const place of places) if (this.#frames.size < maxFrames) this.#frames.set(`${name} ${place}`, declarations)
+        continue
+      }
       if (layer !== Infinity) for (const [property, declared] of declarations) declarations.set(property, { ...declared, layer })
       this.addVariables(declarations, /(?::root|html|body|\*)\s*$/i.test(selectors.slice(-20)))
       for (const selector of selectorsIn(selectors) ?? []) this.#add(selector, declarations, layer)
@@ -56,6 +64,20 @@ export class StyleSheet {
       if (!property.startsWith('--') || this.variables.size >= maxVariables) continue
       if (isWhole || !this.variables.has(property)) this.variables.set(property, declared)
     }
+  }
+
+  /** What animations say of an element that has ended them, or hardly begins them. */
+  framesOf(styles: Styles): Declarations[] {
+    const animation = ['animation', 'animation-name', 'animation-fill-mode', 'animation-duration']
+      .map((name) => styles.get(name) ?? '')
+      .join(' ')
+    if (this.#frames.size === 0 || animation.trim() === '') return []
+    const ends = /\b(?:forwards|both|infinite)\b/.test(animation)
+    const isLong = /(?:^|\s)(?:\d{2,9}(?:\.\d{1,9})?s|\d{5,9}ms)\b/.test(animation)
+    return animation.split(/[\s,]+/, 100).flatMap((name) => {
+      const places = [...(isLong ? [`@${name} from`] : []), ...(ends ? [`@${name} to`] : [])]
+      return places.flatMap((place) => this.#frames.get(place) ?? [])
+    })
   }
 
   /** True where there is no rule. */

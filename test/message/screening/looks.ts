@@ -138,6 +138,9 @@ export const shown: readonly string[] = [
     color:white;all:revert
   `),
   ...ruled(`
+    .a{animation:k .01s forwards}@keyframes k{from{opacity:0}to{opacity:1}}
+    .a{animation:other .01s forwards}@keyframes k{to{opacity:0}}
+    .a{animation:k .01s}@keyframes k{to{opacity:0}}
     .a{display:none}.a{display:block}
     .a{display:none}#i{display:block}
     #i{display:block}.a{display:none}
@@ -445,6 +448,10 @@ export const unseen: readonly string[] = [
     all:unset;display:none
   `),
   ...ruled(`
+    .a{animation:k .01s forwards}@keyframes k{from,to{opacity:0}}
+    .a{animation:k .01s both}@keyframes k{to{visibility:hidden}}
+    .a{animation:9999s K}@keyframes K{0%,100%{color:#fff}}
+    @keyframes k{from{font-size:0}to{font-size:0}}.a{animation-name:k;animation-duration:9999s}
     .a::first-line{color:#fff}
     .a\\,b,.a{display:none}
     head+body .a{display:none}
