@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { release } from './memory.ts'
 import { Turns } from './work/paced-work.ts'
 
 /** Characters, or bytes, of a string that are written or read at once: a few milliseconds when all are escapes. */
@@ -50,7 +51,9 @@ export async function writeLongJson(value: unknown): Promise<Buffer> {
     known.set(index, bytes)
     written.push(Buffer.from('"'), ...bytes, Buffer.from(other.slice(end)))
   }
-  return Buffer.concat(written)
+  const whole = Buffer.concat(written)
+  for (const bytes of new Set(written)) release(bytes)
+  return whole
 }
 
 /** What is between the quotes of a string. */

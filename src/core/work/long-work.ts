@@ -22,6 +22,7 @@ async function run(): Promise<void> {
     await work()
     // what was read is passed on meanwhile
     await setImmediate()
+    relieve()
   }
   running = false
 }
