@@ -47,6 +47,9 @@ const lookNames = new Set(['style', 'class', 'id', 'color', 'bgcolor', 'backgrou
 const textNames = new Set(['alt', 'title', 'aria-label'])
 const longestName = 60
 
+/** Characters that are read of an attribute that says how an element looks, and of another. */
+const longest = { look: 100_000, other: 10_000 }
+
 const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
 
 class AnchorCollector {
@@ -97,11 +100,16 @@ class AnchorCollector {
   }
 
   onattribdata(start: number, end: number): void {
-    if (this.#isWantedAttribute()) this.#value += this.#html.slice(start, Math.min(end, start + 10_000))
+    if (!this.#isWantedAttribute()) return
+    const isLook = lookNames.has(this.#attribute)
+    const most = isLook ? longest.look : longest.other
+    this.#value += this.#html.slice(start, Math.min(end, start + most))
+    // what follows might hide the element
+    if (isLook && this.#value.length >= most) this.#hiding ??= 'element'
   }
 
   onattribentity(codepoint: number): void {
-    if (this.#isWantedAttribute() && this.#value.length < 10_000) this.#value += String.fromCodePoint(codepoint)
+    if (this.#isWantedAttribute() && this.#value.length < longest.look) this.#value += String.fromCodePoint(codepoint)
   }
 
   onattribend(): void {

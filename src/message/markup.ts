@@ -111,7 +111,7 @@ export interface Declared {
  */
 export function declarationsOf(style: string, isTaken?: (property: string, value: string) => boolean): Map<string, Declared> {
   const found = new Map<string, Declared>()
-  const plain = withoutEscapes(withoutStrings(style)).toLowerCase()
+  const plain = withoutEscapes(withoutStrings(style)).toLowerCase().replace(/\s+/g, ' ')
   for (const declaration of plain.split(';')) {
     const colon = declaration.indexOf(':')
     if (colon === -1) continue

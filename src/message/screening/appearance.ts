@@ -1,5 +1,5 @@
 import { type Color, colorOf, over } from './colors.ts'
-import { everywhere, fontSizes, type Styles } from './declarations.ts'
+import { everywhere, fontSizes, type Styles, undecided } from './declarations.ts'
 import { functionsIn, measureOf, wordsIn } from './lengths.ts'
 import type { Place } from './selectors.ts'
 import { isClippedAway, isFarAway, isOnScreen, type Shift, shiftOf } from './transforms.ts'
@@ -149,7 +149,7 @@ function filtered(color: Appearance['color'], filters: Filters): Appearance['col
 }
 
 function hiddenBy(styles: Styles, tag: string, isFlowOnly: boolean): Hiding | null {
-  if (/^(?:none|table-column|table-column-group)$/.test(styles.get('display') ?? '')) return 'display'
+  if (styles.has(undecided) || /^(?:none|table-column|table-column-group)$/.test(styles.get('display') ?? '')) return 'display'
   if (styles.get('content-visibility') === 'hidden') return 'display'
   if (isFlowOnly) return null
   if (isMasked(styles)) return 'opacity'

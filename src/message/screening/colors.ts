@@ -128,7 +128,7 @@ function mixed(given: readonly string[], depth: number): Color | 'transparent' |
   if (given.length !== 2) return undefined
   const [first, second] = given.map((one) => {
     const words = wordsIn(one)
-    const part = words.find((word) => word.endsWith('%'))
+    const part = words.find((word) => word.endsWith('%') || word.startsWith('calc('))
     return { color: colorOf(words.find((word) => word !== part) ?? '', depth + 1), part: measureOf(part, 1) }
   })
   if (!first || !second || first.color === undefined || second.color === undefined) return undefined

@@ -54,6 +54,17 @@ const sidesOf: ReadonlyMap<string, readonly string[]> = new Map(
 /** Characters of a value: the same rule may hold for very many elements, and each reads it again. */
 const longestValue = 300
 
+/** Values that the start says enough of. */
+const mayBeLong = /^(?:background|mask|text-shadow|font$)/
+
+/** Stands for a declaration that was not worked out: the element counts as hidden. */
+export const undecided = 'undecided'
+
+/** Steps in which variables are put in. */
+const maxSteps = 100
+
+const substitution = /(?:var|env)\(/
+
 /** Values that every property takes. */
 export const everywhere = /^(?:inherit|initial|unset|revert|revert-layer)$/
 
@@ -210,8 +221,7 @@ function isTaken(property: string, value: string): boolean {
   const name = aliases.get(property) ?? property
   const sides = sidesOf.get(name)
   if (sides === undefined && !properties.has(name)) return false
-  if (value.length > longestValue) return /^(?:background|mask|text-shadow)/.test(name)
-  if (value.includes('var(') || everywhere.test(value)) return true
+  if (value.length > longestValue || substitution.test(value) || everywhere.test(value)) return true
   if (sides === undefined) return valid.get(name)?.(value) ?? value !== ''
   const words = wordsIn(value)
   return words.length > 0 && words.length <= sides.length && words.every((word) => valid.get(sides[0]!)!(word))
@@ -223,14 +233,16 @@ export function declarationsIn(style: string): Declarations {
     for (const [name, one] of longhands(aliases.get(property) ?? property, value)) {
       if (!important && found.get(name)?.important === true) continue
       found.delete(name)
-      found.set(name, { value: one.slice(0, longestValue), important })
+      found.set(name, { value: name.startsWith('--') ? one.slice(0, longestValue + 1) : one.slice(0, longestValue), important })
     }
   return found
 }
 
 /** What a declaration sets: a shorthand sets those that it stands for. */
 function longhands(property: string, value: string): [string, string][] {
-  if (value.includes('var(')) return [[property, value]]
+  if (property.startsWith('--')) return [[property, value]]
+  if (value.length > longestValue && !mayBeLong.test(property)) return [[undecided, '']]
+  if (substitution.test(value)) return [[property, value]]
   const sides = sidesOf.get(property)
   if (sides !== undefined) {
     const words = wordsIn(value)
@@ -277,21 +289,23 @@ export function stylesOf(layers: readonly Declarations[], variables: ReadonlyMap
       continue
     }
     if (reset?.important === true && !important) continue
-    const resolved = value.includes('var(') ? withVariables(value, (name) => all.get(name) ?? variables.get(name)) : value
+    const resolved = substitution.test(value) ? withVariables(value, (name) => all.get(name) ?? variables.get(name)) : value
     if (resolved === undefined) continue
-    for (const [name, one] of longhands(property, resolved)) {
-      styles.delete(name)
-      styles.set(name, one)
-    }
+    if (resolved === null) styles.set(undecided, '')
+    else
+      for (const [name, one] of longhands(property, resolved)) {
+        styles.delete(name)
+        styles.set(name, one)
+      }
   }
   return styles
 }
 
-/** The value with its variables; undefined where one is not known, as the property is not set then. */
-function withVariables(value: string, known: (name: string) => Declared | undefined): string | undefined {
+/** The value with its variables; undefined where one is not known, as the property is not set then, null where it takes too much to put them in. */
+function withVariables(value: string, known: (name: string) => Declared | undefined): string | undefined | null {
   let found = value
-  for (let step = 0; step < 5; step += 1) {
-    const start = found.indexOf('var(')
+  for (let step = 0; step < maxSteps && found.length <= longestValue; step += 1) {
+    const start = found.search(substitution)
     if (start === -1) return found
     const end = closing(found, start + 4)
     const within = found.slice(start + 4, end)
@@ -299,9 +313,9 @@ function withVariables(value: string, known: (name: string) => Declared | undefi
     const name = (comma === -1 ? within : within.slice(0, comma)).trim()
     const stands = known(name)?.value ?? (comma === -1 ? undefined : within.slice(comma + 1).trim())
     if (stands === undefined) return undefined
-    found = `${found.slice(0, start)}${stands}${found.slice(end + 1)}`.slice(0, longestValue)
+    found = `${found.slice(0, start)}${stands}${found.slice(end + 1)}`
   }
-  return undefined
+  return null
 }
 
 /** Where the parenthesis ends that is open before `start`. */

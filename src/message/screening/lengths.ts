@@ -37,8 +37,45 @@ const units: ReadonlyMap<string, number> = new Map(
 /** The units that are relative to the font of the element. */
 const ofFont = new Set(['em', 'ex', 'ch', 'cap', 'ic', 'lh'])
 
-/** How deep functions may nest. */
-const deepest = 8
+/** How deep functions may nest: as deep as the longest value has parentheses. */
+const deepest = 150
+
+const constants: ReadonlyMap<string, number> = new Map(
+  Object.entries({ pi: Math.PI, e: Math.E, infinity: Infinity, '-infinity': -Infinity, nan: 0 }),
+)
+
+/** Mathematical functions (CSS Values 4, 10) by what they make of their arguments. */
+const functions: ReadonlyMap<string, (...given: number[]) => number> = new Map(
+  Object.entries({
+    min: Math.min,
+    max: Math.max,
+    clamp: (least, value, most) => Math.max(least, Math.min(value, most)),
+    abs: Math.abs,
+    sign: Math.sign,
+    sqrt: Math.sqrt,
+    exp: Math.exp,
+    hypot: Math.hypot,
+    pow: (base, exponent) => base ** exponent,
+    log: (value, base?: number) => Math.log(value) / Math.log(base ?? Math.E),
+    mod: (value, of) => value - of * Math.floor(value / of),
+    rem: (value, of) => value % of,
+    sin: Math.sin,
+    cos: Math.cos,
+    tan: Math.tan,
+    asin: (value) => degrees(Math.asin(value)),
+    acos: (value) => degrees(Math.acos(value)),
+    atan: (value) => degrees(Math.atan(value)),
+    atan2: (y, x) => degrees(Math.atan2(y, x)),
+  }),
+)
+
+const roundings: ReadonlyMap<string, (value: number) => number> = new Map(
+  Object.entries({ nearest: Math.round, up: Math.ceil, down: Math.floor, 'to-zero': Math.trunc }),
+)
+
+function degrees(radians: number): number {
+  return (radians * 180) / Math.PI
+}
 
 /**
  * A length in pixels, an angle in degrees or a number of CSS, also as `calc()`, `min()`, `max()` or `clamp()`; a percentage is of `whole`, and the font
@@ -87,25 +124,29 @@ class MeasureReader {
 
   #value(depth: number): number {
     if (depth > deepest) return Number.NaN
-    const name = this.#take(/(-?[a-z][a-z-]{0,20}|)\(\s{0,9}/y)
+    const name = this.#take(/(-?[a-z][a-z\d-]{0,20}|)\(\s{0,9}/y)
     if (name !== undefined) return this.#call(name, depth + 1)
-    const number = this.#take(/([+-]?(?:\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})(?:e[+-]?\d{1,3})?)/y)
-    if (number === undefined) return Number.NaN
+    const number = this.#take(/([+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:e[+-]?\d{1,9})?)/y)
+    if (number === undefined) return constants.get(this.#take(/(-?[a-z]{1,8})/y) ?? '') ?? Number.NaN
     const unit = this.#take(/(%|[a-z]{0,5})/y) ?? ''
     const one = unit === '%' ? this.#whole / 100 : (units.get(/^[sld]v/.test(unit) ? unit.slice(1) : unit) ?? Number.NaN)
     return Number(number) * (ofFont.has(unit) ? (one * this.#em) / 16 : one)
   }
 
   #call(name: string, depth: number): number {
+    const start = this.#at
+    const rounding = name === 'round' ? this.#take(/(nearest|up|down|to-zero)\s{0,9},\s{0,9}/y) : undefined
     const given = [this.sum(depth)]
     while (this.#take(/\s{0,9}(,)\s{0,9}/y) !== undefined) given.push(this.sum(depth))
+    const within = this.#text.slice(start, this.#at)
     if (this.#take(/\s{0,9}(\))/y) === undefined) return Number.NaN
-    const [first = Number.NaN, second = Number.NaN, third = Number.NaN] = given
+    const [first = Number.NaN, step = 1] = given
     if (name === '' || name === 'calc' || name === '-webkit-calc') return given.length === 1 ? first : Number.NaN
-    if (name === 'min') return Math.min(...given)
-    if (name === 'max') return Math.max(...given)
-    if (name === 'clamp') return Math.max(first, Math.min(second, third))
-    return Number.NaN
+    if (name === 'round') return step * roundings.get(rounding ?? 'nearest')!(first / step)
+    // angles are in degrees, numbers are radians
+    if (/^(?:sin|cos|tan)$/.test(name) && /\d(?:deg|grad|rad|turn)/.test(within))
+      return functions.get(name)!((first * Math.PI) / 180)
+    return functions.get(name)?.(...given) ?? Number.NaN
   }
 
   /** The first group of what comes next, if it matches. */

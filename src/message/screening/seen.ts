@@ -104,16 +104,23 @@ export class SeenTextCollector {
       styles = []
       for (const rules of matched.perhaps === null ? [matched.sure] : [matched.perhaps, matched.sure]) {
         const layers = [attributes, ...rules, own]
-        this.#merged += layers.reduce((sum, { size }) => sum + size, layers.length)
-        if (this.#merged > maxMerged) return { ...around, hidden: 'display' }
-        const found = stylesOf(layers, this.#sheet.variables)
-        styles.push(found)
-        for (const frame of this.#sheet.framesOf(found)) styles.push(stylesOf([...layers, frame], this.#sheet.variables))
+        const found = this.#merge(layers)
+        const animated = this.#sheet.framesOf(found ?? new Map()).map((frames) => this.#merge([...layers, ...frames]))
+        for (const one of [found, ...animated]) {
+          if (one === undefined) return { ...around, hidden: 'display' }
+          styles.push(one)
+        }
       }
       const kept = place === null ? key : whole
       if (this.#styles.size < maxStyles && kept.length < longestStyles) this.#styles.set(kept, styles)
     }
     return lookIn(around, tag, styles)
+  }
+
+  /** The styles of these layers; undefined once too much was merged. */
+  #merge(layers: readonly Declarations[]): Styles | undefined {
+    this.#merged += layers.reduce((sum, { size }) => sum + size, layers.length)
+    return this.#merged > maxMerged ? undefined : stylesOf(layers, this.#sheet.variables)
   }
 
   /** Text at a place of the HTML, in an element of this appearance. */

@@ -51,7 +51,8 @@ const unsure =
   /^(?:last-child|last-of-type|only-of-type|first-of-type|nth-of-type|nth-last-child|nth-last-of-type|only-child|has|lang|dir|host|open|placeholder-shown|enabled)$/
 
 const deepest = 3
-const maxCompounds = 8
+const maxCompounds = 40
+const longest = 2000
 
 /** Steps of one match; after them it is perhaps one. */
 const maxSteps = 400
@@ -81,10 +82,19 @@ function splitOutside(text: string, mark: string): string[] {
 }
 
 const pieces =
-  /(?<combinator>\s{0,20}[>+~]\s{0,20}|\s{1,20})|(?<mark>[.#](?:[\w-]|[^\0-\x7f]|\\.[\da-f]{0,5}\s?){1,400})|\[\s{0,9}(?<attribute>[\w-]{1,60})\s{0,9}(?:(?<operator>[~^$*|]?=)\s{0,9}(?<value>[^\]]{0,80}))?\]|::?(?<pseudo>[a-z-]{1,40})(?<open>\()?|(?<tag>\*|[a-z](?:[\w-]|\\.){0,40})|(?<other>[\s\S])/giy
+  /(?<combinator>\s{0,20}[>+~]\s{0,20}|\s{1,20})|(?<mark>[.#](?:[\w-]|[^\0-\x7f]|\\.[\da-f]{0,5}\s?){1,2000})|\[\s{0,9}(?<attribute>[\w-]{1,2000})\s{0,9}(?:(?<operator>[~^$*|]?=)\s{0,9}(?<value>[^\]]{0,2000}))?\]|::?(?<pseudo>[a-z-]{1,40})(?<open>\()?|(?<tag>\*|[a-z](?:[\w-]|\\.){0,2000})|(?<other>[\s\S])/giy
+
+/** Perhaps for any element: too much of a selector to read. */
+const undecided: Selector = {
+  compounds: [{ tag: '', marks: [], checks: [() => 1], combinator: '' }],
+  specificity: 0,
+  isSimple: false,
+  attributes: [],
+}
 
 function selectorOf(text: string, depth: number): Selector | undefined {
-  if (text === '' || text.length > 400) return undefined
+  if (text === '') return undefined
+  if (text.length > longest) return undecided
   const selector: Selector = { compounds: [], specificity: 0, isSimple: true, attributes: [] }
   let compound: Compound = { tag: '', marks: [], checks: [], combinator: '' }
   let isEmpty = true
@@ -94,7 +104,8 @@ function selectorOf(text: string, depth: number): Selector | undefined {
     const piece = pieces.exec(text)
     const { combinator, mark, attribute, operator, value, pseudo, open, tag } = piece?.groups ?? {}
     if (combinator !== undefined) {
-      if (isEmpty || selector.compounds.length >= maxCompounds) return undefined
+      if (isEmpty) return undefined
+      if (selector.compounds.length >= maxCompounds) return undecided
       selector.compounds.push(compound)
       compound = { tag: '', marks: [], checks: [], combinator: combinator.trim() || ' ' }
       isEmpty = true

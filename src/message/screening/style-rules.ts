@@ -2,11 +2,12 @@ import { withoutStrings } from '../markup.ts'
 import { measureOf } from './lengths.ts'
 
 /** Characters of style sheets that are read. */
-const maxLength = 128 * 1024
+const maxLength = 512 * 1024
 
-/** How deep blocks nest; what is deeper is left out. */
+/** How deep blocks nest, and the selectors of one rule in another. */
 const deepest = 12
-const longestSelectors = 2000
+const maxNested = 50
+const longestSelectors = 20_000
 
 /** A rule of a style sheet: its layer is Infinity outside of any. One of an animation has `@` and its name, and `from` or `to` or both, as its selectors. */
 interface StyleRule {
@@ -26,36 +27,52 @@ interface Block {
   frames?: string
 }
 
-/** The rules of the style elements of HTML that hold on a usual screen of 1000 pixels in light colours. */
-export function* rulesOf(html: string): Generator<StyleRule> {
+/** The rules of the style elements of HTML that hold on a usual screen of 1000 pixels in light colours; null where there is more than is read. */
+export function* rulesOf(html: string): Generator<StyleRule | null> {
   const layers = new Map<string, number>()
-  for (const css of styleElements(html)) yield* rulesIn(withoutStrings(css), layers)
+  let left = maxLength
+  for (const css of styleElements(html)) {
+    if (css.length > left) yield null
+    yield* rulesIn(withoutStrings(css.slice(0, left)).replace(/\s+/g, ' '), layers)
+    left = Math.max(0, left - css.length)
+  }
 }
 
-/** The contents of the style elements, but those in comments. */
+/** The contents of the style elements for a usual screen, but those in comments. */
 function* styleElements(html: string): Generator<string> {
   const marks = /<!--|<style\b/gi
-  let left = maxLength
-  for (let found = marks.exec(html); found && left > 0; found = marks.exec(html)) {
+  for (let found = marks.exec(html); found; found = marks.exec(html)) {
     if (found[0] === '<!--') {
       const end = html.indexOf('-->', marks.lastIndex)
       if (end === -1) return
       marks.lastIndex = end + 3
       continue
     }
-    const start = html.indexOf('>', marks.lastIndex)
+    const start = tagEnd(html, marks.lastIndex)
     if (start === -1) return
     const close = /<\/style/gi
     close.lastIndex = start
     const end = close.exec(html)?.index ?? html.length
-    const css = html.slice(start + 1, Math.min(end, start + 1 + left))
-    left -= css.length
     marks.lastIndex = end
-    if (isUsed(html.slice(found.index, Math.min(start, found.index + 400)))) yield css
+    if (isUsed(html.slice(found.index, start))) yield html.slice(start + 1, end)
   }
 }
 
-const attribute = /\s(media|type)\s{0,9}=\s{0,9}(?:"([^"]{0,100})"|'([^']{0,100})'|([^\s"'>]{1,100}))/gi
+/** Where a tag ends: not in the value of an attribute. */
+function tagEnd(html: string, from: number): number {
+  const marks = /["'>]/g
+  marks.lastIndex = from
+  for (let found = marks.exec(html); found; found = marks.exec(html)) {
+    if (found[0] === '>') return found.index
+    if (!/=\s{0,20}$/.test(html.slice(Math.max(from, found.index - 21), found.index))) continue
+    const end = html.indexOf(found[0], marks.lastIndex)
+    if (end === -1) return -1
+    marks.lastIndex = end + 1
+  }
+  return -1
+}
+
+const attribute = /([^\s"'>/=]+)\s{0,20}(?:=\s{0,20}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?/g
 
 /** False for the tag of a style element that is for other media, or is no CSS. */
 function isUsed(tag: string): boolean {
@@ -64,12 +81,12 @@ function isUsed(tag: string): boolean {
     const value = values.find((one) => one !== undefined) ?? ''
     // the first of several attributes of one name counts
     if (name.toLowerCase() === 'media') media ??= value
-    else type ??= value
+    else if (name.toLowerCase() === 'type') type ??= value
   }
   return (media ?? '').split(',').some((query) => mediaHolds(query)) && /^(?:text\/css)?$/i.test((type ?? '').trim())
 }
 
-function* rulesIn(text: string, layers: Map<string, number>): Generator<StyleRule> {
+function* rulesIn(text: string, layers: Map<string, number>): Generator<StyleRule | null> {
   const open: Block[] = [{ selectors: null, holds: true, layer: Infinity, style: [] }]
   const marks = /[{};()]|\\[\s\S]/g
   let start = 0
@@ -85,8 +102,10 @@ function* rulesIn(text: string, layers: Map<string, number>): Generator<StyleRul
     const before = text.slice(start, found.index)
     start = marks.lastIndex
     if (mark === '{') {
-      if (open.length > deepest) skipped += 1
-      else open.push(blockOf(before.replace(/<!--|-->/g, '').trim(), top, layers))
+      if (open.length > deepest) {
+        skipped += 1
+        yield null
+      } else open.push(blockOf(before.replace(/<!--|-->/g, '').trim(), top, layers))
     } else if (mark === ';') {
       if (top.selectors !== null) top.style.push(before)
       else if (/^\s*@layer\s/i.test(before)) for (const name of before.trim().slice(6).split(',')) layerOf(name, layers)
@@ -101,8 +120,9 @@ function* rulesIn(text: string, layers: Map<string, number>): Generator<StyleRul
   for (const block of open.toReversed()) yield* ended(block)
 }
 
-function* ended({ selectors, holds, layer, style }: Block): Generator<StyleRule> {
-  if (holds && selectors !== null && style.length > 0) yield { selectors, layer, style: style.join(';') }
+function* ended({ selectors, holds, layer, style }: Block): Generator<StyleRule | null> {
+  if (holds && selectors === '') yield null
+  else if (holds && selectors !== null && style.length > 0) yield { selectors, layer, style: style.join(';') }
 }
 
 function blockOf(prelude: string, outer: Block, layers: Map<string, number>): Block {
@@ -149,16 +169,16 @@ function layerOf(given: string, layers: Map<string, number>): number {
   return known
 }
 
-/** The selectors of a rule in another (CSS Nesting). */
+/** The selectors of a rule in another (CSS Nesting); '' of more than are read. */
 function nested(inner: string, outer: string | null): string {
-  if (outer === null) return inner.slice(0, longestSelectors)
+  const list = inner.split(',')
+  if (outer === '' || (outer !== null && list.length > maxNested)) return ''
   const whole = `:is(${outer})`
-  return inner
-    .split(',')
-    .slice(0, 20)
-    .map((one) => (one.includes('&') ? one.replaceAll('&', whole) : `${whole} ${one.trim()}`))
-    .join(',')
-    .slice(0, longestSelectors)
+  const all =
+    outer === null
+      ? inner
+      : list.map((one) => (one.includes('&') ? one.replaceAll('&', whole) : `${whole} ${one.trim()}`)).join(',')
+  return all.length > longestSelectors ? '' : all
 }
 
 /** True for a query that a usual screen answers. */

@@ -3,9 +3,9 @@ import { matchOf, type Place, type Selector, selectorsIn, type Walk } from './se
 import { rulesOf } from './style-rules.ts'
 
 /** Selectors and variables that are kept. */
-const maxRules = 2000
+const maxRules = 10_000
 const maxVariables = 5000
-const maxFrames = 200
+const maxFrames = 1000
 
 /** Steps of all matches of a message; what comes after them counts as hidden. */
 const maxSteps = 1_000_000
@@ -43,11 +43,17 @@ export class StyleSheet {
   #isSimple = true
 
   constructor(html: string) {
-    for (const { selectors, style, layer } of rulesOf(html)) {
+    for (const rule of rulesOf(html)) {
+      if (rule === null) {
+        this.#end()
+        continue
+      }
+      const { selectors, style, layer } = rule
       const declarations = declarationsIn(style)
       if (selectors.startsWith('@')) {
         const [name, ...places] = selectors.split(' ')
-        for (const place of places) if (this.#frames.size < maxFrames) this.#frames.set(`${name} ${place}`, declarations)
+        if (this.#frames.size >= maxFrames) this.#end()
+        else for (const place of places) this.#frames.set(`${name} ${place}`, declarations)
         continue
       }
       if (layer !== Infinity) for (const [property, declared] of declarations) declarations.set(property, { ...declared, layer })
@@ -61,28 +67,33 @@ export class StyleSheet {
   /** Adds the variables of a rule or an element: those of a rule for the whole document hold before others. */
   addVariables(declarations: Declarations, isWhole: boolean): void {
     for (const [property, declared] of declarations) {
-      if (!property.startsWith('--') || this.variables.size >= maxVariables) continue
-      if (isWhole || !this.variables.has(property)) this.variables.set(property, declared)
+      if (!property.startsWith('--')) continue
+      if (this.variables.size >= maxVariables) this.#end()
+      else if (isWhole || !this.variables.has(property)) this.variables.set(property, declared)
     }
   }
 
-  /** What animations say of an element that has ended them, or hardly begins them. */
-  framesOf(styles: Styles): Declarations[] {
+  /** From now on all counts as hidden: there is more than is kept. */
+  #end(): void {
+    this.#walk.steps = Infinity
+  }
+
+  /** What animations say of an element that hardly begins them, and of one that has ended them; only where they say something. */
+  framesOf(styles: Styles): Declarations[][] {
     const animation = ['animation', 'animation-name', 'animation-fill-mode', 'animation-duration']
       .map((name) => styles.get(name) ?? '')
       .join(' ')
     if (this.#frames.size === 0 || animation.trim() === '') return []
     const ends = /\b(?:forwards|both|infinite)\b/.test(animation)
     const isLong = /(?:^|\s)(?:\d{2,9}(?:\.\d{1,9})?s|\d{5,9}ms)\b/.test(animation)
-    return animation.split(/[\s,]+/, 100).flatMap((name) => {
-      const places = [...(isLong ? [`@${name} from`] : []), ...(ends ? [`@${name} to`] : [])]
-      return places.flatMap((place) => this.#frames.get(place) ?? [])
-    })
+    const names = animation.split(/[\s,]+/)
+    const framesAt = (place: string): Declarations[] => names.flatMap((name) => this.#frames.get(`@${name} ${place}`) ?? [])
+    return [isLong ? framesAt('from') : [], ends ? framesAt('to') : []].filter((frames) => frames.length > 0)
   }
 
   /** True where there is no rule. */
   get isEmpty(): boolean {
-    return this.#rules.size === 0
+    return this.#rules.size === 0 && this.#walk.steps === 0
   }
 
   /** True where no rule asks for more than an element by itself. */
@@ -116,7 +127,10 @@ export class StyleSheet {
   }
 
   #add(selector: Selector, declarations: Declarations, layer: number): void {
-    if (++this.#count > maxRules) return
+    if (++this.#count > maxRules) {
+      this.#end()
+      return
+    }
     for (const name of selector.attributes) this.attributes.add(name)
     if (!selector.isSimple) this.#isSimple = false
     const { marks, tag } = selector.compounds.at(-1)!

@@ -15,6 +15,67 @@ function lines(text: string): string[] {
     .filter((line) => line !== '')
 }
 
+const many = (count: number, one: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => one(index)).join('')
+
+const inside = (count: number, text: string): string =>
+  many(count, (index) => `<div class="o${index + 1}">`) + text + '</div>'.repeat(count)
+
+/** What hides a text behind more of something than a reader of styles might look at. */
+function beyondBounds(): string[] {
+  const hides = '.z{display:none}'
+  const sheets = [
+    many(5000, (index) => `.a${index}{color:red}`) + hides,
+    `/*${'x'.repeat(300_000)}*/${hides}`,
+    many(20_000, (index) => `.abcdefg${index}{}`) + hides,
+    many(6000, (index) => `.v${index}{--v${index}:0}`) + '.z{--last:none;display:var(--last)}',
+    `.z:not(.${'q'.repeat(500)}){display:none}`,
+    `html body .o1 .o2 .o3 .o4 .o5 .o6 .o7 .o8 .z{display:none}`,
+    `.o1{${many(25, (index) => `.n${index},`)}.z{display:none}}`,
+    `.o1{${'&{'.repeat(15)}.z{display:none}${'}'.repeat(16)}`,
+    `:root{${many(12, (index) => `--c${index}:var(--c${index + 1});`)}--c12:none}.z{display:var(--c0)}`,
+    many(300, (index) => `@keyframes k${index}{to{color:red}}`) + '@keyframes z{to{opacity:0}}.z{animation:z .01s forwards}',
+    `.z{animation:${many(30, (index) => `k${index} 1s,`)}z .01s forwards}@keyframes z{to{opacity:0}}`,
+    '@media     only          screen       and          (min-width      :         1px){.z{display:none}}',
+  ]
+  const styles = [
+    `${'a:b;'.repeat(4000)}display:none`,
+    `background:url(data:image/png;base64,${'A'.repeat(20_000)});display:none`,
+    `opacity:calc(${'0 + '.repeat(200)}0)`,
+    `opacity:calc(${'('.repeat(20)}0${')'.repeat(20)})`,
+    `opacity:0.${'0'.repeat(30)}`,
+    `opacity:${'0'.repeat(30)}`,
+    `color:rgb(255${' '.repeat(400)}255 255)`,
+    `font-size:calc(0px${' '.repeat(20)}*${' '.repeat(20)}2)`,
+    'opacity:sin(0)',
+    'opacity:calc(1 - cos(0))',
+    'opacity:mod(4, 2)',
+    'opacity:rem(4, 2)',
+    'opacity:round(down, .9)',
+    'opacity:pow(0, 2)',
+    'opacity:sqrt(0)',
+    'opacity:hypot(0, 0)',
+    'opacity:log(1)',
+    'opacity:calc(exp(0) - 1)',
+    'opacity:sign(0)',
+    'opacity:abs(0)',
+    'opacity:calc(pi * 0)',
+    'opacity:calc(-infinity)',
+    'position:absolute;left:calc(-infinity * 1px)',
+    'font-size:calc(1px / infinity)',
+    'opacity:env(nothing, 0)',
+    'display:env(nothing, none)',
+    'color:rgb(calc(infinity) 255 255)',
+    'color:color-mix(in srgb, white calc(50% + 49%), black)',
+  ]
+  return [
+    ...sheets.map((css) => `<style>${css}</style>${inside(8, '<p class="z">§</p>')}`),
+    ...styles.map((style) => `<p style="${style}">§</p>`),
+    `<style>${hides}</style><p class="${'x '.repeat(9000)}z">§</p>`,
+    `<style>${hides}</style><p class="&amp;${'x '.repeat(9000)}z">§</p>`,
+  ]
+}
+
 /** Snippets whose text a person sees in Chromium, as `test/peers/screening-looks.test.ts` measures. */
 export const shown: readonly string[] = [
   '<style media=print>.a{display:none}</style><p class=a>§</p>',
@@ -210,6 +271,7 @@ export const shown: readonly string[] = [
 
 /** Snippets whose text nobody sees in Chromium. */
 export const unseen: readonly string[] = [
+  ...beyondBounds(),
   `<style>.z{display:none}</style><p class="${Array.from({ length: 30 }, (_, index) => `c${index}`).join(' ')} z">§</p>`,
   '<style media=screen>.a{display:none}</style><p class=a>§</p>',
   '<style type="text/css" media="print, screen">.a{display:none}</style><p class=a>§</p>',
