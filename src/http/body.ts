@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { HttpMethodEnum, koaBody } from 'koa-body'
-import { Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
+import { ByteBuffer, Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json.ts'
 import { release } from '../core/memory.ts'
@@ -34,8 +34,8 @@ export const bodyMemory: WorkLimits = {
 /** Small chunks of a body. */
 const maxChunks = 2048
 
-/** Bytes from which a body is read in blocks, and of the smallest and the largest block. */
-const blocks = { from: 256 * 1024, smallest: 64 * 1024, largest: 1024 * 1024 }
+/** Bytes from which a body is long. */
+const long = 256 * 1024
 
 const readers = new Map<string, Reader>()
 
@@ -86,7 +86,7 @@ async function collected(context: Context, limit: number, share: WorkShare, raw:
   const { req: request } = context
   const chunks = new Chunks(maxChunks)
   const scan = raw ? undefined : new JsonScan('The body')
-  const isShort = Number(request.headers['content-length']) < blocks.from
+  const isShort = Number(request.headers['content-length']) < long
   const scanChunk = (chunk: Buffer): void => {
     try {
       if (!chunks.add(chunk)) throw tooManyChunks()
@@ -101,7 +101,7 @@ async function collected(context: Context, limit: number, share: WorkShare, raw:
     }
   }
   const copied: Buffer[] = []
-  const source = isShort ? request : inBlocks(request)
+  const source = isShort ? request : inOnePiece(request, limit)
   // the reader must listen first: an earlier listener would start the stream
   const reading = readerFor(limit, raw)(
     isShort ? context : (Object.create(context, { req: { value: source } }) as Context),
@@ -126,33 +126,22 @@ async function collected(context: Context, limit: number, share: WorkShare, raw:
 }
 
 /**
- * The body in blocks, which the system has back when they are freed. Kept as they come, the chunks of a body of 40 MiB leave the heap of the
- * process that much larger for good.
+ * A long body as one buffer at its end, in memory that the system has back when it is freed. Kept as they come, the chunks of a body of 40 MiB leave the
+ * heap of the process that much larger for good.
  */
-function inBlocks(request: IncomingMessage): Readable {
-  let block = Buffer.alloc(0)
-  let used = 0
-  let size = 0
+function inOnePiece(request: IncomingMessage, limit: number): Readable {
+  const bytes = new ByteBuffer(limit)
   const source = new Readable({ read: () => undefined })
   // it may come after the reader has ended
   source.on('error', () => undefined)
   request.on('data', (chunk: Buffer) => {
-    for (let at = 0; at < chunk.length && !source.destroyed;) {
-      if (used === block.length) {
-        if (used > 0) source.push(block)
-        block = Buffer.allocUnsafeSlow(Math.min(blocks.largest, Math.max(blocks.smallest, size)))
-        used = 0
-      }
-      const count = chunk.copy(block, used, at)
-      used += count
-      at += count
-    }
-    size += chunk.length
+    if (source.destroyed) return
+    bytes.add(chunk)
+    if (bytes.over) source.destroy(tooLarge(limit))
   })
   request.on('end', () => {
-    if (used > 0) source.push(block.subarray(0, used))
+    source.push(bytes.take())
     source.push(null)
-    block = Buffer.alloc(0)
   })
   request.on('aborted', () => source.emit('aborted'))
   request.on('error', (error) => source.destroy(error))
