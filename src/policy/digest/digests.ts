@@ -2,7 +2,7 @@ import type { LoginRow } from '../../accounts/sign-in/logins.ts'
 import type { Basis } from '../../basis.ts'
 import { hour, iso, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
-import { type Caller, scopesOfRole } from '../../core/scopes.ts'
+import { scopesOfRole } from '../../core/scopes.ts'
 import type { Domains } from '../../domains/domains.ts'
 import { compose } from '../../outbound/compose/compose.ts'
 import { domainOf } from '../../outbound/compose/recipients.ts'
@@ -13,7 +13,7 @@ import { sql } from '../../store/database.ts'
 import type { Holds, StoredHold } from '../holds.ts'
 import type { Hold } from '../model.ts'
 import { type DigestEntry, digestMail } from './digest-mail.ts'
-import type { HoldLinks } from './hold-links.ts'
+import { callerOf, type HoldLinks } from './hold-links.ts'
 
 interface Load {
   person_id: string
@@ -113,27 +113,20 @@ export class Digests implements Courier<Load> {
 
   async #entries({ id, account_id, role }: LoginRow, rows: readonly StoredHold[]): Promise<DigestEntry[]> {
     const { database, holds, links, publicUrl } = this.#deps
-    const caller: Caller = {
-      account_id,
-      key_id: null,
-      session_id: null,
-      person: { id, role },
-      secret: 0,
-      scopes: scopesOfRole[role],
-      identity_id: null,
-      rate_limit: 0,
-      until: Infinity,
-      ip: '',
-      user_agent: '',
-    }
-    const entries: DigestEntry[] = []
+    const caller = callerOf({ account_id, person_id: id, role }, { ip: '', user_agent: '' })
+    const open: { row: StoredHold; hold: Hold }[] = []
     for (const row of rows) {
-      const hold: Hold = await holds.get(caller, row.id)
-      if (hold.status !== 'open') continue
-      const token = await database.transaction((tx) => links.create(tx, id, row))
-      entries.push({ hold, url: `${publicUrl()}/decide#token=${token}` })
+      const hold = await holds.get(caller, row.id)
+      if (hold.status === 'open') open.push({ row, hold })
     }
-    return entries
+    return database.transaction(async (tx) => {
+      const entries: DigestEntry[] = []
+      for (const { row, hold } of open) {
+        const token = await links.create(tx, id, row)
+        entries.push({ hold, url: `${publicUrl()}/decide#token=${token}` })
+      }
+      return entries
+    })
   }
 
   async #compose(address: string, entries: readonly DigestEntry[], more: number): Promise<Buffer> {

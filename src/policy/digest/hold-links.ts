@@ -94,8 +94,11 @@ export class HoldLinks {
   }
 }
 
-/** The person of a link, who decides this one hold. */
-function callerOf({ account_id, person_id, role }: Link, { ip, user_agent }: Pick<Caller, 'ip' | 'user_agent'>): Caller {
+/** A person who looks at holds and decides them by a digest, without a session. */
+export function callerOf(
+  { account_id, person_id, role }: Pick<Link, 'account_id' | 'person_id' | 'role'>,
+  { ip, user_agent }: Pick<Caller, 'ip' | 'user_agent'>,
+): Caller {
   return {
     account_id,
     key_id: null,
