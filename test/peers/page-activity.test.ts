@@ -1,31 +1,23 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPair, type Pair } from '../outbound/outgoing.ts'
+import type { Pair } from '../outbound/outgoing.ts'
 import { deliver, message } from '../support/appliance.ts'
-import { builtPage } from '../support/built-page.ts'
 import { card } from '../support/card.ts'
 import { looksWell, roomSize } from '../support/looks.ts'
-import { withPassword } from '../support/people.ts'
-import { chromiumBrowser, screen, tabTo } from '../support/screen.ts'
+import { screen, tabTo } from '../support/screen.ts'
+import { openPageWorld } from './page-world.ts'
 
 let world: Pair
-let close: () => Promise<void>
 let browser: Browser | undefined
+let close: (() => Promise<void>) | undefined
 
 beforeAll(async () => {
-  browser = await chromiumBrowser()
-  if (!browser) return
-  await builtPage()
-  const opened = await openPair({ PILLARBOX_HTTP__SIGN_IN_RATE_LIMIT: '0' })
-  world = opened.world
-  close = opened.close
-  await withPassword(world.box)
+  const opened = await openPageWorld()
+  if (!opened) return
+  ;({ world, browser, close } = opened)
 })
 
-afterAll(async () => {
-  await browser?.close()
-  await close?.()
-})
+afterAll(() => close?.())
 
 test('what all agents do is in one list, live, and can be filtered by agent and kind', async () => {
   if (!browser) return

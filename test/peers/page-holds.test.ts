@@ -1,41 +1,29 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Email } from '../../src/mail/model.ts'
-import { openPair, type Pair } from '../outbound/outgoing.ts'
-import { builtPage } from '../support/built-page.ts'
-import { looksWell, roomSize } from '../support/looks.ts'
-import { withPassword } from '../support/people.ts'
-import { chromiumBrowser, screen, tabTo } from '../support/screen.ts'
+import type { Pair } from '../outbound/outgoing.ts'
+import { looksWell } from '../support/looks.ts'
+import { tabTo } from '../support/screen.ts'
+import { openPageWorld, viewOf } from './page-world.ts'
 
 let world: Pair
 let agent: string
-let close: () => Promise<void>
 let browser: Browser | undefined
+let close: (() => Promise<void>) | undefined
 
 beforeAll(async () => {
-  browser = await chromiumBrowser()
-  if (!browser) return
-  await builtPage()
-  const opened = await openPair({ PILLARBOX_HTTP__SIGN_IN_RATE_LIMIT: '0' })
-  world = opened.world
-  close = opened.close
-  await withPassword(world.box)
+  const opened = await openPageWorld()
+  if (!opened) return
+  ;({ world, browser, close } = opened)
   agent = (await world.box.call('POST', '/v1/api-keys', { label: 'agent' })).body['key'] as string
   const rules = [{ when: { found: ['secret', 'card'] }, action: 'hold' }]
   await world.box.call('PATCH', '/v1/policy', { preset: 'all', rules })
 })
 
-afterAll(async () => {
-  await browser?.close()
-  await close?.()
-})
+afterAll(() => close?.())
 
 async function view(path: string, heading: string): Promise<Page | undefined> {
-  if (!browser) return undefined
-  const { page, troubles } = await screen(browser, world.box, path, roomSize)
-  onTestFinished(() => expect(troubles).toEqual([]))
-  await page.getByRole('heading', { name: heading, exact: true }).waitFor()
-  return page
+  return browser && viewOf(browser, world.box, path, heading)
 }
 
 async function sendHeld(input: object): Promise<Email> {

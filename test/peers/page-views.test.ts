@@ -2,18 +2,19 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DoctorReport } from '../../src/ops/doctor/model.ts'
 import type { Domain } from '../../src/domains/model.ts'
 import { eventChoices } from '../../src/web/browser/webhooks/event-choices.ts'
 import { type Appliance, deliver, message, openAppliance } from '../support/appliance.ts'
 import { builtPage } from '../support/built-page.ts'
 import { blob, card } from '../support/card.ts'
-import { looksWell, roomSize } from '../support/looks.ts'
+import { looksWell } from '../support/looks.ts'
 import { withPassword } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
 import { publish } from '../support/verified-domain.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
+import { viewOf } from './page-world.ts'
 
 const settings = {
   PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8',
@@ -46,11 +47,7 @@ afterAll(async () => {
 
 /** Somebody signed in, in one of the rooms; nothing may break there, nor anybody else be asked. Undefined without a browser. */
 async function room(path: string, heading: string): Promise<Page | undefined> {
-  if (!browser) return undefined
-  const { page, troubles } = await screen(browser, box, path, roomSize)
-  onTestFinished(() => expect(troubles).toEqual([]))
-  await page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
-  return page
+  return browser && viewOf(browser, box, path, heading)
 }
 
 test('a webhook is made, tried, read and rotated', async () => {
