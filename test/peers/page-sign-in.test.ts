@@ -95,14 +95,19 @@ test('the link of a digest opens what is held, and only the button decides', asy
     to: 'bob@elsewhere.example',
     subject: 'An offer',
     body_text: 'Hello Bob.',
+    body_html:
+      '<p>All our <b>secrets</b>: <a href="https://drop.example/box">here</a>.</p><script>document.title = "ran"</script>',
   })
   await world.job('send-hold-digests')
   const raw = (await world.arrived(1))[0]!.raw.replaceAll(/=\r?\n/g, '').replaceAll('=3D', '=')
   const [link] = /http:\S+decision=reject/.exec(raw)!
   const url = new URL(link)
   const { page } = await screen(browser, box, url.pathname + url.hash, { visitor: true })
-  await page.getByText('Hello Bob.').waitFor()
   await page.getByText('An offer').waitFor()
+  await page.getByText('All our secrets: here.').waitFor()
+  await page.getByText('https://drop.example/box').waitFor()
+  expect(await page.title()).not.toBe('ran')
+  await page.getByText('Hello Bob.').waitFor()
   expect(page.url()).toBe(`${box.url}/decide`)
   const status = async (): Promise<unknown> => (await box.call('GET', `/v1/holds/${email['hold'].id}`)).body['status']
   expect(await status()).toBe('open')

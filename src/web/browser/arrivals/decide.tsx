@@ -1,35 +1,27 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import type { Email } from '../../../mail/model.ts'
 import type { Hold, HoldRow } from '../../../policy/model.ts'
 import { type ApiError, post, requireApiError } from '../api.ts'
-import { place } from '../router.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import { moment } from '../widgets/format.tsx'
 import { Fact, Trouble } from '../widgets/listing.tsx'
+import { useLink } from './link.ts'
 
 const words = { approve: 'Approve', reject: 'Reject' } as const
 type Decision = keyof typeof words
 
-function linkHere(): { token: string; decision: Decision } {
-  const given = new URLSearchParams(location.hash.slice(1))
-  return { token: given.get('token') ?? '', decision: given.get('decision') === 'reject' ? 'reject' : 'approve' }
-}
-
 /** The target of the links in a digest: shows what is held. Nothing is decided before a button is pressed. */
 export function View(): JSX.Element {
-  const [link, setLink] = useState(linkHere)
+  const link = useLink('/decide')
+  const token = link.get('token') ?? ''
+  const asked: Decision = link.get('decision') === 'reject' ? 'reject' : 'approve'
+  const [decision, setDecision] = useState<Decision>(asked)
   const [hold, setHold] = useState<Hold | HoldRow>()
   const [error, setError] = useState<ApiError>()
   useEffect(() => {
-    const given = linkHere()
-    if (given.token === '') return
-    setLink(given)
-    // the token is a secret: it is removed from the URL and the history
-    history.replaceState(null, '', '/decide')
-  }, [place.value])
-  const { token, decision } = link
-  useEffect(() => {
     if (token === '') return
+    setDecision(asked)
     post<Hold>('/v1/hold-links/read', { token }, { quiet: true }).then(setHold, (thrown: unknown) =>
       setError(requireApiError(thrown)),
     )
@@ -53,7 +45,7 @@ export function View(): JSX.Element {
             danger={decision === 'reject'}
             send={({ reason }) => decide(decision, String(reason ?? ''))}
             also={
-              <button type="button" onClick={() => setLink({ token, decision: decision === 'approve' ? 'reject' : 'approve' })}>
+              <button type="button" onClick={() => setDecision(decision === 'approve' ? 'reject' : 'approve')}>
                 {decision === 'approve' ? 'Reject instead' : 'Approve instead'}
               </button>
             }
@@ -95,8 +87,55 @@ function Content({ hold: { email, sms, card, found, expires_at } }: { hold: Hold
         )}
         <Fact name="Rejected if nobody decides">{moment(expires_at)}</Fact>
       </dl>
-      {email && <pre class="scrolls">{email.body_text ?? email.text}</pre>}
+      {email && <Texts email={email} />}
       {sms && <pre class="scrolls">{sms.body}</pre>}
     </>
   )
+}
+
+/** All that is written in a message, also what its HTML would hide, and where its links lead. */
+function Texts({ email: { body_text, body_html, body_truncated, text, links } }: { email: Email }): JSX.Element {
+  const ofHtml = body_html === null ? '' : textIn(body_html)
+  return (
+    <>
+      {body_html === null && <pre class="scrolls">{body_text ?? text}</pre>}
+      {body_html !== null && (
+        <>
+          <h2>The text of its HTML</h2>
+          <pre class="scrolls">{ofHtml}</pre>
+        </>
+      )}
+      {body_html !== null && body_text !== null && (
+        <>
+          <h2>Its plain text</h2>
+          <pre class="scrolls">{body_text}</pre>
+        </>
+      )}
+      {body_truncated && <p class="hint">It is truncated here. Sign in to see the whole of it.</p>}
+      {links.length > 0 && (
+        <>
+          <h2>Its links</h2>
+          <ul>
+            {links.map(({ url }, index) => (
+              <li key={index} class="mono breaks">
+                {url}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  )
+}
+
+/** Elements whose text is never shown, and those that end a line. */
+const unshown = 'script, style, head'
+const lines = 'br, div, h1, h2, h3, h4, h5, h6, li, p, td, th, tr'
+
+/** Parsed only: nothing in it runs or is loaded. */
+function textIn(html: string): string {
+  const page = new DOMParser().parseFromString(html, 'text/html')
+  for (const one of page.querySelectorAll(unshown)) one.remove()
+  for (const one of page.querySelectorAll(lines)) one.after('\n')
+  return (page.body.textContent ?? '').replaceAll(/\s*\n\s*/g, '\n').trim()
 }

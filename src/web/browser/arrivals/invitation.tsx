@@ -1,26 +1,15 @@
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import { post } from '../api.ts'
-import { go, place } from '../router.tsx'
+import { go } from '../router.tsx'
 import { signIn } from '../session.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Field, Form, type Typed } from '../widgets/form.tsx'
-
-function linkHere(): { token: string; email: string } {
-  const given = new URLSearchParams(location.hash.slice(1))
-  return { token: given.get('token') ?? '', email: given.get('email') ?? '' }
-}
+import { useLink } from './link.ts'
 
 /** The target of an invitation: sets the password of a new person. */
 export function View(): JSX.Element {
-  const [{ token, email }, setLink] = useState(linkHere)
-  useEffect(() => {
-    const given = linkHere()
-    if (given.token === '') return
-    setLink(given)
-    // the token is a secret: it is removed from the URL and the history
-    history.replaceState(null, '', '/invitation')
-  }, [place.value])
+  const link = useLink('/invitation')
+  const [token, email] = [link.get('token') ?? '', link.get('email') ?? '']
   const send = async ({ password }: Typed): Promise<void> => {
     const person = await post<{ email: string }>('/v1/people/invitations/accept', { token, password }, { quiet: true })
     go('/', true)

@@ -1,25 +1,14 @@
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import { post } from '../api.ts'
-import { go, place } from '../router.tsx'
+import { go } from '../router.tsx'
 import { signIn } from '../session.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Field, Form, type Typed } from '../widgets/form.tsx'
-
-function tokenHere(): string {
-  return new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
-}
+import { useLink } from './link.ts'
 
 /** The target of a setup link: sets the first password of an account. */
 export function View(): JSX.Element {
-  const [token, setToken] = useState(tokenHere)
-  useEffect(() => {
-    const given = tokenHere()
-    if (given === '') return
-    setToken(given)
-    // the token is a secret: it is removed from the URL and the history
-    history.replaceState(null, '', '/setup')
-  }, [place.value])
+  const token = useLink('/setup').get('token') ?? ''
   const send = async (typed: Typed): Promise<void> => {
     await post('/v1/setup', { ...typed, token }, { quiet: true })
     go('/', true)
