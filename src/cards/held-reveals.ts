@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Basis } from '../basis.ts'
 import { notFound } from '../core/fault.ts'
-import type { Caller } from '../core/scopes.ts'
+import { type Caller, makerOf } from '../core/scopes.ts'
 import type { HoldState } from '../core/shapes.ts'
 import type { EventType } from '../events/model.ts'
 import type { HoldHandler, StoredHold } from '../policy/holds.ts'
@@ -47,7 +47,8 @@ export class HeldReveals implements HoldHandler<'card'> {
     const hold = await holds.prepare(tx, owner)
     const sha256 = digestOf(id, amount, purpose)
     const asked = { amount_cents: amount, purpose }
-    await holds.insert(tx, hold, { kind: 'card', owner, caller, about: id, sha256, held, ...asked })
+    const created_by = makerOf(caller)
+    await holds.insert(tx, hold, { kind: 'card', owner, created_by, caller, about: id, sha256, held, ...asked })
     await this.#emit(tx, cardHeld, card, { ...asked, used_at: null, hold })
     return { id: hold.id, isNew: true }
   }

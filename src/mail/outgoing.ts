@@ -82,9 +82,7 @@ export class OutgoingEmails {
       trace,
       thread_id: message.thread_id,
     })
-    if (message.hold && message.require_tls) {
-      await tx.run(sql`UPDATE emails SET detail = json_set(detail, '$.require_tls', json('true')) WHERE id = ${email.id}`)
-    }
+    if (message.hold && message.require_tls) await this.keepRequireTls(tx, email.id)
     const recipients = []
     for (const [position, { field, address }] of message.recipients.entries()) {
       const row = await tx.get<RecipientRow>(
@@ -97,6 +95,11 @@ export class OutgoingEmails {
     const { account_id } = owner
     await this.#store.appendEvent(tx, event, { account_id, content, email: kept }, {})
     return { email: kept, recipients }
+  }
+
+  /** Notes in a held message that it is sent by TLS only: it has no delivery yet that says so. */
+  async keepRequireTls(tx: Transaction, emailId: string): Promise<void> {
+    await tx.run(sql`UPDATE emails SET detail = json_set(detail, '$.require_tls', json('true')) WHERE id = ${emailId}`)
   }
 
   /** The state of the delivery to one recipient; undefined when the message was deleted. */

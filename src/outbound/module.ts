@@ -43,6 +43,7 @@ import { SendLimits } from './compose/limits.ts'
 import { OperatorMail } from './operator-mail.ts'
 import { Outbox } from './compose/outbox.ts'
 import { Pending } from './compose/pending.ts'
+import { DuePolicy } from './compose/due-policy.ts'
 import { Release } from './compose/release.ts'
 import { ReturnPaths } from './return-path.ts'
 import { suppressionRoutes } from './routes.ts'
@@ -145,7 +146,9 @@ export class OutboundModule implements Module {
       listeners: () => deps.mail.addresses,
       settings: outboundSettings(deps.config),
     })
-    this.couriers = [this.#outboundTransport.courier, new Release({ ...deps, outgoing, signer }), this.#operatorMail]
+    const { policyCheck, holds } = deps.policy
+    const duePolicy = new DuePolicy({ ...deps, outgoing, examiner: mail.examiner, policyCheck, holds })
+    this.couriers = [this.#outboundTransport.courier, new Release({ ...deps, outgoing, signer, duePolicy }), this.#operatorMail]
     this.routes = [...emailRoutes(sendService, this.#pending, emails), ...suppressionRoutes(this.suppressions)]
   }
 

@@ -52,11 +52,11 @@ export async function noteContacts(
   tx: Transaction,
   identityId: string,
   addresses: readonly string[],
-  { now, approved }: { now: number; approved: boolean },
+  { first_at, approved }: { first_at: number; approved: boolean },
 ): Promise<void> {
   for (const address of addresses) {
     await tx.run(
-      sql`INSERT INTO contacts (identity_id, address, first_at, approved) VALUES (${identityId}, ${address}, ${iso(now)}, ${approved ? 1 : 0})
+      sql`INSERT INTO contacts (identity_id, address, first_at, approved) VALUES (${identityId}, ${address}, ${iso(first_at)}, ${approved ? 1 : 0})
         ON CONFLICT (identity_id, address) DO UPDATE SET approved = max(approved, excluded.approved)`,
     )
   }

@@ -40,7 +40,10 @@ export interface HoldHandler<Kind extends HoldKind = HoldKind> {
 interface NewHold {
   kind: HoldKind
   owner: Pick<IdentityRow, 'id' | 'account_id'>
-  caller: Caller
+  /** The key or session that sent it. */
+  created_by: string | null
+  /** With whose key it ends; an e-mail ends with its key itself (`outbound/compose/pending.ts`). */
+  caller?: Caller
   about: string
   sha256: string
   held: Held
@@ -107,14 +110,14 @@ export class Holds {
   /** Stores a prepared hold. */
   async insert(tx: Transaction, { id, expires_at }: HoldState, hold: NewHold): Promise<void> {
     const { keys, clock, log } = this.#deps
-    const { kind, owner, caller, about, sha256, held, amount_cents = null, purpose = null } = hold
-    if (kind !== 'email') {
+    const { kind, owner, created_by, caller, about, sha256, held, amount_cents = null, purpose = null } = hold
+    if (caller) {
       await keys.origins.requireAdmitted(tx, caller)
       await keys.origins.inherit(tx, id, caller)
     }
     await tx.run(
       sql`INSERT INTO holds (id, account_id, identity_id, kind, about, status, sha256, reasons, created_by, created_at, expires_at, amount_cents, purpose)
-        VALUES (${id}, ${owner.account_id}, ${owner.id}, ${kind}, ${about}, 'open', ${sha256}, ${JSON.stringify(held)}, ${makerOf(caller)},
+        VALUES (${id}, ${owner.account_id}, ${owner.id}, ${kind}, ${about}, 'open', ${sha256}, ${JSON.stringify(held)}, ${created_by},
           ${iso(clock.now())}, ${expires_at}, ${amount_cents}, ${purpose})`,
     )
     tx.afterCommit(() => log.info({ hold: id, kind, about, identity: owner.id }, 'held for a person'))

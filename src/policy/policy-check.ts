@@ -1,4 +1,5 @@
 import type { Basis } from '../basis.ts'
+import { day } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { IdentityRow } from '../identities/identities.ts'
@@ -44,8 +45,11 @@ export interface Held {
   found: readonly Found[]
 }
 
+/** Who sends: a key, or a person (`key_id` null); null for the box itself. */
+export type Sender = Pick<Caller, 'key_id'> | null
+
 /** What policies say: held, refused, or undefined for what may leave. */
-type Verdict = Held | 'refused' | undefined
+export type Verdict = Held | 'refused' | undefined
 
 type LevelPolicy = { level: Level; policy: Policy }
 
@@ -72,52 +76,66 @@ export class PolicyCheck {
     return (await this.#deps.policies.of(reader, owner)).some(({ policy }) => scans(policy))
   }
 
-  /**
-   * Decides about an e-mail in the transaction that stores it, so that a change of policy is before or after it. Returns why it must be held; undefined
-   * when it may leave. Throws Fault forbidden, code `policy_refused`, which says nothing of the rules.
-   */
-  async email(tx: Transaction, caller: Caller | null, message: OutgoingEmail): Promise<Held | undefined> {
+  /** True if everything that this sender sends may leave. */
+  async isOpen(reader: Reader, sender: Sender, owner: IdentityRow): Promise<boolean> {
+    return (await this.#closed(reader, sender, owner)) === undefined
+  }
+
+  /** Decides about an e-mail, in the transaction that stores or releases it, so that a change of policy is before or after it. */
+  async email(tx: Transaction, sender: Sender, message: OutgoingEmail): Promise<Verdict> {
     const { owner, addresses, inReplyTo, hasAttachments, hasLinks, found } = message
-    const policies = await this.#closed(tx, caller, owner)
+    const policies = await this.#closed(tx, sender, owner)
     if (!policies) return undefined
     const recipients = await emailRecipients(tx, owner, addresses, inReplyTo)
     const departure = { ...plain, channel: 'email', recipients, hasAttachments, hasLinks } as const
-    return admitted(await this.#decide(tx, caller, owner, policies, departure, found ?? null))
+    return this.#decide(tx, sender, owner, policies, departure, found ?? null)
   }
 
   /** Decides about a text message, as about an e-mail. */
-  async sms(tx: Transaction, caller: Caller, { owner, number, body }: OutgoingSms): Promise<Held | undefined> {
-    const policies = await this.#closed(tx, caller, owner)
+  async sms(tx: Transaction, sender: Sender, { owner, number, body }: OutgoingSms): Promise<Verdict> {
+    const policies = await this.#closed(tx, sender, owner)
     if (!policies) return undefined
     const recipients = [await smsRecipient(tx, owner, number)]
     const found = policies.some(({ policy }) => scans(policy)) ? findingsIn([{ place: 'body', text: body }]) : null
     const departure = { ...plain, channel: 'sms', recipients, hasLinks: linksIn(body).length > 0 } as const
-    return admitted(await this.#decide(tx, caller, owner, policies, departure, found))
+    return this.#decide(tx, sender, owner, policies, departure, found)
   }
 
   /** Decides about a reveal of a card, as about an e-mail; the caller records what is refused. */
-  async card(tx: Transaction, caller: Caller, { owner, amount }: OutgoingCard): Promise<Verdict> {
-    const policies = await this.#closed(tx, caller, owner)
+  async card(tx: Transaction, sender: Sender, { owner, amount }: OutgoingCard): Promise<Verdict> {
+    const policies = await this.#closed(tx, sender, owner)
     if (!policies) return undefined
     const departure = { ...plain, channel: 'card', amount: amount ?? Infinity } as const
-    return this.#decide(tx, caller, owner, policies, departure, null)
+    return this.#decide(tx, sender, owner, policies, departure, null)
   }
 
   /** Notes that a person approved a message to these: they are known from now on. */
   async noteApproved(tx: Transaction, identityId: string, addresses: readonly string[]): Promise<void> {
-    await noteContacts(tx, identityId, addresses.map(contactKey), { now: this.#deps.clock.now(), approved: true })
+    // who was new was noted when it was held: the others do not count as new
+    const first_at = this.#deps.clock.now() - day
+    await noteContacts(tx, identityId, addresses.map(contactKey), { first_at, approved: true })
+  }
+
+  /** Why what a caller sends must be held; undefined when it may leave. Throws Fault forbidden, code `policy_refused`, which says nothing of the rules. */
+  admitted(verdict: Verdict): Held | undefined {
+    if (verdict !== 'refused') return verdict
+    throw new Fault(
+      'forbidden',
+      'The policy of this account does not let this leave, and a repetition will not either. Ask a person of the account, or whoever runs this box.',
+      { code: 'policy_refused' },
+    )
   }
 
   /** The policies of an identity; undefined when all send everything, and for the box itself. */
-  async #closed(reader: Reader, caller: Caller | null, owner: OutgoingCard['owner']): Promise<LevelPolicy[] | undefined> {
-    if (caller === null) return undefined
+  async #closed(reader: Reader, sender: Sender, owner: OutgoingCard['owner']): Promise<LevelPolicy[] | undefined> {
+    if (sender === null) return undefined
     const policies = await this.#deps.policies.of(reader, owner)
     return policies.every(({ policy }) => isOpen(policy)) ? undefined : policies
   }
 
   async #decide(
     tx: Transaction,
-    caller: Caller | null,
+    sender: Sender,
     owner: OutgoingCard['owner'],
     policies: readonly LevelPolicy[],
     seen: Departure,
@@ -134,22 +152,13 @@ export class PolicyCheck {
     const strictest = Math.max(...reasons.map(({ action }) => rank(action)))
     if (strictest === rank('refuse')) return 'refused'
     const unknown = recipients.filter(({ sort }) => sort === 'new').map(({ address }) => address)
-    await noteContacts(tx, owner.id, unknown, { now, approved: false })
-    if (strictest === rank('send') || isPerson(caller)) return undefined
+    await noteContacts(tx, owner.id, unknown, { first_at: now, approved: false })
+    if (strictest === rank('send') || isPerson(sender)) return undefined
     return { reasons: reasons.filter(({ action }) => action === 'hold'), found: found ?? [] }
   }
 }
 
 /** True for a signed-in person and for the operator on the machine of the box: they look at what they send themselves. */
-function isPerson(caller: Caller | null): boolean {
-  return caller?.key_id === null
-}
-
-function admitted(verdict: Verdict): Held | undefined {
-  if (verdict !== 'refused') return verdict
-  throw new Fault(
-    'forbidden',
-    'The policy of this account does not let this leave, and a repetition will not either. Ask a person of the account, or whoever runs this box.',
-    { code: 'policy_refused' },
-  )
+function isPerson(sender: Sender): boolean {
+  return sender?.key_id === null
 }

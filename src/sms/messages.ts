@@ -4,7 +4,7 @@ import { hour, iso } from '../core/clock.ts'
 import { page } from '../store/page.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import type { Caller } from '../core/scopes.ts'
+import { type Caller, makerOf } from '../core/scopes.ts'
 import type { HoldState, Page } from '../core/shapes.ts'
 import type { Queue } from '../queue/queue.ts'
 import { endSome, window } from '../identities/cascade.ts'
@@ -87,13 +87,14 @@ export class Messages {
       await plan.take(tx, identity.account_id, 'sms_sent')
       await plan.require(tx, identity.account_id, 'storage_bytes', bytesOfTexts(body, noCodes))
       await this.#count(tx, identityId)
-      const held = await policyCheck.sms(tx, caller, { owner: identity, number: to, body })
+      const held = policyCheck.admitted(await policyCheck.sms(tx, caller, { owner: identity, number: to, body }))
       const hold = held ? await holds.prepare(tx, identity) : null
       const { account_id } = identity
       const row = await this.#insert(tx, { account_id, identity_id: identityId, from: number.number, to, body, hold })
       if (held && hold) {
         const sha256 = digestOf(to, body)
-        await holds.insert(tx, hold, { kind: 'sms', owner: identity, caller, about: row.id, sha256, held })
+        const created_by = makerOf(caller)
+        await holds.insert(tx, hold, { kind: 'sms', owner: identity, created_by, caller, about: row.id, sha256, held })
         await emitSms(tx, events, smsHeld, row)
       }
       return (await whole(tx, [row]))[0]!

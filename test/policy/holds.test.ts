@@ -156,6 +156,75 @@ describe('a held e-mail', () => {
   })
 })
 
+describe('a scheduled e-mail whose policy is changed before it is due', () => {
+  const at = '2026-11-21T10:00:00.000Z'
+
+  /** A message that was accepted while everything was sent; the box is at its time once `due` resolves. */
+  async function scheduled(input: object = {}): Promise<{ world: Pair; email: Any; due: () => Promise<void> }> {
+    const clock = new HeldClock()
+    const { world, agent } = await watched({ preset: 'open' }, clock)
+    const { body: email } = await sendAs(world, agent, { to: world.bob.email, send_at: at, ...input })
+    expect(email.status).toBe('scheduled')
+    const due = async (): Promise<void> => {
+      clock.advance(86_400_000)
+      await world.box.settled()
+    }
+    return { world, email, due }
+  }
+
+  test('is held, and leaves when it is approved', async () => {
+    const { world, email, due } = await scheduled({ require_tls: false })
+    await world.box.call('PATCH', '/v1/policy', { preset: 'all' })
+    await due()
+    expect(await inboxOf(world)).toEqual([])
+    const { body: after } = await read(world, email.id)
+    expect(after).toMatchObject({
+      status: 'held',
+      hold: { status: 'open' },
+      deliveries: [{ status: 'held', next_attempt_at: null }],
+    })
+    const { body: hold } = await world.box.call('GET', `/v1/holds/${after.hold.id}`)
+    expect(hold).toMatchObject({ created_by: email.created_by, reasons: [{ level: 'account', rule: null }] })
+    const approved = await world.box.call('POST', `/v1/holds/${hold.id}/approve`, { sha256: hold.sha256 })
+    expect(approved.status).toBe(200)
+    await world.box.settled()
+    expect(await inboxOf(world)).toHaveLength(1)
+    expect((await read(world, email.id)).body).toMatchObject({ status: 'delivered', hold: { status: 'approved' } })
+  })
+
+  test('is held for what is found in it', async () => {
+    const secret = ['gh', 'p_16C7e42F292c6912E7710c838347Ae178B4a'].join('')
+    const { world, email, due } = await scheduled({ body_text: `token: ${secret}` })
+    await world.box.call('PATCH', '/v1/policy', { rules: [{ when: { found: ['secret'] }, action: 'hold' }] })
+    await due()
+    const { body: after } = await read(world, email.id)
+    expect(after.status).toBe('held')
+    const { body: hold } = await world.box.call('GET', `/v1/holds/${after.hold.id}`)
+    expect(hold.found).toContainEqual(expect.objectContaining({ kind: 'secret', place: 'body_text' }))
+  })
+
+  test('fails when it is refused by now', async () => {
+    const { world, email, due } = await scheduled()
+    await world.box.call('PATCH', '/v1/policy', { rules: [{ when: {}, action: 'refuse' }] })
+    await due()
+    expect(await inboxOf(world)).toEqual([])
+    const { body: after } = await read(world, email.id)
+    expect(after).toMatchObject({ status: 'failed', hold: null })
+    expect(after.deliveries[0].response).toBe('the policy of its account does not let it leave')
+  })
+
+  test('leaves when a person has approved it before', async () => {
+    const clock = new HeldClock()
+    const { world, agent } = await watched({ preset: 'all' }, clock)
+    const { body } = await sendAs(world, agent, { to: world.bob.email, send_at: at })
+    await world.box.call('POST', `/v1/holds/${body.hold.id}/approve`, {})
+    await world.box.call('PATCH', '/v1/policy', { rules: [{ when: {}, action: 'refuse' }] })
+    clock.advance(86_400_000)
+    await world.box.settled()
+    expect(await inboxOf(world)).toHaveLength(1)
+  })
+})
+
 describe('nobody but a person or a key of theirs decides', () => {
   test('an agent with every other scope neither decides nor sees or changes a rule', async () => {
     const { world, agent } = await watched(undefined, undefined, false)

@@ -109,6 +109,6 @@ function heldEmail(tx: Transaction, emailId: string): Promise<(StoredEmail & { a
   )
 }
 
-function recipientsOf(tx: Transaction, emailId: string): Promise<RecipientRow[]> {
+export function recipientsOf(tx: Transaction, emailId: string): Promise<RecipientRow[]> {
   return tx.all<RecipientRow>(sql`SELECT * FROM email_recipients WHERE email_id = ${emailId} ORDER BY position`)
 }

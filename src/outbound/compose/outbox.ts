@@ -15,7 +15,7 @@ import type { Examination } from '../../mail/types.ts'
 import type { Email, Envelope } from '../../mail/model.ts'
 import type { StoredMessage, OutgoingEmails } from '../../mail/outgoing.ts'
 import type { Quota } from '../../mail/quota.ts'
-import type { PolicyCheck, OutgoingEmail } from '../../policy/policy-check.ts'
+import type { OutgoingEmail, PolicyCheck } from '../../policy/policy-check.ts'
 import type { Holds } from '../../policy/holds.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import type { Composed, Draft, MessageContent } from './compose.ts'
@@ -217,7 +217,8 @@ export class Outbox {
       const { automated, references, in_reply_to } = examined.parsed
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
-      const held = await policyCheck.email(tx, caller, { owner, addresses, inReplyTo: in_reply_to, ...contentOf(examined) })
+      const leaving = { owner, addresses, inReplyTo: in_reply_to, ...contentOf(examined) }
+      const held = policyCheck.admitted(await policyCheck.email(tx, caller, leaving))
       const hold = held ? await holds.prepare(tx, owner) : null
       const created_by = caller && makerOf(caller)
       // it is signed when it leaves
@@ -226,8 +227,7 @@ export class Outbox {
       const kept = await outgoing.insert(tx, message, hold ? emailHeld : emailQueued)
       const about = kept.email.id
       if (caller && (send_at !== null || hold)) await keys.origins.inherit(tx, about, caller)
-      if (caller && hold && held)
-        await holds.insert(tx, hold, { kind: 'email', owner, caller, about, sha256: examined.sha256, held })
+      if (hold && held) await holds.insert(tx, hold, { kind: 'email', owner, created_by, about, sha256: examined.sha256, held })
       else await this.#enqueue(tx, composed, kept)
       tx.afterCommit(() => this.#log(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
@@ -278,7 +278,7 @@ export async function enqueueCopies(
 }
 
 /** The envelope for parsing an own message, which is not checked for spam. */
-function envelopeOf(from: string, scan: boolean): Envelope {
+export function envelopeOf(from: string, scan: boolean): Envelope {
   return {
     remote_address: '127.0.0.1',
     helo: 'localhost',
@@ -293,7 +293,7 @@ function envelopeOf(from: string, scan: boolean): Envelope {
 }
 
 /** What a policy looks at in a message. */
-function contentOf({ parsed, found }: Examination): Pick<OutgoingEmail, 'hasAttachments' | 'hasLinks' | 'found'> {
+export function contentOf({ parsed, found }: Examination): Pick<OutgoingEmail, 'hasAttachments' | 'hasLinks' | 'found'> {
   return { hasAttachments: parsed.attachments.length > 0, hasLinks: parsed.links.length > 0, found }
 }
 

@@ -4,10 +4,11 @@ import { largeWork } from '../../core/work/long-work.ts'
 import { release } from '../../core/memory.ts'
 import type { Courier, Outcome } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
-import type { StoredEmail } from '../../mail/email-rows.ts'
 import type { RecipientRow } from '../../mail/deliveries.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
 import { sql, type Transaction } from '../../store/database.ts'
+import type { DueEmail, DuePolicy } from './due-policy.ts'
+import { recipientsOf } from './held-emails.ts'
 import { enqueueCopies } from './outbox.ts'
 import { emailFailed, releaseKind, type ReleaseLoad } from '../model.ts'
 import { endedWithKey } from './pending.ts'
@@ -18,13 +19,14 @@ interface Deps extends Pick<Basis, 'database' | 'clock'> {
   queue: Queue
   outgoing: OutgoingEmails
   signer: DkimSigner
+  duePolicy: DuePolicy
 }
 
 const gone = 'it is no longer scheduled'
 
 /**
  * Releases scheduled messages when they are due: signs them with the current keys (those of the day they were written may have left the DNS), and
- * enqueues a copy for each recipient.
+ * enqueues a copy for each recipient. One that policies do not let leave by now is held or fails.
  */
 export class Release implements Courier<ReleaseLoad> {
   readonly kind = releaseKind
@@ -37,19 +39,21 @@ export class Release implements Courier<ReleaseLoad> {
     this.#deps = deps
   }
 
-  async deliver({ email_id, require_tls }: ReleaseLoad): Promise<string> {
-    const { database, outgoing, signer, queue } = this.#deps
-    const email = await database.get<StoredEmail & { account_id: string }>(
+  async deliver(load: ReleaseLoad): Promise<string> {
+    const { email_id, require_tls } = load
+    const { database, outgoing, signer, queue, duePolicy } = this.#deps
+    const email = await database.get<DueEmail>(
       sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id
         WHERE emails.id = ${email_id} AND emails.status = 'scheduled'`,
     )
     if (!email) return gone
-    const signatures = await largeWork(email.account_id, email.size, async () => {
+    const { signatures, read } = await largeWork(email.account_id, email.size, async () => {
       const octets = await outgoing.rawMessage(email)
       if (!octets) throw new Error(`The raw bytes of ${email_id} are missing.`)
+      const looked = await duePolicy.read(email, octets)
       const signed = await signer.sign(domainOf(email.from_address), octets)
       release(octets)
-      return signed
+      return { signatures: signed, read: looked }
     })
     const trace = `${signatures}${email.trace}`
     return database.transaction(async (tx) => {
@@ -58,6 +62,15 @@ export class Release implements Courier<ReleaseLoad> {
           AND emails.status = 'scheduled' AND NOT ${endedWithKey}`,
       )
       if (!row) return gone
+      const verdict = await duePolicy.decide(tx, email, read)
+      if (verdict === 'refused') {
+        await this.cancel(tx, load, 'the policy of its account does not let it leave')
+        return verdict
+      }
+      if (verdict) {
+        await duePolicy.hold(tx, email, verdict, { read, load })
+        return 'held'
+      }
       await outgoing.setTrace(tx, email_id, { trace })
       const recipients = await this.#note(tx, email_id, { status: 'queued', next_attempt_at: this.#now() })
       await enqueueCopies(tx, queue, row.account_id, recipients, require_tls)
@@ -66,7 +79,7 @@ export class Release implements Courier<ReleaseLoad> {
   }
 
   async settle(tx: Transaction, { email_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
-    if (outcome === 'failed') await this.cancel(tx, { email_id }, 'it could not be signed; see the log for the reason')
+    if (outcome === 'failed') await this.cancel(tx, { email_id }, 'it could not be released; see the log for the reason')
   }
 
   async cancel(tx: Transaction, { email_id }: Pick<ReleaseLoad, 'email_id'>, response: string): Promise<void> {
@@ -80,7 +93,7 @@ export class Release implements Courier<ReleaseLoad> {
   }
 
   async #note(tx: Transaction, emailId: string, change: Partial<RecipientRow>): Promise<RecipientRow[]> {
-    const rows = await tx.all<RecipientRow>(sql`SELECT * FROM email_recipients WHERE email_id = ${emailId} ORDER BY position`)
+    const rows = await recipientsOf(tx, emailId)
     for (const { seq } of rows) await this.#deps.outgoing.updateDelivery(tx, seq, change)
     return rows
   }
