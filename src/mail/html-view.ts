@@ -16,6 +16,9 @@ const maxDataUrls = 2 * maxImageBytes
 
 const imageTypes = /^image\/(?:png|jpeg|gif|webp)$/
 
+/** Elements in one another do not become ever smaller. */
+const ownStyle = '<style>body{color:#000;background:#fff}small,sub,sup,big{font-size:13px}</style>'
+
 /**
  * A Content-Security-Policy under which nothing runs, nothing is fetched, and links open in a new window, even if sanitizing failed. The page can
  * only be displayed in a frame on a page of this box.
@@ -33,7 +36,7 @@ function policy(remote: boolean): string {
 }
 
 /**
- * Renders the HTML of a message as a page. `remote` allows external images and fonts. Throws Fault 404 for a message without HTML, 429
+ * Renders the HTML of a message as a page. `remote` allows external images. Throws Fault 404 for a message without HTML, 429
  * `too_much_at_once` when too many large messages are being read.
  */
 export async function htmlView(
@@ -65,11 +68,9 @@ async function renderPage(html: string, inline: Map<string, string>, remote: boo
     if (/^data:image\/(?:png|jpeg|gif|webp);base64,/i.test(source)) return source
     return remote && /^https?:\/\//i.test(source) ? source.replace(/^http:/i, 'https:') : undefined
   }
-  const body = await sanitize(html, image, remote)
-  const head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>E-mail</title>'
   return {
     type: 'text/html; charset=utf-8',
-    bytes: Buffer.from(`<!doctype html><html lang="und"><head>${head}</head><body>${body}</body></html>`),
+    bytes: Buffer.from(pageOf(await sanitize(html, image))),
     headers: {
       'Content-Disposition': 'inline',
       'Content-Security-Policy': policy(remote),
@@ -77,6 +78,12 @@ async function renderPage(html: string, inline: Map<string, string>, remote: boo
       'X-DNS-Prefetch-Control': 'off',
     },
   }
+}
+
+/** The document in which a sanitized message is displayed. */
+export function pageOf(body: string): string {
+  const head = `<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>E-mail</title>${ownStyle}`
+  return `<!doctype html><html lang="und"><head>${head}</head><body>${body}</body></html>`
 }
 
 /** Inline images by Content-ID, as data: URLs. Those no longer available are left out. */

@@ -1,59 +1,76 @@
+import { displayedProperties, elementStyle, textStyle } from './display-styles.ts'
 import { hiddenElements, Tokenizer } from './markup.ts'
+import { Nesting } from './nesting.ts'
+import { hidingOf } from './screening/appearance.ts'
+import { type ElementLook, type LookAttributes, SeenTextCollector } from './screening/seen.ts'
 
 /** The URL from which an image is loaded; undefined removes it, and the alternative text is displayed. */
 type ImageSource = (source: string) => string | undefined
 
-/** Allowed elements with their attributes. Elements that are not allowed lose their tags and keep their text. */
-const attributes: Record<string, string> = {
-  a: 'href',
-  img: 'src alt width height',
-  font: 'color face size',
-  blockquote: 'type',
-  ol: 'type start',
-  ul: 'type',
-  li: 'value',
-  table: 'width height border cellpadding cellspacing bgcolor align',
-  td: 'width height colspan rowspan bgcolor align valign nowrap',
-  th: 'width height colspan rowspan bgcolor align valign nowrap scope',
-  tr: 'height bgcolor align valign',
-  col: 'width span',
-  colgroup: 'width span',
-  hr: 'width size align',
-  br: 'clear',
+const number = /^\d{1,4}$/
+const small = /^\d{1,2}$/
+const side = /^(?:left|right|center|justify|top|middle|bottom|baseline)$/i
+
+/** Attributes that are displayed, with their values. */
+const globalAttributes: Readonly<Record<string, RegExp>> = {
+  dir: /^(?:ltr|rtl|auto)$/i,
+  lang: /^[\w-]{1,35}$/,
+  align: side,
+  title: /^/,
+}
+const cell = { width: /^\d{1,4}%?$/, colspan: small, rowspan: small, valign: side, nowrap: /^/ }
+
+/** Allowed elements with their own attributes. Elements that are not allowed lose their tags and keep their text. */
+const attributes: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
+  a: { href: /^/ },
+  img: { src: /^/, alt: /^/, width: number, height: number },
+  blockquote: { type: /^cite$/i },
+  ol: { type: /^[1ai]$/i, start: number },
+  ul: { type: /^(?:disc|circle|square)$/i },
+  li: { value: number },
+  table: { width: /^\d{1,4}%?$/, border: small, cellpadding: small, cellspacing: small },
+  td: cell,
+  th: { ...cell, scope: /^(?:row|col)$/i },
+  tr: { valign: side },
+  br: { clear: /^/ },
 }
 
 const plain =
-  'abbr acronym address article aside b bdi bdo big caption center cite code dd del dfn div dl dt em figcaption figure footer h1 h2 h3 h4 h5 h6 ' +
-  'header i ins kbd main mark p pre q s samp section small span strike strong style sub summary sup tbody tfoot thead time tt u var wbr'
+  'abbr acronym address article aside b bdi big caption center cite code dd del dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 ' +
+  'header hr i ins kbd main mark p pre q s samp section small span strike strong sub summary sup tbody tfoot thead time tt u var wbr'
 
 const allowed = new Set([...Object.keys(attributes), ...plain.split(' ')])
 
-const globalAttributes = new Set(['style', 'class', 'dir', 'lang', 'align', 'title'])
-
-/** Elements that are removed with their content; style sheets are sanitized. */
-const droppedElements = new Set([...hiddenElements].filter((name) => name !== 'style'))
-
-const voidElements = new Set(['img', 'br', 'hr', 'col', 'wbr'])
+const voidElements = new Set(['img', 'br', 'hr', 'wbr'])
 
 /** Characters of HTML that are processed; the rest is dropped. */
 const maxLength = 2_000_000
 
-/** Characters that are processed in one iteration of the event loop. */
-const sliceLength = 65_536
+/** Characters between two looks at the clock, and the milliseconds of one iteration of the event loop. */
+const sliceLength = 4096
+const longestTurn = 8
+
+/** Characters of an attribute that says how its element looks; what follows might hide it. */
+const longestLook = 100_000
+const longestName = 60
 
 const nextIteration = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Sanitizes untrusted HTML: an allow-list of elements and attributes, links that open in a new window, images from the URLs that `image`
- * returns, and styles that fetch nothing unless `remote`. Works token by token: no tree is built.
+ * Renders untrusted HTML: an allow-list of elements and attributes, links that open in a new window, images from the URLs that `image` returns. Text
+ * that counts as hidden (`screening/seen.ts`) is left out, so that a person sees what programs read of the message; no style that is left can hide
+ * any other. Works token by token: no tree is built.
  */
-export async function sanitize(html: string, image: ImageSource, remote: boolean): Promise<string> {
+export async function sanitize(html: string, image: ImageSource): Promise<string> {
   const text = html.slice(0, maxLength)
-  const writer = new Writer(text, image, remote)
+  const writer = new Writer(text, image)
   const tokenizer = new Tokenizer({ decodeEntities: true }, writer)
+  let begun = performance.now()
   for (let at = 0; at < text.length; at += sliceLength) {
     tokenizer.write(text.slice(at, at + sliceLength))
+    if (performance.now() - begun < longestTurn) continue
     await nextIteration()
+    begun = performance.now()
   }
   tokenizer.end()
   return writer.written.join('')
@@ -63,30 +80,27 @@ class Writer {
   readonly written: string[] = []
   readonly #html: string
   readonly #image: ImageSource
-  readonly #remote: boolean
+  readonly #nest = new Nesting()
+  readonly #seen: SeenTextCollector
   #tag = ''
   #attributes = new Map<string, string>()
   #name = ''
   #value = ''
-  /** The element being removed with its content, and how often it is nested in itself. */
-  #dropping = ''
-  #depth = 0
-  /** The text chunks of the style sheet being read. */
-  #styleSheet: string[] | undefined
 
-  constructor(html: string, image: ImageSource, remote: boolean) {
+  constructor(html: string, image: ImageSource) {
     this.#html = html
     this.#image = image
-    this.#remote = remote
+    this.#seen = new SeenTextCollector(html, displayedProperties)
   }
 
   onopentagname(start: number, end: number): void {
     this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     this.#attributes = new Map()
+    this.#nest.open(this.#tag)
   }
 
   onattribname(start: number, end: number): void {
-    this.#name = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
+    this.#name = end - start > longestName ? '' : this.#html.slice(start, end).toLowerCase()
     this.#value = ''
   }
 
@@ -105,89 +119,83 @@ class Writer {
 
   onopentagend(): void {
     const tag = this.#tag
-    if (this.#dropping !== '') {
-      if (tag === this.#dropping) this.#depth++
-      return
-    }
-    if (droppedElements.has(tag)) {
-      this.#dropping = tag
-      this.#depth = 1
-      return
-    }
-    if (!allowed.has(tag)) return
-    if (tag === 'style') this.#styleSheet = []
-    this.written.push(`<${tag}${this.#keptAttributes()}>`)
+    const { appearance, styles } = this.#look()
+    this.#nest.look(tag, appearance)
+    if (allowed.has(tag) && appearance.hidden === null) this.written.push(`<${tag}${this.#keptAttributes(styles)}>`)
   }
 
   onselfclosingtag(): void {
-    // only foreign elements can be self-closing in HTML; a self-closing style ends for the tokenizer but not for browsers, so it is dropped
-    if (this.#dropping === '' && ['svg', 'math', 'style'].includes(this.#tag)) return
-    if (this.#dropping === '' || this.#tag !== this.#dropping) this.onopentagend()
+    this.onopentagend()
+    // only these have no content then
+    if (['svg', 'math'].includes(this.#tag)) this.#nest.close(this.#tag)
   }
 
   onclosetag(start: number, end: number): void {
     const tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
-    if (this.#dropping !== '') {
-      if (tag === this.#dropping && --this.#depth === 0) this.#dropping = ''
-      return
-    }
-    if (tag === 'style') this.#endStyleSheet()
-    if (allowed.has(tag) && !voidElements.has(tag)) this.written.push(`</${tag}>`)
+    const isShown = this.#nest.appearance.hidden === null
+    if (end - start <= 20) this.#nest.close(tag)
+    if (isShown && allowed.has(tag) && !voidElements.has(tag)) this.written.push(`</${tag}>`)
   }
 
   ontext(start: number, end: number): void {
-    if (this.#dropping !== '') return
-    const text = this.#html.slice(start, end)
-    if (this.#styleSheet) this.#styleSheet.push(text)
-    else this.written.push(escaped(text))
+    this.#write(this.#html.slice(start, end))
   }
 
   ontextentity(codepoint: number): void {
-    if (this.#dropping === '') this.written.push(escaped(String.fromCodePoint(codepoint)))
+    this.#write(String.fromCodePoint(codepoint))
   }
 
-  onend(): void {
-    if (!this.#styleSheet) return
-    this.#endStyleSheet()
-    this.written.push('</style>')
-  }
-
+  onend(): void {}
   oncdata(): void {}
   oncomment(): void {}
   ondeclaration(): void {}
   onprocessinginstruction(): void {}
 
-  #endStyleSheet(): void {
-    if (this.#styleSheet) this.written.push(this.#safeStyle(this.#styleSheet.join('')))
-    this.#styleSheet = undefined
+  /** The look of the element that is opened, as `anchors.ts` takes it. */
+  #look(): ElementLook {
+    const around = this.#nest.appearance
+    const given = (name: string): string => this.#attributes.get(name) ?? ''
+    const look: LookAttributes = {
+      style: given('style'),
+      class: given('class'),
+      id: given('id'),
+      color: given(this.#tag === 'body' ? 'text' : 'color'),
+      bgcolor: given('bgcolor'),
+      background: given('background'),
+      others: Object.fromEntries([...this.#attributes].filter(([name]) => this.#seen.asksFor(name))),
+    }
+    const isLong = [look.style, look.class, look.id, look.background].some((value) => value.length >= longestLook)
+    const hiding =
+      hiddenElements.has(this.#tag) || isLong ? 'element' : this.#attributes.has('hidden') ? 'hidden_attribute' : null
+    if (hiding === null) return this.#seen.look(around, this.#tag, look)
+    return { appearance: { ...around, hidden: around.hidden ?? hiding }, styles: null }
   }
 
-  #keptAttributes(): string {
-    const own = new Set(attributes[this.#tag]?.split(' '))
+  #write(text: string): void {
+    const { appearance } = this.#nest
+    if (hidingOf(appearance) !== null) return
+    const style = text.trim() === '' ? '' : textStyle(appearance)
+    this.written.push(style === '' ? escaped(text) : `<span style="${style}">${escaped(text)}</span>`)
+  }
+
+  #keptAttributes(styles: ElementLook['styles']): string {
+    const values = { ...globalAttributes, ...attributes[this.#tag] }
     const kept: string[] = []
     for (const [name, value] of this.#attributes) {
-      if (!own.has(name) && !globalAttributes.has(name)) continue
+      if (!Object.hasOwn(values, name) || !values[name]!.test(value)) continue
       const safe = this.#attributeValue(name, value)
       if (safe !== undefined) kept.push(` ${name}="${escaped(safe)}"`)
     }
+    const style = styles === null ? '' : elementStyle(styles)
+    if (style !== '') kept.push(` style="${style}"`)
     if (this.#tag === 'a') kept.push(' target="_blank" rel="noopener noreferrer nofollow"')
     return kept.join('')
   }
 
   #attributeValue(name: string, value: string): string | undefined {
-    if (name === 'style') return this.#safeStyle(value)
     if (name === 'src') return this.#image(normalizedUrl(value))
     if (name === 'href') return /^(?:https?:\/\/|mailto:|tel:)/i.test(normalizedUrl(value)) ? normalizedUrl(value) : undefined
     return value
-  }
-
-  /**
-   * CSS without escapes, `@import` and, unless `remote`, `url(` and the like. Characters are removed before names are searched, so that removal
-   * cannot create a forbidden name. Without `url(` the rest of a URL is invalid CSS, which browsers ignore.
-   */
-  #safeStyle(text: string): string {
-    const unescaped = text.replace(/[\\<]/g, '').replace(/@import/gi, '@none')
-    return this.#remote ? unescaped : unescaped.replace(/(?:url|image-set|image|src)\s*\(/gi, 'none(')
   }
 }
 

@@ -1,6 +1,12 @@
+import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { pageOf } from '../../src/mail/html-view.ts'
+import { parse } from '../../src/message/parse.ts'
+import { sanitize } from '../../src/message/sanitize.ts'
+import { mailOf } from '../message/screening/hostile.ts'
 import { leftOut, place, shown, unseen } from '../message/screening/looks.ts'
+import { dice } from '../support/dice.ts'
 import { chromiumBrowser } from '../support/screen.ts'
 
 let browser: Browser | undefined
@@ -18,11 +24,18 @@ const texts = ['Marked wording', 'gnidrow dekraM'] as const
 const visibleDifference = 24
 const leastDots = 200
 
+type Display = (html: string) => string | Promise<string>
+
+const asItIs: Display = (html) => `<!DOCTYPE html><html><body>${html}</body></html>`
+
+/** As the page of the box displays a message. */
+const onPage: Display = async (html) => pageOf(await sanitize(html, () => undefined))
+
 /** The dots of a page that differ between the two texts. */
-async function dotsOf(page: Page, pictures: Page, html: string): Promise<number> {
+async function dotsOf(page: Page, pictures: Page, html: string, display: Display = asItIs): Promise<number> {
   const shots: string[] = []
   for (const text of texts) {
-    await page.setContent(`<!DOCTYPE html><html><body>${html.replaceAll(place, text)}</body></html>`)
+    await page.setContent(await display(html.replaceAll(place, text)))
     shots.push((await page.screenshot({ fullPage: true })).toString('base64'))
   }
   return pictures.evaluate<number>(`(async ([one, other], least) => {
@@ -59,4 +72,91 @@ test('Chromium shows what the table says is seen, and nothing of what it says is
     }
   await Promise.all([context.close(), others.close()])
   expect(wrong).toEqual([])
+})
+
+const evasions = readFileSync(new URL('../message/screening/evasions.txt', import.meta.url), 'utf8')
+  .trimEnd()
+  .split('\n')
+
+const tags = ['p', 'div', 'span', 'b', 'table', 'td', 'sub', 'ul', 'details', 'h1', 'font', 'center']
+const declarations = [
+  ...[
+    'color:white',
+    'color:#eee',
+    'background:black',
+    'background:#000 url(x)',
+    'color:var(--a)',
+    '--a:white',
+    'background:white',
+  ],
+  ...[
+    'position:absolute',
+    'position:fixed',
+    'left:-999px',
+    'top:-999px',
+    'inset:0',
+    'z-index:9',
+    'float:left',
+    'display:flex',
+    'display:grid',
+  ],
+  ...[
+    'height:0',
+    'width:0',
+    'overflow:hidden',
+    'max-height:0',
+    'margin:-99px',
+    'margin-top:-60px',
+    'padding:9999px',
+    'text-indent:-999px',
+  ],
+  ...[
+    'font-size:1px',
+    'font-size:.5em',
+    'font:1px/1 a',
+    'line-height:0',
+    'opacity:.3',
+    'transform:scale(.4)',
+    'letter-spacing:-9px',
+    'zoom:.4',
+  ],
+  ...[
+    'filter:contrast(0)',
+    'mix-blend-mode:screen',
+    'clip-path:inset(49%)',
+    'mask:linear-gradient(#0000,#0000)',
+    'display:none',
+    'visibility:hidden',
+  ],
+]
+
+/** Elements in one another with a few declarations each, and others beside them. */
+function mixed(roll: (sides: number) => number): string {
+  const one = (): string => {
+    const style = Array.from({ length: roll(4) }, () => declarations[roll(declarations.length)]!).join(';')
+    return `<${tags[roll(tags.length)]!} style="${style}">`
+  }
+  const before = Array.from({ length: roll(3) }, () => `${one()}x`).join('')
+  return `${before}${Array.from({ length: 1 + roll(4) }, one).join('')}${place}`
+}
+
+test('what agents are given of a message is shown on its page', async () => {
+  if (browser === undefined) return
+  const context = await browser.newContext({ viewport: { width: 1000, height: 800 }, javaScriptEnabled: false })
+  const others = await browser.newContext()
+  const [page, pictures] = [await context.newPage(), await others.newPage()]
+  const roll = dice(20_261_128)
+  const random = Array.from({ length: 400 }, () => mixed(roll))
+  const wrong: string[] = []
+  let given = 0
+  for (const html of [...evasions, ...unseen, ...leftOut, ...random]) {
+    const { text } = await parse(mailOf({ html: html.replaceAll(place, texts[0]) }))
+    if (!text.toLowerCase().includes(texts[0].toLowerCase())) continue
+    given += 1
+    const dots = await dotsOf(page, pictures, html, onPage)
+    if (dots < leastDots && (await dotsOf(page, pictures, html, onPage)) < leastDots) wrong.push(`(${dots} dots) ${html}`)
+  }
+  await Promise.all([context.close(), others.close()])
+  expect(wrong).toEqual([])
+  expect(given).toBeGreaterThan(300)
 })

@@ -215,21 +215,22 @@ export function fontSizeIn(font: string): string | undefined {
   return at === -1 || !hasFamily ? undefined : words[at]
 }
 
-/** True for a declaration that a program which displays mail takes, of a property that decides whether a text can be seen, or of a variable. */
-function isTaken(property: string, value: string): boolean {
+/** True for a declaration that a program which displays mail takes, of a property that decides whether a text can be seen, of a variable, or of one of `others`. */
+function isTaken(property: string, value: string, others: ReadonlySet<string>): boolean {
   if (property.startsWith('--')) return true
   const name = aliases.get(property) ?? property
   const sides = sidesOf.get(name)
-  if (sides === undefined && !properties.has(name)) return false
+  if (sides === undefined && !properties.has(name)) return others.has(name) && value.length <= longestValue
   if (value.length > longestValue || substitution.test(value) || everywhere.test(value)) return true
   if (sides === undefined) return valid.get(name)?.(value) ?? value !== ''
   const words = wordsIn(value)
   return words.length > 0 && words.length <= sides.length && words.every((word) => valid.get(sides[0]!)!(word))
 }
 
-export function declarationsIn(style: string): Declarations {
+/** The declarations of a style that decide whether a text can be seen, and those of `others`. */
+export function declarationsIn(style: string, others: ReadonlySet<string>): Declarations {
   const found: Declarations = new Map()
-  for (const [property, { value, important }] of declarationsOf(style, isTaken))
+  for (const [property, { value, important }] of declarationsOf(style, (name, given) => isTaken(name, given, others)))
     for (const [name, one] of longhands(aliases.get(property) ?? property, value)) {
       if (!important && found.get(name)?.important === true) continue
       found.delete(name)

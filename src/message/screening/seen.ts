@@ -42,9 +42,18 @@ export interface LookAttributes {
   others: Readonly<Record<string, string>>
 }
 
+/** How an element looks, and what its styles say; null for nothing. */
+export interface ElementLook {
+  appearance: Appearance
+  styles: Styles | null
+}
+
+const noProperties: ReadonlySet<string> = new Set()
+
 /** Collects what is seen of HTML and what not, while its tokens are read. */
 export class SeenTextCollector {
   readonly #html: string
+  readonly #others: ReadonlySet<string>
   readonly #sheet: StyleSheet
   readonly #styles = new Map<string, Styles[]>()
   #body: Appearance | undefined
@@ -57,9 +66,11 @@ export class SeenTextCollector {
   readonly #pieces: string[] = []
   #kept = 0
 
-  constructor(html: string) {
+  /** `others` are properties that are read too, though they hide nothing. */
+  constructor(html: string, others = noProperties) {
     this.#html = html
-    this.#sheet = new StyleSheet(html)
+    this.#others = others
+    this.#sheet = new StyleSheet(html, others)
   }
 
   /** True for an attribute that a rule asks for. */
@@ -69,35 +80,40 @@ export class SeenTextCollector {
 
   /** The appearance of an element in another. */
   appearance(around: Appearance, tag: string, look: LookAttributes): Appearance {
-    return this.#appearance(/^(?:html|head|body)$/.test(tag) ? around : this.#within(around), tag, look)
+    return this.look(around, tag, look).appearance
+  }
+
+  /** The look of an element in another. */
+  look(around: Appearance, tag: string, look: LookAttributes): ElementLook {
+    return this.#look(/^(?:html|head|body)$/.test(tag) ? around : this.#within(around), tag, look)
   }
 
   /** An element outside of any is in a body, also where the HTML has none. */
   #within(around: Appearance): Appearance {
     if (around !== plainAppearance || this.#sheet.isEmpty) return around
     if (this.#body === undefined) {
-      const html = this.#appearance(around, 'html', noLook)
-      this.#appearance(html, 'head', noLook)
-      this.#body = this.#appearance(html, 'body', noLook)
+      const html = this.#look(around, 'html', noLook).appearance
+      this.#look(html, 'head', noLook)
+      this.#body = this.#look(html, 'body', noLook).appearance
     }
     return this.#body
   }
 
-  #appearance(outside: Appearance, tag: string, look: LookAttributes): Appearance {
+  #look(outside: Appearance, tag: string, look: LookAttributes): ElementLook {
     const { style, class: classes, id, color, bgcolor, background } = look
     const isPlain = style === '' && color === '' && bgcolor === '' && background === ''
-    if (outside.hidden !== null || (isPlain && this.#sheet.isEmpty)) return outside
+    if (outside.hidden !== null || (isPlain && this.#sheet.isEmpty)) return { appearance: outside, styles: null }
     const key = JSON.stringify([tag, style, classes, this.#sheet.hasId(id) ? id : '', color, bgcolor, background])
     const place = this.#sheet.isSimple ? null : placeIn(outside.place, tag, look)
     const around = place === outside.place ? outside : { ...outside, place }
     const known = place === null ? this.#styles.get(key) : undefined
     if (known !== undefined) return lookIn(around, tag, known)
     const matched = this.#sheet.rulesFor(place ?? placeIn(null, tag, look))
-    if (matched === null) return { ...around, hidden: 'display' }
+    if (matched === null) return { appearance: { ...around, hidden: 'display' }, styles: null }
     const whole = `${key} ${matched.key}`
     let styles = place === null ? undefined : this.#styles.get(whole)
     if (styles === undefined) {
-      const own = declarationsIn(style)
+      const own = declarationsIn(style, this.#others)
       // those inside inherit them
       this.#sheet.addVariables(own, false)
       const attributes = attributeDeclarations(look)
@@ -107,7 +123,7 @@ export class SeenTextCollector {
         const found = this.#merge(layers)
         const animated = this.#sheet.framesOf(found ?? new Map()).map((frames) => this.#merge([...layers, ...frames]))
         for (const one of [found, ...animated]) {
-          if (one === undefined) return { ...around, hidden: 'display' }
+          if (one === undefined) return { appearance: { ...around, hidden: 'display' }, styles: null }
           styles.push(one)
         }
       }
@@ -158,14 +174,14 @@ export class SeenTextCollector {
 }
 
 /** The appearance with one of the styles that hold perhaps: where one hides the element, that. */
-function lookIn(around: Appearance, tag: string, styles: readonly Styles[]): Appearance {
-  let first: Appearance | undefined
-  for (const one of styles) {
-    const found = one.size === 0 ? around : appearanceIn(around, tag, one)
-    if (hidingOf(found) !== null) return found
+function lookIn(around: Appearance, tag: string, all: readonly Styles[]): ElementLook {
+  let first: ElementLook | undefined
+  for (const styles of all) {
+    const found = { appearance: styles.size === 0 ? around : appearanceIn(around, tag, styles), styles }
+    if (hidingOf(found.appearance) !== null) return found
     first ??= found
   }
-  return first ?? around
+  return first ?? { appearance: around, styles: null }
 }
 
 const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }

@@ -42,14 +42,14 @@ export class StyleSheet {
   #count = 0
   #isSimple = true
 
-  constructor(html: string) {
+  constructor(html: string, others: ReadonlySet<string>) {
     for (const rule of rulesOf(html)) {
       if (rule === null) {
         this.#end()
         continue
       }
       const { selectors, style, layer } = rule
-      const declarations = declarationsIn(style)
+      const declarations = declarationsIn(style, others)
       if (selectors.startsWith('@')) {
         const [name, ...places] = selectors.split(' ')
         if (this.#frames.size >= maxFrames) this.#end()

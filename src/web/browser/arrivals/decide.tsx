@@ -1,11 +1,11 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { Email } from '../../../mail/model.ts'
 import type { Hold, HoldRow } from '../../../policy/model.ts'
 import { type ApiError, post, requireApiError } from '../api.ts'
 import { Field, Form } from '../widgets/form.tsx'
 import { moment } from '../widgets/format.tsx'
 import { Fact, Trouble } from '../widgets/listing.tsx'
+import { Texts } from '../holds/texts.tsx'
 import { useLink } from './link.ts'
 
 const words = { approve: 'Approve', reject: 'Reject' } as const
@@ -91,51 +91,4 @@ function Content({ hold: { email, sms, card, found, expires_at } }: { hold: Hold
       {sms && <pre class="scrolls">{sms.body}</pre>}
     </>
   )
-}
-
-/** All that is written in a message, also what its HTML would hide, and where its links lead. */
-function Texts({ email: { body_text, body_html, body_truncated, text, links } }: { email: Email }): JSX.Element {
-  const ofHtml = body_html === null ? '' : textIn(body_html)
-  return (
-    <>
-      {body_html === null && <pre class="scrolls">{body_text ?? text}</pre>}
-      {body_html !== null && (
-        <>
-          <h2>The text of its HTML</h2>
-          <pre class="scrolls">{ofHtml}</pre>
-        </>
-      )}
-      {body_html !== null && body_text !== null && (
-        <>
-          <h2>Its plain text</h2>
-          <pre class="scrolls">{body_text}</pre>
-        </>
-      )}
-      {body_truncated && <p class="hint">It is truncated here. Sign in to see the whole of it.</p>}
-      {links.length > 0 && (
-        <>
-          <h2>Its links</h2>
-          <ul>
-            {links.map(({ url }, index) => (
-              <li key={index} class="mono breaks">
-                {url}
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-    </>
-  )
-}
-
-/** Elements whose text is never shown, and those that end a line. */
-const unshown = 'script, style, head'
-const lines = 'br, div, h1, h2, h3, h4, h5, h6, li, p, td, th, tr'
-
-/** Parsed only: nothing in it runs or is loaded. */
-function textIn(html: string): string {
-  const page = new DOMParser().parseFromString(html, 'text/html')
-  for (const one of page.querySelectorAll(unshown)) one.remove()
-  for (const one of page.querySelectorAll(lines)) one.after('\n')
-  return (page.body.textContent ?? '').replaceAll(/\s*\n\s*/g, '\n').trim()
 }

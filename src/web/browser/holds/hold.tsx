@@ -8,6 +8,7 @@ import { AttachmentList, Envelope, Source } from '../inbox/message.tsx'
 import { type Loaded, useResource } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
+import { Texts } from './texts.tsx'
 import { Action } from '../widgets/action.tsx'
 import { DialogButton, FormDialog } from '../widgets/dialog.tsx'
 import { TextArea } from '../widgets/form.tsx'
@@ -140,6 +141,7 @@ function HeldEmail({ email }: { email: Email }): JSX.Element {
       <Envelope email={email} />
       <h3 class="subject">{email.subject || 'Without a subject'}</h3>
       <Body email={email} />
+      {email.body_html !== null && <Texts email={email} />}
       <AttachmentList email={email} />
       <DialogButton
         dialog={(close) => <Source path={`/v1/identities/${email.identity_id}/emails/${email.id}`} onClose={close} />}

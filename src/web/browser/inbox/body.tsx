@@ -4,10 +4,10 @@ import type { Email } from '../../../mail/model.ts'
 import { useText } from '../loaded.ts'
 import { Trouble } from '../widgets/listing.tsx'
 
-/** Detects remote content in HTML. Each space can be matched in one way only, as there may be a million. */
-const remoteContent = /(?:src|background|srcset)\s*=[\s"']*https?:|url\s*\([\s"']*https?:/i
+/** Detects remote images in HTML. Each space can be matched in one way only, as there may be a million. */
+const remoteContent = /src\s*=[\s"']*https?:/i
 
-/** The body of a message: as text, or its HTML in a sandboxed frame. Remote content is loaded on demand. */
+/** The body of a message: as text, or its HTML in a sandboxed frame. Remote images are loaded on demand. */
 export function Body({ email }: { email: Email }): JSX.Element {
   const { id, identity_id, body_html, body_text, body_truncated } = email
   const [form, setForm] = useState<'html' | 'text'>(body_html === null ? 'text' : 'html')
