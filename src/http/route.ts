@@ -139,7 +139,7 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   shared?: true
   /** Public JSON, cacheable for five minutes: CORS `*`, an ETag and 304. Never for data that needs a key. */
   document?: boolean
-  /** The media type of a response that is not JSON; `handle` then returns a Download. */
+  /** The media type of a response that is not JSON, a range if what is stored has its own; `handle` then returns a Download. */
   download?: string
   /** 200 by default. */
   status?: 200 | 201

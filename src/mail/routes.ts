@@ -197,7 +197,7 @@ function attachmentRoutes({ attachments, texts }: Nouns): AnyRoute[] {
       errors: { 403: ['bad_signature', 'url_expired', 'url_ended'], 500: ['attachment_unreadable'] },
       summary: 'Download an attachment by its signed URL',
       query: SignedQuery,
-      download: 'application/octet-stream',
+      download: '*/*',
       handle: ({ caller: { ip }, params, query, signal }) =>
         attachments.open(params.email_id, params.index, query, { ip, signal }),
     }),

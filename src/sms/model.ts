@@ -70,6 +70,7 @@ const Body = z
   .refine((text) => text.isWellFormed() && !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(text), {
     error: 'must be text without control characters',
   })
+  .meta({ minLength: 1, maxLength })
 
 export const NewSms = z.strictObject({ to: E164, body: Body }).meta({ id: 'NewSms' })
 export type NewSms = z.output<typeof NewSms>

@@ -131,7 +131,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       errors: { 403: ['bad_signature', 'url_expired', 'url_ended'] },
       summary: 'Download a picture by its signed URL',
       query: SignedQuery,
-      download: 'application/octet-stream',
+      download: '*/*',
       handle: ({ caller, params, query }) => media.open(params.sms_id, params.index, query, caller.ip),
     }),
   ]

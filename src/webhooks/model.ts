@@ -15,7 +15,7 @@ const Events = z
   .max(64)
   .transform((names) => [...new Set(names)])
   .meta({
-    override: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 64 },
+    override: { type: 'array', items: { type: 'string', minLength: 1, maxLength: 64 }, minItems: 1, maxItems: 64 },
     description: 'names of events, such as email.received; * for all events that the creating key may read',
   })
 

@@ -199,7 +199,12 @@ export class Asking {
       return
     }
     assert.equal(told.status, spelling.route.status ?? 200)
-    if (spelling.route.download !== undefined) return
+    const { download } = spelling.route
+    if (download !== undefined) {
+      // what is stored has a type of its own
+      if (download !== '*/*') assert.equal(told.headers.get('content-type')?.split(';')[0], download)
+      return
+    }
     const schema = this.#replies.get(`${method} ${spelling.path}`)
     if (!schema) throw new Error(`${method} ${spelling.path} has no reply in the description`)
     const parsed = schema.safeParse(told.json)

@@ -1,9 +1,10 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { cpSync, existsSync, readFileSync } from 'node:fs'
+import { cpSync, globSync, readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { homedir } from 'node:os'
+import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { decryptCard, encryptCard, newCardKey } from '../../clients/typescript/src/index.ts'
@@ -37,8 +38,12 @@ test('its types hold', () => {
   expect(execFileSync(pythonProgram('mypy'), ['--strict', sources], { encoding: 'utf8' })).toMatch(/^Success/)
 })
 
-/** Versions of Python that are installed here, the oldest first. */
-const pythons = Array.from({ length: 20 }, (_, minor) => `python3.${minor}`).filter((name) => existsSync(`/usr/bin/${name}`))
+/** Versions of Python that are installed here, also by pyenv, each with its program. */
+const pythons = new Map(
+  globSync(['/usr/bin/python3.*', `${homedir()}/.pyenv/versions/*/bin/python3.*`])
+    .filter((path) => /\.\d+$/.test(path))
+    .map((path) => [basename(path), path]),
+)
 const [, least] = /requires-python = ">=3\.(\d+)"/.exec(readFileSync(`${sources}/../../pyproject.toml`, 'utf8'))!
 
 test('it has no syntax, and no type of the standard library, that the oldest version which it names does not have', () => {
@@ -50,27 +55,39 @@ for file in pathlib.Path(sys.argv[1]).glob('*.py'):
   expect(typed).toMatch(/^Success/)
 })
 
-test.each(pythons.filter((name) => Number(name.slice('python3.'.length)) >= Number(least)))(
+test.each([...pythons].filter(([name]) => Number(name.slice('python3.'.length)) >= Number(least)))(
   'pip installs it into a fresh environment of %s, where it works without its tests and sources',
-  async (version) => {
+  async (_, interpreter) => {
     const venv = folder()
     const run = promisify(execFile)
-    await run(`/usr/bin/${version}`, ['-m', 'venv', venv])
+    await run(interpreter, ['-m', 'venv', venv])
     // as a user does it: built from a copy, so that nothing is written here
     const copy = join(folder(), 'python')
     cpSync(`${sources}/../..`, copy, { recursive: true })
     const pip = [`${venv}/bin/pip`, ['install', '--quiet', '--disable-pip-version-check', copy]] as const
     await run(...pip)
-    const program = `import os, importlib.resources, pillarbox
-with pillarbox.Pillarbox(os.environ["URL"], os.environ["KEY"]) as client:
+    const { body: ada } = await world.box.call('POST', '/v1/identities', {})
+    const raw = message({ From: 'a@shop.test' }, 'Your verification code is 482913.\n')
+    await deliver(world.box.smtp, { to: ada.email, raw })
+    const program = `import asyncio, os, importlib.resources, pillarbox
+box, ada = (os.environ["URL"], os.environ["KEY"]), os.environ["ID"]
+wanted = {"identity": ada, "types": ["email.received"], "since": "1970-01-01T00:00:00Z"}
+with pillarbox.Pillarbox(*box) as client:
     print(client.account.whoami()["scopes"] != [], importlib.resources.files(pillarbox).joinpath("py.typed").is_file())
+    print(client.wait_for_code(ada)["code"], next(iter(client.events(**wanted)))["type"], len(list(client.emails.iterate(ada))))
+async def later():
+    async with pillarbox.AsyncPillarbox(*box) as client:
+        async for event in client.events(**wanted):
+            print(event["type"], [row["codes"] async for row in client.emails.iterate(ada)])
+            return
+asyncio.run(later())
 try:
     pillarbox.new_card_key()
     pillarbox.encrypt_card(pillarbox.new_card_key(), {"number": "4242424242424242"})
 except pillarbox.PillarboxError as error:
     print(error.code)`
-    const { stdout } = await run(`${venv}/bin/python`, ['-c', program], { cwd: venv, env: { URL: url, KEY: key } })
-    expect(stdout).toBe('True True\nno_cryptography\n')
+    const { stdout } = await run(`${venv}/bin/python`, ['-c', program], { cwd: venv, env: { URL: url, KEY: key, ID: ada.id } })
+    expect(stdout).toBe("True True\n482913 email.received 1\nemail.received [['482913']]\nno_cryptography\n")
   },
 )
 

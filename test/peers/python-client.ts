@@ -1,18 +1,16 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { prepared } from '../support/prepared.ts'
+import { pythonEnvironment } from './python-environment.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const venv = `${root}node_modules/.cache/python-client`
 const wanted = ['httpx==0.28.1', 'cryptography==50.0.2', 'mypy==2.4.1', 'mcp==2.3.0']
 
 export const sources = `${root}clients/python/src/pillarbox`
 
 /** The program of an environment with what the Python programs here need, made at the first use. */
 export function pythonProgram(name: string): string {
-  prepared(venv, `python3 -m venv . && bin/pip install --quiet --disable-pip-version-check ${wanted.join(' ')}`)
-  return `${venv}/bin/${name}`
+  return `${pythonEnvironment('python-client', wanted)}/${name}`
 }
 
 export interface Job {

@@ -157,7 +157,7 @@ function call({ method, path, route }: RoutePath, document: Document): string {
     route.example?.body === undefined || route.upload !== undefined
       ? ''
       : `\`\`\`json\n${JSON.stringify(route.example.body, null, 2)}\n\`\`\``,
-    `Response ${route.status ?? 200}: ${given ? shape(given) : (route.download ?? 'nothing')}`,
+    `Response ${route.status ?? 200}: ${given ? shape(given) : route.download ? `\`${route.download}\`` : 'nothing'}`,
   ]
     .filter(Boolean)
     .join('\n\n')
