@@ -19,8 +19,9 @@ export interface OutgoingEmail {
   owner: IdentityRow
   addresses: readonly string[]
   inReplyTo: string | null
-  hasAttachments: boolean
-  hasLinks: boolean
+  /** Null where the message could not be read whole, and what was read has none. */
+  hasAttachments: boolean | null
+  hasLinks: boolean | null
   /** Null when the scan failed; undefined when none was made. */
   found: readonly Found[] | null | undefined
 }

@@ -174,6 +174,33 @@ describe('what is found', () => {
   })
 })
 
+describe('a message that cannot be read whole', () => {
+  const head = { From: 'Ada <ada@pillarbox.test>', To: to, 'MIME-Version': '1.0', 'Content-Type': 'multipart/mixed; boundary=b' }
+  const file = '--b\r\nContent-Type: application/zip\r\nContent-Disposition: attachment; filename=a.zip\r\n\r\nPK\r\n--b--\r\n'
+  const part = '--b\r\nContent-Type: text/plain\r\n\r\nHello.\r\n'
+  const bodies: [why: string, body: string][] = [
+    ['that has more parts than are read', `${part.repeat(1001)}${file}`],
+    ['whose boundary is written with blanks', `--b \r\n\r\nHello.\r\n${file.replace('--b\r\n', '--b \r\n')}`],
+    ['with a part whose header is too long', `--b\r\n${`X-Long: ${'a'.repeat(990)}\r\n`.repeat(300)}\r\nHello.\r\n${file}`],
+  ]
+
+  test.each(bodies)('%s is refused and held as if there were in it what a rule looks for', async (_why, body) => {
+    const leaving = async (rules: object[], preset = 'open'): Promise<string> => {
+      await box.call('PATCH', '/v1/policy', { preset, rules })
+      const client = await loggedIn(here, { key: senders[1]![1] })
+      const answer = await submit(client, { to: [to], raw: message(head, body) })
+      client.destroy()
+      if (!answer.startsWith('250')) return answer.slice(0, 9)
+      return (await box.call('GET', `/v1/identities/${ada}/emails?direction=outbound&limit=1`)).body.data[0].status
+    }
+    expect(await leaving([{ when: { attachments: true }, action: 'refuse' }])).toBe('550 5.7.1')
+    expect(await leaving([{ when: { attachments: true }, action: 'hold' }])).toBe('held')
+    expect(await leaving([{ when: { links: false }, action: 'send' }], 'all')).toBe('held')
+    expect(await leaving([{ when: { links: true }, action: 'hold' }])).toBe('held')
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [] })
+  })
+})
+
 describe('who is not held', () => {
   test('a signed-in person; but what a rule refuses nobody sends', async () => {
     await withPassword(box)

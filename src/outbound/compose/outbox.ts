@@ -294,7 +294,10 @@ function envelopeOf(from: string, scan: boolean): Envelope {
 
 /** What a policy looks at in a message. */
 function contentOf({ parsed, found }: Examination): Pick<OutgoingEmail, 'hasAttachments' | 'hasLinks' | 'found'> {
-  return { hasAttachments: parsed.attachments.length > 0, hasLinks: parsed.links.length > 0, found }
+  const { attachments, links, parse_error } = parsed
+  // of a message that was read in part, more may be in the rest
+  const some = (list: readonly unknown[]): boolean | null => (list.length > 0 ? true : parse_error === null ? false : null)
+  return { hasAttachments: some(attachments), hasLinks: some(links), found }
 }
 
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {
