@@ -167,6 +167,8 @@ export interface EmailLoad {
   recipient_seq: number
   /** Only over checked TLS all the way (REQUIRETLS, RFC 8689). */
   require_tls?: true
+  /** A policy let it leave because the recipient is of the account: it goes nowhere else. */
+  own?: true
 }
 
 /** The kind of scheduled messages in the queue. */
@@ -176,4 +178,6 @@ export const releaseKind = 'email-release'
 export interface ReleaseLoad {
   email_id: string
   require_tls: boolean
+  /** The rows of the recipients that are `own`. */
+  own?: number[]
 }

@@ -86,6 +86,18 @@ export class PolicyCheck {
     return admitted(await this.#decide(tx, caller, owner, policies, departure, found ?? null))
   }
 
+  /** Of these addresses, those that are of the account, where a policy may hold others: what is let go to them goes nowhere else. */
+  async ownAmong(
+    tx: Transaction,
+    caller: Caller | null,
+    owner: IdentityRow,
+    addresses: readonly string[],
+  ): Promise<ReadonlySet<string>> {
+    if (isPerson(caller) || !(await this.#closed(tx, caller, owner))) return new Set()
+    const recipients = await emailRecipients(tx, owner, addresses, null)
+    return new Set(addresses.filter((_, index) => recipients[index]!.sort === 'own'))
+  }
+
   /** Decides about a text message, as about an e-mail. */
   async sms(tx: Transaction, caller: Caller, { owner, number, body }: OutgoingSms): Promise<Held | undefined> {
     const policies = await this.#closed(tx, caller, owner)

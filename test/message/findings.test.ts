@@ -46,7 +46,23 @@ test('samples tell where it is and not what it is', () => {
 test('many findings of one kind hide none of another, wherever they are', () => {
   const token = fake('gh', 'p_16C7e42F292c6912E7710c838347Ae178B4a')
   // card numbers that differ in their first digits, each with its check digit
-  const cards = ['2000', '2011', '2022', '2033', '2044', '2055', '2066', '2077', '2088', '2099', '2109', '2118', '2127', '2136', '2145']
+  const cards = [
+    '2000',
+    '2011',
+    '2022',
+    '2033',
+    '2044',
+    '2055',
+    '2066',
+    '2077',
+    '2088',
+    '2099',
+    '2109',
+    '2118',
+    '2127',
+    '2136',
+    '2145',
+  ]
     .concat(['2154', '2163', '2172', '2181', '2190', '2208', '2217', '2226', '2235', '2244'])
     .map((first) => withCheckDigit(`${first}00000000000`))
     .join(' ')
@@ -63,7 +79,7 @@ test('many findings of one kind hide none of another, wherever they are', () => 
 
 /** The number with the digit that makes it a card number (ISO/IEC 7812). */
 function withCheckDigit(number: string): string {
-  const sum = [...number].toReversed().reduce((total, digit, index) => {
+  const sum = Array.from(number).toReversed().reduce((total, digit, index) => {
     const value = Number(digit) * (index % 2 === 0 ? 2 : 1)
     return total + (value > 9 ? value - 9 : value)
   }, 0)

@@ -228,7 +228,7 @@ export class Outbox {
       if (caller && (send_at !== null || hold)) await keys.origins.inherit(tx, about, caller)
       if (caller && hold && held)
         await holds.insert(tx, hold, { kind: 'email', owner, caller, about, sha256: examined.sha256, held })
-      else await this.#enqueue(tx, composed, kept)
+      else await this.#enqueue(tx, composed, kept, await policyCheck.ownAmong(tx, caller, owner, addresses))
       tx.afterCommit(() => this.#log(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })
@@ -250,15 +250,17 @@ export class Outbox {
     tx: Transaction,
     { owner: { account_id }, from, send_at, require_tls }: ComposedEmail,
     kept: StoredMessage,
+    ownAddresses: ReadonlySet<string>,
   ): Promise<void> {
     const { queue } = this.#deps
+    const own = kept.recipients.filter(({ address }) => ownAddresses.has(address)).map(({ seq }) => seq)
     if (send_at !== null) {
-      const load: ReleaseLoad = { email_id: kept.email.id, require_tls }
+      const load: ReleaseLoad = { email_id: kept.email.id, require_tls, ...(own.length > 0 ? { own } : {}) }
       const id = await queue.enqueue(tx, { kind: releaseKind, lane: domainOf(from), account_id, load, due: send_at })
       await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE email_id = ${kept.email.id}`)
       return
     }
-    await enqueueCopies(tx, queue, account_id, kept.recipients, require_tls)
+    await enqueueCopies(tx, queue, account_id, kept.recipients, { require_tls, own })
   }
 }
 
@@ -268,10 +270,14 @@ export async function enqueueCopies(
   queue: Queue,
   accountId: string,
   recipients: { seq: number; address: string }[],
-  requireTls: boolean,
+  { require_tls, own = [] }: Pick<ReleaseLoad, 'require_tls' | 'own'>,
 ): Promise<void> {
   for (const { seq, address } of recipients) {
-    const load: EmailLoad = { recipient_seq: seq, ...(requireTls ? { require_tls: true } : {}) }
+    const load: EmailLoad = {
+      recipient_seq: seq,
+      ...(require_tls ? { require_tls: true } : {}),
+      ...(own.includes(seq) ? { own: true } : {}),
+    }
     const id = await queue.enqueue(tx, { kind: emailKind, lane: domainOf(address), account_id: accountId, load })
     await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE seq = ${seq}`)
   }

@@ -37,7 +37,7 @@ export class Release implements Courier<ReleaseLoad> {
     this.#deps = deps
   }
 
-  async deliver({ email_id, require_tls }: ReleaseLoad): Promise<string> {
+  async deliver({ email_id, require_tls, own }: ReleaseLoad): Promise<string> {
     const { database, outgoing, signer, queue } = this.#deps
     const email = await database.get<StoredEmail & { account_id: string }>(
       sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id
@@ -60,7 +60,7 @@ export class Release implements Courier<ReleaseLoad> {
       if (!row) return gone
       await outgoing.setTrace(tx, email_id, { trace })
       const recipients = await this.#note(tx, email_id, { status: 'queued', next_attempt_at: this.#now() })
-      await enqueueCopies(tx, queue, row.account_id, recipients, require_tls)
+      await enqueueCopies(tx, queue, row.account_id, recipients, { require_tls, ...(own ? { own } : {}) })
       return 'released'
     })
   }
