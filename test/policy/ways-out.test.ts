@@ -166,6 +166,34 @@ describe('what is found', () => {
     expect(harmless.status).toBe('queued')
   })
 
+  const asText = (content: Buffer, content_type = 'text/plain'): object => ({
+    filename: 'a.txt',
+    content_type,
+    content: content.toString('base64'),
+  })
+  const zip = Buffer.from('UEsDBBQAAAAIAAAAIQA=', 'base64')
+  const inside = (encoding: string, body: string): Buffer =>
+    Buffer.from(`Subject: a\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`)
+
+  test.each<[what: string, file: object, finds: string]>([
+    ['a secret in UTF-16 with a byte order mark', asText(Buffer.from(`\ufeff${secret}`, 'utf16le')), 'secret'],
+    ['a secret in UTF-16 that is declared', asText(Buffer.from(secret, 'utf16le'), 'text/plain; charset=utf-16le'), 'secret'],
+    ['UTF-16 that is not declared', asText(Buffer.from(secret, 'utf16le')), 'unread'],
+    ['an archive that is declared to be text', asText(zip), 'unread'],
+    ['an archive within a message', asText(inside('base64', zip.toString('base64')), 'message/rfc822'), 'unread'],
+    [
+      'a secret written otherwise within a message',
+      asText(inside('quoted-printable', `${secret.slice(0, 9)}=\r\n${secret.slice(9)}`), 'message/rfc822'),
+      'unread',
+    ],
+  ])('%s is found in an attachment, or it counts as unread', async (_what, file, finds) => {
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: [finds] }, action: 'hold' }] })
+    const path = `/v1/identities/${ada}/emails`
+    expect((await box.call('POST', path, { to, attachments: [file] }, { key: senders[1]![1] })).body.status).toBe('held')
+    const text = asText(Buffer.from('Grüße\n', 'latin1'), 'text/plain; charset=iso-8859-1')
+    expect((await box.call('POST', path, { to, attachments: [text] }, { key: senders[1]![1] })).body.status).toBe('queued')
+  })
+
   test('an attachment that is no text was not scanned, which a rule can ask for', async () => {
     await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['unread'] }, action: 'hold' }] })
     const path = `/v1/identities/${ada}/emails`
