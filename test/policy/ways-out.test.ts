@@ -202,6 +202,35 @@ describe('what is found', () => {
   })
 })
 
+describe('a link', () => {
+  const outside = 'evil.example/x'
+  const forms: [form: string, content: object][] = [
+    ['an anchor of more characters than are read', { body_html: `<a href="https://${outside}${'a'.repeat(9000)}">x</a>` }],
+    ['a host of many labels', { body_text: `https://a.b.c.d.e.f.g.h.i.j.k.${outside}` }],
+    ['one after many that are none', { body_text: `${'http:// '.repeat(600)}https://${outside}` }],
+    ['one without a scheme', { body_html: `<a href="//${outside}">x</a>` }],
+    ['one with backslashes', { body_html: String.raw`<a href="https:\\evil.example\x">x</a>` }],
+    ['a form', { body_html: `<form action="https://${outside}"><button>x</button></form>` }],
+    ['a picture of another server', { body_html: `<img src="https://${outside}">` }],
+    ['an area of a picture', { body_html: `<map><area href="https://${outside}"></map>` }],
+    ['a name of a web server', { body_text: `www.${outside}` }],
+  ]
+
+  test.each(forms)('is held by a rule for links: %s', async (_form, content) => {
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { links: true }, action: 'hold' }] })
+    const path = `/v1/identities/${ada}/emails`
+    expect((await box.call('POST', path, { to, ...content }, { key: senders[1]![1] })).body.status).toBe('held')
+  })
+
+  test('is none in the name of a language of HTML, nor in an embedded picture', async () => {
+    const body_html =
+      '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1.dtd"><html xmlns="http://www.w3.org/1999/xhtml"><img src="cid:a"></html>'
+    const { body } = await box.call('POST', `/v1/identities/${ada}/emails`, { to, body_html }, { key: senders[1]![1] })
+    expect(body.status).toBe('queued')
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [] })
+  })
+})
+
 describe('a message that cannot be read whole', () => {
   const head = { From: 'Ada <ada@pillarbox.test>', To: to, 'MIME-Version': '1.0', 'Content-Type': 'multipart/mixed; boundary=b' }
   const file = '--b\r\nContent-Type: application/zip\r\nContent-Disposition: attachment; filename=a.zip\r\n\r\nPK\r\n--b--\r\n'
