@@ -3,7 +3,7 @@ import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { findingsIn, type Found } from '../message/findings.ts'
-import { linksIn } from '../message/links.ts'
+import { mayHaveLink } from '../message/links.ts'
 import type { Reader, Transaction } from '../store/database.ts'
 import { contactKey, emailRecipients, newToday, noteContacts, smsRecipient } from './contacts.ts'
 import type { HoldReason } from './model.ts'
@@ -104,7 +104,7 @@ export class PolicyCheck {
     if (!policies) return undefined
     const recipients = [await smsRecipient(tx, owner, number)]
     const found = policies.some(({ policy }) => scans(policy)) ? findingsIn([{ place: 'body', text: body }]) : null
-    const departure = { ...plain, channel: 'sms', recipients, hasLinks: linksIn(body).length > 0 } as const
+    const departure = { ...plain, channel: 'sms', recipients, hasLinks: mayHaveLink(body, null) } as const
     return admitted(await this.#decide(tx, caller, owner, policies, departure, found))
   }
 

@@ -8,7 +8,7 @@ import { withoutControls } from '../../core/text.ts'
 import { oneLine } from '../../mailauth/authentication-results.ts'
 import { Dns, type DnsSettings } from '../../net/dns.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
-import { linksOf } from '../../message/links.ts'
+import { linksOf, mayHaveLink } from '../../message/links.ts'
 import { attachedText } from '../../message/attached-text.ts'
 import { type Found, findingsIn, type ScannedText } from '../../message/findings.ts'
 import { type Envelope, isVouchedFor, type Verdict } from '../model.ts'
@@ -221,7 +221,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       sha256: hash('sha256', raw),
       body_size: json.length,
       long_lists,
-      ...(envelope.scan ? { found: await scanned(parsed, raw) } : {}),
+      ...(envelope.scan ? { found: await scanned(parsed, raw), may_have_link: mayHaveLink(body_text, body_html) } : {}),
     }
     return {
       result: { id, spans: [], message, ...mark },

@@ -299,11 +299,11 @@ function envelopeOf(from: string, scan: boolean): Envelope {
 }
 
 /** What a policy looks at in a message. */
-function contentOf({ parsed, found }: Examination): Pick<OutgoingEmail, 'hasAttachments' | 'hasLinks' | 'found'> {
+function contentOf({ parsed, found, may_have_link }: Examination): Pick<OutgoingEmail, 'hasAttachments' | 'hasLinks' | 'found'> {
   const { attachments, links, parse_error } = parsed
   // of a message that was read in part, more may be in the rest
   const some = (list: readonly unknown[]): boolean | null => (list.length > 0 ? true : parse_error === null ? false : null)
-  return { hasAttachments: some(attachments), hasLinks: some(links), found }
+  return { hasAttachments: some(attachments), hasLinks: may_have_link === false ? some(links) : (may_have_link ?? null), found }
 }
 
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {
