@@ -146,7 +146,7 @@ export function assemble(basis: Deps): {
   const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
   // before mail and text messages, as the secrets of a deleted identity are erased first
   const totp = totpModule({ ...common, identities, cascade, admitted })
-  const policy = new PolicyModule({ ...common, identities, keys, log: logOf('policy') })
+  const policy = new PolicyModule({ ...common, identities, cascade, keys, log: logOf('policy') })
   const cards = cardsModule({ ...common, identities, cascade, keeping, policy })
   const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({

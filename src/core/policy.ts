@@ -77,8 +77,9 @@ export interface Recipient {
 export interface Departure {
   channel: Channel
   recipients: readonly Recipient[]
-  hasAttachments: boolean
-  hasLinks: boolean
+  /** Null where it is not known, as the message could not be read whole; of the links too. */
+  hasAttachments: boolean | null
+  hasLinks: boolean | null
   /** Null when the scan failed, or was not made. */
   found: ReadonlySet<Finding> | null
   /** Recipients that were new within 24 hours, these included. */
@@ -93,7 +94,7 @@ export interface Reason {
   /** Its place among the rules; null for the preset. */
   rule: number | null
   recipient: string | null
-  /** The rule looks at what a scan finds, and there was none. */
+  /** The rule looks at what is in the message, which could not be read whole. */
   unscanned?: true
 }
 
@@ -113,9 +114,9 @@ export function rank(action: Action): number {
   return actions.indexOf(action)
 }
 
-/** True if a policy looks at what a scan finds. */
+/** True if a policy looks at what a scan finds, or for links. */
 export function scans({ rules }: Policy): boolean {
-  return rules.some(({ when }) => when.found !== undefined)
+  return rules.some(({ when }) => when.found !== undefined || when.links !== undefined)
 }
 
 /** True if a policy sends everything. */
@@ -127,17 +128,22 @@ function reasonFor({ preset, rules }: Policy, departure: Departure, recipient: R
   const address = recipient?.address ?? null
   for (const [rule, { when, action }] of rules.entries()) {
     if (!fits(when, departure, recipient)) continue
-    if (when.found === undefined) return { action, rule, recipient: address }
-    // what it would find is not known
-    if (departure.found === null)
+    if (isUnknown(when, departure))
       return { action: action === 'refuse' ? action : 'hold', rule, recipient: address, unscanned: true }
+    if (when.found === undefined) return { action, rule, recipient: address }
     if (when.found.some((one) => departure.found!.has(one))) return { action, rule, recipient: address }
   }
   const sent = preset === 'open' || (preset === 'known' && recipient !== null && recipient.sort !== 'new')
   return { action: sent ? 'send' : 'hold', rule: null, recipient: address }
 }
 
-/** True if a condition holds but for what a scan finds. */
+/** True if a condition asks for what is not known of the message. */
+function isUnknown(when: When, { found, hasAttachments, hasLinks }: Departure): boolean {
+  if (when.found !== undefined && found === null) return true
+  return (when.attachments !== undefined && hasAttachments === null) || (when.links !== undefined && hasLinks === null)
+}
+
+/** True if a condition holds but for what a scan finds, and for what is not known. */
 function fits(when: When, departure: Departure, recipient: Recipient | null): boolean {
   const { channel, hasAttachments, hasLinks, recipients, newToday, amount } = departure
   if (when.channel && !when.channel.includes(channel)) return false
@@ -145,8 +151,8 @@ function fits(when: When, departure: Departure, recipient: Recipient | null): bo
   if (when.found && channel === 'card') return false
   if (when.to && (recipient === null || !when.to.some((entry) => isMeant(entry, recipient)))) return false
   if (when.reply !== undefined && !(recipient?.isAnswered ?? false)) return false
-  if (when.attachments !== undefined && when.attachments !== hasAttachments) return false
-  if (when.links !== undefined && when.links !== hasLinks) return false
+  if (when.attachments !== undefined && hasAttachments !== null && when.attachments !== hasAttachments) return false
+  if (when.links !== undefined && hasLinks !== null && when.links !== hasLinks) return false
   if (when.recipients_over !== undefined && recipients.length <= when.recipients_over) return false
   if (when.new_per_day_over !== undefined && newToday <= when.new_per_day_over) return false
   return when.amount_over === undefined || (amount !== null && amount > when.amount_over)

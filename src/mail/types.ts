@@ -21,6 +21,8 @@ export interface Examination {
   long_lists?: boolean
   /** What was found in an outgoing message that was to be scanned; null where the scan failed. */
   found?: Found[] | null
+  /** True if there may be a link in an outgoing message that was to be scanned. */
+  may_have_link?: boolean
 }
 
 /** A message that was examined and accepted. */

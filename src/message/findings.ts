@@ -15,8 +15,8 @@ export interface Found {
   sample: string
 }
 
-/** Findings of one message that are told; more change nothing. */
-const maxFound = 20
+/** Findings of each kind that are told; more change nothing. Those of one kind take no place of another, which a rule may look for. */
+const maxOfKind = 20
 
 /** Keys and tokens whose form is known. */
 const secretForms: readonly RegExp[] = [
@@ -50,11 +50,11 @@ const digits = /(?<![\d.])\d(?:[ .-]?\d){12,18}(?![\d.]?\d)/g
 /** What is found in these texts, the worst first of each text. Every pattern is linear in the length of a text. */
 export function findingsIn(texts: readonly ScannedText[]): Found[] {
   const found: Found[] = []
+  const isFull = (kind: Found['kind']): boolean => found.filter((one) => one.kind === kind).length >= maxOfKind
   const add = (kind: Found['kind'], place: string, match: string): void => {
     const sample = `${match.slice(0, 4)}${'•'.repeat(Math.min(8, Math.max(0, match.length - 4)))}`
-    if (found.length < maxFound && !found.some((one) => one.kind === kind && one.place === place && one.sample === sample)) {
-      found.push({ kind, place, sample })
-    }
+    if (isFull(kind) || found.some((one) => one.kind === kind && one.place === place && one.sample === sample)) return
+    found.push({ kind, place, sample })
   }
   for (const { place, text } of texts) {
     const key = keyForm.exec(text)
@@ -64,11 +64,11 @@ export function findingsIn(texts: readonly ScannedText[]): Found[] {
       if (match) add('secret', place, match[0])
     }
     for (const [run] of text.matchAll(runs)) {
-      if (found.length >= maxFound) break
+      if (isFull('secret')) break
       if (isRandom(run)) add('secret', place, run)
     }
     for (const [number] of text.matchAll(digits)) {
-      if (found.length >= maxFound) break
+      if (isFull('card')) break
       if (isCardNumber(number.replaceAll(/\D/g, ''))) add('card', place, number)
     }
     for (const code of codesIn('', text)) add('code', place, code)

@@ -44,6 +44,22 @@ export function linksIn(text: string): Link[] {
   return linksOf(null, text, undefined).links
 }
 
+/**
+ * True if a message may have a link, also of a kind that `linksOf` leaves out, such as those of forms and images, of long URLs and without a scheme: what
+ * leaves is held rather for too many.
+ */
+export function mayHaveLink(text: string | null, html: string | null): boolean {
+  return url.test(text ?? '') || url.test(html?.replaceAll(namespaces, '') ?? '') || relative.test(html ?? '')
+}
+
+const url = /\b(?:https?|ftp):[\\/]|\bwww\.[a-z\d]/i
+
+/** Addresses in HTML that name its language. */
+const namespaces = /<!doctype[^<>]{0,300}>|\bxmlns(?::[a-z]{1,20})?\s{0,9}=\s{0,9}(?:"[^"<>]{0,100}"|'[^'<>]{0,100}')/gi
+
+/** Of the scheme of the page. */
+const relative = /\b(?:href|src|action|background)\s{0,9}=\s{0,9}["']?\s{0,9}[\\/]{2}/i
+
 const linkify = new LinkifyIt({ fuzzyLink: false, fuzzyEmail: false, maxLength: longestUrl })
 
 function add(found: Map<string, Link>, { href, text, before }: Anchor): void {

@@ -167,6 +167,8 @@ export interface EmailLoad {
   recipient_seq: number
   /** Only over checked TLS all the way (REQUIRETLS, RFC 8689). */
   require_tls?: true
+  /** A policy let it leave because the recipient is of the account: it goes nowhere else. */
+  own?: true
 }
 
 /** The kind of scheduled messages in the queue. */

@@ -47,6 +47,12 @@ export async function newToday(
   return row!.n
 }
 
+/** The most recipients of an identity that are noted: more than `new_per_day_over` can ask for. */
+const maxNoted = 101_000
+
+/** Notes deleted at a time. */
+const batch = 500
+
 /** Notes that an identity wrote to these; from an approval on they are known. */
 export async function noteContacts(
   tx: Transaction,
@@ -60,6 +66,25 @@ export async function noteContacts(
         ON CONFLICT (identity_id, address) DO UPDATE SET approved = max(approved, excluded.approved)`,
     )
   }
+  // what is cancelled takes back its counts, not its notes
+  if (!approved && addresses.length > 0) await forgetOldest(tx, identityId, addresses.length)
+}
+
+/** Deletes the notes of a deleted identity, some at a time. Returns undefined when none is left. */
+export async function forgetContacts(tx: Transaction, identityId: string): Promise<number | undefined> {
+  const { changes } = await tx.run(
+    sql`DELETE FROM contacts WHERE identity_id = ${identityId} AND address IN
+      (SELECT address FROM contacts WHERE identity_id = ${identityId} ORDER BY address LIMIT ${batch})`,
+  )
+  return changes < batch ? undefined : 0
+}
+
+/** Deletes as many of the oldest notes, and a few more, where there are more than may be; those that a person approved stay. */
+async function forgetOldest(tx: Transaction, identityId: string, count: number): Promise<void> {
+  const its = sql`FROM contacts WHERE identity_id = ${identityId}`
+  if (!(await tx.get(sql`SELECT 1 ${its} LIMIT 1 OFFSET ${maxNoted}`))) return
+  const oldest = sql`SELECT address ${its} AND approved = 0 ORDER BY first_at LIMIT ${count + batch}`
+  await tx.run(sql`DELETE ${its} AND address IN (${oldest})`)
 }
 
 async function sortOf(reader: Reader, { id, account_id }: IdentityRow, address: string): Promise<Sort> {

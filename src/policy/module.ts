@@ -2,6 +2,7 @@ import type { Keys } from '../accounts/keys.ts'
 import type { CronJob } from '../core/cron.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Config } from '../config.ts'
+import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
 import { Approvals } from './approvals.ts'
@@ -12,6 +13,7 @@ import { policyRoutes } from './routes.ts'
 
 interface Deps extends ModuleBasis {
   identities: Identities
+  cascade: Cascade
   keys: Pick<Keys, 'ends' | 'origins'>
 }
 

@@ -2,8 +2,10 @@ import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { actingOf, type Caller } from '../core/scopes.ts'
+import type { Cascade } from '../identities/cascade.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import { type Reader, sql } from '../store/database.ts'
+import { forgetContacts } from './contacts.ts'
 import type { PolicyInput, StoredPolicy } from './model.ts'
 import { checkedPolicy, openPolicy, type Policy } from '../core/policy.ts'
 
@@ -12,6 +14,7 @@ export type Level = 'box' | 'account' | 'identity'
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'log'> {
   identities: Identities
+  cascade: Cascade
   /** That of `pillarbox.yaml`. */
   ofBox: () => Policy
 }
@@ -22,10 +25,8 @@ export class Policies {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    deps.identities.onRemove(async (tx, id) => {
-      await tx.run(sql`DELETE FROM policies WHERE subject_id = ${id}`)
-      await tx.run(sql`DELETE FROM contacts WHERE identity_id = ${id}`)
-    })
+    deps.identities.onRemove(async (tx, id) => void (await tx.run(sql`DELETE FROM policies WHERE subject_id = ${id}`)))
+    deps.cascade.add((tx, id) => forgetContacts(tx, id))
   }
 
   /** That of an identity, or of the account for null. */

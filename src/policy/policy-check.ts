@@ -4,7 +4,7 @@ import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { findingsIn, type Found } from '../message/findings.ts'
-import { linksIn } from '../message/links.ts'
+import { mayHaveLink } from '../message/links.ts'
 import type { Reader, Transaction } from '../store/database.ts'
 import { contactKey, emailRecipients, newToday, noteContacts, smsRecipient } from './contacts.ts'
 import type { HoldReason } from './model.ts'
@@ -20,8 +20,9 @@ export interface OutgoingEmail {
   owner: IdentityRow
   addresses: readonly string[]
   inReplyTo: string | null
-  hasAttachments: boolean
-  hasLinks: boolean
+  /** Null where the message could not be read whole, and what was read has none. */
+  hasAttachments: boolean | null
+  hasLinks: boolean | null
   /** Null when the scan failed; undefined when none was made. */
   found: readonly Found[] | null | undefined
 }
@@ -91,13 +92,25 @@ export class PolicyCheck {
     return this.#decide(tx, sender, owner, policies, departure, found ?? null)
   }
 
+  /** Of these addresses, those that are of the account, where a policy may hold others: what is let go to them goes nowhere else. */
+  async ownAmong(
+    tx: Transaction,
+    sender: Sender,
+    owner: IdentityRow,
+    addresses: readonly string[],
+  ): Promise<ReadonlySet<string>> {
+    if (isPerson(sender) || !(await this.#closed(tx, sender, owner))) return new Set()
+    const recipients = await emailRecipients(tx, owner, addresses, null)
+    return new Set(addresses.filter((_, index) => recipients[index]!.sort === 'own'))
+  }
+
   /** Decides about a text message, as about an e-mail. */
   async sms(tx: Transaction, sender: Sender, { owner, number, body }: OutgoingSms): Promise<Verdict> {
     const policies = await this.#closed(tx, sender, owner)
     if (!policies) return undefined
     const recipients = [await smsRecipient(tx, owner, number)]
     const found = policies.some(({ policy }) => scans(policy)) ? findingsIn([{ place: 'body', text: body }]) : null
-    const departure = { ...plain, channel: 'sms', recipients, hasLinks: linksIn(body).length > 0 } as const
+    const departure = { ...plain, channel: 'sms', recipients, hasLinks: mayHaveLink(body, null) } as const
     return this.#decide(tx, sender, owner, policies, departure, found)
   }
 

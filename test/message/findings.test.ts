@@ -42,3 +42,48 @@ test('samples tell where it is and not what it is', () => {
   const text = `mine: ${fake('gh', 'p_16C7e42F292c6912E7710c838347Ae178B4a')}`
   expect(findingsIn([{ place: 'notes.txt', text }])).toEqual([{ kind: 'secret', place: 'notes.txt', sample: 'ghp_••••••••' }])
 })
+
+test('many findings of one kind hide none of another, wherever they are', () => {
+  const token = fake('gh', 'p_16C7e42F292c6912E7710c838347Ae178B4a')
+  // card numbers that differ in their first digits, each with its check digit
+  const cards = [
+    '2000',
+    '2011',
+    '2022',
+    '2033',
+    '2044',
+    '2055',
+    '2066',
+    '2077',
+    '2088',
+    '2099',
+    '2109',
+    '2118',
+    '2127',
+    '2136',
+    '2145',
+  ]
+    .concat(['2154', '2163', '2172', '2181', '2190', '2208', '2217', '2226', '2235', '2244'])
+    .map((first) => withCheckDigit(`${first}00000000000`))
+    .join(' ')
+  const many = [
+    { place: 'subject', text: cards },
+    { place: 'body_text', text: `token: ${token}` },
+  ]
+  const kinds = findingsIn(many).map(({ kind }) => kind)
+  expect(kinds.filter((kind) => kind === 'card')).toHaveLength(20)
+  expect(kinds).toContain('secret')
+  const runs = Array.from({ length: 25 }, (_, index) => `${String.fromCharCode(65 + index)}7k9Zx3vQ9mX2bLp8RtY6wNc4HsJ`).join(' ')
+  expect(kindsIn(`${runs} 4111 1111 1111 1111`)).toEqual(['secret', 'card'])
+})
+
+/** The number with the digit that makes it a card number (ISO/IEC 7812). */
+function withCheckDigit(number: string): string {
+  const sum = Array.from(number)
+    .toReversed()
+    .reduce((total, digit, index) => {
+      const value = Number(digit) * (index % 2 === 0 ? 2 : 1)
+      return total + (value > 9 ? value - 9 : value)
+    }, 0)
+  return `${number}${(10 - (sum % 10)) % 10}`
+}

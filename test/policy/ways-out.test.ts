@@ -166,11 +166,95 @@ describe('what is found', () => {
     expect(harmless.status).toBe('queued')
   })
 
+  const asText = (content: Buffer, content_type = 'text/plain'): object => ({
+    filename: 'a.txt',
+    content_type,
+    content: content.toString('base64'),
+  })
+  const zip = Buffer.from('UEsDBBQAAAAIAAAAIQA=', 'base64')
+  const inside = (encoding: string, body: string): Buffer =>
+    Buffer.from(`Subject: a\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`)
+
+  test.each<[what: string, file: object, finds: string]>([
+    ['a secret in UTF-16 with a byte order mark', asText(Buffer.from(`\ufeff${secret}`, 'utf16le')), 'secret'],
+    ['a secret in UTF-16 that is declared', asText(Buffer.from(secret, 'utf16le'), 'text/plain; charset=utf-16le'), 'secret'],
+    ['UTF-16 that is not declared', asText(Buffer.from(secret, 'utf16le')), 'unread'],
+    ['an archive that is declared to be text', asText(zip), 'unread'],
+    ['an archive within a message', asText(inside('base64', zip.toString('base64')), 'message/rfc822'), 'unread'],
+    [
+      'a secret written otherwise within a message',
+      asText(inside('quoted-printable', `${secret.slice(0, 9)}=\r\n${secret.slice(9)}`), 'message/rfc822'),
+      'unread',
+    ],
+  ])('%s is found in an attachment, or it counts as unread', async (_what, file, finds) => {
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: [finds] }, action: 'hold' }] })
+    const path = `/v1/identities/${ada}/emails`
+    expect((await box.call('POST', path, { to, attachments: [file] }, { key: senders[1]![1] })).body.status).toBe('held')
+    const text = asText(Buffer.from('Grüße\n', 'latin1'), 'text/plain; charset=iso-8859-1')
+    expect((await box.call('POST', path, { to, attachments: [text] }, { key: senders[1]![1] })).body.status).toBe('queued')
+  })
+
   test('an attachment that is no text was not scanned, which a rule can ask for', async () => {
     await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['unread'] }, action: 'hold' }] })
     const path = `/v1/identities/${ada}/emails`
     const zip = { filename: 'a.zip', content_type: 'application/zip', content: 'UEsDBA==' }
     expect((await box.call('POST', path, { to, attachments: [zip] }, { key: senders[1]![1] })).body.status).toBe('held')
+  })
+})
+
+describe('a link', () => {
+  const outside = 'evil.example/x'
+  const forms: [form: string, content: object][] = [
+    ['an anchor of more characters than are read', { body_html: `<a href="https://${outside}${'a'.repeat(9000)}">x</a>` }],
+    ['a host of many labels', { body_text: `https://a.b.c.d.e.f.g.h.i.j.k.${outside}` }],
+    ['one after many that are none', { body_text: `${'http:// '.repeat(600)}https://${outside}` }],
+    ['one without a scheme', { body_html: `<a href="//${outside}">x</a>` }],
+    ['one with backslashes', { body_html: String.raw`<a href="https:\\evil.example\x">x</a>` }],
+    ['a form', { body_html: `<form action="https://${outside}"><button>x</button></form>` }],
+    ['a picture of another server', { body_html: `<img src="https://${outside}">` }],
+    ['an area of a picture', { body_html: `<map><area href="https://${outside}"></map>` }],
+    ['a name of a web server', { body_text: `www.${outside}` }],
+  ]
+
+  test.each(forms)('is held by a rule for links: %s', async (_form, content) => {
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { links: true }, action: 'hold' }] })
+    const path = `/v1/identities/${ada}/emails`
+    expect((await box.call('POST', path, { to, ...content }, { key: senders[1]![1] })).body.status).toBe('held')
+  })
+
+  test('is none in the name of a language of HTML, nor in an embedded picture', async () => {
+    const body_html =
+      '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1.dtd"><html xmlns="http://www.w3.org/1999/xhtml"><img src="cid:a"></html>'
+    const { body } = await box.call('POST', `/v1/identities/${ada}/emails`, { to, body_html }, { key: senders[1]![1] })
+    expect(body.status).toBe('queued')
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [] })
+  })
+})
+
+describe('a message that cannot be read whole', () => {
+  const head = { From: 'Ada <ada@pillarbox.test>', To: to, 'MIME-Version': '1.0', 'Content-Type': 'multipart/mixed; boundary=b' }
+  const file = '--b\r\nContent-Type: application/zip\r\nContent-Disposition: attachment; filename=a.zip\r\n\r\nPK\r\n--b--\r\n'
+  const part = '--b\r\nContent-Type: text/plain\r\n\r\nHello.\r\n'
+  const bodies: [why: string, body: string][] = [
+    ['that has more parts than are read', `${part.repeat(1001)}${file}`],
+    ['whose boundary is written with blanks', `--b \r\n\r\nHello.\r\n${file.replace('--b\r\n', '--b \r\n')}`],
+    ['with a part whose header is too long', `--b\r\n${`X-Long: ${'a'.repeat(990)}\r\n`.repeat(300)}\r\nHello.\r\n${file}`],
+  ]
+
+  test.each(bodies)('%s is refused and held as if there were in it what a rule looks for', async (_why, body) => {
+    const leaving = async (rules: object[], preset = 'open'): Promise<string> => {
+      await box.call('PATCH', '/v1/policy', { preset, rules })
+      const client = await loggedIn(here, { key: senders[1]![1] })
+      const answer = await submit(client, { to: [to], raw: message(head, body) })
+      client.destroy()
+      if (!answer.startsWith('250')) return answer.slice(0, 9)
+      return (await box.call('GET', `/v1/identities/${ada}/emails?direction=outbound&limit=1`)).body.data[0].status
+    }
+    expect(await leaving([{ when: { attachments: true }, action: 'refuse' }])).toBe('550 5.7.1')
+    expect(await leaving([{ when: { attachments: true }, action: 'hold' }])).toBe('held')
+    expect(await leaving([{ when: { links: false }, action: 'send' }], 'all')).toBe('held')
+    expect(await leaving([{ when: { links: true }, action: 'hold' }])).toBe('held')
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [] })
   })
 })
 

@@ -8,7 +8,8 @@ import { withoutControls } from '../../core/text.ts'
 import { oneLine } from '../../mailauth/authentication-results.ts'
 import { Dns, type DnsSettings } from '../../net/dns.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
-import { linksOf } from '../../message/links.ts'
+import { linksOf, mayHaveLink } from '../../message/links.ts'
+import { attachedText } from '../../message/attached-text.ts'
 import { type Found, findingsIn, type ScannedText } from '../../message/findings.ts'
 import { type Envelope, isVouchedFor, type Verdict } from '../model.ts'
 import { type Lists, listsOf, type DecodedAttachment, type Parsed, type StoredBodies } from '../../message/parsed.ts'
@@ -220,7 +221,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       sha256: hash('sha256', raw),
       body_size: json.length,
       long_lists,
-      ...(envelope.scan ? { found: await scanned(parsed, raw) } : {}),
+      ...(envelope.scan ? { found: await scanned(parsed, raw), may_have_link: mayHaveLink(body_text, body_html) } : {}),
     }
     return {
       result: { id, spans: [], message, ...mark },
@@ -244,15 +245,19 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
           files.map(({ index }) => index),
         ),
       )
+      const attached = read.map(({ attachment: { index, filename, content_type }, charset, content }) => {
+        return { index, place: filename, ...attachedText(content, charset, content_type) }
+      })
       const texts: ScannedText[] = [
         { place: 'subject', text: subject },
         { place: 'body_text', text: body_text ?? '' },
         { place: 'body_html', text: body_html ?? '' },
         { place: 'text', text },
-        ...read.map(({ attachment, content }) => ({ place: attachment.filename, text: content.toString('utf8') })),
+        ...attached,
       ]
       const names = attachments.map(({ filename }) => filename)
-      const unread = names.filter((_, place) => !files.includes(attachments[place]!))
+      const whole = new Set(attached.filter(({ isWhole }) => isWhole).map(({ index }) => index))
+      const unread = attachments.filter(({ index }) => !whole.has(index)).map(({ filename }) => filename)
       return [
         ...findingsIn([...texts, { place: 'attachments', text: names.join('\n') }]),
         ...unread.slice(0, 5).map((place): Found => ({ kind: 'unread', place, sample: '' })),

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { Basis } from '../../basis.ts'
 import { isId } from '../../core/ids.ts'
 import type { IdentityRow } from '../../identities/identities.ts'
@@ -6,11 +5,11 @@ import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
 import type { Examiner } from '../../mail/workers/examiner.ts'
 import type { Holds } from '../../policy/holds.ts'
-import type { Held, OutgoingEmail, PolicyCheck, Sender, Verdict } from '../../policy/policy-check.ts'
+import type { Held, PolicyCheck, Sender, Verdict } from '../../policy/policy-check.ts'
 import { type Reader, sql, type Transaction } from '../../store/database.ts'
 import { emailHeld, type ReleaseLoad } from '../model.ts'
 import { recipientsOf, setHold } from './held-emails.ts'
-import { envelopeOf } from './outbox.ts'
+import { contentOf, envelopeOf } from './outbox.ts'
 
 interface Deps extends Pick<Basis, 'database'> {
   outgoing: OutgoingEmails
@@ -22,8 +21,8 @@ interface Deps extends Pick<Basis, 'database'> {
 /** A scheduled message that is due. */
 export type DueEmail = StoredEmail & { account_id: string }
 
-/** What was read of its bytes: what policies find in them, and their SHA-256 in hexadecimal. */
-interface Read extends Pick<OutgoingEmail, 'found'> {
+/** What was read of its bytes: what policies look at, and their SHA-256 in hexadecimal. */
+interface Read extends ReturnType<typeof contentOf> {
   sha256: string
 }
 
@@ -43,10 +42,9 @@ export class DuePolicy {
     if (await policyCheck.isOpen(database, senderOf(email), owner)) return undefined
     // as it was when it was accepted
     const raw = octets.subarray(Buffer.byteLength(email.trace))
-    const sha256 = hash('sha256', raw)
-    if (!(await policyCheck.scans(database, owner))) return { sha256, found: undefined }
-    const { found } = await examiner.examine(raw, envelopeOf(email.from_address, true), email.account_id)
-    return { sha256, found }
+    const envelope = envelopeOf(email.from_address, await policyCheck.scans(database, owner))
+    const examined = await examiner.examine(raw, envelope, email.account_id)
+    return { ...contentOf(examined), sha256: examined.sha256 }
   }
 
   /** Decides in the transaction of the release. */
@@ -58,10 +56,15 @@ export class DuePolicy {
       owner,
       addresses: rows.map(({ address }) => address),
       inReplyTo: email.in_reply_to,
-      hasAttachments: email.has_attachments === 1,
-      hasLinks: detailOf(email).links.length > 0,
-      found: read?.found,
+      // where nothing was read, the policy was changed since: what is not known is held
+      ...(read ?? { hasAttachments: null, hasLinks: null, found: null }),
     })
+  }
+
+  /** Of its recipients, those to whom it goes only while they are addresses of the account. */
+  async ownAmong(tx: Transaction, email: DueEmail, addresses: readonly string[]): Promise<ReadonlySet<string>> {
+    if (isApproved(email)) return new Set()
+    return this.#deps.policyCheck.ownAmong(tx, senderOf(email), await ownerOf(tx, email), addresses)
   }
 
   /** Holds a message for a person. Throws Fault rate_limited, code `too_many_holds`. */

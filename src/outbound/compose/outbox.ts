@@ -228,7 +228,7 @@ export class Outbox {
       const about = kept.email.id
       if (caller && (send_at !== null || hold)) await keys.origins.inherit(tx, about, caller)
       if (hold && held) await holds.insert(tx, hold, { kind: 'email', owner, created_by, about, sha256: examined.sha256, held })
-      else await this.#enqueue(tx, composed, kept)
+      else await this.#enqueue(tx, composed, kept, await policyCheck.ownAmong(tx, caller, owner, addresses))
       tx.afterCommit(() => this.#log(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })
@@ -250,6 +250,7 @@ export class Outbox {
     tx: Transaction,
     { owner: { account_id }, from, send_at, require_tls }: ComposedEmail,
     kept: StoredMessage,
+    own: ReadonlySet<string>,
   ): Promise<void> {
     const { queue } = this.#deps
     if (send_at !== null) {
@@ -258,20 +259,24 @@ export class Outbox {
       await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE email_id = ${kept.email.id}`)
       return
     }
-    await enqueueCopies(tx, queue, account_id, kept.recipients, require_tls)
+    await enqueueCopies(tx, queue, account_id, kept.recipients, { require_tls, own })
   }
 }
 
-/** One delivery for each recipient, due at once. */
+/** One delivery for each recipient, due at once; to those of `own` only while they are addresses of the account. */
 export async function enqueueCopies(
   tx: Transaction,
   queue: Queue,
   accountId: string,
   recipients: { seq: number; address: string }[],
-  requireTls: boolean,
+  { require_tls, own }: { require_tls: boolean; own: ReadonlySet<string> },
 ): Promise<void> {
   for (const { seq, address } of recipients) {
-    const load: EmailLoad = { recipient_seq: seq, ...(requireTls ? { require_tls: true } : {}) }
+    const load: EmailLoad = {
+      recipient_seq: seq,
+      ...(require_tls ? { require_tls: true } : {}),
+      ...(own.has(address) ? { own: true } : {}),
+    }
     const id = await queue.enqueue(tx, { kind: emailKind, lane: domainOf(address), account_id: accountId, load })
     await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE seq = ${seq}`)
   }
@@ -293,8 +298,15 @@ export function envelopeOf(from: string, scan: boolean): Envelope {
 }
 
 /** What a policy looks at in a message. */
-export function contentOf({ parsed, found }: Examination): Pick<OutgoingEmail, 'hasAttachments' | 'hasLinks' | 'found'> {
-  return { hasAttachments: parsed.attachments.length > 0, hasLinks: parsed.links.length > 0, found }
+export function contentOf({
+  parsed,
+  found,
+  may_have_link,
+}: Examination): Pick<OutgoingEmail, 'hasAttachments' | 'hasLinks' | 'found'> {
+  const { attachments, links, parse_error } = parsed
+  // of a message that was read in part, more may be in the rest
+  const some = (list: readonly unknown[]): boolean | null => (list.length > 0 ? true : parse_error === null ? false : null)
+  return { hasAttachments: some(attachments), hasLinks: may_have_link === false ? some(links) : (may_have_link ?? null), found }
 }
 
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {

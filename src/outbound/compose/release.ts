@@ -73,7 +73,12 @@ export class Release implements Courier<ReleaseLoad> {
       }
       await outgoing.setTrace(tx, email_id, { trace })
       const recipients = await this.#note(tx, email_id, { status: 'queued', next_attempt_at: this.#now() })
-      await enqueueCopies(tx, queue, row.account_id, recipients, require_tls)
+      const own = await duePolicy.ownAmong(
+        tx,
+        email,
+        recipients.map(({ address }) => address),
+      )
+      await enqueueCopies(tx, queue, row.account_id, recipients, { require_tls, own })
       return 'released'
     })
   }

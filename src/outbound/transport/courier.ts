@@ -15,6 +15,7 @@ import {
 } from '../../queue/courier.ts'
 import { type Attempt, attemptsOf } from '../../queue/history.ts'
 import type { Domains } from '../../domains/domains.ts'
+import { isOwn } from '../../mail/address.ts'
 import type { Inbox } from '../../mail/inbox.ts'
 import type { OutgoingEmails, QueuedEmail } from '../../mail/outgoing.ts'
 import { Refusal } from '../../smtp/replies.ts'
@@ -166,6 +167,8 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), sendTimeOf(email))
     const to = `${recipient.address.slice(0, recipient.address.lastIndexOf('@'))}@${domainOf(recipient.address)}`
     notes['return_path'] = from
+    if (load.own === true && !(await isOwn(this.#deps.database, queuedEmail.account_id, to)))
+      throw refused('the recipient is no longer an address of this account, and a policy may hold what is sent elsewhere')
     if (domains.receives(domainOf(to))) return this.#deliverLocally(queuedEmail, { from, to }, signal, notes)
     this.#requireSending(domainOf(email.from_address), domainOf(to))
     const { routing, smtpDelivery } = transport()
