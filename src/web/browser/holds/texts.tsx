@@ -45,5 +45,9 @@ function textIn(html: string): string {
   const page = new DOMParser().parseFromString(html, 'text/html')
   for (const one of page.querySelectorAll(unshown)) one.remove()
   for (const one of page.querySelectorAll(lines)) one.after('\n')
-  return (page.body.textContent ?? '').replaceAll(/\s*\n\s*/g, '\n').trim()
+  return (page.body.textContent ?? '')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join('\n')
 }
