@@ -508,7 +508,18 @@ export const unseen: readonly string[] = [
     content-visibility:hidden;content-visibility:foo
     display:-webkit-box;-webkit-line-clamp:1;height:0;overflow:hidden
     all:unset;display:none
+    display:none;x:(;display:block;)
+    display:none;x:[;display:block;]
+    display:none;x:{;display:block}
+    display:none;--x:(];display:block)
+    display:none;x:\\;display:block
+    display:none;x:\\3b display:block
+    display:none;display\\:block:x
+    background:url(/*);display:none;y:url(*/)
+    background:u\\72l(/*);display:none;y:u\\72 l(*/)
+    --x:white;--X:black;color:var(--x)
   `),
+  ...[`url(x'`, `u\\rl(x'`].map((start) => `<p style="background:${start});display:none;y:${start})">§</p>`),
   ...ruled(`
     .a{animation:k .01s forwards}@keyframes k{from,to{opacity:0}}
     .a{animation:k .01s both}@keyframes k{to{visibility:hidden}}
