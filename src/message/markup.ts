@@ -172,7 +172,8 @@ function unescaped(code: number): string {
 /** CSS with a space in place of each comment, and with empty strings and URLs, in which other rules hold than in the rest. */
 export function withoutStrings(css: string): string {
   const kept: string[] = []
-  const starts = /["']|\/\*|(?<![\w-])(?:u|\\u|\\0{0,4}[57]5\s?)(?:r|\\r|\\0{0,4}[57]2\s?)(?:l|\\l|\\0{0,4}[46]c\s?)\(\s*(?!["'\s])/gi
+  const starts =
+    /["']|\/\*|(?<![\w-])(?:u|\\u|\\0{0,4}[57]5\s?)(?:r|\\r|\\0{0,4}[57]2\s?)(?:l|\\l|\\0{0,4}[46]c\s?)\(\s*(?!["'\s])/gi
   let at = 0
   for (let found = starts.exec(css); found; found = starts.exec(css)) {
     const [mark] = found

@@ -1,6 +1,7 @@
 import { type Declared, declarationsOf } from '../markup.ts'
 import { colorOf } from './colors.ts'
 import { functionsIn, measureOf, wordsIn } from './lengths.ts'
+import type { Match } from './selectors.ts'
 
 /** What the styles of an element say, as its properties with their values. */
 export type Styles = ReadonlyMap<string, string>
@@ -227,6 +228,14 @@ function isTaken(property: string, value: string): boolean {
   return words.length > 0 && words.length <= sides.length && words.every((word) => valid.get(sides[0]!)!(word))
 }
 
+/** Whether programs that display mail take a declaration, for `@supports`. */
+export function supportOf(declaration: string): Match {
+  const [property = '', value = ''] = declaration.split(':', 2).map((part) => part.trim())
+  const name = aliases.get(property) ?? property
+  if (!properties.has(name) && !sidesOf.has(name)) return 1
+  return isTaken(property, value) ? 2 : /^[a-z]+$/.test(value) ? 0 : 1
+}
+
 export function declarationsIn(style: string): Declarations {
   const found: Declarations = new Map()
   for (const [property, { value, important }] of declarationsOf(style, isTaken))
@@ -289,6 +298,8 @@ export function stylesOf(layers: readonly Declarations[], variables: ReadonlyMap
       continue
     }
     if (reset?.important === true && !important) continue
+    // that of another layer
+    if (value === 'revert-layer') styles.set(undecided, '')
     const resolved = substitution.test(value) ? withVariables(value, (name) => all.get(name) ?? variables.get(name)) : value
     if (resolved === undefined) continue
     if (resolved === null) styles.set(undecided, '')

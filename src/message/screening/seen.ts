@@ -102,7 +102,7 @@ export class SeenTextCollector {
       this.#sheet.addVariables(own, false)
       const attributes = attributeDeclarations(look)
       styles = []
-      for (const rules of matched.perhaps === null ? [matched.sure] : [matched.perhaps, matched.sure]) {
+      for (const rules of [...matched.perhaps, matched.sure]) {
         const layers = [attributes, ...rules, own]
         const found = this.#merge(layers)
         const animated = this.#sheet.framesOf(found ?? new Map()).map((frames) => this.#merge([...layers, ...frames]))

@@ -15,6 +15,7 @@ interface Rule {
   declarations: Declarations
   layer: number
   order: number
+  isSure: boolean
 }
 
 /** The rules that hold for an element, the weakest first. */
@@ -22,11 +23,14 @@ interface Matched {
   /** Names the rules. */
   key: string
   sure: Declarations[]
-  /** With those that perhaps hold; null where there are none. */
-  perhaps: Declarations[] | null
+  /** With those that perhaps hold: all, and each of the first. */
+  perhaps: Declarations[][]
 }
 
-const none: Matched = { key: '', sure: [], perhaps: null }
+const none: Matched = { key: '', sure: [], perhaps: [] }
+
+/** Rules that perhaps hold and are looked at each by itself. */
+const maxPerhaps = 8
 
 /** The rules of the style sheets of HTML, as far as they hold on a usual screen. What cannot be told of an element while it is read holds perhaps. */
 export class StyleSheet {
@@ -48,7 +52,7 @@ export class StyleSheet {
         this.#end()
         continue
       }
-      const { selectors, style, layer } = rule
+      const { selectors, style, layer, isSure } = rule
       const declarations = declarationsIn(style)
       if (selectors.startsWith('@')) {
         const [name, ...places] = selectors.split(' ')
@@ -58,7 +62,7 @@ export class StyleSheet {
       }
       if (layer !== Infinity) for (const [property, declared] of declarations) declarations.set(property, { ...declared, layer })
       this.addVariables(declarations, /(?::root|html|body|\*)\s*$/i.test(selectors.slice(-20)))
-      for (const selector of selectorsIn(selectors) ?? []) this.#add(selector, declarations, layer)
+      for (const selector of selectorsIn(selectors) ?? []) this.#add(selector, declarations, layer, isSure)
     }
     // the same rule is read once for each element: of those that say the same of it, the last holds
     for (const [key, rules] of this.#rules) this.#rules.set(key, joined(rules))
@@ -115,18 +119,20 @@ export class StyleSheet {
     for (const key of ['', place.tag, ...place.marks]) {
       for (const rule of this.#rules.get(key) ?? []) {
         const found = matchOf(rule.selector, place, this.#walk)
-        if (found === 2) sure.push(rule)
-        else if (found === 1) perhaps.push(rule)
+        if (found === 2 && rule.isSure) sure.push(rule)
+        else if (found > 0) perhaps.push(rule)
       }
     }
     return {
       key: `${sure.map(({ order }) => order).join()} ${perhaps.map(({ order }) => order).join()}`,
       sure: inOrder(sure),
-      perhaps: perhaps.length === 0 ? null : inOrder([...sure, ...perhaps]),
+      perhaps: [...(perhaps.length > 1 ? perhaps.slice(0, maxPerhaps).map((one) => [one]) : []), perhaps]
+        .filter((some) => some.length > 0)
+        .map((some) => inOrder([...sure, ...some])),
     }
   }
 
-  #add(selector: Selector, declarations: Declarations, layer: number): void {
+  #add(selector: Selector, declarations: Declarations, layer: number, isSure: boolean): void {
     if (++this.#count > maxRules) {
       this.#end()
       return
@@ -136,7 +142,7 @@ export class StyleSheet {
     const { marks, tag } = selector.compounds.at(-1)!
     const key = marks.find((mark) => mark.startsWith('#')) ?? marks[0] ?? tag
     const others = this.#rules.get(key)
-    const rule = { selector, declarations, layer, order: this.#count }
+    const rule = { selector, declarations, layer, order: this.#count, isSure }
     if (others === undefined) this.#rules.set(key, [rule])
     else others.push(rule)
   }
@@ -159,7 +165,7 @@ function joined(rules: Rule[]): Rule[] {
   for (const rule of rules) {
     const { isSimple, compounds } = rule.selector
     const { tag, marks } = compounds.at(-1)!
-    const key = isSimple ? `${tag}${marks.join('')} ${rule.layer}` : `${rule.order}`
+    const key = isSimple ? `${tag}${marks.join('')} ${rule.layer} ${rule.isSure}` : `${rule.order}`
     const before = found.get(key)
     if (before === undefined || rule.order !== before.order + 1) {
       found.set(key, isSimple ? { ...rule, declarations: new Map(rule.declarations) } : rule)
