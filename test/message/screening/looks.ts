@@ -267,6 +267,10 @@ export const shown: readonly string[] = [
   '<p><del>§</del></p>',
   '<a href="https://shop.test/" style="background:#06c;color:#fff">§</a>',
   '<p style="color:white">x</p><p>§</p>',
+  '<a style="display:none"><div></a>§</div>',
+  '<div style="display:none"><font>x</div>§',
+  '<table><tr><td style="display:none"><b>x</td><td>§</td></tr></table>',
+  '<span style="display:none"><b>x</span>§',
 ]
 
 /** Snippets whose text nobody sees in Chromium. */
@@ -722,6 +726,38 @@ export const unseenBySheets: readonly string[] = [
   '<style>.a{display:none}@media (color:0){.a{display:block}}</style><p class=a>§</p>',
   '<style>.a{display:none}[title=T]{display:block}</style><p class=a title=t>§</p>',
   '<style>.a{display:none}[class=A]{display:block}</style><p class=a>§</p>',
+]
+
+/** Snippets whose tags close other elements than they seem to, so that nobody sees their texts in Chromium. */
+export const unseenByNesting: readonly string[] = [
+  '<div><script/></div>§</script>',
+  '<p><textarea hidden/></p>§</textarea>',
+  '<p><title/></p>§</title>',
+  '<p><iframe hidden></p>§</iframe>',
+  '<p><noembed></p>§</noembed>',
+  '<p><noframes></p>§</noframes>',
+  '<p><template></p>§</template>',
+  '<div><template></div>§</template>',
+  '<p><select></p>§</select>',
+  '<div><select></div><option>x</option>§</select>',
+  '<div><object hidden></div>§</object>',
+  '<div><table style="display:none"><tr><td></div>§</td></tr></table>',
+  '<b><table style="display:none"><tr><td></b>§</td></tr></table>',
+  '<div><marquee style="display:none"></div>§</marquee>',
+  '<p><button style="display:none"></p>§</button>',
+  '<span style="display:none"><div></span>§</div>',
+  '<form style="display:none"><div></form>§</div>',
+  '<p><font color=white>x</p><p>§</p>',
+  '<p><b style="display:none">x</p><p>§</p>',
+  '<p><i style="font-size:0">x</p><div>§</div>',
+  '<ul><li style="display:none"><ul></li>§</ul></ul>',
+  '<label style="display:none"><p></label>§</p>',
+  '<em style="display:none"><table><tr><td></em>§</td></tr></table>',
+  '<center style="display:none"><table><tr><td></center>§</td></tr></table>',
+  '<svg><p>x</p></svg><div popover>§</div>',
+  '<div popover=manual>§</div>',
+  '<menu style="display:none"><table><td></menu>§</table>',
+  '<b><div style="display:none"></b>§</div>',
 ]
 
 /** Snippets whose text can be seen in Chromium but is left out, as a shadow or a line around letters can also be such that nobody reads them. */
