@@ -758,6 +758,16 @@ export const unseenByNesting: readonly string[] = [
   '<div popover=manual>§</div>',
   '<menu style="display:none"><table><td></menu>§</table>',
   '<b><div style="display:none"></b>§</div>',
+  '<style>:root{--c:#000}.o{--c:#fff}.a{color:var(--c)}</style><div class=o><p class=a>§</p></div>',
+  '<style>.u{--c:#000}.o{--c:#fff}.a{color:var(--c)}</style><div class=o><p class=a>§</p></div>',
+  '<style>:root{--d:block}.o{--d:none}.a{display:var(--d)}</style><div class=o><p class=a>§</p></div>',
+  '<style>:root{--c:#000}</style><div style="--c:#fff"><p style="color:var(--c)">§</p></div>',
+  '<style>@property --x{syntax:\'<color>\';inherits:false;initial-value:white}</style><p style="color:var(--x)">§</p>',
+  '<style>@property --x{syntax:\'*\';inherits:false;initial-value:none}</style><p style="display:var(--x)">§</p>',
+  '<style>@property --x{syntax:\'<number>\';inherits:false;initial-value:0}.o{--x:1}</style><div class=o><p style="opacity:var(--x)">§</p></div>',
+  '<style>:root{--c:#000}</style><div style="--c:initial"><p style="color:var(--c,#fff)">§</p></div>',
+  '<div style="--b:#fff;--c:var(--b)"><p style="--b:#000;color:var(--c)">§</p></div>',
+  '<style>.u{--c:#000}</style><div style="color:#fff"><p style="color:var(--c)">§</p></div>',
 ]
 
 /** Snippets whose text can be seen in Chromium but is left out, as a shadow or a line around letters can also be such that nobody reads them. */
