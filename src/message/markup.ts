@@ -154,7 +154,7 @@ function splitDeclarations(css: string): string[] {
 }
 
 /** CSS whose names of variables are still different in lower case. */
-function withVariableCase(css: string): string {
+export function withVariableCase(css: string): string {
   return css.replace(/--[\w-]+/g, (name) => name.replace(/[A-Z]/g, '$&\u00b7'))
 }
 

@@ -1,5 +1,5 @@
 import { type Color, colorOf, over } from './colors.ts'
-import { everywhere, fontSizes, type Styles, undecided } from './declarations.ts'
+import { everywhere, fontSizes, type Styles, undecided, type Variables, variablesIn } from './declarations.ts'
 import { functionsIn, measureOf, wordsIn } from './lengths.ts'
 import type { Place } from './selectors.ts'
 import { isClippedAway, isFarAway, isOnScreen, type Shift, shiftOf } from './transforms.ts'
@@ -42,6 +42,7 @@ export interface Appearance {
   isCutLine: boolean
   /** The element; null outside of any, or where no rule asks for it. */
   place: Place | null
+  variables: Variables | null
 }
 
 const black: Color = [0, 0, 0]
@@ -60,6 +61,7 @@ export const plainAppearance: Appearance = {
   spacing: 0,
   isCutLine: false,
   place: null,
+  variables: null,
 }
 
 /** Text of fewer pixels cannot be read. */
@@ -109,6 +111,7 @@ export function appearanceIn(around: Appearance, tag: string, styles: Styles): A
     spacing: inheritedOf(styles.get('letter-spacing'), around.spacing, size),
     isCutLine: isZeroLine || (around.isCutLine && !(lineHeight >= 0.1) && styles.get('line-height') !== 'normal'),
     place: around.place,
+    variables: variablesIn(around.variables, styles),
   }
 }
 

@@ -283,16 +283,68 @@ export function addDeclarations(earlier: Declarations, later: Declarations): voi
   }
 }
 
-/** The styles of an element: of its attributes, its rules and its own style, the weakest first; `variables` are those of others. */
-export function stylesOf(layers: readonly Declarations[], variables: ReadonlyMap<string, Declared>): Styles {
+/** The values of variables of an element, null where a value is none, and those around it. */
+export interface Variables {
+  own: ReadonlyMap<string, string | null>
+  outer: Variables | null
+  depth: number
+}
+
+/** Levels of variables, after which they are copied into one. */
+const maxLevels = 200
+
+/** The value of a variable that is not worked out. */
+export const undecidable = 'x'.repeat(longestValue + 1)
+
+function inherited(name: string, around: Variables | null): string | null | undefined {
+  for (let one = around; one !== null; one = one.outer) if (one.own.has(name)) return one.own.get(name)
+  return undefined
+}
+
+/** The variables of an element with these styles. */
+export function variablesIn(around: Variables | null, styles: Styles): Variables | null {
+  const own = new Map<string, string | null>()
+  for (const [name, value] of styles) if (name.startsWith('--')) own.set(name, value === invalidValue ? null : value)
+  if (own.size === 0) return around
+  if ((around?.depth ?? 0) < maxLevels) return { own, outer: around, depth: (around?.depth ?? 0) + 1 }
+  for (let one = around; one !== null; one = one.outer)
+    for (const [name, value] of one.own) if (!own.has(name)) own.set(name, value)
+  return { own, outer: null, depth: 1 }
+}
+
+const invalidValue = ';'
+
+/**
+ * The styles of an element: of its attributes, its rules and its own style, the weakest first, with the variables that it declares; `around` are
+ * those of the elements around it, and `whole` those of the document.
+ */
+export function stylesOf(
+  layers: readonly Declarations[],
+  around: Variables | null,
+  whole: ReadonlyMap<string, Declared>,
+): Styles {
   const all: Declarations = new Map()
   for (const layer of layers) addDeclarations(all, layer)
+  const known = (name: string): string | undefined => {
+    if (whole.get(name)?.value === undecidable) return undecidable
+    const own = all.get(name)?.value
+    if (own === 'initial') return undefined
+    if (own !== undefined && !everywhere.test(own)) return own
+    const found = inherited(name, around)
+    return found === undefined ? whole.get(name)?.value : (found ?? undefined)
+  }
   const styles = new Map<string, string>()
   const reset = all.get('all')
   for (const [property, { value, important }] of all) {
-    if (property.startsWith('--')) continue
+    if (property.startsWith('--')) {
+      const own = known(property)
+      const resolved = own !== undefined && substitution.test(own) ? withVariables(own, known) : own
+      styles.set(property, resolved === null ? undecidable : (resolved ?? invalidValue))
+      continue
+    }
     if (property === 'all') {
-      for (const [name] of styles) if (important || all.get(name)?.important !== true) styles.delete(name)
+      for (const [name] of styles)
+        if (!name.startsWith('--') && (important || all.get(name)?.important !== true)) styles.delete(name)
       for (const name of ['color', 'font-size', 'visibility', 'text-indent', 'letter-spacing', 'display'])
         if (!styles.has(name)) styles.set(name, value)
       continue
@@ -300,7 +352,7 @@ export function stylesOf(layers: readonly Declarations[], variables: ReadonlyMap
     if (reset?.important === true && !important) continue
     // that of another layer
     if (value === 'revert-layer') styles.set(undecided, '')
-    const resolved = substitution.test(value) ? withVariables(value, (name) => all.get(name) ?? variables.get(name)) : value
+    const resolved = substitution.test(value) ? withVariables(value, known) : value
     if (resolved === undefined) continue
     if (resolved === null) styles.set(undecided, '')
     else
@@ -313,7 +365,7 @@ export function stylesOf(layers: readonly Declarations[], variables: ReadonlyMap
 }
 
 /** The value with its variables; undefined where one is not known, as the property is not set then, null where it takes too much to put them in. */
-function withVariables(value: string, known: (name: string) => Declared | undefined): string | undefined | null {
+function withVariables(value: string, known: (name: string) => string | undefined): string | undefined | null {
   let found = value
   for (let step = 0; step < maxSteps && found.length <= longestValue; step += 1) {
     const start = found.search(substitution)
@@ -322,7 +374,7 @@ function withVariables(value: string, known: (name: string) => Declared | undefi
     const within = found.slice(start + 4, end)
     const comma = within.indexOf(',')
     const name = (comma === -1 ? within : within.slice(0, comma)).trim()
-    const stands = known(name)?.value ?? (comma === -1 ? undefined : within.slice(comma + 1).trim())
+    const stands = known(name) ?? (comma === -1 ? undefined : within.slice(comma + 1).trim())
     if (stands === undefined) return undefined
     found = `${found.slice(0, start)}${stands}${found.slice(end + 1)}`
   }

@@ -1,6 +1,6 @@
 import { type Appearance, appearanceIn, type Hiding, hidingOf, plainAppearance } from './appearance.ts'
 import { colorOfAttribute } from './colors.ts'
-import { type Declarations, declarationsIn, type Styles, stylesOf } from './declarations.ts'
+import { type Declarations, declarationsIn, type Styles, stylesOf, type Variables } from './declarations.ts'
 import type { Place } from './selectors.ts'
 import { StyleSheet } from './style-sheet.ts'
 
@@ -47,6 +47,8 @@ export class SeenTextCollector {
   readonly #html: string
   readonly #sheet: StyleSheet
   readonly #styles = new Map<string, Styles[]>()
+  /** The same in elements that have variables. */
+  readonly #stylesWithin = new WeakMap<Variables, Map<string, Styles[]>>()
   #body: Appearance | undefined
   #merged = 0
   readonly #seen: string[] = []
@@ -90,37 +92,45 @@ export class SeenTextCollector {
     const key = JSON.stringify([tag, style, classes, this.#sheet.hasId(id) ? id : '', color, bgcolor, background])
     const place = this.#sheet.isSimple ? null : placeIn(outside.place, tag, look)
     const around = place === outside.place ? outside : { ...outside, place }
-    const known = place === null ? this.#styles.get(key) : undefined
+    const cache = this.#cacheIn(outside.variables)
+    const known = place === null ? cache.get(key) : undefined
     if (known !== undefined) return lookIn(around, tag, known)
     const matched = this.#sheet.rulesFor(place ?? placeIn(null, tag, look))
     if (matched === null) return { ...around, hidden: 'display' }
     const whole = `${key} ${matched.key}`
-    let styles = place === null ? undefined : this.#styles.get(whole)
+    let styles = place === null ? undefined : cache.get(whole)
     if (styles === undefined) {
       const own = declarationsIn(style)
-      // those inside inherit them
-      this.#sheet.addVariables(own, false)
       const attributes = attributeDeclarations(look)
       styles = []
       for (const rules of [...matched.perhaps, matched.sure]) {
         const layers = [attributes, ...rules, own]
-        const found = this.#merge(layers)
-        const animated = this.#sheet.framesOf(found ?? new Map()).map((frames) => this.#merge([...layers, ...frames]))
+        const found = this.#merge(layers, outside.variables)
+        const animated = this.#sheet
+          .framesOf(found ?? new Map())
+          .map((frames) => this.#merge([...layers, ...frames], outside.variables))
         for (const one of [found, ...animated]) {
           if (one === undefined) return { ...around, hidden: 'display' }
           styles.push(one)
         }
       }
       const kept = place === null ? key : whole
-      if (this.#styles.size < maxStyles && kept.length < longestStyles) this.#styles.set(kept, styles)
+      if (cache.size < maxStyles && kept.length < longestStyles) cache.set(kept, styles)
     }
     return lookIn(around, tag, styles)
   }
 
+  #cacheIn(variables: Variables | null): Map<string, Styles[]> {
+    if (variables === null) return this.#styles
+    const known = this.#stylesWithin.get(variables) ?? new Map<string, Styles[]>()
+    this.#stylesWithin.set(variables, known)
+    return known
+  }
+
   /** The styles of these layers; undefined once too much was merged. */
-  #merge(layers: readonly Declarations[]): Styles | undefined {
+  #merge(layers: readonly Declarations[], variables: Variables | null): Styles | undefined {
     this.#merged += layers.reduce((sum, { size }) => sum + size, layers.length)
-    return this.#merged > maxMerged ? undefined : stylesOf(layers, this.#sheet.variables)
+    return this.#merged > maxMerged ? undefined : stylesOf(layers, variables, this.#sheet.variables)
   }
 
   /** Text at a place of the HTML, in an element of this appearance. */

@@ -1,4 +1,4 @@
-import { Tokenizer, withoutStrings } from '../markup.ts'
+import { Tokenizer, withoutStrings, withVariableCase } from '../markup.ts'
 import { supportOf } from './declarations.ts'
 import { measureOf, wordsIn } from './lengths.ts'
 import type { Match } from './selectors.ts'
@@ -11,7 +11,7 @@ const deepest = 12
 const maxNested = 50
 const longestSelectors = 20_000
 
-/** A rule of a style sheet: its layer is Infinity outside of any. One of an animation has `@` and its name, and `from` or `to` or both, as its selectors. */
+/** A rule of a style sheet: its layer is Infinity outside of any. One of an animation has `@` and its name, and `from` or `to` or both, as its selectors; a registered variable `@property` and its name. */
 interface StyleRule {
   selectors: string
   style: string
@@ -188,6 +188,8 @@ function blockOf(prelude: string, outer: Block, layers: Map<string, number>): Bl
     case 'keyframes':
     case '-webkit-keyframes':
       return { ...inner, selectors: null, frames: given.trim().toLowerCase().replace(/\s.*/s, '') }
+    case 'property':
+      return { ...inner, selectors: `@property ${withVariableCase(given.trim()).toLowerCase()}` }
     case 'layer':
       return { ...inner, layer: layerOf(given, layers) }
     case 'scope':

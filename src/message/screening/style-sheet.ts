@@ -1,4 +1,4 @@
-import { addDeclarations, type Declarations, declarationsIn, type Styles } from './declarations.ts'
+import { addDeclarations, type Declarations, declarationsIn, type Styles, undecidable } from './declarations.ts'
 import { matchOf, type Place, type Selector, selectorsIn, type Walk } from './selectors.ts'
 import { rulesOf } from './style-rules.ts'
 
@@ -34,7 +34,7 @@ const maxPerhaps = 8
 
 /** The rules of the style sheets of HTML, as far as they hold on a usual screen. What cannot be told of an element while it is read holds perhaps. */
 export class StyleSheet {
-  /** The variables that are declared anywhere. */
+  /** The variables that are declared for the whole document. */
   readonly variables: Declarations = new Map()
   /** The names of attributes that rules ask for. */
   readonly attributes = new Set<string>()
@@ -54,6 +54,11 @@ export class StyleSheet {
       }
       const { selectors, style, layer, isSure } = rule
       const declarations = declarationsIn(style)
+      // only a browser knows its first value, and whether elements inherit it
+      if (selectors.startsWith('@property --')) {
+        this.#addVariables(new Map([[selectors.slice(10), { value: undecidable, important: false }]]))
+        continue
+      }
       if (selectors.startsWith('@')) {
         const [name, ...places] = selectors.split(' ')
         if (this.#frames.size >= maxFrames) this.#end()
@@ -61,19 +66,20 @@ export class StyleSheet {
         continue
       }
       if (layer !== Infinity) for (const [property, declared] of declarations) declarations.set(property, { ...declared, layer })
-      this.addVariables(declarations, /(?::root|html|body|\*)\s*$/i.test(selectors.slice(-20)))
+      if (isSure && selectors.split(',', 20).some((one) => /^\s*(?::root|html|\*)\s*$/i.test(one)))
+        this.#addVariables(declarations)
       for (const selector of selectorsIn(selectors) ?? []) this.#add(selector, declarations, layer, isSure)
     }
     // the same rule is read once for each element: of those that say the same of it, the last holds
     for (const [key, rules] of this.#rules) this.#rules.set(key, joined(rules))
   }
 
-  /** Adds the variables of a rule or an element: those of a rule for the whole document hold before others. */
-  addVariables(declarations: Declarations, isWhole: boolean): void {
+  /** Adds the variables of the whole document. */
+  #addVariables(declarations: Declarations): void {
     for (const [property, declared] of declarations) {
       if (!property.startsWith('--')) continue
       if (this.variables.size >= maxVariables) this.#end()
-      else if (isWhole || !this.variables.has(property)) this.variables.set(property, declared)
+      else if (this.variables.get(property)?.value !== undecidable) this.variables.set(property, declared)
     }
   }
 
