@@ -29,6 +29,11 @@ export interface Appearance {
   size: number
   /** Null where unknown. */
   color: Color | 'transparent' | null
+  /** The colour of the letters where it is another; undefined where it is not. */
+  fill: Color | 'transparent' | null | undefined
+  /** The filters of all around, and how many of them the background has too. */
+  filters: Filters
+  backgroundFilters: number
   /** Null where unknown, as behind an image. */
   background: Color | null
   /** How opaque it is with all around, 0 to 1. */
@@ -54,6 +59,9 @@ export const plainAppearance: Appearance = {
   isInvisible: false,
   size: 16,
   color: black,
+  fill: undefined,
+  filters: [],
+  backgroundFilters: 0,
   background: white,
   opacity: 1,
   shift: { x: 0, y: 0, scaleX: 1, scaleY: 1 },
@@ -64,6 +72,9 @@ export const plainAppearance: Appearance = {
   variables: null,
 }
 
+/** Filters that are worked out. */
+const maxFilters = 20
+
 /** Text of fewer pixels cannot be read. */
 const leastSize = 4
 
@@ -72,14 +83,17 @@ const sameColor = 20
 
 /** How a text of this appearance is hidden; null for one that is seen. */
 export function hidingOf(look: Appearance): Hiding | null {
-  const { hidden, isInvisible, size, color, background, opacity, shift, indent, spacing, isCutLine } = look
+  const { hidden, isInvisible, size, opacity, shift, indent, spacing, isCutLine } = look
   if (hidden !== null) return hidden
   if (isInvisible) return 'visibility'
   if (opacity < 0.05) return 'opacity'
   if (size * Math.min(Math.abs(shift.scaleX), Math.abs(shift.scaleY)) < leastSize || spacing <= -size / 2) return 'size'
   if (isFarAway(shift.x + indent) || isFarAway(shift.y)) return 'position'
   if (isCutLine) return 'zero_box'
+  const color = filtered(look.fill === undefined ? look.color : look.fill, look.filters)
   if (color === 'transparent') return 'color'
+  const background = filtered(look.background, look.filters.slice(0, look.backgroundFilters))
+  if (background === 'transparent') return null
   if (color === null || background === null) return color !== null && (color[3] ?? 1) * opacity < 0.05 ? 'color' : null
   const seen = over(color, background)
   return [0, 1, 2].every((part) => Math.abs(seen[part]! - background[part]!) * opacity <= sameColor) ? 'color' : null
@@ -94,7 +108,14 @@ export function appearanceIn(around: Appearance, tag: string, styles: Styles): A
   const isFlowOnly = styles.get('display') === 'contents'
   const background = isFlowOnly ? around.background : backgroundIn(styles, around.background, own)
   const filters = isFlowOnly ? [] : functionsIn(styles.get('filter') ?? '')
-  const color = filtered(fill === undefined ? own : colorIn(fill, own), filters)
+  const all = filters.length === 0 ? around.filters : [...around.filters, ...filters].slice(0, maxFilters)
+  const letters =
+    fill === undefined
+      ? around.fill
+      : fill === 'currentcolor' || fill === 'initial'
+        ? undefined
+        : colorIn(fill, around.fill ?? own)
+  const color = letters === undefined ? own : letters
   // then the letters are of the background, and behind them is what is around
   const isFilled = styles.get('background-clip') === 'text' && isClear(color)
   const lineHeight = measureOf(styles.get('line-height'), 1)
@@ -103,7 +124,10 @@ export function appearanceIn(around: Appearance, tag: string, styles: Styles): A
     hidden: hiddenBy(styles, tag, isFlowOnly),
     isInvisible: isUnseen(around.isInvisible, styles.get('visibility')),
     size,
-    color: isFilled ? background : color,
+    color: isFilled ? background : own,
+    fill: isFilled ? undefined : letters,
+    filters: all,
+    backgroundFilters: background === around.background ? around.backgroundFilters : all.length,
     background: styles.get('background-clip') === 'text' ? around.background : background,
     opacity: isFlowOnly ? around.opacity : around.opacity * opacityOf(styles, filters),
     shift: isFlowOnly ? around.shift : shiftOf(around.shift, styles, size),
