@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { leftOut, place, shown, unseen, unseenByNesting, unseenBySheets } from '../message/screening/looks.ts'
+import { leftOut, place, shown, unseen, unseenByNesting, unseenBySeldom, unseenBySheets } from '../message/screening/looks.ts'
 import { chromiumBrowser } from '../support/screen.ts'
 
 let browser: Browser | undefined
@@ -52,6 +52,7 @@ test('Chromium shows what the table says is seen, and nothing of what it says is
     [unseen, false],
     [unseenBySheets, false],
     [unseenByNesting, false],
+    [unseenBySeldom, false],
   ] as const)
     for (const html of snippets) {
       let dots = await dotsOf(page, pictures, html)
