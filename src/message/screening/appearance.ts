@@ -45,6 +45,8 @@ export interface Appearance {
   spacing: number
   /** True in a box that is no higher than its lines, which have no height. */
   isCutLine: boolean
+  /** True in a box whose elements are boxes, whatever they are elsewhere. */
+  hasItems: boolean
   /** The element; null outside of any, or where no rule asks for it. */
   place: Place | null
   variables: Variables | null
@@ -68,6 +70,7 @@ export const plainAppearance: Appearance = {
   indent: 0,
   spacing: 0,
   isCutLine: false,
+  hasItems: false,
   place: null,
   variables: null,
 }
@@ -108,20 +111,15 @@ export function appearanceIn(around: Appearance, tag: string, styles: Styles): A
   const isFlowOnly = styles.get('display') === 'contents'
   const background = isFlowOnly ? around.background : backgroundIn(styles, around.background, own)
   const filters = isFlowOnly ? [] : functionsIn(styles.get('filter') ?? '')
+  const stroke = strokeOf(styles, own)
   const all = filters.length === 0 ? around.filters : [...around.filters, ...filters].slice(0, maxFilters)
-  const letters =
-    fill === undefined
-      ? around.fill
-      : fill === 'currentcolor' || fill === 'initial'
-        ? undefined
-        : colorIn(fill, around.fill ?? own)
-  const color = letters === undefined ? own : letters
+  const letters = stroke !== undefined ? stroke : lettersIn(fill, around.fill, own)
   // then the letters are of the background, and behind them is what is around
-  const isFilled = styles.get('background-clip') === 'text' && isClear(color)
+  const isFilled = styles.get('background-clip') === 'text' && isClear(letters === undefined ? own : letters)
   const lineHeight = measureOf(styles.get('line-height'), 1)
   const isZeroLine = lineHeight < 0.1 && isCutting(styles)
   return {
-    hidden: hiddenBy(styles, tag, isFlowOnly),
+    hidden: hiddenBy(styles, tag, isFlowOnly, around.hasItems),
     isInvisible: isUnseen(around.isInvisible, styles.get('visibility')),
     size,
     color: isFilled ? background : own,
@@ -134,9 +132,24 @@ export function appearanceIn(around: Appearance, tag: string, styles: Styles): A
     indent: inheritedOf(styles.get('text-indent'), around.indent, size),
     spacing: inheritedOf(styles.get('letter-spacing'), around.spacing, size),
     isCutLine: isZeroLine || (around.isCutLine && !(lineHeight >= 0.1) && styles.get('line-height') !== 'normal'),
+    hasItems: isFlowOnly ? around.hasItems : /flex|grid/.test(styles.get('display') ?? ''),
     place: around.place,
     variables: variablesIn(around.variables, styles),
   }
+}
+
+/** The colour of letters that is another than that of the text; undefined where there is none. */
+function lettersIn(fill: string | undefined, around: Appearance['fill'], own: Appearance['color']): Appearance['fill'] {
+  if (fill === undefined) return around
+  return fill === 'currentcolor' || fill === 'initial' ? undefined : colorIn(fill, around ?? own)
+}
+
+/** The colour of lines around letters that are so wide that nothing else is seen of them. */
+function strokeOf(styles: Styles, color: Appearance['color']): Appearance['color'] | undefined {
+  const words = wordsIn(`${styles.get('-webkit-text-stroke') ?? ''} ${styles.get('-webkit-text-stroke-width') ?? ''}`)
+  if (!words.some((word) => measureOf(word) >= 3)) return undefined
+  const own = words.map((word) => colorOf(word)).find((found) => found !== undefined)
+  return own === undefined ? (styles.has('-webkit-text-stroke-width') ? null : color) : own
 }
 
 function isClear(color: Appearance['color']): boolean {
@@ -175,15 +188,17 @@ function filtered(color: Appearance['color'], filters: Filters): Appearance['col
   return found
 }
 
-function hiddenBy(styles: Styles, tag: string, isFlowOnly: boolean): Hiding | null {
+function hiddenBy(styles: Styles, tag: string, isFlowOnly: boolean, isItem: boolean): Hiding | null {
   if (styles.has(undecided) || /^(?:none|table-column|table-column-group)$/.test(styles.get('display') ?? '')) return 'display'
-  if (styles.get('content-visibility') === 'hidden') return 'display'
+  if (styles.get('content-visibility') === 'hidden' || /(?:url|image-set|gradient)\(/.test(styles.get('content') ?? ''))
+    return 'display'
   if (isFlowOnly) return null
-  if (isMasked(styles)) return 'opacity'
-  if (!isOnScreen(styles) || (isCutting(styles) && /^[1-9]\d\d%/.test(styles.get('text-indent') ?? ''))) return 'position'
-  if ((styles.get('offset-path') ?? 'none') !== 'none') return 'position'
+  if (isMasked(styles) || isBlended(styles)) return 'opacity'
+  if (measureOf(styles.get('font-size-adjust')) < 0.2) return 'size'
+  if (!isOnScreen(styles) || (isCutting(styles) && measureOf(styles.get('text-indent'), 1000) >= 900)) return 'position'
+  if (['offset-path', 'offset'].some((name) => (styles.get(name) ?? 'none') !== 'none')) return 'position'
   if (isClipped(styles)) return 'clip'
-  return isZeroBox(styles, tag) ? 'zero_box' : null
+  return isZeroBox(styles, tag, isItem) ? 'zero_box' : null
 }
 
 /** True for a box that cuts what is larger. */
@@ -197,7 +212,18 @@ function isUnseen(around: boolean, visibility: string | undefined): boolean {
   return around || visibility === 'hidden' || visibility === 'collapse'
 }
 
+/** True for letters that are drawn as dots, or in a way in which they look like what is behind them. */
+function isBlended(styles: Styles): boolean {
+  const [blend = 'normal', security = 'none'] = ['mix-blend-mode', '-webkit-text-security'].map((name) => styles.get(name))
+  return !/^(?:normal|multiply|darken|color-burn)$/.test(blend) || security !== 'none'
+}
+
 function isMasked(styles: Styles): boolean {
+  const masks = ['mask', 'mask-image', 'mask-border'].map((name) => styles.get(name) ?? 'none').filter((mask) => mask !== 'none')
+  // what an image leaves of a text is not known
+  if (masks.some((mask) => /url\(|no-repeat|\/|radial-|conic-/.test(mask) || mask.split('gradient(').length > 2)) return true
+  if (masks.length > 0 && ['mask-position', 'mask-repeat', 'mask-composite'].some((name) => styles.has(name))) return true
+  if (/url\(/.test(`${styles.get('filter') ?? ''} ${styles.get('clip-path') ?? ''}`)) return true
   if (functionsIn(styles.get('filter') ?? '').some(({ name, given }) => name === 'blur' && measureOf(given[0]) >= 12)) return true
   if (wordsIn(styles.get('mask-size') ?? '').some((word) => measureOf(word) === 0)) return true
   return ['mask', 'mask-image'].some((name) => isEmptyMask(styles.get(name) ?? ''))
@@ -209,7 +235,7 @@ function isEmptyMask(mask: string): boolean {
   const colors = gradients
     .flatMap(({ given }) => given.map((stop) => colorOf(wordsIn(stop)[0] ?? '')))
     .filter((color) => color !== undefined)
-  return colors.length > 0 && colors.every((color) => color === 'transparent')
+  return colors.length > 0 && colors.every((color) => color === 'transparent' || (color?.[3] ?? 1) < 0.1)
 }
 
 function sizeOf(value: string | undefined, around: number): number {
@@ -239,12 +265,17 @@ const sides = [
   ['max-width', 'min-width', 'padding-right'],
 ] as const
 
-function isZeroBox(styles: Styles, tag: string): boolean {
-  const isBlock = /^(?:absolute|fixed)$/.test(styles.get('position') ?? '') || /^(?:left|right)$/.test(styles.get('float') ?? '')
+function isZeroBox(styles: Styles, tag: string, isItem: boolean): boolean {
+  const isBlock =
+    /^(?:absolute|fixed)$/.test(styles.get('position') ?? '') ||
+    /^(?:left|right|inline-start|inline-end)$/.test(styles.get('float') ?? '') ||
+    isItem
   const display = styles.get('display')
   if (!isBlock && (display === undefined ? growing.has(tag) : /^(?:inline$|table|inline-table)/.test(display))) return false
   const flow = `${styles.get('overflow-x') ?? ''} ${styles.get('overflow-y') ?? ''}`
-  const most = isCutting(styles) ? 1 : /auto|scroll/.test(flow) ? 0 : -1
+  const isWithoutSize = /size|strict/.test(`${styles.get('contain') ?? ''} ${styles.get('container-type') ?? ''}`)
+  if (isCutting(styles) && isWithoutSize && !(measureOf(styles.get('height'), 400) > 0)) return true
+  const most = isCutting(styles) ? leastSize : /auto|scroll/.test(flow) ? 0 : -1
   return sides.some(([side, least, padding]) => {
     const value = styles.get(side)
     const size = measureOf(value, 1000)

@@ -19,6 +19,8 @@ const properties = new Set(
     'all animation animation-name animation-fill-mode animation-duration display content-visibility opacity filter mask mask-image mask-size offset-path position float left top right bottom inset text-indent margin margin-left margin-top ' +
     'margin-right margin-bottom padding padding-top padding-bottom padding-left padding-right zoom transform scale translate rotate clip clip-path contain ' +
     'overflow overflow-x overflow-y height max-height min-height width max-width min-width letter-spacing line-height visibility font-size font color ' +
+    'mix-blend-mode -webkit-text-security font-size-adjust content offset backface-visibility transform-origin container-type mask-position mask-repeat mask-composite ' +
+    'mask-border -webkit-text-stroke-width background-size background-position background-repeat ' +
     '-webkit-text-fill-color -webkit-text-stroke text-shadow background background-image background-color background-clip'
   ).split(' '),
 )
@@ -29,7 +31,8 @@ const aliases: ReadonlyMap<string, string> = new Map(
     'block-size height inline-size width max-block-size max-height max-inline-size max-width min-block-size min-height min-inline-size min-width ' +
     'overflow-block overflow-y overflow-inline overflow-x inset-inline-start left inset-inline-end right inset-block-start top inset-block-end bottom ' +
     'margin-inline-start margin-left margin-inline-end margin-right margin-block-start margin-top margin-block-end margin-bottom ' +
-    'padding-block-start padding-top padding-block-end padding-bottom -webkit-margin-start margin-left -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size -webkit-animation animation ' +
+    'padding-block-start padding-top padding-block-end padding-bottom -webkit-margin-start margin-left -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size -webkit-mask-position mask-position -webkit-mask-repeat mask-repeat -webkit-mask-composite mask-composite ' +
+    '-webkit-mask-box-image mask-border -webkit-backface-visibility backface-visibility -webkit-transform-origin transform-origin -webkit-animation animation ' +
     '-webkit-clip-path clip-path -webkit-filter filter -webkit-transform transform -webkit-background-clip background-clip -webkit-opacity opacity'
   )
     .split(' ')
@@ -65,6 +68,14 @@ export const undecided = 'undecided'
 const maxSteps = 100
 
 const substitution = /(?:var|env)\(/
+
+/** Functions whose value only a browser can work out. */
+const unknownFunctions =
+  /(?:^|[\s(,+*/-])(?:attr|if|inherit|sibling-index|sibling-count|progress|random|random-item|calc-size|anchor|anchor-size|alpha|--[\w\u00b7-]{1,200})\(/
+
+/** Properties whose values elements only have from around them where they say so. */
+const notInherited =
+  /^(?:opacity|transform|scale|zoom|rotate|translate|filter|clip-path|mask|mask-image|offset-path|mix-blend-mode|height|max-height)$/
 
 /** Values that every property takes. */
 export const everywhere = /^(?:inherit|initial|unset|revert|revert-layer)$/
@@ -222,7 +233,8 @@ function isTaken(property: string, value: string): boolean {
   const name = aliases.get(property) ?? property
   const sides = sidesOf.get(name)
   if (sides === undefined && !properties.has(name)) return false
-  if (value.length > longestValue || substitution.test(value) || everywhere.test(value)) return true
+  if (value.length > longestValue || substitution.test(value) || unknownFunctions.test(value) || everywhere.test(value))
+    return true
   if (sides === undefined) return valid.get(name)?.(value) ?? value !== ''
   const words = wordsIn(value)
   return words.length > 0 && words.length <= sides.length && words.every((word) => valid.get(sides[0]!)!(word))
@@ -251,6 +263,7 @@ export function declarationsIn(style: string): Declarations {
 function longhands(property: string, value: string): [string, string][] {
   if (property.startsWith('--')) return [[property, value]]
   if (value.length > longestValue && !mayBeLong.test(property)) return [[undecided, '']]
+  if (unknownFunctions.test(value) || (value === 'inherit' && notInherited.test(property))) return [[undecided, '']]
   if (substitution.test(value)) return [[property, value]]
   const sides = sidesOf.get(property)
   if (sides !== undefined) {
