@@ -737,6 +737,14 @@ export const unseenBySheets: readonly string[] = [
 
 /** Snippets whose tags close other elements than they seem to, so that nobody sees their texts in Chromium. */
 export const unseenByNesting: readonly string[] = [
+  '<span style="display:none"></ span>§</span>',
+  '<p style="display:none"></ p>§</p>',
+  '<div>Hello</div a=">§">',
+  '<p>Hello</p title=">§">',
+  '<!><div style="display:none">§</div>',
+  '<!-><div style="display:none">§</div>',
+  '<![CDATA[><div style="display:none">]]>§</div>',
+  '<script><!--<script></script>§--></script>',
   '<div><script/></div>§</script>',
   '<p><textarea hidden/></p>§</textarea>',
   '<p><title/></p>§</title>',
