@@ -127,3 +127,14 @@ test.each(unseenButGiven)('%s shows nothing', async (html) => {
   const { text } = await parse(mailOf({ html: html.replaceAll(place, marked) }))
   expect(text).not.toContain(marked)
 })
+
+test.each([
+  ['alternative', 'text/html', 'text/html', ''],
+  ['alternative', 'text/plain', 'text/plain', ''],
+  ['related', 'text/html', 'text/html', 'Content-ID: <a@b>\r\n'],
+])('of multipart/%s a part %s that programs do not show is not given', async (kind, first, second, id) => {
+  const [one, other] = kind === 'related' ? ['Lunch is at noon.', marked] : [marked, 'Lunch is at noon.']
+  const part = (type: string, text: string) => `--b\r\nContent-Type: ${type}\r\n${id}\r\n${text}\r\n`
+  const raw = `From: a@b.test\r\nContent-Type: multipart/${kind}; boundary=b\r\n\r\n${part(first, one)}${part(second, other)}--b--\r\n`
+  expect((await parse(Buffer.from(raw))).text).not.toContain(marked)
+})
