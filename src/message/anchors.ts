@@ -1,6 +1,6 @@
 import { hiddenElements, Tokenizer } from './markup.ts'
 import { Nesting } from './nesting.ts'
-import { hidingOf } from './screening/appearance.ts'
+import { type Appearance, hidingOf } from './screening/appearance.ts'
 import { type LookAttributes, type SeenText, SeenTextCollector } from './screening/seen.ts'
 
 /** An `<a href>` of HTML. */
@@ -96,7 +96,7 @@ class AnchorCollector {
     this.#attribute = end - start > longestName ? '' : this.#html.slice(start, end).toLowerCase()
     if (this.#attribute === 'text' && this.#tag === 'body') this.#attribute = 'color'
     this.#value = ''
-    if (this.#attribute === 'hidden') this.#hiding ??= 'hidden_attribute'
+    if (this.#attribute === 'hidden' || this.#attribute === 'popover') this.#hiding ??= 'hidden_attribute'
   }
 
   onattribdata(start: number, end: number): void {
@@ -134,12 +134,12 @@ class AnchorCollector {
   }
 
   onopentagend(): void {
-    const { appearance } = this.nest
-    const own = this.#hiding
-      ? { ...appearance, hidden: appearance.hidden ?? this.#hiding }
-      : this.seen.appearance(appearance, this.#tag, this.#look)
+    const [tag, look, hiding] = [this.#tag, this.#look, this.#hiding]
+    const within = (around: Appearance): Appearance =>
+      hiding ? { ...around, hidden: around.hidden ?? hiding } : this.seen.appearance(around, tag, look)
+    const own = within(this.nest.appearance)
     const isShown = hidingOf(own) === null
-    this.nest.look(this.#tag, own)
+    this.nest.look(tag, own, within, `${tag} ${hiding ?? ''} ${look.style} ${look.class} ${look.id} ${look.color}`)
     if (this.#tag === 'a') {
       this.#finish()
       if (this.#isHidden) return

@@ -1,5 +1,6 @@
 import { LinkifyIt } from 'linkify-it'
 import { type Anchor, anchorsOf } from './anchors.ts'
+import { asInBrowsers } from './browser-html.ts'
 import { withoutControls } from '../core/text.ts'
 import type { Link } from '../mail/model.ts'
 import type { SeenText } from './screening/seen.ts'
@@ -21,7 +22,7 @@ export function linksOf(
   let [depth, tags] = [0, 0]
   let seen: SeenText | null = null
   if (html !== null) {
-    const collected = anchorsOf(html, maxLinks * 5)
+    const collected = anchorsOf(asInBrowsers(html), maxLinks * 5)
     depth = collected.depth
     tags = collected.tags
     seen = collected.seen

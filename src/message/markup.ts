@@ -111,12 +111,11 @@ export interface Declared {
  */
 export function declarationsOf(style: string, isTaken?: (property: string, value: string) => boolean): Map<string, Declared> {
   const found = new Map<string, Declared>()
-  const plain = withoutEscapes(withoutStrings(style)).toLowerCase().replace(/\s+/g, ' ')
-  for (const declaration of plain.split(';')) {
-    const colon = declaration.indexOf(':')
-    if (colon === -1) continue
-    const property = declaration.slice(0, colon).trim()
-    const [value = '', mark] = declaration.slice(colon + 1).split('!', 2)
+  for (const declaration of splitDeclarations(withVariableCase(withoutStrings(style)).toLowerCase().replace(/\s+/g, ' '))) {
+    const colon = /^(?:[^:\\]|\\[^])*:/.exec(declaration)?.[0].length
+    if (colon === undefined) continue
+    const property = withoutEscapes(declaration.slice(0, colon - 1)).trim()
+    const [value = '', mark] = withoutEscapes(declaration.slice(colon)).split('!', 2)
     const important = mark?.trim() === 'important'
     // `!ie` and the like are not valid
     if (isTaken && mark !== undefined && !important) continue
@@ -127,6 +126,36 @@ export function declarationsOf(style: string, isTaken?: (property: string, value
     found.set(property, { value: value.trim(), important })
   }
   return found
+}
+
+const closers = new Map([
+  ['(', ')'],
+  ['[', ']'],
+  ['{', '}'],
+])
+
+/** The declarations between semicolons, but those in brackets and after a backslash. */
+function splitDeclarations(css: string): string[] {
+  const parts: string[] = []
+  const open: string[] = []
+  const marks = /\\[^]|[;()[\]{}]/g
+  let start = 0
+  for (let found = marks.exec(css); found; found = marks.exec(css)) {
+    const mark = found[0]
+    const closer = closers.get(mark)
+    if (closer !== undefined) open.push(closer)
+    else if (mark === open.at(-1)) open.pop()
+    else if (mark === ';' && open.length === 0) {
+      parts.push(css.slice(start, found.index))
+      start = marks.lastIndex
+    }
+  }
+  return [...parts, css.slice(start)]
+}
+
+/** CSS whose names of variables are still different in lower case. */
+export function withVariableCase(css: string): string {
+  return css.replace(/--[\w-]+/g, (name) => name.replace(/[A-Z]/g, '$&\u00b7'))
 }
 
 /** CSS with its escapes as the characters they stand for. */
@@ -140,21 +169,32 @@ function unescaped(code: number): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : ''
 }
 
-/** CSS with a space in place of each comment, and with empty strings. */
+/** CSS with a space in place of each comment, and with empty strings and URLs, in which other rules hold than in the rest. */
 export function withoutStrings(css: string): string {
   const kept: string[] = []
-  const starts = /["']|\/\*/g
+  const starts =
+    /["']|\/\*|(?<![\w-])(?:u|\\u|\\0{0,4}[57]5\s?)(?:r|\\r|\\0{0,4}[57]2\s?)(?:l|\\l|\\0{0,4}[46]c\s?)\(\s*(?!["'\s])/gi
   let at = 0
   for (let found = starts.exec(css); found; found = starts.exec(css)) {
-    const isComment = found[0] === '/*'
-    kept.push(css.slice(at, found.index), isComment ? ' ' : '""')
-    if (isComment) {
+    const [mark] = found
+    kept.push(css.slice(at, found.index), mark === '/*' ? ' ' : mark.length > 1 ? 'url()' : '""')
+    if (mark === '/*') {
       const end = css.indexOf('*/', starts.lastIndex)
       at = end === -1 ? css.length : end + 2
-    } else at = stringEnd(css, starts.lastIndex, found[0])
+    } else if (mark.length > 1) at = urlEnd(css, starts.lastIndex)
+    else at = stringEnd(css, starts.lastIndex, mark)
     starts.lastIndex = at
   }
   return kept.join('') + css.slice(at)
+}
+
+/** Where a URL without quotes ends: after its parenthesis. */
+function urlEnd(css: string, start: number): number {
+  for (let at = start; at < css.length; at += 1) {
+    if (css[at] === '\\') at += 1
+    else if (css[at] === ')') return at + 1
+  }
+  return css.length
 }
 
 /** Where a string ends: after its quote, or at the end of the line. */

@@ -1,7 +1,8 @@
+import { asInBrowsers } from './browser-html.ts'
 import { displayedProperties, elementStyle, textStyle } from './display-styles.ts'
 import { hiddenElements, Tokenizer } from './markup.ts'
 import { Nesting } from './nesting.ts'
-import { hidingOf } from './screening/appearance.ts'
+import { type Appearance, hidingOf } from './screening/appearance.ts'
 import { type ElementLook, type LookAttributes, SeenTextCollector } from './screening/seen.ts'
 
 /** The URL from which an image is loaded; undefined removes it, and the alternative text is displayed. */
@@ -62,7 +63,7 @@ const nextIteration = (): Promise<void> => new Promise((resolve) => setImmediate
  * any other. Works token by token: no tree is built.
  */
 export async function sanitize(html: string, image: ImageSource): Promise<string> {
-  const text = html.slice(0, maxLength)
+  const text = asInBrowsers(html.slice(0, maxLength))
   const writer = new Writer(text, image)
   const tokenizer = new Tokenizer({ decodeEntities: true }, writer)
   let begun = performance.now()
@@ -119,8 +120,9 @@ class Writer {
 
   onopentagend(): void {
     const tag = this.#tag
-    const { appearance, styles } = this.#look()
-    this.#nest.look(tag, appearance)
+    const within = this.#lookIn()
+    const { appearance, styles } = within(this.#nest.appearance)
+    this.#nest.look(tag, appearance, (around) => within(around).appearance, `${tag} ${[...this.#attributes].join(' ')}`)
     if (allowed.has(tag) && appearance.hidden === null) this.written.push(`<${tag}${this.#keptAttributes(styles)}>`)
   }
 
@@ -151,24 +153,24 @@ class Writer {
   ondeclaration(): void {}
   onprocessinginstruction(): void {}
 
-  /** The look of the element that is opened, as `anchors.ts` takes it. */
-  #look(): ElementLook {
-    const around = this.#nest.appearance
+  /** The look of the element that is opened, in others, as `anchors.ts` takes it. */
+  #lookIn(): (around: Appearance) => ElementLook {
+    const tag = this.#tag
     const given = (name: string): string => this.#attributes.get(name) ?? ''
     const look: LookAttributes = {
       style: given('style'),
       class: given('class'),
       id: given('id'),
-      color: given(this.#tag === 'body' ? 'text' : 'color'),
+      color: given(tag === 'body' ? 'text' : 'color'),
       bgcolor: given('bgcolor'),
       background: given('background'),
       others: Object.fromEntries([...this.#attributes].filter(([name]) => this.#seen.asksFor(name))),
     }
     const isLong = [look.style, look.class, look.id, look.background].some((value) => value.length >= longestLook)
-    const hiding =
-      hiddenElements.has(this.#tag) || isLong ? 'element' : this.#attributes.has('hidden') ? 'hidden_attribute' : null
-    if (hiding === null) return this.#seen.look(around, this.#tag, look)
-    return { appearance: { ...around, hidden: around.hidden ?? hiding }, styles: null }
+    const hasHiding = this.#attributes.has('hidden') || this.#attributes.has('popover')
+    const hiding = hiddenElements.has(tag) || isLong ? 'element' : hasHiding ? 'hidden_attribute' : null
+    if (hiding === null) return (around) => this.#seen.look(around, tag, look)
+    return (around) => ({ appearance: { ...around, hidden: around.hidden ?? hiding }, styles: null })
   }
 
   #write(text: string): void {

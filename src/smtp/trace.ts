@@ -44,7 +44,9 @@ export function withTrace(raw: Buffer, trace: string, hostname: string): Buffer 
   const header = headerText(raw)
   const kept: Buffer[] = [Buffer.from(trace)]
   let at = 0
-  for (const { index: start } of header.matchAll(/(?<![^\n])(?:authentication-results|return-path)[ \t]*:/gi)) {
+  for (const { index: start } of header.matchAll(
+    /(?<![^\n])(?:authentication-results|return-path)(?:[ \t]|\r?\n(?=[ \t]))*:/gi,
+  )) {
     const end = fieldEnd(header, start)
     // a field that continues beyond the limit is left as it is
     if (end === header.length && headerLength(raw) === Infinity) break

@@ -5,7 +5,7 @@ import { pageOf } from '../../src/mail/html-view.ts'
 import { parse } from '../../src/message/parse.ts'
 import { sanitize } from '../../src/message/sanitize.ts'
 import { mailOf } from '../message/screening/hostile.ts'
-import { leftOut, place, shown, unseen } from '../message/screening/looks.ts'
+import { leftOut, place, shown, unseen, unseenByNesting, unseenBySeldom, unseenBySheets } from '../message/screening/looks.ts'
 import { dice } from '../support/dice.ts'
 import { chromiumBrowser } from '../support/screen.ts'
 
@@ -63,6 +63,9 @@ test('Chromium shows what the table says is seen, and nothing of what it says is
     [shown, true],
     [leftOut, true],
     [unseen, false],
+    [unseenBySheets, false],
+    [unseenByNesting, false],
+    [unseenBySeldom, false],
   ] as const)
     for (const html of snippets) {
       let dots = await dotsOf(page, pictures, html)

@@ -96,6 +96,7 @@ describe('a message with its trace', () => {
     'Authentication-Results: box.test(comment); spf=pass',
     'Authentication-Results: (never ends box.test; spf=pass',
     'Authentication-Results: box.test',
+    'Authentication-Results\r\n : box.test; spf=pass',
     'Return-Path: <evil@client.test>',
     'return-path:\r\n <evil@client.test>',
   ])('loses the forged %j and nothing else', (forged) => {

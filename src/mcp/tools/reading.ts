@@ -147,8 +147,10 @@ function readEmail(email: Email, full: boolean, offset: number): ToolAnswer {
     if (files > 0) last.push(`${files} more attachments: read_attachment by index.`)
     text.foreign('', '---')
   } else text.line(`${email.id} from character ${offset}`)
-  const body = full ? (email.body_text ?? email.text) : email.text
-  const quoted = !full && (email.body_text?.length ?? 0) > email.text.length + 20
+  // a text part that says what the HTML does not show is not what a person sees
+  const whole = email.screening?.reasons.some(({ kind }) => kind === 'alternative_differs') ? null : email.body_text
+  const body = full ? (whole ?? email.text) : email.text
+  const quoted = !full && (whole?.length ?? 0) > email.text.length + 20
   if (quoted) last.push('Quoted text was left out: full shows it.')
   return paged(text, { body, offset, last, id: email.id, codes: email.codes })
 }

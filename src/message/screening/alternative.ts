@@ -4,8 +4,11 @@ const length = 6
 /** So many letters that the HTML does not have are another text. */
 const differs = 16
 
-/** Letters and digits of a text part that are compared. */
-const maxCompared = 256 * 1024
+/** Characters of a text part that are compared. */
+export const maxCompared = 256 * 1024
+
+/** Characters of the names of pictures that are left out of the comparison; what is longer might say something. */
+const maxLabels = 300
 
 /** What an HTML part shows, for comparison with other texts. It takes time in proportion to the texts, whatever they are. */
 export class ShownText {
@@ -67,9 +70,11 @@ function lettersOf(text: string): string {
 function linesOf(text: string): string[] {
   const lines: string[] = []
   let short = ''
+  let left = maxLabels
   const plain = text
     .slice(0, maxCompared)
-    .replace(/https?:\/\/[^\s<>"]{1,4000}|<mailto:[^\s<>]{1,320}>|\[(?:cid|image|bild|imagen):[^\]\n]{0,200}\]/gi, '')
+    .replace(/https?:\/\/[^\s<>"]{1,4000}|<mailto:[^\s<>]{1,320}>|\[cid:[^\]\s]{0,200}\]/gi, '')
+    .replace(/\[(?:cid|image|bild|imagen):[^\]\n]{0,60}\]/gi, (label) => ((left -= label.length) >= 0 ? '' : label))
   for (const line of plain.split('\n')) {
     if (line.trim().length >= 2 * length) {
       lines.push(line)

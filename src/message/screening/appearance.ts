@@ -1,5 +1,5 @@
 import { type Color, colorOf, over } from './colors.ts'
-import { everywhere, fontSizes, type Styles, undecided } from './declarations.ts'
+import { everywhere, fontSizes, type Styles, undecided, type Variables, variablesIn } from './declarations.ts'
 import { functionsIn, measureOf, wordsIn } from './lengths.ts'
 import type { Place } from './selectors.ts'
 import { isClippedAway, isFarAway, isOnScreen, type Shift, shiftOf } from './transforms.ts'
@@ -29,6 +29,11 @@ export interface Appearance {
   size: number
   /** Null where unknown. */
   color: Color | 'transparent' | null
+  /** The colour of the letters where it is another; undefined where it is not. */
+  fill: Color | 'transparent' | null | undefined
+  /** The filters of all around, and how many of them the background has too. */
+  filters: Filters
+  backgroundFilters: number
   /** Null where unknown, as behind an image. */
   background: Color | null
   /** How opaque it is with all around, 0 to 1. */
@@ -40,8 +45,11 @@ export interface Appearance {
   spacing: number
   /** True in a box that is no higher than its lines, which have no height. */
   isCutLine: boolean
+  /** True in a box whose elements are boxes, whatever they are elsewhere. */
+  hasItems: boolean
   /** The element; null outside of any, or where no rule asks for it. */
   place: Place | null
+  variables: Variables | null
 }
 
 const black: Color = [0, 0, 0]
@@ -53,14 +61,22 @@ export const plainAppearance: Appearance = {
   isInvisible: false,
   size: 16,
   color: black,
+  fill: undefined,
+  filters: [],
+  backgroundFilters: 0,
   background: white,
   opacity: 1,
   shift: { x: 0, y: 0, scaleX: 1, scaleY: 1 },
   indent: 0,
   spacing: 0,
   isCutLine: false,
+  hasItems: false,
   place: null,
+  variables: null,
 }
+
+/** Filters that are worked out. */
+const maxFilters = 20
 
 /** Text of fewer pixels cannot be read. */
 const leastSize = 4
@@ -70,14 +86,17 @@ const sameColor = 20
 
 /** How a text of this appearance is hidden; null for one that is seen. */
 export function hidingOf(look: Appearance): Hiding | null {
-  const { hidden, isInvisible, size, color, background, opacity, shift, indent, spacing, isCutLine } = look
+  const { hidden, isInvisible, size, opacity, shift, indent, spacing, isCutLine } = look
   if (hidden !== null) return hidden
   if (isInvisible) return 'visibility'
   if (opacity < 0.05) return 'opacity'
   if (size * Math.min(Math.abs(shift.scaleX), Math.abs(shift.scaleY)) < leastSize || spacing <= -size / 2) return 'size'
   if (isFarAway(shift.x + indent) || isFarAway(shift.y)) return 'position'
   if (isCutLine) return 'zero_box'
+  const color = filtered(look.fill === undefined ? look.color : look.fill, look.filters)
   if (color === 'transparent') return 'color'
+  const background = filtered(look.background, look.filters.slice(0, look.backgroundFilters))
+  if (background === 'transparent') return null
   if (color === null || background === null) return color !== null && (color[3] ?? 1) * opacity < 0.05 ? 'color' : null
   const seen = over(color, background)
   return [0, 1, 2].every((part) => Math.abs(seen[part]! - background[part]!) * opacity <= sameColor) ? 'color' : null
@@ -92,24 +111,45 @@ export function appearanceIn(around: Appearance, tag: string, styles: Styles): A
   const isFlowOnly = styles.get('display') === 'contents'
   const background = isFlowOnly ? around.background : backgroundIn(styles, around.background, own)
   const filters = isFlowOnly ? [] : functionsIn(styles.get('filter') ?? '')
-  const color = filtered(fill === undefined ? own : colorIn(fill, own), filters)
+  const stroke = strokeOf(styles, own)
+  const all = filters.length === 0 ? around.filters : [...around.filters, ...filters].slice(0, maxFilters)
+  const letters = stroke !== undefined ? stroke : lettersIn(fill, around.fill, own)
   // then the letters are of the background, and behind them is what is around
-  const isFilled = styles.get('background-clip') === 'text' && isClear(color)
+  const isFilled = styles.get('background-clip') === 'text' && isClear(letters === undefined ? own : letters)
   const lineHeight = measureOf(styles.get('line-height'), 1)
   const isZeroLine = lineHeight < 0.1 && isCutting(styles)
   return {
-    hidden: hiddenBy(styles, tag, isFlowOnly),
+    hidden: hiddenBy(styles, tag, isFlowOnly, around.hasItems),
     isInvisible: isUnseen(around.isInvisible, styles.get('visibility')),
     size,
-    color: isFilled ? background : color,
+    color: isFilled ? background : own,
+    fill: isFilled ? undefined : letters,
+    filters: all,
+    backgroundFilters: background === around.background ? around.backgroundFilters : all.length,
     background: styles.get('background-clip') === 'text' ? around.background : background,
     opacity: isFlowOnly ? around.opacity : around.opacity * opacityOf(styles, filters),
     shift: isFlowOnly ? around.shift : shiftOf(around.shift, styles, size),
     indent: inheritedOf(styles.get('text-indent'), around.indent, size),
     spacing: inheritedOf(styles.get('letter-spacing'), around.spacing, size),
     isCutLine: isZeroLine || (around.isCutLine && !(lineHeight >= 0.1) && styles.get('line-height') !== 'normal'),
+    hasItems: isFlowOnly ? around.hasItems : /flex|grid/.test(styles.get('display') ?? ''),
     place: around.place,
+    variables: variablesIn(around.variables, styles),
   }
+}
+
+/** The colour of letters that is another than that of the text; undefined where there is none. */
+function lettersIn(fill: string | undefined, around: Appearance['fill'], own: Appearance['color']): Appearance['fill'] {
+  if (fill === undefined) return around
+  return fill === 'currentcolor' || fill === 'initial' ? undefined : colorIn(fill, around ?? own)
+}
+
+/** The colour of lines around letters that are so wide that nothing else is seen of them. */
+function strokeOf(styles: Styles, color: Appearance['color']): Appearance['color'] | undefined {
+  const words = wordsIn(`${styles.get('-webkit-text-stroke') ?? ''} ${styles.get('-webkit-text-stroke-width') ?? ''}`)
+  if (!words.some((word) => measureOf(word) >= 3)) return undefined
+  const own = words.map((word) => colorOf(word)).find((found) => found !== undefined)
+  return own === undefined ? (styles.has('-webkit-text-stroke-width') ? null : color) : own
 }
 
 function isClear(color: Appearance['color']): boolean {
@@ -148,15 +188,17 @@ function filtered(color: Appearance['color'], filters: Filters): Appearance['col
   return found
 }
 
-function hiddenBy(styles: Styles, tag: string, isFlowOnly: boolean): Hiding | null {
+function hiddenBy(styles: Styles, tag: string, isFlowOnly: boolean, isItem: boolean): Hiding | null {
   if (styles.has(undecided) || /^(?:none|table-column|table-column-group)$/.test(styles.get('display') ?? '')) return 'display'
-  if (styles.get('content-visibility') === 'hidden') return 'display'
+  if (styles.get('content-visibility') === 'hidden' || /(?:url|image-set|gradient)\(/.test(styles.get('content') ?? ''))
+    return 'display'
   if (isFlowOnly) return null
-  if (isMasked(styles)) return 'opacity'
-  if (!isOnScreen(styles) || (isCutting(styles) && /^[1-9]\d\d%/.test(styles.get('text-indent') ?? ''))) return 'position'
-  if ((styles.get('offset-path') ?? 'none') !== 'none') return 'position'
+  if (isMasked(styles) || isBlended(styles)) return 'opacity'
+  if (measureOf(styles.get('font-size-adjust')) < 0.2) return 'size'
+  if (!isOnScreen(styles) || (isCutting(styles) && measureOf(styles.get('text-indent'), 1000) >= 900)) return 'position'
+  if (['offset-path', 'offset'].some((name) => (styles.get(name) ?? 'none') !== 'none')) return 'position'
   if (isClipped(styles)) return 'clip'
-  return isZeroBox(styles, tag) ? 'zero_box' : null
+  return isZeroBox(styles, tag, isItem) ? 'zero_box' : null
 }
 
 /** True for a box that cuts what is larger. */
@@ -170,7 +212,18 @@ function isUnseen(around: boolean, visibility: string | undefined): boolean {
   return around || visibility === 'hidden' || visibility === 'collapse'
 }
 
+/** True for letters that are drawn as dots, or in a way in which they look like what is behind them. */
+function isBlended(styles: Styles): boolean {
+  const [blend = 'normal', security = 'none'] = ['mix-blend-mode', '-webkit-text-security'].map((name) => styles.get(name))
+  return !/^(?:normal|multiply|darken|color-burn)$/.test(blend) || security !== 'none'
+}
+
 function isMasked(styles: Styles): boolean {
+  const masks = ['mask', 'mask-image', 'mask-border'].map((name) => styles.get(name) ?? 'none').filter((mask) => mask !== 'none')
+  // what an image leaves of a text is not known
+  if (masks.some((mask) => /url\(|no-repeat|\/|radial-|conic-/.test(mask) || mask.split('gradient(').length > 2)) return true
+  if (masks.length > 0 && ['mask-position', 'mask-repeat', 'mask-composite'].some((name) => styles.has(name))) return true
+  if (/url\(/.test(`${styles.get('filter') ?? ''} ${styles.get('clip-path') ?? ''}`)) return true
   if (functionsIn(styles.get('filter') ?? '').some(({ name, given }) => name === 'blur' && measureOf(given[0]) >= 12)) return true
   if (wordsIn(styles.get('mask-size') ?? '').some((word) => measureOf(word) === 0)) return true
   return ['mask', 'mask-image'].some((name) => isEmptyMask(styles.get(name) ?? ''))
@@ -182,7 +235,7 @@ function isEmptyMask(mask: string): boolean {
   const colors = gradients
     .flatMap(({ given }) => given.map((stop) => colorOf(wordsIn(stop)[0] ?? '')))
     .filter((color) => color !== undefined)
-  return colors.length > 0 && colors.every((color) => color === 'transparent')
+  return colors.length > 0 && colors.every((color) => color === 'transparent' || (color?.[3] ?? 1) < 0.1)
 }
 
 function sizeOf(value: string | undefined, around: number): number {
@@ -212,12 +265,17 @@ const sides = [
   ['max-width', 'min-width', 'padding-right'],
 ] as const
 
-function isZeroBox(styles: Styles, tag: string): boolean {
-  const isBlock = /^(?:absolute|fixed)$/.test(styles.get('position') ?? '') || /^(?:left|right)$/.test(styles.get('float') ?? '')
+function isZeroBox(styles: Styles, tag: string, isItem: boolean): boolean {
+  const isBlock =
+    /^(?:absolute|fixed)$/.test(styles.get('position') ?? '') ||
+    /^(?:left|right|inline-start|inline-end)$/.test(styles.get('float') ?? '') ||
+    isItem
   const display = styles.get('display')
   if (!isBlock && (display === undefined ? growing.has(tag) : /^(?:inline$|table|inline-table)/.test(display))) return false
   const flow = `${styles.get('overflow-x') ?? ''} ${styles.get('overflow-y') ?? ''}`
-  const most = isCutting(styles) ? 1 : /auto|scroll/.test(flow) ? 0 : -1
+  const isWithoutSize = /size|strict/.test(`${styles.get('contain') ?? ''} ${styles.get('container-type') ?? ''}`)
+  if (isCutting(styles) && isWithoutSize && !(measureOf(styles.get('height'), 400) > 0)) return true
+  const most = isCutting(styles) ? leastSize : /auto|scroll/.test(flow) ? 0 : -1
   return sides.some(([side, least, padding]) => {
     const value = styles.get(side)
     const size = measureOf(value, 1000)

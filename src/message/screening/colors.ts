@@ -24,7 +24,9 @@ const named = new Map(
     'red ff0000 rosybrown bc8f8f royalblue 4169e1 saddlebrown 8b4513 salmon fa8072 sandybrown f4a460 seagreen 2e8b57 seashell fff5ee sienna a0522d ' +
     'silver c0c0c0 skyblue 87ceeb slateblue 6a5acd slategray 708090 slategrey 708090 snow fffafa springgreen 00ff7f steelblue 4682b4 tan d2b48c teal 008080 ' +
     'thistle d8bfd8 tomato ff6347 turquoise 40e0d0 violet ee82ee wheat f5deb3 white ffffff whitesmoke f5f5f5 yellow ffff00 yellowgreen 9acd32 ' +
-    'canvas ffffff canvastext 000000 window ffffff windowtext 000000 field ffffff fieldtext 000000 buttonface efefef buttontext 000000 linktext 0000ee'
+    'canvas ffffff canvastext 000000 window ffffff windowtext 000000 field ffffff fieldtext 000000 buttonface efefef buttontext 000000 linktext 0000ee ' +
+    'activecaption ffffff appworkspace ffffff background ffffff buttonhighlight efefef buttonshadow efefef captiontext 000000 inactivecaption ffffff infobackground ffffff ' +
+    'infotext 000000 menu ffffff menutext 000000 scrollbar ffffff threeddarkshadow 000000 threedface efefef threedhighlight 000000 threedlightshadow 000000'
   )
     .split(' ')
     .map((word, index, all) => [word, all[index + 1]!] as const)

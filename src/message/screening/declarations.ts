@@ -1,6 +1,7 @@
 import { type Declared, declarationsOf } from '../markup.ts'
 import { colorOf } from './colors.ts'
 import { functionsIn, measureOf, wordsIn } from './lengths.ts'
+import type { Match } from './selectors.ts'
 
 /** What the styles of an element say, as its properties with their values. */
 export type Styles = ReadonlyMap<string, string>
@@ -18,6 +19,8 @@ const properties = new Set(
     'all animation animation-name animation-fill-mode animation-duration display content-visibility opacity filter mask mask-image mask-size offset-path position float left top right bottom inset text-indent margin margin-left margin-top ' +
     'margin-right margin-bottom padding padding-top padding-bottom padding-left padding-right zoom transform scale translate rotate clip clip-path contain ' +
     'overflow overflow-x overflow-y height max-height min-height width max-width min-width letter-spacing line-height visibility font-size font color ' +
+    'mix-blend-mode -webkit-text-security font-size-adjust content offset backface-visibility transform-origin container-type mask-position mask-repeat mask-composite ' +
+    'mask-border -webkit-text-stroke-width background-size background-position background-repeat ' +
     '-webkit-text-fill-color -webkit-text-stroke text-shadow background background-image background-color background-clip'
   ).split(' '),
 )
@@ -28,7 +31,8 @@ const aliases: ReadonlyMap<string, string> = new Map(
     'block-size height inline-size width max-block-size max-height max-inline-size max-width min-block-size min-height min-inline-size min-width ' +
     'overflow-block overflow-y overflow-inline overflow-x inset-inline-start left inset-inline-end right inset-block-start top inset-block-end bottom ' +
     'margin-inline-start margin-left margin-inline-end margin-right margin-block-start margin-top margin-block-end margin-bottom ' +
-    'padding-block-start padding-top padding-block-end padding-bottom -webkit-margin-start margin-left -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size -webkit-animation animation ' +
+    'padding-block-start padding-top padding-block-end padding-bottom -webkit-margin-start margin-left -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size -webkit-mask-position mask-position -webkit-mask-repeat mask-repeat -webkit-mask-composite mask-composite ' +
+    '-webkit-mask-box-image mask-border -webkit-backface-visibility backface-visibility -webkit-transform-origin transform-origin -webkit-animation animation ' +
     '-webkit-clip-path clip-path -webkit-filter filter -webkit-transform transform -webkit-background-clip background-clip -webkit-opacity opacity'
   )
     .split(' ')
@@ -64,6 +68,14 @@ export const undecided = 'undecided'
 const maxSteps = 100
 
 const substitution = /(?:var|env)\(/
+
+/** Functions whose value only a browser can work out. */
+const unknownFunctions =
+  /(?:^|[\s(,+*/-])(?:attr|if|inherit|sibling-index|sibling-count|progress|random|random-item|calc-size|anchor|anchor-size|alpha|--[\w\u00b7-]{1,200})\(/
+
+/** Properties whose values elements only have from around them where they say so. */
+const notInherited =
+  /^(?:opacity|transform|scale|zoom|rotate|translate|filter|clip-path|mask|mask-image|offset-path|mix-blend-mode|height|max-height)$/
 
 /** Values that every property takes. */
 export const everywhere = /^(?:inherit|initial|unset|revert|revert-layer)$/
@@ -221,14 +233,25 @@ function isTaken(property: string, value: string, others: ReadonlySet<string>): 
   const name = aliases.get(property) ?? property
   const sides = sidesOf.get(name)
   if (sides === undefined && !properties.has(name)) return others.has(name) && value.length <= longestValue
-  if (value.length > longestValue || substitution.test(value) || everywhere.test(value)) return true
+  if (value.length > longestValue || substitution.test(value) || unknownFunctions.test(value) || everywhere.test(value))
+    return true
   if (sides === undefined) return valid.get(name)?.(value) ?? value !== ''
   const words = wordsIn(value)
   return words.length > 0 && words.length <= sides.length && words.every((word) => valid.get(sides[0]!)!(word))
 }
 
+/** Whether programs that display mail take a declaration, for `@supports`. */
+export function supportOf(declaration: string): Match {
+  const [property = '', value = ''] = declaration.split(':', 2).map((part) => part.trim())
+  const name = aliases.get(property) ?? property
+  if (!properties.has(name) && !sidesOf.has(name)) return 1
+  return isTaken(property, value, noProperties) ? 2 : /^[a-z]+$/.test(value) ? 0 : 1
+}
+
+const noProperties: ReadonlySet<string> = new Set()
+
 /** The declarations of a style that decide whether a text can be seen, and those of `others`. */
-export function declarationsIn(style: string, others: ReadonlySet<string>): Declarations {
+export function declarationsIn(style: string, others = noProperties): Declarations {
   const found: Declarations = new Map()
   for (const [property, { value, important }] of declarationsOf(style, (name, given) => isTaken(name, given, others)))
     for (const [name, one] of longhands(aliases.get(property) ?? property, value)) {
@@ -243,6 +266,7 @@ export function declarationsIn(style: string, others: ReadonlySet<string>): Decl
 function longhands(property: string, value: string): [string, string][] {
   if (property.startsWith('--')) return [[property, value]]
   if (value.length > longestValue && !mayBeLong.test(property)) return [[undecided, '']]
+  if (unknownFunctions.test(value) || (value === 'inherit' && notInherited.test(property))) return [[undecided, '']]
   if (substitution.test(value)) return [[property, value]]
   const sides = sidesOf.get(property)
   if (sides !== undefined) {
@@ -275,22 +299,76 @@ export function addDeclarations(earlier: Declarations, later: Declarations): voi
   }
 }
 
-/** The styles of an element: of its attributes, its rules and its own style, the weakest first; `variables` are those of others. */
-export function stylesOf(layers: readonly Declarations[], variables: ReadonlyMap<string, Declared>): Styles {
+/** The values of variables of an element, null where a value is none, and those around it. */
+export interface Variables {
+  own: ReadonlyMap<string, string | null>
+  outer: Variables | null
+  depth: number
+}
+
+/** Levels of variables, after which they are copied into one. */
+const maxLevels = 200
+
+/** The value of a variable that is not worked out. */
+export const undecidable = 'x'.repeat(longestValue + 1)
+
+function inherited(name: string, around: Variables | null): string | null | undefined {
+  for (let one = around; one !== null; one = one.outer) if (one.own.has(name)) return one.own.get(name)
+  return undefined
+}
+
+/** The variables of an element with these styles. */
+export function variablesIn(around: Variables | null, styles: Styles): Variables | null {
+  const own = new Map<string, string | null>()
+  for (const [name, value] of styles) if (name.startsWith('--')) own.set(name, value === invalidValue ? null : value)
+  if (own.size === 0) return around
+  if ((around?.depth ?? 0) < maxLevels) return { own, outer: around, depth: (around?.depth ?? 0) + 1 }
+  for (let one = around; one !== null; one = one.outer)
+    for (const [name, value] of one.own) if (!own.has(name)) own.set(name, value)
+  return { own, outer: null, depth: 1 }
+}
+
+const invalidValue = ';'
+
+/**
+ * The styles of an element: of its attributes, its rules and its own style, the weakest first, with the variables that it declares; `around` are
+ * those of the elements around it, and `whole` those of the document.
+ */
+export function stylesOf(
+  layers: readonly Declarations[],
+  around: Variables | null,
+  whole: ReadonlyMap<string, Declared>,
+): Styles {
   const all: Declarations = new Map()
   for (const layer of layers) addDeclarations(all, layer)
+  const known = (name: string): string | undefined => {
+    if (whole.get(name)?.value === undecidable) return undecidable
+    const own = all.get(name)?.value
+    if (own === 'initial') return undefined
+    if (own !== undefined && !everywhere.test(own)) return own
+    const found = inherited(name, around)
+    return found === undefined ? whole.get(name)?.value : (found ?? undefined)
+  }
   const styles = new Map<string, string>()
   const reset = all.get('all')
   for (const [property, { value, important }] of all) {
-    if (property.startsWith('--')) continue
+    if (property.startsWith('--')) {
+      const own = known(property)
+      const resolved = own !== undefined && substitution.test(own) ? withVariables(own, known) : own
+      styles.set(property, resolved === null ? undecidable : (resolved ?? invalidValue))
+      continue
+    }
     if (property === 'all') {
-      for (const [name] of styles) if (important || all.get(name)?.important !== true) styles.delete(name)
+      for (const [name] of styles)
+        if (!name.startsWith('--') && (important || all.get(name)?.important !== true)) styles.delete(name)
       for (const name of ['color', 'font-size', 'visibility', 'text-indent', 'letter-spacing', 'display'])
         if (!styles.has(name)) styles.set(name, value)
       continue
     }
     if (reset?.important === true && !important) continue
-    const resolved = substitution.test(value) ? withVariables(value, (name) => all.get(name) ?? variables.get(name)) : value
+    // that of another layer
+    if (value === 'revert-layer') styles.set(undecided, '')
+    const resolved = substitution.test(value) ? withVariables(value, known) : value
     if (resolved === undefined) continue
     if (resolved === null) styles.set(undecided, '')
     else
@@ -303,7 +381,7 @@ export function stylesOf(layers: readonly Declarations[], variables: ReadonlyMap
 }
 
 /** The value with its variables; undefined where one is not known, as the property is not set then, null where it takes too much to put them in. */
-function withVariables(value: string, known: (name: string) => Declared | undefined): string | undefined | null {
+function withVariables(value: string, known: (name: string) => string | undefined): string | undefined | null {
   let found = value
   for (let step = 0; step < maxSteps && found.length <= longestValue; step += 1) {
     const start = found.search(substitution)
@@ -312,7 +390,7 @@ function withVariables(value: string, known: (name: string) => Declared | undefi
     const within = found.slice(start + 4, end)
     const comma = within.indexOf(',')
     const name = (comma === -1 ? within : within.slice(0, comma)).trim()
-    const stands = known(name)?.value ?? (comma === -1 ? undefined : within.slice(comma + 1).trim())
+    const stands = known(name) ?? (comma === -1 ? undefined : within.slice(comma + 1).trim())
     if (stands === undefined) return undefined
     found = `${found.slice(0, start)}${stands}${found.slice(end + 1)}`
   }

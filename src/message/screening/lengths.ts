@@ -27,6 +27,12 @@ const units: ReadonlyMap<string, number> = new Map(
     vb: 8,
     vmin: 8,
     vmax: 10,
+    cqw: 10,
+    cqi: 10,
+    cqh: 8,
+    cqb: 8,
+    cqmin: 8,
+    cqmax: 10,
     deg: 1,
     grad: 0.9,
     rad: 57.3,
@@ -49,7 +55,8 @@ const functions: ReadonlyMap<string, (...given: number[]) => number> = new Map(
   Object.entries({
     min: Math.min,
     max: Math.max,
-    clamp: (least, value, most) => Math.max(least, Math.min(value, most)),
+    clamp: (least, value, most) =>
+      Math.max(Number.isNaN(least) ? -Infinity : least, Math.min(value, Number.isNaN(most) ? Infinity : most)),
     abs: Math.abs,
     sign: Math.sign,
     sqrt: Math.sqrt,

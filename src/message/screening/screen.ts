@@ -1,6 +1,6 @@
 import type { Address, Screening } from '../../mail/model.ts'
 import { displayLine, withoutControls } from '../../core/text.ts'
-import { ShownText, saysMore } from './alternative.ts'
+import { maxCompared, ShownText, saysMore } from './alternative.ts'
 import { comparable, type Instruction, instructionsIn } from './instructions.ts'
 import { invisibleIn, withoutInvisible } from './invisible.ts'
 import type { SeenText } from './seen.ts'
@@ -75,7 +75,7 @@ export function screen({ subject, from, text, seen, isAlternative }: Screened): 
   const isSeparate = seen !== null && isAlternative && text !== null
   const shown = seen !== null && (isSeparate || seen.unseen.size > 0) ? new ShownText(seen.text) : null
   const missing = isSeparate && shown !== null ? shown.missingLines(text) : []
-  const isTextUnseen = isSeparate && (seen.isCut || saysMore(missing))
+  const isTextUnseen = isSeparate && (seen.isCut || text.length > maxCompared || saysMore(missing))
 
   let omitted = 0
   for (const [where, hidden] of seen?.unseen ?? []) {
@@ -89,6 +89,8 @@ export function screen({ subject, from, text, seen, isAlternative }: Screened): 
   if (isTextUnseen) {
     omitted += lettersIn(missing.join(''))
     addUnseen('text_part', missing.join('\n'))
+    // it is in the list whatever else was found
+    if (reasons.length === maxReasons) reasons.pop()
     add(0, 'alternative_differs', 'text_part', missing.join(' '))
   }
   // what was said above of the text part is not said again

@@ -1,6 +1,6 @@
 import { type Appearance, appearanceIn, type Hiding, hidingOf, plainAppearance } from './appearance.ts'
 import { colorOfAttribute } from './colors.ts'
-import { type Declarations, declarationsIn, type Styles, stylesOf } from './declarations.ts'
+import { type Declarations, declarationsIn, type Styles, stylesOf, type Variables } from './declarations.ts'
 import type { Place } from './selectors.ts'
 import { StyleSheet } from './style-sheet.ts'
 
@@ -48,14 +48,14 @@ export interface ElementLook {
   styles: Styles | null
 }
 
-const noProperties: ReadonlySet<string> = new Set()
-
 /** Collects what is seen of HTML and what not, while its tokens are read. */
 export class SeenTextCollector {
   readonly #html: string
   readonly #others: ReadonlySet<string>
   readonly #sheet: StyleSheet
   readonly #styles = new Map<string, Styles[]>()
+  /** The same in elements that have variables. */
+  readonly #stylesWithin = new WeakMap<Variables, Map<string, Styles[]>>()
   #body: Appearance | undefined
   #merged = 0
   readonly #seen: string[] = []
@@ -67,7 +67,7 @@ export class SeenTextCollector {
   #kept = 0
 
   /** `others` are properties that are read too, though they hide nothing. */
-  constructor(html: string, others = noProperties) {
+  constructor(html: string, others: ReadonlySet<string> = new Set()) {
     this.#html = html
     this.#others = others
     this.#sheet = new StyleSheet(html, others)
@@ -106,37 +106,45 @@ export class SeenTextCollector {
     const key = JSON.stringify([tag, style, classes, this.#sheet.hasId(id) ? id : '', color, bgcolor, background])
     const place = this.#sheet.isSimple ? null : placeIn(outside.place, tag, look)
     const around = place === outside.place ? outside : { ...outside, place }
-    const known = place === null ? this.#styles.get(key) : undefined
+    const cache = this.#cacheIn(outside.variables)
+    const known = place === null ? cache.get(key) : undefined
     if (known !== undefined) return lookIn(around, tag, known)
     const matched = this.#sheet.rulesFor(place ?? placeIn(null, tag, look))
     if (matched === null) return { appearance: { ...around, hidden: 'display' }, styles: null }
     const whole = `${key} ${matched.key}`
-    let styles = place === null ? undefined : this.#styles.get(whole)
+    let styles = place === null ? undefined : cache.get(whole)
     if (styles === undefined) {
       const own = declarationsIn(style, this.#others)
-      // those inside inherit them
-      this.#sheet.addVariables(own, false)
       const attributes = attributeDeclarations(look)
       styles = []
-      for (const rules of matched.perhaps === null ? [matched.sure] : [matched.perhaps, matched.sure]) {
+      for (const rules of [...matched.perhaps, matched.sure]) {
         const layers = [attributes, ...rules, own]
-        const found = this.#merge(layers)
-        const animated = this.#sheet.framesOf(found ?? new Map()).map((frames) => this.#merge([...layers, ...frames]))
+        const found = this.#merge(layers, outside.variables)
+        const animated = this.#sheet
+          .framesOf(found ?? new Map())
+          .map((frames) => this.#merge([...layers, ...frames], outside.variables))
         for (const one of [found, ...animated]) {
           if (one === undefined) return { appearance: { ...around, hidden: 'display' }, styles: null }
           styles.push(one)
         }
       }
       const kept = place === null ? key : whole
-      if (this.#styles.size < maxStyles && kept.length < longestStyles) this.#styles.set(kept, styles)
+      if (cache.size < maxStyles && kept.length < longestStyles) cache.set(kept, styles)
     }
     return lookIn(around, tag, styles)
   }
 
+  #cacheIn(variables: Variables | null): Map<string, Styles[]> {
+    if (variables === null) return this.#styles
+    const known = this.#stylesWithin.get(variables) ?? new Map<string, Styles[]>()
+    this.#stylesWithin.set(variables, known)
+    return known
+  }
+
   /** The styles of these layers; undefined once too much was merged. */
-  #merge(layers: readonly Declarations[]): Styles | undefined {
+  #merge(layers: readonly Declarations[], variables: Variables | null): Styles | undefined {
     this.#merged += layers.reduce((sum, { size }) => sum + size, layers.length)
-    return this.#merged > maxMerged ? undefined : stylesOf(layers, this.#sheet.variables)
+    return this.#merged > maxMerged ? undefined : stylesOf(layers, variables, this.#sheet.variables)
   }
 
   /** Text at a place of the HTML, in an element of this appearance. */

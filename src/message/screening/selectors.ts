@@ -46,9 +46,7 @@ export interface Selector {
 
 const never =
   /^(?:empty|hover|active|focus|focus-visible|focus-within|visited|target|checked|disabled|fullscreen|-moz-.*|-ms-.*|-webkit-.*)$/
-const always = /^(?:link|any-link|defined|read-only|scope)$/
-const unsure =
-  /^(?:last-child|last-of-type|only-of-type|first-of-type|nth-of-type|nth-last-child|nth-last-of-type|only-child|has|lang|dir|host|open|placeholder-shown|enabled)$/
+const always = /^(?:defined|read-only)$/
 
 const deepest = 3
 const maxCompounds = 40
@@ -165,12 +163,15 @@ function pseudoCheck(selector: Selector, name: string, given: string, depth: num
     }
   }
   selector.specificity += 1000
-  if (name === 'root') return ({ parent, tag }) => (tag === 'html' && (parent === null || parent.parent?.parent === null) ? 2 : 0)
+  if (name === 'link' || name === 'any-link') return ({ tag }) => (tag === 'a' ? 1 : 0)
+  if (name === 'root' || name === 'scope')
+    return ({ parent, tag }) => (tag === 'html' && (parent === null || parent.parent?.parent === null) ? 2 : 0)
   if (name === 'first-child') return ({ index }) => (index === 1 ? 2 : 0)
   if (name === 'nth-child') return nthCheck(given)
   if (never.test(name)) return () => 0
   if (always.test(name)) return () => 2
-  return unsure.test(name) ? () => 1 : undefined
+  // of the others only a browser can tell, also which there are
+  return () => 1
 }
 
 function nthCheck(given: string): Check | undefined {
@@ -189,31 +190,34 @@ function nthCheck(given: string): Check | undefined {
   }
 }
 
-/** The strings of a style sheet are left out before: such a value may be any. */
+/** The strings of a style sheet are left out before: such a value may be any. Whether the case counts depends on the attribute. */
 function attributeCheck(name: string, operator: string | undefined, value = ''): Check {
-  const wanted = value
-    .trim()
-    .replace(/\s[is]$/i, '')
-    .toLowerCase()
+  const wanted = value.trim().replace(/\s[is]$/i, '')
   const isUnknown = wanted === '' || wanted.includes('"')
   return ({ attributes }) => {
-    const has = Object.hasOwn(attributes, name) ? attributes[name]!.toLowerCase() : undefined
+    const has = Object.hasOwn(attributes, name) ? attributes[name]! : undefined
     if (has === undefined) return 0
     if (operator === undefined) return 2
     if (isUnknown) return 1
-    const isSame =
-      operator === '='
-        ? has === wanted
-        : operator === '~='
-          ? has.split(/\s+/).includes(wanted)
-          : operator === '^='
-            ? has.startsWith(wanted)
-            : operator === '$='
-              ? has.endsWith(wanted)
-              : operator === '*='
-                ? has.includes(wanted)
-                : has === wanted || has.startsWith(`${wanted}-`)
-    return isSame ? 2 : 0
+    if (isSame(has, operator, wanted)) return 2
+    return isSame(has.toLowerCase(), operator, wanted.toLowerCase()) ? 1 : 0
+  }
+}
+
+function isSame(has: string, operator: string, wanted: string): boolean {
+  switch (operator) {
+    case '=':
+      return has === wanted
+    case '~=':
+      return has.split(/\s+/).includes(wanted)
+    case '^=':
+      return has.startsWith(wanted)
+    case '$=':
+      return has.endsWith(wanted)
+    case '*=':
+      return has.includes(wanted)
+    default:
+      return has === wanted || has.startsWith(`${wanted}-`)
   }
 }
 

@@ -1,5 +1,7 @@
-import { withoutStrings } from '../markup.ts'
-import { measureOf } from './lengths.ts'
+import { Tokenizer, withoutStrings, withVariableCase } from '../markup.ts'
+import { supportOf } from './declarations.ts'
+import { measureOf, wordsIn } from './lengths.ts'
+import type { Match } from './selectors.ts'
 
 /** Characters of style sheets that are read. */
 const maxLength = 512 * 1024
@@ -9,18 +11,20 @@ const deepest = 12
 const maxNested = 50
 const longestSelectors = 20_000
 
-/** A rule of a style sheet: its layer is Infinity outside of any. One of an animation has `@` and its name, and `from` or `to` or both, as its selectors. */
+/** A rule of a style sheet: its layer is Infinity outside of any. One of an animation has `@` and its name, and `from` or `to` or both, as its selectors; a registered variable `@property` and its name. */
 interface StyleRule {
   selectors: string
   style: string
   layer: number
+  /** False where only a browser can tell whether it holds. */
+  isSure: boolean
 }
 
 interface Block {
   /** Null for one that has no rules of its own. */
   selectors: string | null
-  /** False where its rules do not hold on a usual screen. */
-  holds: boolean
+  /** Whether its rules hold on a usual screen. */
+  holds: Match
   layer: number
   style: string[]
   /** The name of the animation whose frames it has. */
@@ -31,63 +35,107 @@ interface Block {
 export function* rulesOf(html: string): Generator<StyleRule | null> {
   const layers = new Map<string, number>()
   let left = maxLength
-  for (const css of styleElements(html)) {
+  for (const { css, holds } of styleElements(html)) {
     if (css.length > left) yield null
-    yield* rulesIn(withoutStrings(css.slice(0, left)).replace(/\s+/g, ' '), layers)
+    yield* rulesIn(withoutStrings(css.slice(0, left)).replace(/\s+/g, ' '), layers, holds)
     left = Math.max(0, left - css.length)
   }
 }
 
-/** The contents of the style elements for a usual screen, but those in comments. */
-function* styleElements(html: string): Generator<string> {
-  const marks = /<!--|<style\b/gi
-  for (let found = marks.exec(html); found; found = marks.exec(html)) {
-    if (found[0] === '<!--') {
-      const end = html.indexOf('-->', marks.lastIndex)
-      if (end === -1) return
-      marks.lastIndex = end + 3
-      continue
-    }
-    const start = tagEnd(html, marks.lastIndex)
-    if (start === -1) return
-    const close = /<\/style/gi
-    close.lastIndex = start
-    const end = close.exec(html)?.index ?? html.length
-    marks.lastIndex = end
-    if (isUsed(html.slice(found.index, start))) yield html.slice(start + 1, end)
-  }
+interface StyleElement {
+  css: string
+  holds: Match
 }
 
-/** Where a tag ends: not in the value of an attribute. */
-function tagEnd(html: string, from: number): number {
-  const marks = /["'>]/g
-  marks.lastIndex = from
-  for (let found = marks.exec(html); found; found = marks.exec(html)) {
-    if (found[0] === '>') return found.index
-    if (!/=\s{0,20}$/.test(html.slice(Math.max(from, found.index - 21), found.index))) continue
-    const end = html.indexOf(found[0], marks.lastIndex)
-    if (end === -1) return -1
-    marks.lastIndex = end + 1
-  }
-  return -1
+/** The contents of the style elements for a usual screen. */
+function styleElements(html: string): StyleElement[] {
+  if (!/<style/i.test(html)) return []
+  const reader = new StyleElementReader(html)
+  const tokenizer = new Tokenizer({ decodeEntities: true }, reader)
+  tokenizer.write(html)
+  tokenizer.end()
+  return reader.found
 }
 
-const attribute = /([^\s"'>/=]+)\s{0,20}(?:=\s{0,20}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?/g
+/** Elements whose style sheets are not used, or only where no scripts run. */
+const inert = /^(?:template|noscript|iframe|noembed|noframes|select)$/
 
-/** False for the tag of a style element that is for other media, or is no CSS. */
-function isUsed(tag: string): boolean {
-  let [media, type]: [string?, string?] = []
-  for (const [, name = '', ...values] of tag.matchAll(attribute)) {
-    const value = values.find((one) => one !== undefined) ?? ''
+class StyleElementReader {
+  readonly found: StyleElement[] = []
+  readonly #html: string
+  #open = 0
+  #tag = ''
+  #name = ''
+  #attributes = new Map<string, string>()
+  #current: StyleElement | undefined
+
+  constructor(html: string) {
+    this.#html = html
+  }
+
+  onopentagname(start: number, end: number): void {
+    this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
+    this.#attributes = new Map()
+    if (inert.test(this.#tag)) this.#open += 1
+  }
+
+  onattribname(start: number, end: number): void {
+    this.#name = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     // the first of several attributes of one name counts
-    if (name.toLowerCase() === 'media') media ??= value
-    else if (name.toLowerCase() === 'type') type ??= value
+    if (this.#attributes.has(this.#name)) this.#name = ''
+    this.#attributes.set(this.#name, '')
   }
-  return (media ?? '').split(',').some((query) => mediaHolds(query)) && /^(?:text\/css)?$/i.test((type ?? '').trim())
+
+  onattribdata(start: number, end: number): void {
+    if (this.#tag === 'style') this.#attributes.set(this.#name, this.#attributes.get(this.#name)! + this.#html.slice(start, end))
+  }
+
+  onattribentity(codepoint: number): void {
+    this.#attributes.set(this.#name, this.#attributes.get(this.#name)! + String.fromCodePoint(codepoint))
+  }
+
+  onopentagend(): void {
+    if (this.#tag !== 'style') return
+    const media = Math.max(...(this.#attributes.get('media') ?? '').split(',').map(mediaHolds)) as Match
+    const isCss = /^(?:text\/css)?$/i.test(this.#attributes.get('type') ?? '')
+    // of style sheets with titles some are alternatives
+    const most = this.#open > 0 || this.#attributes.has('title') ? 1 : 2
+    this.#current = { css: '', holds: isCss ? (Math.min(media, most) as Match) : 0 }
+  }
+
+  onselfclosingtag(): void {
+    this.onopentagend()
+  }
+
+  ontext(start: number, end: number): void {
+    if (this.#current) this.#current.css += this.#html.slice(start, end)
+  }
+
+  onclosetag(start: number, end: number): void {
+    const tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
+    if (inert.test(tag)) this.#open = Math.max(0, this.#open - 1)
+    if (tag === 'style') this.#end()
+  }
+
+  onend(): void {
+    this.#end()
+  }
+
+  onattribend(): void {}
+  ontextentity(): void {}
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onprocessinginstruction(): void {}
+
+  #end(): void {
+    if (this.#current && this.#current.holds > 0) this.found.push(this.#current)
+    this.#current = undefined
+  }
 }
 
-function* rulesIn(text: string, layers: Map<string, number>): Generator<StyleRule | null> {
-  const open: Block[] = [{ selectors: null, holds: true, layer: Infinity, style: [] }]
+function* rulesIn(text: string, layers: Map<string, number>, holds: Match): Generator<StyleRule | null> {
+  const open: Block[] = [{ selectors: null, holds, layer: Infinity, style: [] }]
   const marks = /[{};()]|\\[\s\S]/g
   let start = 0
   let round = 0
@@ -121,8 +169,9 @@ function* rulesIn(text: string, layers: Map<string, number>): Generator<StyleRul
 }
 
 function* ended({ selectors, holds, layer, style }: Block): Generator<StyleRule | null> {
-  if (holds && selectors === '') yield null
-  else if (holds && selectors !== null && style.length > 0) yield { selectors, layer, style: style.join(';') }
+  if (holds > 0 && selectors === '') yield null
+  else if (holds > 0 && selectors !== null && style.length > 0)
+    yield { selectors, layer, style: style.join(';'), isSure: holds === 2 }
 }
 
 function blockOf(prelude: string, outer: Block, layers: Map<string, number>): Block {
@@ -130,22 +179,25 @@ function blockOf(prelude: string, outer: Block, layers: Map<string, number>): Bl
   const [, rule, given = ''] = /^@([a-z-]{1,30})([\s\S]*)$/i.exec(prelude) ?? []
   if (outer.frames !== undefined) return { ...inner, selectors: frameOf(outer.frames, prelude) }
   if (rule === undefined) return { ...inner, selectors: nested(prelude, outer.selectors) }
+  const within = (holds: Match): Block => ({ ...inner, holds: Math.min(inner.holds, holds) as Match })
   switch (rule.toLowerCase()) {
     case 'media':
-      return { ...inner, holds: inner.holds && given.split(',').some((query) => mediaHolds(query)) }
+      return within(Math.max(...given.split(',').map(mediaHolds)) as Match)
     case 'supports':
-      return { ...inner, holds: inner.holds && supports(given) }
+      return within(condition(given, supportOf))
     case 'keyframes':
     case '-webkit-keyframes':
       return { ...inner, selectors: null, frames: given.trim().toLowerCase().replace(/\s.*/s, '') }
+    case 'property':
+      return { ...inner, selectors: `@property ${withVariableCase(given.trim()).toLowerCase()}` }
     case 'layer':
       return { ...inner, layer: layerOf(given, layers) }
     case 'scope':
     case 'container':
     case 'starting-style':
-      return { ...inner, holds: inner.holds && rule.toLowerCase() !== 'starting-style' }
+      return within(1)
     default:
-      return { ...inner, holds: false }
+      return within(0)
   }
 }
 
@@ -181,46 +233,73 @@ function nested(inner: string, outer: string | null): string {
   return all.length > longestSelectors ? '' : all
 }
 
-/** True for a query that a usual screen answers. */
-function mediaHolds(query: string): boolean {
-  const text = query.trim().toLowerCase()
-  const isNot = /^not\s/.test(text)
-  const parts = text.replace(/^(?:not|only)\s{1,9}/, '').split(/\s{1,9}and\s{1,9}/)
-  const holds = parts.every((part) => {
-    if (!part.startsWith('(')) return part === 'screen' || part === 'all' || part === ''
-    const [, name = '', value = ''] = /^\(\s*([a-z-]{1,40})\s*(?::\s*([^)]{0,60}))?\)?$/.exec(part) ?? []
-    const size = measureOf(value.trim())
-    switch (name) {
-      case 'min-width':
-        return size <= 1000
-      case 'max-width':
-        return size >= 1000
-      case 'min-height':
-        return size <= 800
-      case 'max-height':
-        return size >= 800
-      case 'prefers-color-scheme':
-        return value.trim() === 'light'
-      case 'orientation':
-        return value.trim() === 'landscape'
-      case 'hover':
-      case 'any-hover':
-      case 'color':
-        return true
-      case 'min-device-width':
-        return size <= 1000
-      default:
-        return false
-    }
-  })
-  return holds !== isNot
+/** Whether a usual screen answers a query. */
+function mediaHolds(query: string): Match {
+  const [, isNot, type = '', rest = ''] =
+    /^(?:(not)\s{1,9}|only\s{1,9})?([a-z-]{1,40})(?:\s{1,9}and\b(.*))?$/s.exec(query.trim().toLowerCase()) ?? []
+  if (type === '') return query.trim() === '' ? 2 : condition(query, featureHolds)
+  const holds = /^(?:screen|all)$/.test(type) ? (rest.trim() === '' ? 2 : condition(rest, featureHolds)) : 0
+  return isNot === undefined ? holds : ((2 - holds) as Match)
 }
 
-const features =
-  /^\(\s*(display|color|opacity|visibility|position|font-size|width|height|margin|padding)\s*:\s*(block|none|grid|flex|inline|red|black|white|\d[\w%.]{0,9}|hidden|absolute|relative|fixed)\s*\)$/
+/** How deep conditions may nest. */
+const deepestCondition = 20
 
-function supports(condition: string): boolean {
-  const text = condition.trim().toLowerCase()
-  const isNot = /^not\s/.test(text)
-  return features.test(text.replace(/^not\s{1,9}/, '')) !== isNot
+/** Whether a condition of parts in parentheses with `and`, `or` and `not` holds. */
+function condition(text: string, leaf: (text: string) => Match, depth = 0): Match {
+  let found: Match | undefined
+  let [isOr, isNot] = [false, false]
+  for (const word of wordsIn(text.trim().toLowerCase())) {
+    if (word === 'and' || word === 'or') isOr = word === 'or'
+    else if (word === 'not') isNot = true
+    else {
+      const inner = word.startsWith('(') && word.endsWith(')') ? word.slice(1, -1).trim() : undefined
+      const isNested = inner?.startsWith('(') === true || inner?.startsWith('not ') === true
+      const one = inner === undefined || depth > deepestCondition ? 1 : isNested ? condition(inner, leaf, depth + 1) : leaf(inner)
+      const own = isNot ? ((2 - one) as Match) : one
+      found = found === undefined ? own : ((isOr ? Math.max(found, own) : Math.min(found, own)) as Match)
+      isNot = false
+    }
+  }
+  return found ?? 1
+}
+
+const screen: Readonly<Record<string, number>> = { width: 1000, height: 800, resolution: 1, 'device-pixel-ratio': 1 }
+
+/** What holds on a usual screen of the features that only have words. */
+const features = new Map<string, Match>([
+  ['prefers-color-scheme:light', 2],
+  ['prefers-color-scheme:dark', 0],
+  ['prefers-reduced-motion:no-preference', 2],
+  ['prefers-reduced-motion:reduce', 0],
+  ['orientation:landscape', 2],
+  ['orientation:portrait', 0],
+  ['color', 2],
+])
+
+function featureHolds(text: string): Match {
+  const plain = text.replace(/\s{0,9}([:<>=]{1,2})\s{0,9}/g, '$1')
+  const known = features.get(plain)
+  if (known !== undefined) return known
+  const [, low, below = '', name = '', above = '', high] =
+    /^(?:([^<>=:]+)([<>]=?|=))?([a-z-]+)(?:([<>]=?|=|:)([^<>=:]+))?$/.exec(plain) ?? []
+  const [, limit = '', feature = ''] = /^(?:-webkit-)?(min-|max-)?(?:device-(?!pixel))?([a-z-]+)$/.exec(name) ?? []
+  const size = screen[feature]
+  if (size === undefined) return 1
+  const holds = [
+    low === undefined ? undefined : compared(sizeOf(low), below, size),
+    high === undefined ? undefined : compared(size, limit === 'min-' ? '>=' : limit === 'max-' ? '<=' : above, sizeOf(high)),
+  ].filter((one) => one !== undefined)
+  return holds.length === 0 ? 1 : (Math.min(...holds) as Match)
+}
+
+function sizeOf(text: string): number {
+  const [, number, unit] = /^([\d.]{1,20})(dppx|x|dpi|dpcm)$/.exec(text.trim()) ?? []
+  return number === undefined ? measureOf(text) : Number(number) / (unit === 'dpi' ? 96 : unit === 'dpcm' ? 37.8 : 1)
+}
+
+function compared(one: number, operator: string, other: number): Match {
+  if (Number.isNaN(one) || Number.isNaN(other)) return 1
+  const isEqual = one === other && operator !== '<' && operator !== '>'
+  return isEqual || (operator.startsWith('<') && one < other) || (operator.startsWith('>') && one > other) ? 2 : 0
 }

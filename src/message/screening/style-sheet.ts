@@ -1,4 +1,4 @@
-import { addDeclarations, type Declarations, declarationsIn, type Styles } from './declarations.ts'
+import { addDeclarations, type Declarations, declarationsIn, type Styles, undecidable } from './declarations.ts'
 import { matchOf, type Place, type Selector, selectorsIn, type Walk } from './selectors.ts'
 import { rulesOf } from './style-rules.ts'
 
@@ -15,6 +15,7 @@ interface Rule {
   declarations: Declarations
   layer: number
   order: number
+  isSure: boolean
 }
 
 /** The rules that hold for an element, the weakest first. */
@@ -22,15 +23,18 @@ interface Matched {
   /** Names the rules. */
   key: string
   sure: Declarations[]
-  /** With those that perhaps hold; null where there are none. */
-  perhaps: Declarations[] | null
+  /** With those that perhaps hold: all, and each of the first. */
+  perhaps: Declarations[][]
 }
 
-const none: Matched = { key: '', sure: [], perhaps: null }
+const none: Matched = { key: '', sure: [], perhaps: [] }
+
+/** Rules that perhaps hold and are looked at each by itself. */
+const maxPerhaps = 8
 
 /** The rules of the style sheets of HTML, as far as they hold on a usual screen. What cannot be told of an element while it is read holds perhaps. */
 export class StyleSheet {
-  /** The variables that are declared anywhere. */
+  /** The variables that are declared for the whole document. */
   readonly variables: Declarations = new Map()
   /** The names of attributes that rules ask for. */
   readonly attributes = new Set<string>()
@@ -48,8 +52,13 @@ export class StyleSheet {
         this.#end()
         continue
       }
-      const { selectors, style, layer } = rule
+      const { selectors, style, layer, isSure } = rule
       const declarations = declarationsIn(style, others)
+      // only a browser knows its first value, and whether elements inherit it
+      if (selectors.startsWith('@property --')) {
+        this.#addVariables(new Map([[selectors.slice(10), { value: undecidable, important: false }]]))
+        continue
+      }
       if (selectors.startsWith('@')) {
         const [name, ...places] = selectors.split(' ')
         if (this.#frames.size >= maxFrames) this.#end()
@@ -57,19 +66,20 @@ export class StyleSheet {
         continue
       }
       if (layer !== Infinity) for (const [property, declared] of declarations) declarations.set(property, { ...declared, layer })
-      this.addVariables(declarations, /(?::root|html|body|\*)\s*$/i.test(selectors.slice(-20)))
-      for (const selector of selectorsIn(selectors) ?? []) this.#add(selector, declarations, layer)
+      if (isSure && selectors.split(',', 20).some((one) => /^\s*(?::root|html|\*)\s*$/i.test(one)))
+        this.#addVariables(declarations)
+      for (const selector of selectorsIn(selectors) ?? []) this.#add(selector, declarations, layer, isSure)
     }
     // the same rule is read once for each element: of those that say the same of it, the last holds
     for (const [key, rules] of this.#rules) this.#rules.set(key, joined(rules))
   }
 
-  /** Adds the variables of a rule or an element: those of a rule for the whole document hold before others. */
-  addVariables(declarations: Declarations, isWhole: boolean): void {
+  /** Adds the variables of the whole document. */
+  #addVariables(declarations: Declarations): void {
     for (const [property, declared] of declarations) {
       if (!property.startsWith('--')) continue
       if (this.variables.size >= maxVariables) this.#end()
-      else if (isWhole || !this.variables.has(property)) this.variables.set(property, declared)
+      else if (this.variables.get(property)?.value !== undecidable) this.variables.set(property, declared)
     }
   }
 
@@ -115,18 +125,20 @@ export class StyleSheet {
     for (const key of ['', place.tag, ...place.marks]) {
       for (const rule of this.#rules.get(key) ?? []) {
         const found = matchOf(rule.selector, place, this.#walk)
-        if (found === 2) sure.push(rule)
-        else if (found === 1) perhaps.push(rule)
+        if (found === 2 && rule.isSure) sure.push(rule)
+        else if (found > 0) perhaps.push(rule)
       }
     }
     return {
       key: `${sure.map(({ order }) => order).join()} ${perhaps.map(({ order }) => order).join()}`,
       sure: inOrder(sure),
-      perhaps: perhaps.length === 0 ? null : inOrder([...sure, ...perhaps]),
+      perhaps: [...(perhaps.length > 1 ? perhaps.slice(0, maxPerhaps).map((one) => [one]) : []), perhaps]
+        .filter((some) => some.length > 0)
+        .map((some) => inOrder([...sure, ...some])),
     }
   }
 
-  #add(selector: Selector, declarations: Declarations, layer: number): void {
+  #add(selector: Selector, declarations: Declarations, layer: number, isSure: boolean): void {
     if (++this.#count > maxRules) {
       this.#end()
       return
@@ -136,7 +148,7 @@ export class StyleSheet {
     const { marks, tag } = selector.compounds.at(-1)!
     const key = marks.find((mark) => mark.startsWith('#')) ?? marks[0] ?? tag
     const others = this.#rules.get(key)
-    const rule = { selector, declarations, layer, order: this.#count }
+    const rule = { selector, declarations, layer, order: this.#count, isSure }
     if (others === undefined) this.#rules.set(key, [rule])
     else others.push(rule)
   }
@@ -159,7 +171,7 @@ function joined(rules: Rule[]): Rule[] {
   for (const rule of rules) {
     const { isSimple, compounds } = rule.selector
     const { tag, marks } = compounds.at(-1)!
-    const key = isSimple ? `${tag}${marks.join('')} ${rule.layer}` : `${rule.order}`
+    const key = isSimple ? `${tag}${marks.join('')} ${rule.layer} ${rule.isSure}` : `${rule.order}`
     const before = found.get(key)
     if (before === undefined || rule.order !== before.order + 1) {
       found.set(key, isSimple ? { ...rule, declarations: new Map(rule.declarations) } : rule)

@@ -5,8 +5,10 @@ const before = 600
 const after = 5000
 
 /** What a percentage is taken to be of, in pixels: a box, the element itself, and the window. */
-const whole = 400
-const own = 200
+const whole = 1000
+const own = 1000
+const ownHeight = 200
+const clipped = 400
 const windowWidth = 1000
 const windowHeight = 800
 
@@ -49,12 +51,28 @@ export function shiftOf(around: Shift, styles: ReadonlyMap<string, string>, size
   const zoom = measured('zoom', 1)
   if (!Number.isNaN(zoom)) enlarge(shift, zoom, zoom)
   const [x, y] = wordsIn(styles.get('translate') ?? '')
-  move(measureOf(x, own, size), measureOf(y, own, size))
+  move(measureOf(x, own, size), measureOf(y, ownHeight, size))
   const [scaleX, scaleY = scaleX] = wordsIn(styles.get('scale') ?? '')
   enlarge(shift, measureOf(scaleX, 1), measureOf(scaleY, 1))
   turn(shift, wordsIn(styles.get('rotate') ?? ''))
   transform(shift, styles.get('transform') ?? '', size, move)
+  if (isTurnedAway(styles)) enlarge(shift, 0, 0)
   return shift
+}
+
+/** True for an element whose back is not drawn and is in front, or that is turned or scaled around a place far away or at its edge. */
+function isTurnedAway(styles: ReadonlyMap<string, string>): boolean {
+  const turns = functionsIn(styles.get('transform') ?? '')
+  const [axis = '', angle = axis] = wordsIn(styles.get('rotate') ?? '')
+  const angles = [...turns.filter(({ name }) => name.startsWith('rotate')).map(({ given }) => given.at(-1)), angle]
+  const isTurned = angles.some((one) => Math.cos((measureOf(one) * Math.PI) / 180) < -0.1)
+  if (isTurned && styles.get('backface-visibility') === 'hidden') return true
+  const origin = wordsIn(styles.get('transform-origin') ?? '')
+  const isFar = origin.some((word) => Math.abs(measureOf(word, 200)) >= 400)
+  return (
+    (isFar && (turns.length > 0 || styles.has('scale') || styles.has('rotate'))) ||
+    (isTurned && origin.some((word) => /^(?:0|left|top)/.test(word)))
+  )
 }
 
 function enlarge(shift: Shift, x: number, y: number): void {
@@ -92,13 +110,18 @@ function transform(shift: Shift, value: string, size: number, move: (x: number, 
         break
       case 'translate':
       case 'translate3d':
-        move(measureOf(first, own, size), measureOf(second, own, size))
+        move(measureOf(first, own, size), measureOf(second, ownHeight, size))
         break
       case 'translatex':
         move(measureOf(first, own, size), 0)
         break
       case 'translatey':
-        move(0, measureOf(first, own, size))
+        move(0, measureOf(first, ownHeight, size))
+        break
+      case 'translatez':
+      case 'perspective':
+        // nearer than who looks, or far behind
+        if (name === 'translatez' && Math.abs(numbers[0]!) > 1 && value.includes('perspective(')) enlarge(shift, 0, 0)
         break
       case 'rotatex':
         turnX += numbers[0]!
@@ -119,7 +142,7 @@ function transform(shift: Shift, value: string, size: number, move: (x: number, 
         const at = name === 'matrix' ? [0, 1, 2, 3, 4, 5] : [0, 1, 4, 5, 12, 13]
         const [a, b, c, d, x, y] = at.map((index) => numbers[index] ?? 0) as [number, number, number, number, number, number]
         move(x, y)
-        const flat = Math.sqrt(Math.abs(a * d - b * c))
+        const flat = Math.sqrt(Math.abs(a * d - b * c)) / Math.abs(name === 'matrix3d' ? (numbers[15] ?? 1) : 1)
         enlarge(shift, flat, flat)
         break
       }
@@ -135,22 +158,26 @@ export function isClippedAway(value: string): boolean {
   return functionsIn(value).some(({ name, given }) => {
     const inner = given.slice(0, Math.max(0, given.indexOf('round')) || undefined)
     if (name === 'inset') {
-      const [top, right = top, bottom = top, left = right] = inner.map((side) => measureOf(side, whole))
-      return top! + bottom! >= whole * 0.99 || right! + left! >= whole * 0.99
+      const [top, right = top, bottom = top, left = right] = inner.map((side) => measureOf(side, clipped))
+      return top! + bottom! >= clipped * 0.97 || right! + left! >= clipped * 0.97
     }
     if (name === 'rect' || name === 'xywh') {
       const [top = 0, right = 0, bottom = 0, left = 0] = inner.map((side) =>
-        side === 'auto' ? Number.NaN : measureOf(side, whole),
+        side === 'auto' ? Number.NaN : measureOf(side, clipped),
       )
       return name === 'xywh' ? bottom <= 1 || left <= 1 : bottom - top <= 1 || right - left <= 1
     }
     if (name === 'path') return (given.join(' ').match(/[\d.]+/g)?.length ?? 0) < 5
-    if (name === 'circle' || name === 'ellipse') return Math.abs(measureOf(given[0], whole)) < 1
+    if (name === 'circle' || name === 'ellipse')
+      return Math.abs(measureOf(given[0], clipped)) <= 3 || /-\d{3,}|(?:^|\s)\d{4,}/.test(given.slice(1).join(' '))
     if (name === 'polygon') {
-      const points = given.map((point) => wordsIn(point).map((place) => measureOf(place, whole)))
+      const points = given.map((point) => wordsIn(point).map((place) => measureOf(place, clipped)))
       return [0, 1].some((axis) => {
         const places = points.map((point) => point[axis] ?? 0).filter((place) => !Number.isNaN(place))
-        return places.length > 0 && Math.max(...places) - Math.min(...places) <= 1
+        return (
+          places.length > 0 &&
+          (Math.max(...places) - Math.min(...places) <= 3 || Math.min(...places) >= 3000 || Math.max(...places) <= -200)
+        )
       })
     }
     return false
