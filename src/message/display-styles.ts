@@ -46,16 +46,16 @@ export function elementStyle(styles: Styles): string {
 }
 
 /**
- * The style of a text, as the value of an attribute; '' for a black one on white of the usual size. Its colour and what is behind it come together, so that
- * no other element makes it unreadable.
+ * The style of a text, as the value of an attribute; '' for a black one on white of the usual size on a page that is not `painted`. Its colour and what is
+ * behind it come together, so that no other element makes it unreadable.
  */
-export function textStyle({ color, background, size: given }: Appearance): string {
+export function textStyle({ color, background, size: given }: Appearance, painted: boolean): string {
   const kept: string[] = []
   const behind = background ?? white
   const own = Array.isArray(color) ? over(color as Color, behind) : black
   const letters = isFaint(own, behind) ? contrastTo(behind) : own
   if (background === null) kept.push(`color:${hex(letters)}`, `background-color:${hex(contrastTo(letters))}`)
-  else if (hex(letters) !== '#000000' || hex(background) !== '#ffffff')
+  else if (painted || hex(letters) !== '#000000' || hex(background) !== '#ffffff')
     kept.push(`color:${hex(letters)}`, `background-color:${hex(background)}`)
   if (given !== 16) kept.push(`font-size:${Math.round(Math.min(72, Math.max(9, given)))}px`)
   return kept.join(';')

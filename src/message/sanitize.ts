@@ -87,6 +87,8 @@ class Writer {
   #attributes = new Map<string, string>()
   #name = ''
   #value = ''
+  /** True once an element has a background. */
+  #isPainted = false
 
   constructor(html: string, image: ImageSource) {
     this.#html = html
@@ -176,7 +178,7 @@ class Writer {
   #write(text: string): void {
     const { appearance } = this.#nest
     if (hidingOf(appearance) !== null) return
-    const style = text.trim() === '' ? '' : textStyle(appearance)
+    const style = text.trim() === '' ? '' : textStyle(appearance, this.#isPainted)
     this.written.push(style === '' ? escaped(text) : `<span style="${style}">${escaped(text)}</span>`)
   }
 
@@ -190,6 +192,7 @@ class Writer {
     }
     const style = styles === null ? '' : elementStyle(styles)
     if (style !== '') kept.push(` style="${style}"`)
+    this.#isPainted ||= style.includes('background-color')
     if (this.#tag === 'a') kept.push(' target="_blank" rel="noopener noreferrer nofollow"')
     return kept.join('')
   }

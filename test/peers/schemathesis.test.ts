@@ -25,8 +25,9 @@ const asking = new Asking(world)
 const callers = await callersOf(world, asking)
 afterAll(() => world.close())
 
-/** Random requests for each call; those that its description gives are made besides. */
-const examples = Number(process.env['PILLARBOX_TEST_FUZZ'] ?? 3)
+/** Random requests for each call. Where their number is given, those at the bounds of its description are made besides: ten thousand, in six minutes. */
+const fuzz = process.env['PILLARBOX_TEST_FUZZ']
+const extent = { examples: Number(fuzz ?? 3), isWhole: fuzz !== undefined }
 
 /** Longer than all of it takes on a machine with other work. */
 const timeout = 1_800_000
@@ -41,7 +42,7 @@ test.each([
   if (programs === undefined) return
   const directory = folder()
   const [config, report] = [join(directory, 'schemathesis.toml'), join(directory, 'report.json')]
-  writeFileSync(config, await settingsFor(world, asking, caller, examples))
+  writeFileSync(config, await settingsFor(world, asking, caller, extent))
   const given = ['--config-file', config, '--no-color', 'run', `${world.box.url}/v1/openapi.json?all=true`, ...caller.options]
   const program = spawn(`${programs}/schemathesis`, [...given, '--report-json-path', report], { cwd: directory })
   onTestFinished(() => void program.kill())

@@ -34,8 +34,13 @@ export async function callersOf({ own, box, plantSession }: Inhabited, { spellin
   ]
 }
 
-/** The settings with which schemathesis calls a box: for each call objects that there are. */
-export async function settingsFor(world: Inhabited, asking: Asking, caller: Caller, examples: number): Promise<string> {
+/** The settings with which schemathesis calls a box: for each call objects that there are, and, if it is the whole, each bound of its description. */
+export async function settingsFor(
+  world: Inhabited,
+  asking: Asking,
+  caller: Caller,
+  { examples, isWhole }: { examples: number; isWhole: boolean },
+): Promise<string> {
   const operations: string[] = []
   for (const spelling of caller.spellings) operations.push(await operation(world, asking, spelling))
   return `
@@ -49,6 +54,7 @@ database = "none"
 with-security-parameters = false
 [phases]
 stateful.enabled = false
+coverage.enabled = ${isWhole}
 [checks]
 enabled = false
 ${checks.map((name) => `${name}.enabled = true\n`).join('')}
