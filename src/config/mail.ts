@@ -97,6 +97,10 @@ export const mail = Group({
       'Mail quota of one identity, including sent mail; ten times as much for the operator (postmaster, abuse). When it is full, mail is deferred (452) and none is sent; 0 means no limit',
     unit: bytes,
   }),
+  list_bodies: Switch.prefault(false).meta({
+    description:
+      'Lists of e-mails have bodies without include=body, for clients that read them there; a page then has as many rows as fit into about 1 MiB',
+  }),
   postmaster: MailAddress.optional().meta({
     description: 'Address to which mail for postmaster and abuse is forwarded; a copy is kept here',
     example: 'admin@example.net',

@@ -117,6 +117,7 @@ export class MailModule implements Module {
       threads: new Threads({ ...deps, emails: this.emails }),
       html: (caller, id, emailId, how) => htmlView({ emails: this.emails, reader }, caller, id, emailId, how),
       attachments: new Attachments({ emails: this.emails, reader, urls: deps.urls, cursors: deps.cursors }),
+      listBodies: () => this.#config.mail.list_bodies,
       texts: new AttachmentTexts({ emails: this.emails, reader, documents: this.#documents }),
     })
     this.routes = [...own, ...senderRoutes(rules, new Releases({ ...deps, emails: this.emails, store }))]

@@ -27,6 +27,8 @@ const write: Scope[] = ['messages:write', 'emails:write']
 
 interface Nouns {
   emails: Emails
+  /** True if lists have bodies unless they are asked for without. */
+  listBodies: () => boolean
   search: (caller: Caller, identityId: string, input: EmailSearch) => Promise<Page<EmailRow>>
   bulk: BulkChanges
   threads: Threads
@@ -39,7 +41,7 @@ export function routes(nouns: Nouns): AnyRoute[] {
   return [...emailRoutes(nouns), ...attachmentRoutes(nouns), ...threadRoutes(nouns.threads)]
 }
 
-function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
+function emailRoutes({ emails, listBodies, search, bulk, html }: Nouns): AnyRoute[] {
   return [
     route('GET', '/identities/:id/emails', {
       scope: read,
@@ -49,7 +51,8 @@ function emailRoutes({ emails, search, bulk, html }: Nouns): AnyRoute[] {
       description: 'Newest first, without bodies unless include=body. Inbound, without spam and duplicates by default.',
       query: EmailFilter,
       reply: Page(EmailRow),
-      handle: ({ caller, params, query }) => emails.list(caller, params.id, query),
+      handle: ({ caller, params, query }) =>
+        emails.list(caller, params.id, query.include === undefined && listBodies() ? { ...query, include: 'body' } : query),
     }),
     route('GET', '/identities/:id/emails/search', {
       scope: read,

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
 import { deliver, message, openAppliance } from '../support/appliance.ts'
 
 const { box, close } = await openAppliance()
@@ -62,6 +63,12 @@ describe('a client for tests of sign-ups', async () => {
     expect(data).toHaveLength(3)
     for (const row of data) expect([row.body_text, row.body_html]).toEqual([undefined, undefined])
     expect(data[0].snippet).toContain('333444')
+  })
+
+  test('finds it there in a box that is set up for such clients', async () => {
+    await box.app.reload(await loadConfig({ env: { ...box.env, PILLARBOX_MAIL__LIST_BODIES: 'true' }, cwd: box.directory }))
+    expect(await found(emails, began, code)).toBe('333444')
+    expect(await found(emails, began, link)).toBe('https://shop.test/confirm?token=x1&amp;to=2')
   })
 
   test('reads the code of a text message from the rows of the list', async () => {
