@@ -77,7 +77,7 @@ async function dotsOf(screens: Screens, html: string, display: Display = asItIs)
   })(${JSON.stringify(shots)}, ${visibleDifference})`)
 }
 
-test('Chromium shows what the table says is seen, and nothing of what it says is not', async () => {
+test('Chromium shows what the table says is seen, and nothing of what it says is not', { timeout: 900_000 }, async () => {
   if (browser === undefined) return
   const screens = await openScreens(browser)
   const wrong: string[] = []
@@ -165,7 +165,7 @@ function mixed(roll: (sides: number) => number): string {
   return `${before}${Array.from({ length: 1 + roll(4) }, one).join('')}${place}`
 }
 
-test('what agents are given of a message is shown on its page', async () => {
+test('what agents are given of a message is shown on its page', { timeout: 900_000 }, async () => {
   if (browser === undefined) return
   const screens = await openScreens(browser)
   const roll = dice(20_261_128)

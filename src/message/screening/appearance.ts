@@ -1,8 +1,9 @@
 import { type Color, colorOf, over } from './colors.ts'
-import { everywhere, fontSizes, type Styles, undecided, type Variables, variablesIn } from './declarations.ts'
+import { everywhere, type Styles, undecided, type Variables, variablesIn } from './declarations.ts'
 import { functionsIn, measureOf, wordsIn } from './lengths.ts'
 import type { Place } from './selectors.ts'
 import { isClippedAway, isFarAway, isOnScreen, type Shift, shiftOf } from './transforms.ts'
+import { fontSizes } from './values.ts'
 
 /** How a text can be hidden from a person who looks at a message. */
 export type Hiding =
