@@ -135,11 +135,12 @@ class AnchorCollector {
 
   onopentagend(): void {
     const [tag, look, hiding] = [this.#tag, this.#look, this.#hiding]
-    const within = (around: Appearance): Appearance =>
-      hiding ? { ...around, hidden: around.hidden ?? hiding } : this.seen.appearance(around, tag, look)
-    const own = within(this.nest.appearance)
+    const own = this.#within(this.nest.appearance, tag, look, hiding)
     const isShown = hidingOf(own) === null
-    this.nest.look(tag, own, within, `${tag} ${hiding ?? ''} ${look.style} ${look.class} ${look.id} ${look.color}`)
+    if (this.nest.isFormatted) {
+      const again = (around: Appearance): Appearance => this.#within(around, tag, look, hiding)
+      this.nest.look(tag, own, again, `${tag} ${hiding ?? ''} ${look.style} ${look.class} ${look.id} ${look.color}`)
+    } else this.nest.look(tag, own)
     if (this.#tag === 'a') {
       this.#finish()
       if (this.#isHidden) return
@@ -152,6 +153,15 @@ class AnchorCollector {
     } else if (this.#tag === 'img' && isShown && this.#anchor !== undefined && this.#alt !== '') {
       this.#addText(` ${this.#alt} `)
     }
+  }
+
+  #within(
+    around: Appearance,
+    tag: string,
+    look: LookAttributes,
+    hiding: 'code' | 'element' | 'hidden_attribute' | undefined,
+  ): Appearance {
+    return hiding ? { ...around, hidden: around.hidden ?? hiding } : this.seen.appearance(around, tag, look)
   }
 
   onselfclosingtag(): void {

@@ -4,35 +4,55 @@
  */
 export function asInBrowsers(html: string): string {
   const kept: string[] = []
+  let from = 0
+  const put = (start: number, end: number, text: string): void => {
+    kept.push(html.slice(from, start), text)
+    from = end
+  }
   const marks = /<(?:!--|[!?]|\/(?:[^a-z]|$)|\/?[a-z])/gi
-  let at = 0
   for (let found = marks.exec(html); found; found = marks.exec(html)) {
     const { index } = found
-    const mark = found[0].toLowerCase()
-    kept.push(html.slice(at, index))
+    const mark = found[0]
+    let at: number
     if (mark === '<!--') {
       at = after(html, /-->|--!>/g, /^-{0,1}>/.test(html.slice(index + 4, index + 6)) ? index + 2 : index + 4)
-      kept.push(html.slice(index, at).replace(/--!>$/, '-->'))
-    } else if (/^<\/?[a-z]/.test(mark)) {
+      if (html.startsWith('--!>', at - 4)) put(at - 4, at, '-->')
+    } else if (/[a-z]$/i.test(mark)) {
       const end = tagEnd(html, index + mark.length)
       // a tag that does not end is none, nor is what follows
-      if (end === -1) return kept.join('')
+      if (end === -1) return kept.join('') + html.slice(from, index)
       at = end + 1
-      const name = /^<\/?([a-z][^\s/>]{0,40})/i.exec(html.slice(index, index + 44))?.[1]?.toLowerCase() ?? ''
-      const closing = rawEnds.get(name)
-      if (mark.startsWith('</')) kept.push(`</${name}>`)
-      else if (closing === undefined) kept.push(html.slice(index, at))
-      else {
-        kept.push(`${html.slice(index, end).replace(/\/$/, '')}>`)
-        const text = name === 'script' ? scriptEnd(html, at) : before(html, closing, at)
-        if (name !== 'script')
-          kept.push(taglessOnly.has(name) ? html.slice(at, text).replaceAll('<', '&lt;') : html.slice(at, text))
-        at = text
+      if (mark.length === 3) {
+        closing.lastIndex = index
+        if (!closing.test(html)) put(index, at, `</${nameAt(html, index + 2)}>`)
+      } else {
+        rawStart.lastIndex = index
+        const name = rawStart.exec(html)?.[1]?.toLowerCase()
+        if (name !== undefined) {
+          if (html[end - 1] === '/') put(end - 1, at, '>')
+          const text = name === 'script' ? scriptEnd(html, at) : before(html, rawEnds.get(name)!, at)
+          // what is in a script is no text, and the tokenizer ends it elsewhere
+          if (name === 'script') put(at, text, '')
+          else if (taglessOnly.has(name)) put(at, text, html.slice(at, text).replaceAll('<', '&lt;'))
+          at = text
+        }
       }
-    } else at = after(html, />/g, index + mark.length - (mark.endsWith('>') ? 1 : 0))
+    } else {
+      at = after(html, />/g, index + mark.length - (mark.endsWith('>') ? 1 : 0))
+      put(index, at, '')
+    }
     marks.lastIndex = at
   }
-  return [...kept, html.slice(at)].join('')
+  return kept.length === 0 ? html : kept.join('') + html.slice(from)
+}
+
+/** A closing tag without attributes. */
+const closing = /<\/[a-z][^\s/>]{0,40}>/iy
+
+const rawStart = /<(script|style|title|textarea|xmp|iframe|noembed|noframes)(?=[\s/>])/iy
+
+function nameAt(html: string, start: number): string {
+  return /^[a-z][^\s/>]{0,40}/i.exec(html.slice(start, start + 42))?.[0].toLowerCase() ?? ''
 }
 
 /** How elements end whose content is a text. */

@@ -27,6 +27,8 @@ export class Nesting {
   readonly #stack: Open[] = []
   readonly #counts = new Map<string, number>()
   #steps = 0
+  /** Formatting elements that are open. */
+  #formatting = 0
 
   open(name: string): void {
     const implied = closedBy.get(name)
@@ -37,13 +39,18 @@ export class Nesting {
     this.#push({ name, appearance: this.appearance, again: undefined, key: '' })
   }
 
-  /** Sets how the element that was opened last looks; `again` and `key` are those of `Open`. */
-  look(name: string, appearance: Appearance, again: Open['again'], key: string): void {
+  /** Sets how the element that was opened last looks; `again` and `key` are those of `Open`, where it may be opened again. */
+  look(name: string, appearance: Appearance, again?: Open['again'], key = ''): void {
     const top = this.#stack.at(-1)
     if (top?.name !== name) return
     top.appearance = appearance
     top.again = again
     top.key = key
+  }
+
+  /** True if the element that was opened last may be opened again: it is a formatting element, or in one. */
+  get isFormatted(): boolean {
+    return this.#formatting > 0
   }
 
   /** How text at the current position looks. */
@@ -55,6 +62,10 @@ export class Nesting {
     if ((this.#counts.get(name) ?? 0) === 0) return
     const at = this.#closedBy(name)
     if (at === -1) return
+    if (at === this.#stack.length - 1) {
+      this.#pop()
+      return
+    }
     const inside = this.#stack.slice(at + 1)
     this.#steps += inside.length
     while (this.#stack.length > at) this.#pop()
@@ -96,12 +107,15 @@ export class Nesting {
   #push(one: Open): void {
     this.#stack.push(one)
     this.#counts.set(one.name, (this.#counts.get(one.name) ?? 0) + 1)
+    if (formatting.has(one.name)) this.#formatting += 1
     if (this.#stack.length > this.deepest) this.deepest = this.#stack.length
   }
 
   #pop(): void {
     const one = this.#stack.pop()
-    if (one !== undefined) this.#counts.set(one.name, (this.#counts.get(one.name) ?? 1) - 1)
+    if (one === undefined) return
+    this.#counts.set(one.name, (this.#counts.get(one.name) ?? 1) - 1)
+    if (formatting.has(one.name)) this.#formatting -= 1
   }
 }
 

@@ -124,7 +124,9 @@ class Writer {
     const tag = this.#tag
     const within = this.#lookIn()
     const { appearance, styles } = within(this.#nest.appearance)
-    this.#nest.look(tag, appearance, (around) => within(around).appearance, `${tag} ${[...this.#attributes].join(' ')}`)
+    if (this.#nest.isFormatted) {
+      this.#nest.look(tag, appearance, (around) => within(around).appearance, `${tag} ${[...this.#attributes].join(' ')}`)
+    } else this.#nest.look(tag, appearance)
     if (allowed.has(tag) && appearance.hidden === null) this.written.push(`<${tag}${this.#keptAttributes(styles)}>`)
   }
 
