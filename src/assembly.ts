@@ -58,6 +58,7 @@ import { routes as timelineRoutes } from './timeline/routes.ts'
 import { Waiting } from './timeline/wait.ts'
 import { TokensModule } from './tokens/module.ts'
 import { codeAt } from './totp/codes.ts'
+import { loginsModule } from './logins/module.ts'
 import { totpModule } from './totp/module.ts'
 import { transferModule } from './ops/transfer/module.ts'
 import type { Counting } from './trust/counting.ts'
@@ -148,6 +149,7 @@ export function assemble(basis: Deps): {
   const totp = totpModule({ ...common, identities, cascade, admitted })
   const policy = new PolicyModule({ ...common, identities, cascade, keys, log: logOf('policy') })
   const cards = cardsModule({ ...common, identities, cascade, keeping, policy })
+  const logins = loginsModule({ ...common, identities, cascade, policy })
   const fetches = new WorkLimiter(fetchLimits)
   const sending = new OutboundModule({
     ...common,
@@ -259,6 +261,7 @@ export function assemble(basis: Deps): {
     sms,
     totp,
     cards,
+    logins,
     agentsModule({ ...common, agents, signer: tokens.keys }),
     tokens,
     trust,

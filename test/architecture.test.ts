@@ -29,7 +29,7 @@ const pageImports = browser.flatMap(importsOf)
 const foundation = 'version runtime core config store events basis net queue http module'.split(' ')
 const capabilities = (
   'audit message smtp mailauth domains identities accounts mail outbound certificates reporting ' +
-  'sms totp cards policy agents tokens trust timeline webhooks realtime jobs mcp ops web'
+  'sms totp cards logins policy agents tokens trust timeline webhooks realtime jobs mcp ops web'
 ).split(' ')
 const program = 'data-directory unopened assembly app install release commands main'.split(' ')
 /** Folders and single files of src, from below: a value is imported from what stands further to the left. */

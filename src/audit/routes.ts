@@ -16,7 +16,7 @@ export function routes(rows: AuditLog): AnyRoute[] {
       audit: 'audit.listed',
       summary: 'List the audit log',
       description:
-        'Who did what in the account, newest first: keys, sign-ins, changes, exports, and each read of messages, codes, one-time passwords and cards. ' +
+        'Who did what in the account, newest first: keys, sign-ins, changes, exports, and each read of messages, codes, one-time passwords, logins and cards. ' +
         'Reads are listed within a second, repetitions within a minute as one row with their count. Rows are kept for retention.audit and never change. Not for keys that are bound to one ' +
         'identity (forbidden, code bound_key).',
       query: AuditFilter,

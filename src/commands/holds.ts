@@ -53,7 +53,7 @@ function recipientsOf(reasons: HoldRow['reasons']): string {
   return [...new Set(reasons.flatMap(({ recipient }) => recipient ?? []))].join(' ')
 }
 
-function formatHold({ id, status, expires_at, sha256, created_by, reasons, found, email }: Hold): string {
+function formatHold({ id, status, expires_at, sha256, created_by, reasons, found, email, login }: Hold): string {
   const why = reasons.map(({ level, rule, recipient, unscanned }) => {
     const which = rule === null ? 'its preset' : `rule ${rule}`
     return `Held by the policy of the ${level}: ${which}${recipient === null ? '' : `, for ${recipient}`}${unscanned ? ', as it could not be scanned' : ''}`
@@ -66,6 +66,10 @@ function formatHold({ id, status, expires_at, sha256, created_by, reasons, found
     ...what,
     `SHA-256 ${sha256}`,
   ]
+  if (login) {
+    const { label, host, purpose } = login
+    return [...head, '', `login: ${label}`, `host: ${host ?? 'none'}`, `purpose: ${purpose ?? 'none'}`].join('\n')
+  }
   if (!email) return [...head, 'The message was deleted.'].join('\n')
   const { from, recipients, subject, attachments, body_text, text } = email
   const named = (['to', 'cc', 'bcc'] as const).flatMap((field) => {

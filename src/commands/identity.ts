@@ -100,6 +100,7 @@ async function deletedData(box: Box, id: string): Promise<string> {
     ...(await count('emails?direction=all', 'e-mail', 'e-mails')),
     ...(await count('sms', 'text message', 'text messages')),
     ...(await count('cards', 'card', 'cards')),
+    ...(await count('logins', 'login', 'logins')),
     ...(await count('totp', 'one-time password', 'one-time passwords')),
     ...(phone_number === undefined ? [] : [`the number ${phone_number}`]),
     ...(storage.trash > 0 ? ['its trash'] : []),

@@ -8,6 +8,7 @@ const idPrefixes = [
   'phone',
   'card',
   'totp',
+  'login',
   'thread',
   'evt',
   'whk',

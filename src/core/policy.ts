@@ -7,7 +7,7 @@ import { invalid } from './fault.ts'
 export const actions = ['send', 'hold', 'refuse'] as const
 export type Action = (typeof actions)[number]
 
-export const channels = ['email', 'sms', 'card'] as const
+export const channels = ['email', 'sms', 'card', 'login'] as const
 export type Channel = (typeof channels)[number]
 
 /** What a scan of an outgoing message finds; `unread` is an attachment that is no text. */
@@ -54,7 +54,7 @@ export const presets = ['open', 'known', 'all'] as const
 export const Policy = z.strictObject({
   preset: z.enum(presets).meta({
     description:
-      'for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, and each card; all holds everything',
+      'for what no rule matches: open sends all; known sends to own and known recipients and holds the rest, each card, and the first reveal of a login of each place; all holds everything',
   }),
   rules: z
     .array(Rule)
@@ -65,7 +65,7 @@ export type Policy = z.output<typeof Policy>
 
 export const openPolicy: Policy = { preset: 'open', rules: [] }
 
-/** One to whom a message goes. A card has none. */
+/** One to whom a message goes. A card has none, nor has a login. */
 export interface Recipient {
   address: string
   sort: Sort
@@ -86,6 +86,8 @@ export interface Departure {
   newToday: number
   /** Of a card, in cents; null without one. */
   amount: number | null
+  /** Of a login: a person approved a reveal for its place before. */
+  isKnownPlace?: boolean
 }
 
 /** Which rule decided, and for whom. */
@@ -133,7 +135,8 @@ function reasonFor({ preset, rules }: Policy, departure: Departure, recipient: R
     if (when.found === undefined) return { action, rule, recipient: address }
     if (when.found.some((one) => departure.found!.has(one))) return { action, rule, recipient: address }
   }
-  const sent = preset === 'open' || (preset === 'known' && recipient !== null && recipient.sort !== 'new')
+  const isKnown = recipient === null ? departure.isKnownPlace === true : recipient.sort !== 'new'
+  const sent = preset === 'open' || (preset === 'known' && isKnown)
   return { action: sent ? 'send' : 'hold', rule: null, recipient: address }
 }
 
@@ -147,8 +150,8 @@ function isUnknown(when: When, { found, hasAttachments, hasLinks }: Departure): 
 function fits(when: When, departure: Departure, recipient: Recipient | null): boolean {
   const { channel, hasAttachments, hasLinks, recipients, newToday, amount } = departure
   if (when.channel && !when.channel.includes(channel)) return false
-  // a card has no text
-  if (when.found && channel === 'card') return false
+  // cards and logins have no text
+  if (when.found && (channel === 'card' || channel === 'login')) return false
   if (when.to && (recipient === null || !when.to.some((entry) => isMeant(entry, recipient)))) return false
   if (when.reply !== undefined && !(recipient?.isAnswered ?? false)) return false
   if (when.attachments !== undefined && hasAttachments !== null && when.attachments !== hasAttachments) return false

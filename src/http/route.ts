@@ -78,7 +78,7 @@ interface Input<P, Q, B> {
 export interface Audited {
   /** Subject and past participle: `key.created`. */
   action: string
-  /** Beside the names of the fields of the body: nothing that a caller or stranger wrote. */
+  /** Beside the names of the fields of the body: nothing that a caller or stranger wrote, but the purpose of a reveal. */
   detail?: (body: never, answer: never) => Record<string, unknown>
   /** The id of what it was done to, from the answer; by default the last id of the path, and that of a new resource. */
   target?: (answer: never) => string | null | undefined

@@ -70,7 +70,7 @@ export function routes(identities: Identities): AnyRoute[] {
       summary: 'Delete an identity',
       description:
         'Its address is never reused; mail to it is rejected with 550 5.1.1. Its messages are no longer available, and are purged after retention.trash. ' +
-        'Cards, one-time passwords and unsent messages cannot be used from then on; they are cancelled and erased in batches, the first 50 cards and passwords with the call.',
+        'Cards, logins, one-time passwords and unsent messages cannot be used from then on; they are cancelled and erased in batches, the first 50 cards, logins and passwords with the call.',
       reply: Deleted,
       handle: ({ caller, params }) => identities.remove(caller, params.id),
     }),

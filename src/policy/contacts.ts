@@ -31,6 +31,16 @@ export async function smsRecipient(reader: Reader, { id, account_id }: IdentityR
   return { address: number, sort, isAnswered: false }
 }
 
+/** True if a person approved a reveal of a login of this place, by this identity. */
+export function isKnownPlace(reader: Reader, identityId: string, place: string): Promise<boolean> {
+  return isContact(reader, identityId, placeKey(place))
+}
+
+/** A place among recipients, none of which is written so. */
+export function placeKey(place: string): string {
+  return `login:${place}`
+}
+
 /** New recipients of an identity within 24 hours, with those of these that were never written to. */
 export async function newToday(
   reader: Reader,

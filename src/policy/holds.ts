@@ -151,7 +151,7 @@ export class Holds {
   async get(caller: Caller, id: string): Promise<Hold> {
     requireUnbound(caller)
     const row = await find(this.#deps.database, caller, id)
-    const none = { email: null, sms: null, card: null }
+    const none = { email: null, sms: null, card: null, login: null }
     return { ...presented(row), ...none, [row.kind]: await this.#handler(row).read(caller, row) }
   }
 

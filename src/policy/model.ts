@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { HeldCard } from '../cards/model.ts'
+import { HeldLogin } from '../logins/model.ts'
 import { HoldState, Id, Paging, Timestamp } from '../core/shapes.ts'
 import { Email } from '../mail/model.ts'
 import { Sms } from '../sms/model.ts'
@@ -35,7 +36,7 @@ const HoldFinding = z.object({
   sample: z.string().meta({ description: 'its first characters' }),
 })
 
-export const HoldKind = z.enum(['email', 'sms', 'card'])
+export const HoldKind = z.enum(['email', 'sms', 'card', 'login'])
 export type HoldKind = z.output<typeof HoldKind>
 
 /** One in a list. */
@@ -44,8 +45,8 @@ export const HoldRow = z
     ...HoldState.shape,
     kind: HoldKind,
     identity_id: Id('ident'),
-    about: z.string().meta({ description: 'the id of the e-mail, of the text message, or of the card' }),
-    created_by: z.string().nullable().meta({ description: 'the key that sent it, or that wants to reveal the card' }),
+    about: z.string().meta({ description: 'the id of the e-mail, of the text message, of the card, or of the login' }),
+    created_by: z.string().nullable().meta({ description: 'the key that sent it, or that wants to reveal the card or login' }),
     created_at: Timestamp,
     decided_by: z
       .string()
@@ -53,7 +54,7 @@ export const HoldRow = z
       .meta({ description: 'the key or person that decided; null for the operator, and for none' }),
     sha256: z.string().meta({
       description:
-        'in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between',
+        'in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose',
     }),
     reasons: z.array(HoldReason),
     found: z.array(HoldFinding),
@@ -67,6 +68,7 @@ export const Hold = z
     email: Email.nullable().meta({ description: 'as it would be sent; null once it was deleted' }),
     sms: Sms.nullable().meta({ description: 'as it would be sent; null once it was deleted' }),
     card: HeldCard.nullable().meta({ description: 'what would be revealed; null once it was deleted' }),
+    login: HeldLogin.nullable().meta({ description: 'what would be revealed; null once it was deleted' }),
   })
   .meta({ id: 'Hold' })
 export type Hold = z.output<typeof Hold>

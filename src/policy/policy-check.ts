@@ -6,7 +6,7 @@ import type { IdentityRow } from '../identities/identities.ts'
 import { findingsIn, type Found } from '../message/findings.ts'
 import { mayHaveLink } from '../message/links.ts'
 import type { Reader, Transaction } from '../store/database.ts'
-import { contactKey, emailRecipients, newToday, noteContacts, smsRecipient } from './contacts.ts'
+import { contactKey, emailRecipients, isKnownPlace, newToday, noteContacts, placeKey, smsRecipient } from './contacts.ts'
 import type { HoldReason } from './model.ts'
 import type { Level, Policies } from './policies.ts'
 import { type Departure, type Finding, isOpen, judge, type Policy, rank, scans } from '../core/policy.ts'
@@ -38,6 +38,12 @@ export interface OutgoingSms {
 export interface OutgoingCard {
   owner: Pick<IdentityRow, 'id' | 'account_id'>
   amount: number | null
+}
+
+/** A login that is about to be revealed. */
+export interface OutgoingLogin {
+  owner: Pick<IdentityRow, 'id' | 'account_id'>
+  place: string
 }
 
 /** Why something is held. */
@@ -120,6 +126,19 @@ export class PolicyCheck {
     if (!policies) return undefined
     const departure = { ...plain, channel: 'card', amount: amount ?? Infinity } as const
     return this.#decide(tx, sender, owner, policies, departure, null)
+  }
+
+  /** Decides about a reveal of a login, as about an e-mail. */
+  async login(tx: Transaction, sender: Sender, { owner, place }: OutgoingLogin): Promise<Verdict> {
+    const policies = await this.#closed(tx, sender, owner)
+    if (!policies) return undefined
+    const departure = { ...plain, channel: 'login', isKnownPlace: await isKnownPlace(tx, owner.id, place) } as const
+    return this.#decide(tx, sender, owner, policies, departure, null)
+  }
+
+  /** Notes that a person approved a reveal of a login of this place: it is known from now on, and counts as no new recipient. */
+  async notePlace(tx: Transaction, identityId: string, place: string): Promise<void> {
+    await noteContacts(tx, identityId, [placeKey(place)], { first_at: this.#deps.clock.now() - day, approved: true })
   }
 
   /** Notes that a person approved a message to these: they are known from now on. */

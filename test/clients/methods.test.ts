@@ -18,6 +18,12 @@ const named = guarded.filter(({ route }) => route.sdk !== undefined)
 /** Calls that no client library makes, and why. */
 const unnamed: Record<string, string> = {
   'GET /v1/cards/:id/reveal': 'the same as POST, for clients that only know GET',
+  'POST /v1/identities/:id/logins': 'the libraries have no logins yet: their size is limited',
+  'GET /v1/identities/:id/logins': 'the libraries have no logins yet: their size is limited',
+  'GET /v1/logins/:id': 'the libraries have no logins yet: their size is limited',
+  'PATCH /v1/logins/:id': 'the libraries have no logins yet: their size is limited',
+  'POST /v1/logins/:id/reveal': 'the libraries have no logins yet: their size is limited',
+  'DELETE /v1/logins/:id': 'the libraries have no logins yet: their size is limited',
   'GET /v1/session': 'of a browser’s session',
   'DELETE /v1/session': 'of a browser’s session',
   'POST /v1/account/password': 'of a person, in the page',

@@ -73,6 +73,13 @@ GET    /v1/identities/:id/totp/:totp_id                          - -
 GET    /v1/identities/:id/totp/:totp_id/code                     totp.generated named
 DELETE /v1/identities/:id/totp/:totp_id                          totp.deleted named
 
+POST   /v1/identities/:id/logins                                 login.created made
+GET    /v1/identities/:id/logins                                 - -
+GET    /v1/logins/:id                                            - -
+PATCH  /v1/logins/:id                                            login.changed named
+POST   /v1/logins/:id/reveal                                     login.revealed named
+DELETE /v1/logins/:id                                            login.deleted named
+
 POST   /v1/identities/:id/cards                                  card.created made
 GET    /v1/identities/:id/cards                                  - -
 GET    /v1/cards/:id                                             - -

@@ -20,7 +20,8 @@ describe('a call with an Idempotency-Key', async () => {
     const ofLinks = ['/v1/hold-links/read', '/v1/hold-links/decide']
     const ofPeople = ['/v1/people/invitations', '/v1/people/invitations/accept', ...ofLinks]
     const ofPasswords = ['/v1/setup', '/v1/account/password', '/v1/account/totp', ...ofPeople]
-    const repeated = ['/v1/session', ...ofPasswords, '/v1/identities/:id/import']
+    const ofLogins = ['/v1/identities/:id/logins', '/v1/logins/:id/reveal']
+    const repeated = ['/v1/session', ...ofPasswords, ...ofLogins, '/v1/identities/:id/import']
     expect(others.map(({ path }) => path).toSorted()).toEqual(repeated.toSorted())
   })
 

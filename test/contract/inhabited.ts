@@ -216,6 +216,10 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
     const password = { secret: 'JBSWY3DPEHPK3PXP', service_name: name }
     objects[':totp_id'] = (await box.call('POST', `${at}/totp`, password, as)).body.id
   }
+  if (wants(name, /\/logins/)) {
+    const login = { label: name, username: 'ada', password: 'correct horse' }
+    objects['logins/:id'] = (await box.call('POST', `${at}/logins`, login, as)).body.id
+  }
   if (wants(name, /\/cards/)) {
     const store = (label: string): Promise<Answer<{ id: string }>> =>
       box.call<{ id: string }>('POST', `${at}/cards`, card({ label, budget_cents: 1_000_000_000 }), as)

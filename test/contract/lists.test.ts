@@ -71,6 +71,7 @@ const lists: Record<string, { filled?: string; whole?: string; few?: string; bes
     here: ['since=1990-01-01T00:00:00Z', 'since=2100-01-01T00:00:00Z'],
   },
   '/v1/identities/{id}/totp': { filled: 'totp_entries', beside: [far] },
+  '/v1/identities/{id}/logins': { filled: 'stored_logins', beside: [far] },
   '/v1/identities/{id}/cards': { filled: 'cards', beside: [far] },
   '/v1/cards/{id}/transactions': { filled: 'card_transactions', beside: [far, 'type=refund'] },
   '/v1/identities': {

@@ -85,6 +85,13 @@ GET    /v1/identities/:id/totp/:totp_id                   identities:read
 GET    /v1/identities/:id/totp/:totp_id/code              identities:read
 DELETE /v1/identities/:id/totp/:totp_id                   identities:write                  all
 
+POST   /v1/identities/:id/logins                          identities:write                  all
+GET    /v1/identities/:id/logins                          identities:read
+GET    /v1/logins/:id                                     identities:read
+PATCH  /v1/logins/:id                                     identities:write                  id identity_id created_at updated_at
+POST   /v1/logins/:id/reveal                              identities:read
+DELETE /v1/logins/:id                                     identities:write                  all
+
 POST   /v1/realtime/token                                 messages:read|emails:read|sms:read
 
 GET    /v1/billing/subscription                           account:read

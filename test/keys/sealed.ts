@@ -22,6 +22,8 @@ export async function fill(box: Appliance): Promise<Kept> {
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const at = `/v1/identities/${ada.id}/totp`
   const { body: entry } = await box.call('POST', at, { secret, service_name: 'X', period: 120 })
+  const login = { label: 'X', username: 'ada', password: 'correct horse', api_key: 'k', notes: 'n' }
+  const { body: stored } = await box.call('POST', `/v1/identities/${ada.id}/logins`, login)
   const once = { headers: { 'Idempotency-Key': 'once' } }
   const { body: key } = await box.call('POST', '/v1/api-keys', { label: 'kept' }, once)
   const input = { url: 'https://receiver.test/', events: ['*'], headers: { Authorization: 'Bearer of theirs' } }
@@ -46,6 +48,8 @@ export async function fill(box: Appliance): Promise<Kept> {
     expectAll: async () => {
       const { body: code } = await box.call('GET', `${at}/${entry.id}/code`)
       expect(code.code).toMatch(/^\d{6}$/)
+      const { label: _, ...revealed } = login
+      expect((await box.call('POST', `/v1/logins/${stored.id}/reveal`, {})).body).toEqual(revealed)
       expect((await box.call('POST', '/v1/api-keys', { label: 'kept' }, once)).body).toEqual(key)
       expect((await box.call('GET', `/v1/webhooks/${webhook.id}`)).body).toMatchObject({ headers: input.headers })
       const again = await box.call('POST', `/v1/webhooks/${webhook.id}/secret/rotate`, { secret: signing })

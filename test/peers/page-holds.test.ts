@@ -102,6 +102,23 @@ test('a held e-mail is rejected with a reason, which its sender reads', async ()
   await page.getByText('rejected', { exact: true }).waitFor()
 })
 
+test('a held reveal of a login shows its label, its host and the purpose, and takes place once it is approved', async () => {
+  const page = await view('/holds', 'Holds')
+  if (!page) return
+  const { box, ada } = world
+  const login = { label: 'Forge', url: 'https://forge.example/login', password: 'correct horse' }
+  const { body } = await box.call('POST', `/v1/identities/${ada.id}/logins`, login)
+  const path = `/v1/logins/${body['id']}/reveal`
+  expect((await box.call('POST', path, { purpose: 'to open an issue' }, { key: agent })).status).toBe(409)
+  await page.getByRole('link', { name: 'Reveal of a login' }).click()
+  for (const text of ['Forge', 'forge.example', 'to open an issue']) await page.getByText(text, { exact: true }).waitFor()
+  await looksWell(page, 'hold-login')
+  await page.getByRole('button', { name: 'Approve' }).click()
+  await page.getByText('approved', { exact: true }).waitFor()
+  expect(await page.content()).not.toContain('correct horse')
+  expect((await box.call('POST', path, {}, { key: agent })).body).toMatchObject({ password: 'correct horse' })
+})
+
 test('an approval of another message than the one displayed is refused, and says so', async () => {
   const page = await view('/holds', 'Holds')
   if (!page) return

@@ -25,7 +25,7 @@ const entries = ['own', 'known', 'new', '@friend.example', '@stranger.example', 
 const rule: fc.Arbitrary<PlainRule> = fc.record({
   when: fc
     .record({
-      channel: maybe(fc.subarray(['email', 'sms', 'card'] as const, { minLength: 1 })),
+      channel: maybe(fc.subarray(['email', 'sms', 'card', 'login'] as const, { minLength: 1 })),
       to: maybe(fc.subarray(entries, { minLength: 1, maxLength: 3 })),
       reply: maybe(fc.constant('verified' as const)),
       attachments: maybe(fc.boolean()),
@@ -59,7 +59,7 @@ function valid({ preset, rules }: Plain): Plain {
 
 const facts: fc.Arbitrary<Facts> = fc
   .record({
-    channel: fc.constantFrom('email', 'sms', 'card'),
+    channel: fc.constantFrom('email', 'sms', 'card', 'login'),
     recipients: fc.uniqueArray(fc.constantFrom(...pool), { minLength: 1, maxLength: 4 }),
     sorts: fc.array(fc.constantFrom('own', 'known', 'new'), { minLength: 4, maxLength: 4 }),
     answered: fc.constantFrom(null, friend, bob),
@@ -68,12 +68,15 @@ const facts: fc.Arbitrary<Facts> = fc
     found: fc.option(fc.subarray(['secret', 'key', 'card', 'code', 'unread'] as const), { freq: 5 }),
     newToday: fc.nat(6),
     amount: fc.nat(4),
+    isKnownPlace: fc.boolean(),
   })
-  .map(({ recipients, sorts, answered, amount, ...rest }) => ({
+  .map(({ recipients, sorts, answered, amount, isKnownPlace, ...rest }) => ({
     ...rest,
-    recipients: rest.channel === 'card' ? [] : recipients.map((address, at) => ({ address, sort: sorts[at]! })),
+    recipients:
+      rest.channel === 'card' || rest.channel === 'login' ? [] : recipients.map((address, at) => ({ address, sort: sorts[at]! })),
     answered,
     amount: rest.channel === 'card' ? amount : null,
+    isKnownPlace: rest.channel === 'login' && isKnownPlace,
   }))
 
 test('what becomes of what is to leave is what the documentation says', () => {
@@ -89,6 +92,7 @@ test('what becomes of what is to leave is what the documentation says', () => {
         found: what.found && new Set(what.found),
         newToday: what.newToday,
         amount: what.amount,
+        isKnownPlace: what.isKnownPlace,
       }
       const actions = policies.map((one) => judge(checkedPolicy(one as never), departure).action)
       const strictest = actions.toSorted((a, b) => rank(b) - rank(a))[0]!
@@ -262,6 +266,7 @@ class Walk {
       found: given.file === 'binary' ? [...found, 'unread'] : found,
       newToday: new Set([...this.#seen, ...fresh]).size,
       amount: null,
+      isKnownPlace: false,
     })
     const isOpen = this.policies.every(({ preset, rules }) => preset === 'open' && rules.every(({ action }) => action === 'send'))
     if (isNoted && outcome !== 'refuse' && !isOpen) for (const one of fresh) this.#seen.add(one)

@@ -10,7 +10,7 @@ type Finding = 'secret' | 'key' | 'card' | 'code' | 'unread'
 
 export interface PlainRule {
   when: {
-    channel?: ('email' | 'sms' | 'card')[]
+    channel?: ('email' | 'sms' | 'card' | 'login')[]
     to?: string[]
     reply?: 'verified'
     attachments?: boolean
@@ -25,7 +25,7 @@ export interface PlainRule {
 
 /** What is true of something that is to leave. */
 export interface Facts {
-  channel: 'email' | 'sms' | 'card'
+  channel: 'email' | 'sms' | 'card' | 'login'
   recipients: { address: string; sort: 'own' | 'known' | 'new' }[]
   /** Whose verified message it answers. */
   answered: string | null
@@ -35,6 +35,8 @@ export interface Facts {
   found: readonly Finding[] | null
   newToday: number
   amount: number | null
+  /** Of a login: a person approved one for its place before. */
+  isKnownPlace: boolean
 }
 
 const strictness: Outcome[] = ['send', 'hold', 'refuse']
@@ -58,7 +60,7 @@ function forOne({ preset, rules }: Plain, facts: Facts, recipient?: Facts['recip
       [when.recipients_over !== undefined, facts.recipients.length > when.recipients_over!],
       [when.new_per_day_over !== undefined, facts.newToday > when.new_per_day_over!],
       [when.amount_over !== undefined, facts.amount !== null && facts.amount > when.amount_over!],
-      [when.found !== undefined, facts.channel !== 'card'],
+      [when.found !== undefined, facts.channel !== 'card' && facts.channel !== 'login'],
     ]
     if (!conditions.every(([isGiven, holds]) => !isGiven || holds)) continue
     if (when.found === undefined) return action
@@ -68,6 +70,7 @@ function forOne({ preset, rules }: Plain, facts: Facts, recipient?: Facts['recip
   }
   if (preset === 'open') return 'send'
   if (preset === 'all') return 'hold'
+  if (facts.channel === 'login') return facts.isKnownPlace ? 'send' : 'hold'
   return recipient !== undefined && recipient.sort !== 'new' ? 'send' : 'hold'
 }
 

@@ -18,6 +18,8 @@ const stranger = { address: 'x@stranger.example' }
 const friend = { address: 'ada@friend.example', sort: 'known' } as const
 const own = { address: 'bob@pillarbox.test', sort: 'own' } as const
 const card: Departure = { ...to(), channel: 'card', amount: 5000, newToday: 0 }
+const login: Departure = { ...to(), channel: 'login', newToday: 0, isKnownPlace: false }
+const knownLogin: Departure = { ...login, isKnownPlace: true }
 
 /** What each policy does with each message, written by hand. */
 const table: [what: string, policy: Policy, departure: Departure, action: string][] = [
@@ -26,6 +28,23 @@ const table: [what: string, policy: Policy, departure: Departure, action: string
   ['known sends to own and known', { preset: 'known', rules: [] }, to(own, friend), 'send'],
   ['known holds for one who is new', { preset: 'known', rules: [] }, to(friend, stranger), 'hold'],
   ['known holds cards', { preset: 'known', rules: [] }, card, 'hold'],
+  ['open reveals logins', { preset: 'open', rules: [] }, login, 'send'],
+  ['known holds a login of a new place', { preset: 'known', rules: [] }, login, 'hold'],
+  ['known reveals a login of a known place', { preset: 'known', rules: [] }, knownLogin, 'send'],
+  ['all holds a login of a known place too', { preset: 'all', rules: [] }, knownLogin, 'hold'],
+  ['a login is to nobody', { preset: 'open', rules: [{ when: { to: ['new'] }, action: 'refuse' }] }, login, 'send'],
+  [
+    'a rule for logins comes first',
+    { preset: 'open', rules: [{ when: { channel: ['login'] }, action: 'hold' }] },
+    knownLogin,
+    'hold',
+  ],
+  [
+    'a rule for cards is for no login',
+    { preset: 'open', rules: [{ when: { channel: ['card'] }, action: 'hold' }] },
+    login,
+    'send',
+  ],
   ['all holds even one’s own', { preset: 'all', rules: [] }, to(own), 'hold'],
   ['a rule comes before the preset', { preset: 'all', rules: [{ when: { to: ['own'] }, action: 'send' }] }, to(own), 'send'],
   [
@@ -115,6 +134,12 @@ const table: [what: string, policy: Policy, departure: Departure, action: string
   ['another channel', { preset: 'open', rules: [{ when: { channel: ['sms'] }, action: 'refuse' }] }, to(stranger), 'send'],
   ['a small amount', { preset: 'open', rules: [{ when: { amount_over: 5000 }, action: 'hold' }] }, card, 'send'],
   ['a large amount', { preset: 'open', rules: [{ when: { amount_over: 4999 }, action: 'hold' }] }, card, 'hold'],
+  [
+    'a login has no text',
+    { preset: 'open', rules: [{ when: { found: ['secret'] }, action: 'refuse' }] },
+    { ...login, found: null },
+    'send',
+  ],
   [
     'a card has no text',
     { preset: 'open', rules: [{ when: { found: ['secret'] }, action: 'refuse' }] },

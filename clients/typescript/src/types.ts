@@ -818,6 +818,26 @@ export interface HeldCard {
   hold: HoldState
 }
 
+export interface HeldLogin {
+  id: string
+  identity_id: string
+  label: string
+  url: string | null
+  has_password: boolean
+  has_api_key: boolean
+  has_notes: boolean
+  /** the one-time password that goes with it */
+  totp_id: string | null
+  created_at: string
+  updated_at: string
+  /** of the url */
+  host: string | null
+  purpose: string | null
+  /** when the approved reveal took place */
+  used_at: string | null
+  hold: HoldState
+}
+
 export interface Hold {
   id: string
   status: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled'
@@ -826,16 +846,16 @@ export interface Hold {
   decided_at: string | null
   /** of the decision */
   reason: string | null
-  kind: 'email' | 'sms' | 'card'
+  kind: 'email' | 'sms' | 'card' | 'login'
   identity_id: string
-  /** the id of the e-mail, of the text message, or of the card */
+  /** the id of the e-mail, of the text message, of the card, or of the login */
   about: string
-  /** the key that sent it, or that wants to reveal the card */
+  /** the key that sent it, or that wants to reveal the card or login */
   created_by: string | null
   created_at: string
   /** the key or person that decided; null for the operator, and for none */
   decided_by: string | null
-  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between */
+  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose */
   sha256: string
   reasons: {
     /** whose policy: of pillarbox.yaml, of the account, of the identity */
@@ -860,6 +880,8 @@ export interface Hold {
   sms: Sms | null
   /** what would be revealed; null once it was deleted */
   card: HeldCard | null
+  /** what would be revealed; null once it was deleted */
+  login: HeldLogin | null
 }
 
 export interface HoldRow {
@@ -870,16 +892,16 @@ export interface HoldRow {
   decided_at: string | null
   /** of the decision */
   reason: string | null
-  kind: 'email' | 'sms' | 'card'
+  kind: 'email' | 'sms' | 'card' | 'login'
   identity_id: string
-  /** the id of the e-mail, of the text message, or of the card */
+  /** the id of the e-mail, of the text message, of the card, or of the login */
   about: string
-  /** the key that sent it, or that wants to reveal the card */
+  /** the key that sent it, or that wants to reveal the card or login */
   created_by: string | null
   created_at: string
   /** the key or person that decided; null for the operator, and for none */
   decided_by: string | null
-  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between */
+  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose */
   sha256: string
   reasons: {
     /** whose policy: of pillarbox.yaml, of the account, of the identity */
@@ -1020,6 +1042,21 @@ export interface Link {
   url: string
   text: string
   kind: 'verify' | 'reset' | 'signin' | 'unsubscribe' | 'other'
+}
+
+/** a login without its user name */
+export interface LoginNoted {
+  id: string
+  identity_id: string
+  label: string
+  url: string | null
+  has_password: boolean
+  has_api_key: boolean
+  has_notes: boolean
+  /** the one-time password that goes with it */
+  totp_id: string | null
+  created_at: string
+  updated_at: string
 }
 
 export type Message = EmailMessage | SmsMessage
@@ -2932,6 +2969,23 @@ export interface EventData {
   'card.approved': HeldCard
   'card.rejected': HeldCard
   'card.expired': HeldCard
+  'login.created': LoginNoted
+  'login.updated': LoginNoted
+  'login.deleted': LoginNoted
+  'login.revealed': {
+    id: string
+    identity_id: string
+    label: string
+    url: string | null
+    purpose: string | null
+    key_id: string | null
+    ip: string
+    user_agent: string
+  }
+  'login.held': HeldLogin
+  'login.approved': HeldLogin
+  'login.rejected': HeldLogin
+  'login.expired': HeldLogin
   'agent.created': Agent
   'agent.updated': Agent
   'agent.deleted': {

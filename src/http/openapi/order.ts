@@ -11,6 +11,7 @@ export const tagOrder = [
   'SMS',
   'One-time passwords',
   'Cards',
+  'Logins',
   'Domains',
   'Senders',
   'Policy',
@@ -34,6 +35,7 @@ export const tagOrder = [
 
 /** Tags that only the complete OpenAPI document has, so that the usual one is short. */
 export const rarelyRead = [
+  'Logins',
   'Domains',
   'Senders',
   'Policy',

@@ -8,6 +8,7 @@ const things: Record<string, [thing: string, prefix: string]> = {
   sms_id: ['text message', 'sms'],
   totp_id: ['one-time password', 'totp'],
   cards: ['card', 'card'],
+  logins: ['login', 'login'],
   domains: ['domain', 'dom'],
   alias_id: ['alias', 'alias'],
   suppressions: ['suppression', 'sup'],

@@ -13,6 +13,7 @@ const collections: Collection[] = [
   { file: 'threads.jsonl', path: '/identities/:id/threads', query: () => ({}) },
   { file: 'cards.jsonl', path: '/identities/:id/cards', query: () => ({}) },
   { file: 'totp.jsonl', path: '/identities/:id/totp', query: () => ({}) },
+  { file: 'logins.jsonl', path: '/identities/:id/logins', query: () => ({}) },
   { file: 'agents.jsonl', path: '/agents', query: (identity_id) => ({ identity_id }) },
   // whole e-mails are in them: a few at a time
   { file: 'events.jsonl', path: '/identities/:id/events', query: () => ({ since: '1970-01-01T00:00:00Z', limit: '20' }) },

@@ -198,6 +198,7 @@ threads.jsonl    conversations
 events.jsonl     events, oldest first
 cards.jsonl      cards: names and budgets
 totp.jsonl       services with one-time passwords
+logins.jsonl     logins: places and user names
 agents.jsonl     the public profile
 
 Received messages are byte for byte as received. Sent ones have the date and signatures with which they were sent.
@@ -205,6 +206,7 @@ Received messages are byte for byte as received. Sent ones have the date and sig
 NOT included, because the box cannot read it or must not disclose it:
 - the encrypted data of cards (encrypted_data): only the client that created it has the key;
 - the secrets of one-time passwords: set them up again at each service;
+- the passwords, API keys and notes of logins: reveal them one at a time;
 - API keys, webhooks and suppressions: they belong to the account.
 Data that the key of the export may not read is not included either. The files are: ${files.join(', ')}.
 

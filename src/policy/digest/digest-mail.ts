@@ -33,7 +33,7 @@ export function digestMail(
   }
 }
 
-function describe({ kind, email, sms, card, found, expires_at }: Hold): string[] {
+function describe({ kind, email, sms, card, login, found, expires_at }: Hold): string[] {
   const recipients = email ? Object.values(email.recipients).flatMap((list) => list.map(({ address }) => address)) : []
   const what = {
     email: email
@@ -43,6 +43,13 @@ function describe({ kind, email, sms, card, found, expires_at }: Hold): string[]
     card: card
       ? [`Reveal of the card ${card.id}`, `For ${card.purpose ?? 'no purpose that was said'}`]
       : ['A card that was deleted'],
+    login: login
+      ? [
+          `Reveal of the login ${login.label}`,
+          `At ${login.host ?? 'no host'}`,
+          `For ${login.purpose ?? 'no purpose that was said'}`,
+        ]
+      : ['A login that was deleted'],
   }
   const kinds = [...new Set(found.map(({ kind: one }) => one))]
   return [

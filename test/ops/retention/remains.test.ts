@@ -8,13 +8,21 @@ test('thirty days after an identity was deleted nothing that was said of it is l
   const { box, clock, at, ada, job, rows } = await kept()
   await box.call('PATCH', at, { name: 'canary-name', metadata: { of: 'canary-metadata' }, date_of_birth: '1990-04-17' })
   await box.call('POST', `${at}/cards`, card({ label: 'canary-card' }))
+  await box.call('POST', `${at}/logins`, { label: 'canary-label', url: 'https://canary.example/', username: 'canary-name' })
   await box.call('POST', `${at}/totp`, { secret: 'JBSWY3DPEHPK3PXP', service_name: 'canary-service' })
   await box.call('POST', `${at}/events`, { type: 'negative', note: 'canary-note' })
   const { body: other } = await box.call('POST', '/v1/identities', { name: 'Bob', metadata: { of: 'Bob' } })
   const holding = (): string[] =>
-    ['identities', 'events', 'hidden_events', 'cards', 'card_transactions', 'totp_entries', 'idempotency_keys'].filter((table) =>
-      /canary|1990-04-17/.test(JSON.stringify(rows(`SELECT * FROM ${table}`))),
-    )
+    [
+      'identities',
+      'events',
+      'hidden_events',
+      'cards',
+      'card_transactions',
+      'totp_entries',
+      'stored_logins',
+      'idempotency_keys',
+    ].filter((table) => /canary|1990-04-17/.test(JSON.stringify(rows(`SELECT * FROM ${table}`))))
   await box.call('DELETE', at)
   clock.advance(30 * day - 1000)
   await job('empty-trash')

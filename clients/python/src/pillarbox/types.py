@@ -827,6 +827,26 @@ class HeldCard(TypedDict):
     hold: HoldState
 
 
+class HeldLogin(TypedDict):
+    id: str
+    identity_id: str
+    label: str
+    url: str | None
+    has_password: bool
+    has_api_key: bool
+    has_notes: bool
+    totp_id: str | None
+    """the one-time password that goes with it"""
+    created_at: str
+    updated_at: str
+    host: str | None
+    """of the url"""
+    purpose: str | None
+    used_at: str | None
+    """when the approved reveal took place"""
+    hold: HoldState
+
+
 class HoldReasons(TypedDict):
     level: Literal["box", "account", "identity"]
     """whose policy: of pillarbox.yaml, of the account, of the identity"""
@@ -854,17 +874,17 @@ class Hold(TypedDict):
     decided_at: str | None
     reason: str | None
     """of the decision"""
-    kind: Literal["email", "sms", "card"]
+    kind: Literal["email", "sms", "card", "login"]
     identity_id: str
     about: str
-    """the id of the e-mail, of the text message, or of the card"""
+    """the id of the e-mail, of the text message, of the card, or of the login"""
     created_by: str | None
-    """the key that sent it, or that wants to reveal the card"""
+    """the key that sent it, or that wants to reveal the card or login"""
     created_at: str
     decided_by: str | None
     """the key or person that decided; null for the operator, and for none"""
     sha256: str
-    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between"""
+    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose"""
     reasons: list[HoldReasons]
     found: list[HoldFound]
     email: Email | None
@@ -872,6 +892,8 @@ class Hold(TypedDict):
     sms: Sms | None
     """as it would be sent; null once it was deleted"""
     card: HeldCard | None
+    """what would be revealed; null once it was deleted"""
+    login: HeldLogin | None
     """what would be revealed; null once it was deleted"""
 
 
@@ -902,17 +924,17 @@ class HoldRow(TypedDict):
     decided_at: str | None
     reason: str | None
     """of the decision"""
-    kind: Literal["email", "sms", "card"]
+    kind: Literal["email", "sms", "card", "login"]
     identity_id: str
     about: str
-    """the id of the e-mail, of the text message, or of the card"""
+    """the id of the e-mail, of the text message, of the card, or of the login"""
     created_by: str | None
-    """the key that sent it, or that wants to reveal the card"""
+    """the key that sent it, or that wants to reveal the card or login"""
     created_at: str
     decided_by: str | None
     """the key or person that decided; null for the operator, and for none"""
     sha256: str
-    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between"""
+    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose"""
     reasons: list[HoldRowReasons]
     found: list[HoldRowFound]
 
@@ -1049,6 +1071,22 @@ class Link(TypedDict):
     url: str
     text: str
     kind: Literal["verify", "reset", "signin", "unsubscribe", "other"]
+
+
+class LoginNoted(TypedDict):
+    """a login without its user name"""
+
+    id: str
+    identity_id: str
+    label: str
+    url: str | None
+    has_password: bool
+    has_api_key: bool
+    has_notes: bool
+    totp_id: str | None
+    """the one-time password that goes with it"""
+    created_at: str
+    updated_at: str
 
 
 Message: TypeAlias = "EmailMessage | SmsMessage"
@@ -3377,6 +3415,105 @@ class CardExpiredEvent(TypedDict):
     """Of a resource that was deleted since: `{id, deleted}`."""
 
 
+class LoginCreatedEvent(TypedDict):
+    id: str
+    type: Literal["login.created"]
+    event: Literal["login.created"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: LoginNoted
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class LoginUpdatedEvent(TypedDict):
+    id: str
+    type: Literal["login.updated"]
+    event: Literal["login.updated"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: LoginNoted
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class LoginDeletedEvent(TypedDict):
+    id: str
+    type: Literal["login.deleted"]
+    event: Literal["login.deleted"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: LoginNoted
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class LoginRevealedEventData(TypedDict):
+    id: str
+    identity_id: str
+    label: str
+    url: str | None
+    purpose: str | None
+    key_id: str | None
+    ip: str
+    user_agent: str
+
+
+class LoginRevealedEvent(TypedDict):
+    id: str
+    type: Literal["login.revealed"]
+    event: Literal["login.revealed"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: LoginRevealedEventData
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class LoginHeldEvent(TypedDict):
+    id: str
+    type: Literal["login.held"]
+    event: Literal["login.held"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: HeldLogin
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class LoginApprovedEvent(TypedDict):
+    id: str
+    type: Literal["login.approved"]
+    event: Literal["login.approved"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: HeldLogin
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class LoginRejectedEvent(TypedDict):
+    id: str
+    type: Literal["login.rejected"]
+    event: Literal["login.rejected"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: HeldLogin
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class LoginExpiredEvent(TypedDict):
+    id: str
+    type: Literal["login.expired"]
+    event: Literal["login.expired"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: HeldLogin
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
 class AgentCreatedEvent(TypedDict):
     id: str
     type: Literal["agent.created"]
@@ -3575,6 +3712,14 @@ EventType: TypeAlias = Literal[
     "card.approved",
     "card.rejected",
     "card.expired",
+    "login.created",
+    "login.updated",
+    "login.deleted",
+    "login.revealed",
+    "login.held",
+    "login.approved",
+    "login.rejected",
+    "login.expired",
     "agent.created",
     "agent.updated",
     "agent.deleted",
@@ -3632,6 +3777,14 @@ Event: TypeAlias = Union[
     "CardApprovedEvent",
     "CardRejectedEvent",
     "CardExpiredEvent",
+    "LoginCreatedEvent",
+    "LoginUpdatedEvent",
+    "LoginDeletedEvent",
+    "LoginRevealedEvent",
+    "LoginHeldEvent",
+    "LoginApprovedEvent",
+    "LoginRejectedEvent",
+    "LoginExpiredEvent",
     "AgentCreatedEvent",
     "AgentUpdatedEvent",
     "AgentDeletedEvent",

@@ -58,7 +58,7 @@ export function View(): JSX.Element {
   )
 }
 
-function Content({ hold: { email, sms, card, found, expires_at } }: { hold: Hold }): JSX.Element {
+function Content({ hold: { email, sms, card, login, found, expires_at } }: { hold: Hold }): JSX.Element {
   const to = email ? Object.values(email.recipients).flatMap((list) => list.map(({ address }) => address)) : []
   return (
     <>
@@ -80,6 +80,13 @@ function Content({ hold: { email, sms, card, found, expires_at } }: { hold: Hold
           <>
             <Fact name="Reveal of the card">{card.id}</Fact>
             <Fact name="Purpose">{card.purpose ?? 'none was said'}</Fact>
+          </>
+        )}
+        {login && (
+          <>
+            <Fact name="Reveal of the login">{login.label}</Fact>
+            <Fact name="Host">{login.host ?? 'none'}</Fact>
+            <Fact name="Purpose">{login.purpose ?? 'none was said'}</Fact>
           </>
         )}
         {found.length > 0 && (

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact'
 import type { HeldCard } from '../../../cards/model.ts'
+import type { HeldLogin } from '../../../logins/model.ts'
 import type { Hold, HoldReason } from '../../../policy/model.ts'
 import type { Email } from '../../../mail/model.ts'
 import { post } from '../api.ts'
@@ -35,7 +36,7 @@ export function HoldView({ params: { id = '' } }: ViewProps): JSX.Element {
 
 function Held({ hold, reload }: { hold: Hold } & Pick<Loaded<Hold>, 'reload'>): JSX.Element {
   const { id, status, identity_id, created_by, expires_at, decided_at, decided_by, reason, sha256, reasons, found } = hold
-  const { email, sms, card } = hold
+  const { email, sms, card, login } = hold
   const decide = async (how: 'approve' | 'reject', body: object): Promise<void> => {
     try {
       await post(`/v1/holds/${id}/${how}`, body)
@@ -98,7 +99,8 @@ function Held({ hold, reload }: { hold: Hold } & Pick<Loaded<Hold>, 'reload'>): 
           </>
         )}
         {card && <Reveal card={card} />}
-        {!email && !sms && !card && <p>It was deleted.</p>}
+        {login && <RevealOfLogin login={login} />}
+        {!email && !sms && !card && !login && <p>It was deleted.</p>}
       </Section>
       {status === 'open' && (
         <p class="actions">
@@ -159,6 +161,16 @@ function Reveal({ card: { label, last4, amount_cents, currency, purpose } }: { c
         {label} ·· {last4}
       </Fact>
       <Fact name="Amount">{amount_cents === null ? 'any' : money(amount_cents, currency)}</Fact>
+      <Fact name="Purpose">{purpose ?? 'none given'}</Fact>
+    </dl>
+  )
+}
+
+function RevealOfLogin({ login: { label, host, purpose } }: { login: HeldLogin }): JSX.Element {
+  return (
+    <dl class="facts">
+      <Fact name="Login">{label}</Fact>
+      <Fact name="Host">{host ?? 'none given'}</Fact>
       <Fact name="Purpose">{purpose ?? 'none given'}</Fact>
     </dl>
   )

@@ -124,7 +124,7 @@ function RuleFields({ name, rule: { action, when } }: { name: string; rule: Rule
       <Choices
         name={`${name}.channel`}
         legend="Channel (none: all)"
-        choices={named('email', 'sms', 'card')}
+        choices={named('email', 'sms', 'card', 'login')}
         chosen={when.channel ?? []}
       />
       <Choices

@@ -35,7 +35,8 @@ const subjects: Record<string, string[]> = {
   'text messages': ['sms.received', 'sms.sent', 'sms.delivered'],
   'one-time passwords': ['totp.created', 'totp.deleted', 'totp.read'],
   'reveals of cards': ['card.revealed'],
-  holds: ['email', 'sms', 'card'].flatMap((kind) => decisions.map((decision) => `${kind}.${decision}`)),
+  'reveals of logins': ['login.revealed'],
+  holds: ['email', 'sms', 'card', 'login'].flatMap((kind) => decisions.map((decision) => `${kind}.${decision}`)),
   failures,
 }
 

@@ -18,6 +18,7 @@ const subjects: Record<string, string> = {
   'sms.*': 'text messages',
   'totp.*': 'one-time passwords',
   'card.*': 'cards',
+  'login.*': 'logins',
   'export.*': 'exports',
   'identity.*': 'identities',
   'settings.*': 'settings',

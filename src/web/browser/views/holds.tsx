@@ -9,7 +9,7 @@ import { Rows } from '../widgets/listing.tsx'
 import type { ViewProps } from '../views.ts'
 import { HoldView } from '../holds/hold.tsx'
 
-const kinds = { email: 'E-mail', sms: 'Text message', card: 'Reveal of a card' }
+const kinds = { email: 'E-mail', sms: 'Text message', card: 'Reveal of a card', login: 'Reveal of a login' }
 
 /** All holds, or one. */
 export function View({ params }: ViewProps): JSX.Element {
