@@ -11,6 +11,7 @@ export function routes(identities: Identities): AnyRoute[] {
     route('GET', '/whoami', {
       scope: [...scopes],
       sdk: 'account.whoami',
+      whileStopped: true,
       summary: 'Get the caller',
       description:
         'What the key or session is and may do: its scopes, its rate limit, when it ends, and the identity that it is bound to, whole, whatever its scopes are.',

@@ -20,6 +20,8 @@ const unnamed: Record<string, string> = {
   'GET /v1/cards/:id/reveal': 'the same as POST, for clients that only know GET',
   'GET /v1/session': 'of a browser’s session',
   'DELETE /v1/session': 'of a browser’s session',
+  'POST /v1/account/stop': 'of a person, in the page',
+  'POST /v1/account/resume': 'of a person, in the page',
   'POST /v1/account/password': 'of a person, in the page',
   'POST /v1/account/totp': 'of a person, in the page',
   'POST /v1/account/totp/confirm': 'of a person, in the page',

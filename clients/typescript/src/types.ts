@@ -19,6 +19,8 @@ export interface Account {
   /** whether signing in requires a second factor */
   totp_enabled: boolean
   recovery_codes_left: number
+  /** since when it is stopped */
+  stopped_at: string | null
   created_at: string
 }
 
@@ -2978,6 +2980,18 @@ export interface EventData {
     webhook_id: string
   }
   'doctor.changed': DoctorChange
+  'account.stopped': {
+    id: string
+    /** the person or key; null for the operator */
+    by: string | null
+    stopped_at: string | null
+  }
+  'account.resumed': {
+    id: string
+    /** the person or key; null for the operator */
+    by: string | null
+    stopped_at: string | null
+  }
 }
 
 export type EventType = keyof EventData

@@ -33,6 +33,8 @@ class Account(TypedDict):
     totp_enabled: bool
     """whether signing in requires a second factor"""
     recovery_codes_left: int
+    stopped_at: str | None
+    """since when it is stopped"""
     created_at: str
 
 
@@ -3530,6 +3532,42 @@ class DoctorChangedEvent(TypedDict):
     data: DoctorChange
     """Of a resource that was deleted since: `{id, deleted}`."""
 
+
+class AccountStoppedEventData(TypedDict):
+    id: str
+    by: str | None
+    """the person or key; null for the operator"""
+    stopped_at: str | None
+
+
+class AccountStoppedEvent(TypedDict):
+    id: str
+    type: Literal["account.stopped"]
+    event: Literal["account.stopped"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: AccountStoppedEventData
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class AccountResumedEventData(TypedDict):
+    id: str
+    by: str | None
+    """the person or key; null for the operator"""
+    stopped_at: str | None
+
+
+class AccountResumedEvent(TypedDict):
+    id: str
+    type: Literal["account.resumed"]
+    event: Literal["account.resumed"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: AccountResumedEventData
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
 EventType: TypeAlias = Literal[
     "identity.created",
     "identity.updated",
@@ -3585,6 +3623,8 @@ EventType: TypeAlias = Literal[
     "webhook.disabled",
     "webhook.test",
     "doctor.changed",
+    "account.stopped",
+    "account.resumed",
 ]
 
 Event: TypeAlias = Union[
@@ -3642,4 +3682,6 @@ Event: TypeAlias = Union[
     "WebhookDisabledEvent",
     "WebhookTestEvent",
     "DoctorChangedEvent",
+    "AccountStoppedEvent",
+    "AccountResumedEvent",
 ]
