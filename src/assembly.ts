@@ -250,7 +250,7 @@ export function assemble(basis: Deps): {
     audit,
     reporting,
     people,
-    identitiesModule(identities, aliases, cascade),
+    identitiesModule(identities, aliases, cascade, logOf('account')),
     ours,
     certificates,
     mail,

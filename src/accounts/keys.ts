@@ -21,12 +21,14 @@ type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | '
   former_until: string | null
 }
 
-type LivingRow = KeyRow & { stopped: number }
+type LivingRow = KeyRow & { stopped: number; identity_expires_at: string | null }
 
 /** A cached key: all that admission needs without a query. */
 interface Known {
   id: string
   admits: Identified
+  /** The end of its identity, ISO 8601; null for never. */
+  ends: string | null
 }
 
 /** The rights of a key or session; `until` is when it ends. */
@@ -65,8 +67,8 @@ export class Keys {
     this.#plan = deps.plan
     this.#defaultRate = deps.rateLimit
     deps.events.subscribe((event) => {
-      // a key bound to an identity ends with it
-      if (event.type === 'identity.deleted') this.#forgetKnown()
+      // a key bound to an identity ends with it, which may expire
+      if (event.type === 'identity.deleted' || event.type === 'identity.updated') this.#forgetKnown()
     })
   }
 
@@ -80,7 +82,8 @@ export class Keys {
   async authenticate(key: string): Promise<Identified | undefined> {
     const hash = keyHash(key)
     const known = this.#known.get(hash) ?? (await this.#find(hash))
-    if (!known || known.admits.until <= this.#clock.now()) return undefined
+    const now = this.#clock.now()
+    if (!known || known.admits.until <= now || (known.ends !== null && known.ends <= iso(now))) return undefined
     this.noteUsed(known.id)
     return known.admits
   }
@@ -296,18 +299,19 @@ export class Keys {
     const line = row.created_by === null ? [] : await this.#limits.line(this.#database, row.id)
     const made_by = line.slice(1).filter(({ rate_limit }) => rate_limit)
     const secret = row.hash === hash ? row.rotations : row.rotations - 1
-    const known: Known = { id: row.id, admits: { ...this.#identified(row, secret), made_by } }
+    const known: Known = { id: row.id, ends: row.identity_expires_at, admits: { ...this.#identified(row, secret), made_by } }
     cache.set(hash, known)
     return known
   }
 
   async #living(condition: Sql): Promise<LivingRow | undefined> {
     const row = await this.#database.get<LivingRow & { identity_status: string | null }>(
-      sql`SELECT api_keys.*, identities.status AS identity_status,
+      sql`SELECT api_keys.*, identities.status AS identity_status, identities.expires_at AS identity_expires_at,
         EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = api_keys.account_id) AS stopped FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
         WHERE ${condition} AND revoked_at IS NULL`,
     )
-    return row?.identity_status === 'deleted' ? undefined : row
+    const ended = row?.identity_expires_at ?? null
+    return row?.identity_status === 'deleted' || (ended !== null && ended <= iso(this.#clock.now())) ? undefined : row
   }
 
   #forgetKnown(): void {

@@ -927,6 +927,8 @@ export interface Identity {
   can_send_outside?: boolean | undefined
   /** why not, and who can change that; null if it can; omitted in events */
   cannot_send_outside_reason?: string | null | undefined
+  /** when it is deleted; null: when someone deletes it */
+  expires_at: string | null
   created_at: string
   updated_at: string
 }
@@ -938,6 +940,7 @@ export interface IdentityChange {
   metadata?: Record<string, Json> | undefined
   date_of_birth?: string | undefined
   status?: 'active' | 'suspended' | undefined
+  expires_at?: string | null | undefined
 }
 
 export interface IdentityToken {
@@ -1186,6 +1189,7 @@ export interface NewIdentity {
   date_of_birth?: string | undefined
   email_username?: string | undefined
   email_domain?: string | undefined
+  expires_at?: string | null | undefined
 }
 
 export interface NewReply {

@@ -944,6 +944,8 @@ class Identity(TypedDict):
     """whether mail can be sent to addresses that are not on this box; omitted in events"""
     cannot_send_outside_reason: NotRequired[str | None]
     """why not, and who can change that; null if it can; omitted in events"""
+    expires_at: str | None
+    """when it is deleted; null: when someone deletes it"""
     created_at: str
     updated_at: str
 
@@ -955,6 +957,7 @@ class IdentityChange(TypedDict):
     """merged; null removes a key (RFC 7396)"""
     date_of_birth: NotRequired[str]
     status: NotRequired[Literal["active", "suspended"]]
+    expires_at: NotRequired[str | None]
 
 
 class IdentityToken(TypedDict):
@@ -1214,6 +1217,7 @@ class NewIdentity(TypedDict):
     date_of_birth: NotRequired[str]
     email_username: NotRequired[str]
     email_domain: NotRequired[str]
+    expires_at: NotRequired[str | None]
 
 
 NewReply = TypedDict("NewReply", {

@@ -5,3 +5,7 @@ CREATE TABLE stopped_accounts (
   -- the person or key; null for the operator
   stopped_by TEXT
 ) WITHOUT ROWID;
+
+-- When an identity is deleted; null: when someone deletes it.
+ALTER TABLE identities ADD COLUMN expires_at TEXT;
+CREATE INDEX identities_expiring ON identities (expires_at) WHERE expires_at IS NOT NULL AND status <> 'deleted';
