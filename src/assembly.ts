@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { accountResumed, accountStopped } from './accounts/model.ts'
 import { AccountsModule } from './accounts/module.ts'
 import { Plan } from './accounts/plan.ts'
 import { idOfKey } from './accounts/secret.ts'
@@ -117,7 +118,7 @@ export function assemble(basis: Deps): {
   const keeping = new RetentionModule({ ...common, log: logOf('retention') })
   const { trash, quota } = keeping
   const queue = new Queue({ ...common, log: logOf('delivery'), kept: keeping.deliveries })
-  const people = new AccountsModule({ ...common, codeAt, log: logOf('account') })
+  const people = new AccountsModule({ ...common, codeAt, queue, log: logOf('account') })
   const { keys, holders } = people
   const ours = new DomainsModule({ ...common, log: logOf('domains') })
   const { domains } = ours
@@ -251,7 +252,7 @@ export function assemble(basis: Deps): {
     audit,
     reporting,
     people,
-    identitiesModule(identities, aliases, cascade),
+    identitiesModule(identities, aliases, cascade, logOf('account')),
     ours,
     certificates,
     mail,
@@ -282,6 +283,8 @@ export function assemble(basis: Deps): {
       log: logOf('mcp'),
     }),
     keeping,
+    // after those of identities and messages, which are more read
+    { name: 'stops', events: [accountStopped, accountResumed] },
     statusModule({ ...common, queue, sendingRights }),
     { name: 'guide', routes: guideRoutes(facts) },
     { name: 'page', site, start: () => site.read() },

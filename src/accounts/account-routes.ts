@@ -3,10 +3,11 @@ import { type AnyRoute, routeOf } from '../http/route.ts'
 import type { Accounts } from './accounts.ts'
 import { Account, FactorCode, FactorProof, FactorInput, PasswordInput, SecondFactorSetup } from './model.ts'
 import type { LoginChanges } from './sign-in/login-changes.ts'
+import type { Stops } from './stops.ts'
 
 const route = routeOf('Account')
 
-export function accountRoutes(accounts: Accounts, changes: LoginChanges): AnyRoute[] {
+export function accountRoutes(accounts: Accounts, changes: LoginChanges, stops: Stops): AnyRoute[] {
   return [
     route('GET', '/account', {
       scope: 'account:read',
@@ -15,6 +16,34 @@ export function accountRoutes(accounts: Accounts, changes: LoginChanges): AnyRou
       summary: 'Get the account',
       reply: Account,
       handle: ({ caller }) => accounts.get(caller),
+    }),
+    route('POST', '/account/stop', {
+      scope: 'holds:decide',
+      receipt: 'all',
+      errors: { 403: ['bound_key'], 404: ['not_found'] },
+      audit: 'account.stopped',
+      summary: 'Stop the account',
+      description:
+        'From then on its keys may do nothing but `GET /v1/whoami` (forbidden, code account_stopped): calls that wait, WebSockets and SMTP logins end. E-mails and text ' +
+        'messages, also scheduled ones, and webhooks wait. Mail is received, and people who are signed in do what they may. Not for keys that are bound to one identity (forbidden, code bound_key).',
+      reply: Account,
+      stores: false,
+      // a stored answer would stop nothing
+      idempotent: false,
+      handle: ({ caller }) => stops.stop(caller),
+    }),
+    route('POST', '/account/resume', {
+      scope: 'account:write',
+      receipt: 'all',
+      errors: { 403: ['session_required'], 404: ['not_found'] },
+      audit: 'account.resumed',
+      summary: 'Resume the account',
+      description:
+        'Its keys work again, and what waited is sent, at its place in the schedule. Requires the session of an owner: a key is forbidden, code session_required. The operator can too: `pillarbox account resume`.',
+      reply: Account,
+      stores: false,
+      idempotent: false,
+      handle: ({ caller }) => stops.resume(caller),
     }),
     route('POST', '/account/password', {
       scope: 'account:write',

@@ -116,6 +116,7 @@ export class Accounts {
     const left = await database.get<{ left: number }>(
       sql`SELECT count(*) AS left FROM recovery_codes WHERE person_id = ${login?.id ?? ''}`,
     )
+    const stop = await database.get<{ stopped_at: string }>(sql`SELECT stopped_at FROM stopped_accounts WHERE account_id = ${id}`)
     const totp_enabled = (login?.confirmed_at ?? null) !== null
     return {
       id,
@@ -124,6 +125,7 @@ export class Accounts {
       password_set: login !== undefined,
       totp_enabled,
       recovery_codes_left: totp_enabled ? (left?.left ?? 0) : 0,
+      stopped_at: stop?.stopped_at ?? null,
       created_at,
     }
   }

@@ -3,7 +3,7 @@ import { lruMap } from '../core/memory.ts'
 import { type Cursors, page } from '../store/page.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { type Caller, makerOf, type Scope, scopes as allScopes } from '../core/scopes.ts'
+import { accountStopped, type Caller, makerOf, type Scope, scopes as allScopes } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import { requireIdentity } from '../identities/row.ts'
@@ -21,10 +21,14 @@ type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | '
   former_until: string | null
 }
 
+type LivingRow = KeyRow & { stopped: number; identity_expires_at: string | null }
+
 /** A cached key: all that admission needs without a query. */
 interface Known {
   id: string
   admits: Identified
+  /** The end of its identity, ISO 8601; null for never. */
+  ends: string | null
 }
 
 /** The rights of a key or session; `until` is when it ends. */
@@ -48,7 +52,7 @@ export class Keys {
   readonly #plan: Plan
   readonly #limits: KeyLimits
   #defaultRate: number
-  readonly #known = lruMap<Known>(10_000)
+  #known = lruMap<Known>(10_000)
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
   readonly #ends = new Map<Made, { objects: Sql; end: End }>()
@@ -63,31 +67,38 @@ export class Keys {
     this.#plan = deps.plan
     this.#defaultRate = deps.rateLimit
     deps.events.subscribe((event) => {
-      // a key bound to an identity ends with it
-      if (event.type === 'identity.deleted') this.#known.clear()
+      // a key bound to an identity ends with it, which may expire
+      if (event.type === 'identity.deleted' || event.type === 'identity.updated') this.#forgetKnown()
     })
   }
 
   /** Sets the calls a minute of keys without a limit of their own; 0 means no limit. */
   reload(rateLimit: number): void {
     this.#defaultRate = rateLimit
-    this.#known.clear()
+    this.#forgetKnown()
   }
 
   /** The rights of this key; undefined when it is unknown, revoked, expired, or bound to a deleted identity. */
   async authenticate(key: string): Promise<Identified | undefined> {
     const hash = keyHash(key)
     const known = this.#known.get(hash) ?? (await this.#find(hash))
-    if (!known || known.admits.until <= this.#clock.now()) return undefined
+    const now = this.#clock.now()
+    if (!known || known.admits.until <= now || (known.ends !== null && known.ends <= iso(now))) return undefined
     this.noteUsed(known.id)
     return known.admits
   }
 
   /**
-   * The current rights of a secret of a key; undefined once the key is revoked, expired, or bound to a deleted identity, or the secret was
-   * replaced.
+   * The current rights of a secret of a key; undefined once the key is revoked, expired, or bound to a deleted identity, the secret was
+   * replaced, or while the account is stopped.
    */
   async holder(id: string, secret: number): Promise<Holder | undefined> {
+    const held = await this.evenStopped(id, secret)
+    return held?.stopped ? undefined : held
+  }
+
+  /** The same, also while the account is stopped. */
+  async evenStopped(id: string, secret: number): Promise<Holder | undefined> {
     const row = await this.#living(sql`api_keys.id = ${id}`)
     const held = row && this.#identified(row, secret)
     return held && held.until > this.#clock.now() ? held : undefined
@@ -98,7 +109,13 @@ export class Keys {
     this.#used.set(id, iso(this.#clock.now()))
   }
 
-  /** The listener gets the id of each key that was revoked or rotated, once that is on disk. */
+  /** The account of all of these keys is stopped or resumed in this transaction: once that is on disk, what they opened ends. */
+  async accountChanges(tx: Transaction, accountId: string): Promise<void> {
+    const rows = await tx.all<{ id: string }>(sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`)
+    tx.afterCommit(() => this.#forget(rows.map(({ id }) => id)))
+  }
+
+  /** The listener gets the id of each key that was revoked or rotated, or whose account was stopped or resumed, once that is on disk. */
   onChange(listener: (id: string) => void): void {
     this.#changed.add(listener)
   }
@@ -112,8 +129,12 @@ export class Keys {
     this.deletion.add(objects)
   }
 
-  /** True if the secret that admitted a caller is still valid. */
+  /** True if the secret that admitted a caller is still valid. Throws Fault 403, code `account_stopped`. */
   async stillAdmits(caller: Caller): Promise<boolean> {
+    const { key_id, account_id } = caller
+    if (key_id !== null && (await this.#database.get(sql`SELECT 1 FROM stopped_accounts WHERE account_id = ${account_id}`))) {
+      throw accountStopped()
+    }
     return (await this.origins.until(this.#database, caller)) !== undefined
   }
 
@@ -271,34 +292,45 @@ export class Keys {
   }
 
   async #find(hash: string): Promise<Known | undefined> {
+    // what is read before a change must not be found after it
+    const cache = this.#known
     const row = await this.#living(sql`(hash = ${hash} OR previous_hash = ${hash})`)
     if (!row) return undefined
     const line = row.created_by === null ? [] : await this.#limits.line(this.#database, row.id)
     const made_by = line.slice(1).filter(({ rate_limit }) => rate_limit)
     const secret = row.hash === hash ? row.rotations : row.rotations - 1
-    const known: Known = { id: row.id, admits: { ...this.#identified(row, secret), made_by } }
-    this.#known.set(hash, known)
+    const known: Known = { id: row.id, ends: row.identity_expires_at, admits: { ...this.#identified(row, secret), made_by } }
+    cache.set(hash, known)
     return known
   }
 
-  async #living(condition: Sql): Promise<KeyRow | undefined> {
-    const row = await this.#database.get<KeyRow & { identity_status: string | null }>(
-      sql`SELECT api_keys.*, identities.status AS identity_status FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
+  async #living(condition: Sql): Promise<LivingRow | undefined> {
+    const row = await this.#database.get<LivingRow & { identity_status: string | null }>(
+      sql`SELECT api_keys.*, identities.status AS identity_status, identities.expires_at AS identity_expires_at,
+        EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = api_keys.account_id) AS stopped FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
         WHERE ${condition} AND revoked_at IS NULL`,
     )
-    return row?.identity_status === 'deleted' ? undefined : row
+    const ended = row?.identity_expires_at ?? null
+    return row?.identity_status === 'deleted' || (ended !== null && ended <= iso(this.#clock.now())) ? undefined : row
   }
 
+  #forgetKnown(): void {
+    this.#known = lruMap<Known>(10_000)
+  }
+
+  /** These keys changed on disk. */
   #forget(ids: readonly string[]): void {
-    this.#known.clear()
+    this.#forgetKnown()
     for (const id of ids) for (const listener of this.#changed) listener(id)
   }
 
-  #identified(row: KeyRow, secret: number): Identified {
+  #identified(row: LivingRow, secret: number): Identified {
     const { account_id, id, identity_id } = row
     const scopes = new Set(JSON.parse(row.scopes) as Scope[])
     const rate_limit = row.rate_limit ?? this.#defaultRate
-    return { account_id, key_id: id, session_id: null, secret, scopes, identity_id, rate_limit, until: endOfSecret(row, secret) }
+    const stopped = row.stopped === 1 ? { stopped: true as const } : {}
+    const until = endOfSecret(row, secret)
+    return { account_id, key_id: id, session_id: null, secret, scopes, identity_id, rate_limit, until, ...stopped }
   }
 
   async #insert(tx: Transaction, accountId: string, made: NewRow, key: string): Promise<KeyRow> {

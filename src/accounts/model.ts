@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { eventType } from '../events/model.ts'
 import { planned, type Planned } from '../core/planned.ts'
 import { roles, scopes, whatScopesAllow } from '../core/scopes.ts'
 import { Deleted, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
@@ -152,10 +153,26 @@ export const Account = z
     password_set: z.boolean(),
     totp_enabled: z.boolean().meta({ description: 'whether signing in requires a second factor' }),
     recovery_codes_left: z.int(),
+    stopped_at: Timestamp.nullable().meta({ description: 'since when it is stopped' }),
     created_at: Timestamp,
   })
   .meta({ id: 'Account' })
 export type Account = z.output<typeof Account>
+
+const Stop = z.object({
+  id: Id('acct'),
+  by: z.string().nullable().meta({ description: 'the person or key; null for the operator' }),
+  stopped_at: Timestamp.nullable(),
+})
+
+const stopReaders = ['account:read' as const]
+export const accountStopped = eventType(
+  'account.stopped',
+  stopReaders,
+  'The account was stopped: its keys do nothing, and nothing is sent.',
+  Stop,
+)
+export const accountResumed = eventType('account.resumed', stopReaders, 'A stopped account was resumed.', Stop)
 
 export const AccountInput = z
   .strictObject({

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { ModuleBasis, Module } from '../module.ts'
+import type { Queue } from '../queue/queue.ts'
 import type { StateFile } from '../store/state.ts'
 import { accountRoutes } from './account-routes.ts'
 import { Accounts } from './accounts.ts'
@@ -21,6 +22,7 @@ import { planRoutes, routes } from './routes.ts'
 import { type CodeAt, SecondFactor } from './sign-in/second-factor.ts'
 import { sessionRoutes, setupRoutes } from './sign-in/routes.ts'
 import { Sessions } from './sign-in/sessions.ts'
+import { Stops } from './stops.ts'
 import { AccountSetup } from './sign-in/setup.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 
@@ -28,6 +30,7 @@ interface Deps extends ModuleBasis {
   state: StateFile
   codeAt: CodeAt
   plan: Plan
+  queue: Pick<Queue, 'wake'>
 }
 
 /** Accounts: their API keys, and their logins. */
@@ -80,7 +83,7 @@ export class AccountsModule implements Module {
       ...routes(this.keys),
       ...sessionRoutes({ accounts: this.accounts, sessions: this.sessions, signIn }),
       ...planRoutes(this.#plan),
-      ...accountRoutes(this.accounts, changes),
+      ...accountRoutes(this.accounts, changes, new Stops(shared)),
       ...peopleRoutes(new People(shared), this.#invitations),
       ...setupRoutes(this.setup),
       ...operatorRoutes(this.accounts, cursors),

@@ -25,12 +25,15 @@ export function addAccountCommand(program: Command): void {
   add('setup-link', 'create a link to set the first password, valid once and for 24 hours')
     .argument('[account]', "its id or name (default: the operator's account)")
     .action(onBox(makeLink))
+  add('stop', 'stop an account: its keys do nothing, and nothing is sent; mail is received').action(onBox(turn('stop')))
+  add('resume', 'resume an account that was stopped').action(onBox(turn('resume')))
 }
 
 async function list(box: Box): Promise<Printed> {
   const accounts = await everyOne<Account>(box, '/v1/accounts')
-  const rows = accounts.map(({ id, name, email, totp_enabled }) => {
-    return [id, name, email ?? 'no password yet', totp_enabled ? 'second factor' : '']
+  const rows = accounts.map(({ id, name, email, totp_enabled, stopped_at }) => {
+    const notes = [totp_enabled ? 'second factor' : '', stopped_at === null ? '' : `stopped since ${stopped_at}`]
+    return [id, name, email ?? 'no password yet', notes.filter(Boolean).join(', ')]
   })
   return [accounts, table(['ID', 'NAME', 'SIGNS IN WITH', ''], rows)]
 }
@@ -60,6 +63,14 @@ async function makeLink(box: Box, who: string | undefined): Promise<Printed> {
   const { id } = who === undefined ? (await everyOne<Account>(box, '/v1/accounts'))[0]! : await named(box, who)
   const made = await box.call<SetupLink>('POST', `/v1/accounts/${id}/setup-link`, {})
   return [made, `${made.url}\n\nIt can be used once, until ${made.expires_at}.`]
+}
+
+function turn(how: 'stop' | 'resume'): (box: Box) => Promise<Printed> {
+  const words = how === 'stop' ? 'is stopped: its keys do nothing, and nothing is sent.' : 'is resumed.'
+  return async (box) => {
+    const account = await box.call<Account>('POST', `/v1/account/${how}`)
+    return [account, `${account.name} (${account.id}) ${words}`]
+  }
 }
 
 async function named(box: Box, who: string): Promise<Account> {

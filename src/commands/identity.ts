@@ -44,7 +44,7 @@ async function show(box: Box, who: string): Promise<Printed> {
   const { used, limit, media, trash } = storage
   const kept = `${bytes(used)} of mail${limit === null ? '' : ` of ${bytes(limit)}`}, ${bytes(media)} of pictures, ${bytes(trash)} in the trash`
   const rows = [
-    ...Object.entries(rest).map(([name, value]) => [name, value]),
+    ...Object.entries({ ...rest, expires_at: rest.expires_at ?? 'never' }).map(([name, value]) => [name, value]),
     ['storage', kept],
     ['mail outside', reason ?? 'yes'],
   ]

@@ -68,6 +68,8 @@ export interface Caller {
    * for a key without expiry, and for a session.
    */
   until: number
+  /** The account of the key is stopped: of the calls only those with `whileStopped` are allowed. */
+  stopped?: true
   /** The client of a key, where it is known: that of an OAuth grant, or `mcp`. */
   client?: string
   ip: string
@@ -106,6 +108,15 @@ export function insufficientScope(anyOf: readonly string[], person?: Caller['per
       ? `With the role ${person.role} you may not do this: it needs ${scope}. An owner of the account can give you another role.`
       : `This key lacks the scope ${scope}. Ask whoever gave it to you for a key that has it; GET /v1/whoami shows what this one may do.`,
     { code: 'insufficient_scope' },
+  )
+}
+
+/** 403: the account is stopped, and with it its keys. */
+export function accountStopped(): Fault {
+  return new Fault(
+    'forbidden',
+    'This account was stopped: its keys may do nothing but GET /v1/whoami, and nothing is sent. Ask an owner of the account, or whoever runs this box, to resume it.',
+    { code: 'account_stopped' },
   )
 }
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
 import { networksOf, networkShares } from '../net/networks.ts'
-import { type Caller, insufficientScope, may, noLongerAdmitted, scopes } from '../core/scopes.ts'
+import { accountStopped, type Caller, insufficientScope, may, noLongerAdmitted, scopes } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
 import { crossSiteLink, crossSitePage, isSafe } from './csrf.ts'
 import { Buckets, type RateLimitState, tooMany } from './rate.ts'
@@ -24,7 +24,10 @@ export interface RateLimits {
 }
 
 /** The fields of a route that decide who may call it. */
-export interface Admitting extends Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'own' | 'effect' | 'local'> {
+export interface Admitting extends Pick<
+  AnyRoute,
+  'scope' | 'reads' | 'rate' | 'operator' | 'own' | 'effect' | 'local' | 'whileStopped'
+> {
   /** By tokens that this path alone takes, besides keys. */
   tokens?: Authenticate
 }
@@ -104,16 +107,25 @@ export class Admission {
     const crossSite = identified.session_id === null ? undefined : this.#crossSite(request, route)
     if (crossSite) return this.#admitAnonymous(request, crossSite)
     const caller: Caller = { ...identified, ip: request.address, user_agent: request.userAgent }
-    const rateLimit = this.#count(caller)
+    const stopped = stoppedFault(identified, route)
+    // not counted against the account, whose people need its calls
+    const rateLimit = stopped ? this.count(request.address) : this.#count(caller)
     if (rateLimit && rateLimit.retryAfter > 0) return { caller, fault: tooMany(rateLimit), rateLimit }
+    if (stopped) return { caller, fault: stopped, rateLimit }
     const fault = route && refusalOf(caller, route, this.#authenticators.operator)
     return fault ? { caller, fault, rateLimit } : { caller, rateLimit }
   }
 
-  /** Checks again after a wait: throws Fault 401 when the key or session has ended since the call was admitted. Does not count as a call. */
+  /**
+   * Checks again after a wait: throws Fault 401 when the key or session has ended since the call was admitted, 403 when its account was stopped. Does
+   * not count as a call.
+   */
   async requireStillValid(request: AdmissionRequest, caller: Caller, route?: Admitting): Promise<void> {
     if (caller.key_id === null && caller.session_id === null) return
-    if (!(await this.#identify(request, route))) throw noLongerAdmitted(caller)
+    const identified = await this.#identify(request, route)
+    if (!identified) throw noLongerAdmitted(caller)
+    const stopped = stoppedFault(identified, route)
+    if (stopped) throw stopped
   }
 
   /** Counts a further call that an admitted request makes within the box. */
@@ -199,6 +211,10 @@ export function refusalOf(caller: Caller, route: Admitting, operator: string): F
   if (route.scope === 'public' || (route.own && caller.person)) return undefined
   const missing = [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
   return missing && insufficientScope(missing, caller.person)
+}
+
+function stoppedFault({ stopped }: Identified, route: Admitting | undefined): Fault | undefined {
+  return stopped && !route?.whileStopped ? accountStopped() : undefined
 }
 
 /** Takes one call from the bucket of each network of an address. */

@@ -107,6 +107,8 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   operator?: boolean
   /** Of how the person of a session signs in themselves: allowed to people with any role. */
   own?: boolean
+  /** Allowed to the keys of an account that is stopped. */
+  whileStopped?: true
   /** Only by the control socket. */
   local?: boolean
   /** Neither query nor body are parsed: the handler gets them as received and authenticates the caller. */

@@ -1,10 +1,11 @@
 import type { Basis } from '../basis.ts'
 import { hostNameOf } from '../core/domain-names.ts'
+import { sweep } from '../core/cron.ts'
 import { trimEnd } from '../core/text.ts'
 import type { Plan } from '../accounts/plan.ts'
 import { iso } from '../core/clock.ts'
 import { page } from '../store/page.ts'
-import { conflict, type Fault, invalid, notFound } from '../core/fault.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames, isRoleName } from './role-names.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -12,7 +13,7 @@ import { type Page, wordsOf } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { claim, mayChoose, named, notChosen, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
-import { type Acquired, type IdentityRow, merged, type PhoneNumbers, reduced, selection, toIdentity } from './row.ts'
+import { type Acquired, type IdentityRow, merged, type PhoneNumbers, present, reduced, selection, toIdentity } from './row.ts'
 import {
   type Identity,
   type IdentityChange,
@@ -64,6 +65,7 @@ export class Identities {
 
   async create(caller: Caller, input: NewIdentity): Promise<Identity> {
     if (caller.identity_id !== null) throw notFound('identity')
+    this.#requireFuture(input.expires_at)
     const name = oneName(input)
     const domain = this.#hosted(caller.account_id, input.email_domain)
     const make = async (phone?: Acquired): Promise<Identity> => {
@@ -106,7 +108,7 @@ export class Identities {
       columns: sql`seq, id, name, email, phone_number, status, created_at`,
       from: sql`identities`,
       account: caller.account_id,
-      ...selection(caller, { ...filter, query }),
+      ...selection(caller, { ...filter, query }, this.#now()),
       present: reduced,
     })
   }
@@ -138,15 +140,18 @@ export class Identities {
 
   /** The row of a non-deleted identity that the caller may see; throws Fault not_found. */
   async row(caller: Visibility, id: string, reader: Reader = this.#deps.database): Promise<IdentityRow> {
-    const row = mayName(caller, id) ? await reader.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${id}`) : undefined
+    const found = mayName(caller, id) ? await reader.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${id}`) : undefined
+    const row = present(found, this.#now())
     if (!row || row.account_id !== caller.account_id || row.status === 'deleted') throw notFound('identity')
     return row
   }
 
   async update(caller: Caller, id: string, change: IdentityChange): Promise<Identity> {
+    this.#requireFuture(change.expires_at)
     const name = oneName(change)
     const row = await this.#deps.database.transaction(async (tx) => {
       const before = await this.row(caller, id, tx)
+      requireNoLonger(caller, before, change)
       if (name !== undefined && nameKey(name) !== nameKey(before.name)) await this.#requireFree(tx, before.account_id, name)
       const after: IdentityRow = {
         ...before,
@@ -154,11 +159,12 @@ export class Identities {
         date_of_birth: change.date_of_birth ?? before.date_of_birth,
         status: change.status ?? before.status,
         metadata: merged(before.metadata, change.metadata),
+        expires_at: change.expires_at === undefined ? before.expires_at : change.expires_at,
         updated_at: iso(this.#deps.clock.now()),
       }
       await tx.run(
         sql`UPDATE identities SET name = ${after.name}, name_key = ${nameKey(after.name)}, date_of_birth = ${after.date_of_birth},
-          status = ${after.status}, metadata = ${after.metadata}, updated_at = ${after.updated_at} WHERE id = ${id}`,
+          status = ${after.status}, metadata = ${after.metadata}, expires_at = ${after.expires_at}, updated_at = ${after.updated_at} WHERE id = ${id}`,
       )
       const resumed = before.status === 'suspended' && after.status === 'active'
       for (const resume of resumed ? this.#resuming : []) await resume(tx, id)
@@ -187,16 +193,35 @@ export class Identities {
   /** Deletes softly: every caller gets 404, the address stays reserved and rejects mail. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     return this.#deps.database.transaction(async (tx) => {
-      const { account_id, name, email, stored_bytes, media_bytes } = await this.row(caller, id, tx)
-      await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${iso(this.#deps.clock.now())} WHERE id = ${id}`)
-      await this.#deps.plan.add(tx, account_id, 'storage_bytes', -(stored_bytes + media_bytes))
-      for (const leave of this.#leaving) await leave(tx, id)
-      await this.#deps.events.append(tx, identityDeleted, {
-        account_id,
-        identity_id: id,
-        data: { id, name, email, status: 'deleted' },
-      })
+      await this.#delete(tx, await this.row(caller, id, tx))
       return { id, deleted: true }
+    })
+  }
+
+  /** Deletes those that have expired, each as `remove` does; `done` is called with each. */
+  async expire(done: (row: Pick<IdentityRow, 'id' | 'account_id'>) => void, signal?: AbortSignal): Promise<void> {
+    const { database } = this.#deps
+    const step = (): Promise<boolean> =>
+      database.transaction(async (tx) => {
+        const row = await tx.get<IdentityRow>(
+          sql`SELECT * FROM identities WHERE expires_at IS NOT NULL AND expires_at <= ${this.#now()} AND status <> 'deleted' LIMIT 1`,
+        )
+        if (!row) return false
+        await this.#delete(tx, row)
+        tx.afterCommit(() => done(row))
+        return true
+      })
+    await sweep(step, signal)
+  }
+
+  async #delete(tx: Transaction, { id, account_id, name, email, stored_bytes, media_bytes }: IdentityRow): Promise<void> {
+    await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${this.#now()} WHERE id = ${id}`)
+    await this.#deps.plan.add(tx, account_id, 'storage_bytes', -(stored_bytes + media_bytes))
+    for (const leave of this.#leaving) await leave(tx, id)
+    await this.#deps.events.append(tx, identityDeleted, {
+      account_id,
+      identity_id: id,
+      data: { id, name, email, status: 'deleted' },
     })
   }
 
@@ -204,8 +229,8 @@ export class Identities {
    * The identity that receives mail to an address, active or deleted: by its own address, by an alias, or else as the domain's catch-all.
    * The address is lower case and without a tag. The catch-all gets no address that was assigned once or is reserved.
    */
-  ownerOf(address: string, reader: Reader = this.#deps.database): Promise<IdentityRow | undefined> {
-    return reached(reader, address)
+  async ownerOf(address: string, reader: Reader = this.#deps.database): Promise<IdentityRow | undefined> {
+    return present(await reached(reader, address), this.#now())
   }
 
   /** Clears the remaining data of a deleted identity; its address stays reserved. Returns that nothing is left. */
@@ -217,8 +242,8 @@ export class Identities {
   }
 
   /** The identity of this address or alias, active or deleted, ignoring catch-alls. The address is lower case and without a tag. */
-  named(address: string): Promise<IdentityRow | undefined> {
-    return named(this.#deps.database, address)
+  async named(address: string): Promise<IdentityRow | undefined> {
+    return present(await named(this.#deps.database, address), this.#now())
   }
 
   /** Returns those of the addresses (lower case, without tags) that are the identity's own or its aliases. */
@@ -271,9 +296,9 @@ export class Identities {
     const now = iso(this.#deps.clock.now())
     const email = await this.#claim(tx, accountId, id, input.email_username, name, domain, role)
     const row = await tx.get<IdentityRow>(
-      sql`INSERT INTO identities (id, account_id, name, name_key, email, date_of_birth, status, metadata, created_at, updated_at)
+      sql`INSERT INTO identities (id, account_id, name, name_key, email, date_of_birth, status, metadata, expires_at, created_at, updated_at)
         VALUES (${id}, ${accountId}, ${name}, ${nameKey(name)}, ${email}, ${input.date_of_birth ?? adultDate(this.#deps.clock.now())}, 'active',
-        ${JSON.stringify(input.metadata ?? {})}, ${now}, ${now}) RETURNING *`,
+        ${JSON.stringify(input.metadata ?? {})}, ${input.expires_at ?? null}, ${now}, ${now}) RETURNING *`,
     )
     const identity = toIdentity({ ...row!, phone_number: phone?.number ?? null })
     await this.#deps.events.append(tx, identityCreated, {
@@ -346,6 +371,14 @@ export class Identities {
     return row !== undefined
   }
 
+  #requireFuture(at: string | null | undefined): void {
+    if (at && at <= this.#now()) throw invalid('expires_at', 'expires_at must be in the future.')
+  }
+
+  #now(): string {
+    return iso(this.#deps.clock.now())
+  }
+
   #hosted(accountId: string, domain: string | undefined): string {
     if (domain === undefined) return this.#deps.domain
     const name = hostNameOf(domain)
@@ -356,6 +389,17 @@ export class Identities {
   #notHosted(domain: string): Fault {
     return invalid('email_domain', `${domain} is not a verified domain of this account; leave it out for ${this.#deps.domain}.`)
   }
+}
+
+/** Throws Fault 403, code `beyond_own`, when a key that is bound to an identity would prolong it. */
+function requireNoLonger({ identity_id }: Visibility, before: IdentityRow, { expires_at }: IdentityChange): void {
+  if (identity_id === null || expires_at === undefined || before.expires_at === null) return
+  if (expires_at !== null && expires_at <= before.expires_at) return
+  throw new Fault(
+    'forbidden',
+    `A key that is bound to an identity cannot prolong it: expires_at can be no later than ${before.expires_at}.`,
+    { code: 'beyond_own', param: 'expires_at' },
+  )
 }
 
 /** True if a key may access this identity; one bound to another identity answers 404. */

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { scopes } from '../core/scopes.ts'
-import { Country, Id, Json, Paging, Timestamp } from '../core/shapes.ts'
+import { Country, Id, Json, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 const bytes = 16 * 1024
@@ -72,6 +72,7 @@ export const Identity = z
     cannot_send_outside_reason: z.string().nullable().optional().meta({
       description: 'why not, and who can change that; null if it can; omitted in events',
     }),
+    expires_at: Timestamp.nullable().meta({ description: 'when it is deleted; null: when someone deletes it' }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -114,6 +115,7 @@ export const NewIdentity = z
     date_of_birth: DateOfBirth.optional(),
     email_username: LocalPart.optional(),
     email_domain: z.string().min(1).max(253).optional(),
+    expires_at: TimestampInput.nullable().optional(),
   })
   .meta({ id: 'NewIdentity' })
 export type NewIdentity = z.output<typeof NewIdentity>
@@ -140,6 +142,7 @@ export const IdentityChange = z
       .meta({ description: 'merged; null removes a key (RFC 7396)' }),
     date_of_birth: DateOfBirth.optional(),
     status: IdentityStatus.optional(),
+    expires_at: TimestampInput.nullable().optional(),
   })
   .meta({ id: 'IdentityChange' })
 export type IdentityChange = z.output<typeof IdentityChange>

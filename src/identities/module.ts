@@ -1,3 +1,4 @@
+import type { Log } from '../core/log.ts'
 import type { Module } from '../module.ts'
 import { aliasRoutes } from './alias-routes.ts'
 import type { Aliases } from './aliases.ts'
@@ -6,11 +7,16 @@ import type { Identities } from './identities.ts'
 import { identityCreated, identityDeleted, identityUpdated } from './model.ts'
 import { routes } from './routes.ts'
 
-export function identitiesModule(identities: Identities, aliases: Aliases, cascade: Cascade): Module {
+export function identitiesModule(identities: Identities, aliases: Aliases, cascade: Cascade, log: Log): Module {
+  const expired: Parameters<Identities['expire']>[0] = ({ id, account_id }) =>
+    log.info({ account_id, identity_id: id }, 'Identity expired')
   return {
     name: 'identities',
     routes: [...routes(identities), ...aliasRoutes(aliases)],
     events: [identityCreated, identityUpdated, identityDeleted],
+    jobs: [
+      { name: 'expire-identities', schedule: '*/5 * * * * *', run: (signal?: AbortSignal) => identities.expire(expired, signal) },
+    ],
     get work() {
       return aliases.work
     },

@@ -11,6 +11,7 @@ export function routes(identities: Identities): AnyRoute[] {
     route('GET', '/whoami', {
       scope: [...scopes],
       sdk: 'account.whoami',
+      whileStopped: true,
       summary: 'Get the caller',
       description:
         'What the key or session is and may do: its scopes, its rate limit, when it ends, and the identity that it is bound to, whole, whatever its scopes are.',
@@ -27,7 +28,8 @@ export function routes(identities: Identities): AnyRoute[] {
       },
       audit: 'identity.created',
       summary: 'Create an identity',
-      description: 'All fields are optional. The address is derived from the name and is permanent.',
+      description:
+        'All fields are optional. The address is derived from the name and is permanent. With expires_at it is deleted at that time.',
       body: NewIdentity,
       reply: Identity,
       status: 201,
@@ -54,10 +56,11 @@ export function routes(identities: Identities): AnyRoute[] {
     route('PATCH', '/identities/:id', {
       scope: 'identities:write',
       sdk: 'identities.update',
-      errors: { 409: ['conflict'] },
+      errors: { 403: ['beyond_own'], 409: ['conflict'] },
       audit: 'identity.changed',
       summary: 'Change an identity',
-      description: 'metadata is merged; a null removes a key. Mail to a suspended identity is deferred (450 4.2.1).',
+      description:
+        'metadata is merged; a null removes a key. Mail to a suspended identity is deferred (450 4.2.1). A key that is bound to it cannot make expires_at later (forbidden, code beyond_own).',
       body: IdentityChange,
       reply: Identity,
       example: { body: { metadata: { team: 'sales' } } },

@@ -20,12 +20,27 @@ export interface IdentityRow extends Omit<Identity, 'phone_number' | 'status' | 
   trash_bytes: number
 }
 
+/** As it is now: one that has expired is deleted, though its row says so a little later. */
+export function present<Row extends Pick<IdentityRow, 'status' | 'expires_at'>>(
+  row: Row | undefined,
+  now: string,
+): Row | undefined {
+  return row && row.expires_at !== null && row.expires_at <= now ? { ...row, status: 'deleted' } : row
+}
+
 /** An identity as callers see it. */
 export function toIdentity(row: IdentityRow): Identity {
-  const { date_of_birth, updated_at } = row
+  const { date_of_birth, expires_at, updated_at } = row
   const { phone_number, ...fields } = reduced(row)
   const phone = phone_number === null ? {} : { phone_number }
-  return { ...fields, ...phone, date_of_birth, metadata: JSON.parse(row.metadata) as Identity['metadata'], updated_at }
+  return {
+    ...fields,
+    ...phone,
+    date_of_birth,
+    metadata: JSON.parse(row.metadata) as Identity['metadata'],
+    expires_at,
+    updated_at,
+  }
 }
 
 /** An identity in lists. */
@@ -48,8 +63,9 @@ export function merged(before: string, patch: Record<string, unknown> | undefine
 export function selection(
   { account_id, identity_id }: Pick<Caller, 'account_id' | 'identity_id'>,
   { name, email, query }: Pick<IdentityFilter, 'name' | 'email' | 'query'>,
+  now: string,
 ): Pick<Rows, 'where' | 'filters'> {
-  const living = sql`status <> 'deleted'`
+  const living = sql`status <> 'deleted' AND (expires_at IS NULL OR expires_at > ${now})`
   const exact: Sql[] = []
   if (identity_id !== null) exact.push(sql`id = ${identity_id}`)
   if (name !== undefined) exact.push(sql`name_key = ${nameKey(name)}`)

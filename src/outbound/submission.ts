@@ -199,6 +199,7 @@ class SubmissionLogin implements DeliveryTarget {
 function refusal(owner: IdentityRow, holder: Omit<Caller, 'ip' | 'user_agent'> | undefined): string | null {
   if (owner.status !== 'active') return `the identity is ${owner.status}`
   if (!holder) return 'the key is unknown, revoked or expired'
+  if (holder.stopped) return 'the account is stopped'
   if (holder.account_id !== owner.account_id) return 'the key belongs to another account'
   if (holder.identity_id !== null && holder.identity_id !== owner.id) return 'the key is bound to another identity'
   if (!may(holder, ['messages:write', 'emails:write'])) return 'the key lacks the scope messages:write'

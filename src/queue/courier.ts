@@ -48,6 +48,8 @@ export interface Courier<Load = unknown, Answer = unknown> {
   limits?: LaneLimits
   /** Milliseconds after which an attempt counts as slow and its lane shares the capacity of slow lanes; 2 s by default. */
   slowAfter?: number
+  /** No attempt begins while the account is stopped. */
+  readonly stops?: true
   /** Called in the transaction that records the start of an attempt. */
   begin?(tx: Transaction, load: Load, attempt: number): Promise<void>
   /**

@@ -23,7 +23,8 @@ interface Depth {
   kind: string
   waiting: number
   oldest: string
-  due: string
+  /** Null if all wait because their accounts are stopped. */
+  due: string | null
 }
 
 /** Metrics of the queue: its depth, the age of deliveries, and results of attempts. */
@@ -45,7 +46,8 @@ export class QueueMetrics {
     )
     const query = async (): Promise<Map<string, Depth>> => {
       const depths = await database.slow<Depth>(
-        sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
+        sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest,
+          min(due_at) FILTER (WHERE account_id NOT IN (SELECT account_id FROM stopped_accounts)) AS due FROM deliveries_queue
           WHERE state = 'waiting' GROUP BY kind`,
         timeout,
       )
@@ -101,7 +103,7 @@ export class QueueMetrics {
     if (outcome === 'done') this.#ages.labels(kind).observe(this.#since(created_at))
   }
 
-  #since(at: string | undefined): number {
-    return at === undefined ? 0 : Math.max(0, this.#clock.now() - Date.parse(at)) / 1000
+  #since(at: string | null | undefined): number {
+    return at === undefined || at === null ? 0 : Math.max(0, this.#clock.now() - Date.parse(at)) / 1000
   }
 }

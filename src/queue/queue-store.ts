@@ -64,9 +64,15 @@ export class QueueStore {
   /** The account that was served last; the next turn is of those after it. */
   #served = ''
   readonly #answers: AnswerStorage
+  /** Kinds that wait while their account is stopped. */
+  readonly #stopping: string[] = []
 
   constructor(storage?: StorageCounter) {
     this.#answers = new AnswerStorage(storage)
+  }
+
+  addStopping(kind: string): void {
+    this.#stopping.push(kind)
   }
 
   async add(tx: Transaction, deliveries: readonly NewDelivery[], now: string): Promise<void> {
@@ -131,7 +137,7 @@ export class QueueStore {
       for (const account of await this.#accounts(reader, inFlight, health)) {
         const row = await reader.get<{ due_at: string }>(
           sql`SELECT due_at FROM delivery_lanes WHERE sound = ${health} AND account_id = ${account}
-            AND due_at IS NOT NULL${without(inFlight.fullKinds())} ORDER BY due_at LIMIT 1`,
+            AND due_at IS NOT NULL${without(inFlight.fullKinds())}${this.#going} ORDER BY due_at LIMIT 1`,
         )
         if (row) dues.push(row.due_at)
       }
@@ -168,7 +174,7 @@ export class QueueStore {
     const own: ClaimedDelivery[] = []
     const lanes = await tx.all<AccountLane>(
       sql`SELECT kind, lane, account_id FROM delivery_lanes WHERE sound = ${health} AND account_id = ${account}
-        AND due_at <= ${now}${without(inFlight.fullKinds(claimed))} ORDER BY due_at LIMIT ${share}`,
+        AND due_at <= ${now}${without(inFlight.fullKinds(claimed))}${this.#going} ORDER BY due_at LIMIT ${share}`,
     )
     const [full, others]: [AccountLane[], AccountLane[]] = [[], []]
     for (const lane of lanes) {
@@ -187,6 +193,12 @@ export class QueueStore {
     await this.#updateLanes(tx, full, sql`NULL`)
     await this.#updateLanes(tx, others, earliest(now))
     return own
+  }
+
+  /** The condition that leaves out lanes of stopped accounts. */
+  get #going(): Sql {
+    if (this.#stopping.length === 0) return empty
+    return sql` AND NOT (kind IN (${join(this.#stopping)}) AND account_id IN (SELECT account_id FROM stopped_accounts))`
   }
 
   /** Accounts with waiting deliveries that are below their limit, in the order of turns. Takes one index step for each account. */

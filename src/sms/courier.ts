@@ -25,6 +25,7 @@ type SmsSendResult = { taken: Taken } | { error: SmsError; opted_out?: true } | 
 /** Sends messages through the provider. After a lost answer it retries only where that cannot send the message twice. */
 export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
   readonly kind = smsKind
+  readonly stops = true
   readonly schedule = [0, 15_000, minute, 5 * minute, 15 * minute, hour, 2 * hour, 4 * hour]
   readonly jitter = 0.1
   readonly #deps: Deps

@@ -24,11 +24,16 @@ export class FeedWait {
   }
 
   hear({ type, identity_id }: Event): void {
-    if (this.#identity !== null && identity_id !== this.#identity) return
-    // the deletion of the identity ends the call
-    if (!this.#types.has(type) && (this.#identity === null || type !== 'identity.deleted')) return
+    if (type !== 'account.stopped' && !this.#wants(type, identity_id)) return
+    // its caller is looked at again first
     this.#heard = true
     this.#wake?.()
+  }
+
+  #wants(type: string, identityId: string | null): boolean {
+    if (this.#identity !== null && identityId !== this.#identity) return false
+    // the deletion of the identity ends the call
+    return this.#types.has(type) || (this.#identity !== null && type === 'identity.deleted')
   }
 
   /** True once there was an event since the last call; false after `milliseconds`, or when the signal aborts. */

@@ -12,6 +12,8 @@ export interface Listener {
   onMessage(message: MessageBrief): void
   /** The identity was deleted. */
   onDeleted(): void
+  /** The account was stopped. */
+  onStopped(accountId: string): void
 }
 
 /**
@@ -64,6 +66,11 @@ export class Listeners {
 
   tellDeleted(identityId: string | null): void {
     for (const listeners of this.#identities.get(identityId ?? '')?.values() ?? []) for (const one of listeners) one.onDeleted()
+  }
+
+  tellStopped(accountId: string): void {
+    for (const alike of this.#identities.values())
+      for (const listeners of alike.values()) for (const one of listeners) one.onStopped(accountId)
   }
 }
 

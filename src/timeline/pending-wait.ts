@@ -10,16 +10,24 @@ export class PendingWait implements Listener {
   /** How far the log has been searched. */
   place: number
   readonly #given: ReadonlyMap<number, number> | undefined
+  readonly #account: string | null
   #found: number | undefined
   #deleted = false
+  #stopped = false
   #wake: (() => void) | undefined
 
-  /** `given` has the positions of messages that it must not return. */
-  constructor(filter: MessageFilter, { seq, condition }: LogPosition, given: ReadonlyMap<number, number> | undefined) {
+  /** `given` has the positions of messages that it must not return; `account` is that of a key, whose call ends when it is stopped. */
+  constructor(
+    filter: MessageFilter,
+    { seq, condition }: LogPosition,
+    given: ReadonlyMap<number, number> | undefined,
+    account: string | null,
+  ) {
     this.filter = filter
     this.place = seq
     this.condition = condition
     this.#given = given
+    this.#account = account
   }
 
   /** True once the identity was deleted. */
@@ -42,12 +50,18 @@ export class PendingWait implements Listener {
     this.#wake?.()
   }
 
+  onStopped(accountId: string): void {
+    if (accountId !== this.#account) return
+    this.#stopped = true
+    this.#wake?.()
+  }
+
   /**
-   * The position of the first message since this was created; undefined after `milliseconds`, or when the call is aborted or the identity
-   * deleted.
+   * The position of the first message since this was created; undefined after `milliseconds`, or when the call is aborted, the identity
+   * deleted or the account stopped.
    */
   next(milliseconds: number, signal: AbortSignal): Promise<number | undefined> {
-    if (this.#found !== undefined || this.#deleted || signal.aborted) return Promise.resolve(this.#found)
+    if (this.#found !== undefined || this.#deleted || this.#stopped || signal.aborted) return Promise.resolve(this.#found)
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer)

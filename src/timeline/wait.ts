@@ -63,6 +63,7 @@ export class Waiting {
   constructor(deps: Deps) {
     this.#deps = deps
     deps.events.subscribe((event) => {
+      if (event.type === 'account.stopped') return this.#listeners.tellStopped(event.account_id)
       if (!this.#listeners.has(event.identity_id)) return undefined
       if (event.type === 'identity.deleted') return this.#listeners.tellDeleted(event.identity_id)
       if (!channels.some(({ type }) => type === event.type)) return undefined
@@ -97,6 +98,7 @@ export class Waiting {
       new MessageFilter(filter, filter.types),
       start,
       filter.since === undefined ? this.#given.get(key) : undefined,
+      caller.key_id === null ? null : caller.account_id,
     )
     // an aborted call waits for nothing
     const turn = async (): Promise<void> => (signal.aborted ? nextTurn() : take())

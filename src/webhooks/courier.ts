@@ -70,6 +70,7 @@ type Addressee = Pick<
 /** Signs an event and posts it: 2xx is success, a redirect is a failure, 410 disables the webhook. */
 export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   readonly kind = kind
+  readonly stops = true
   readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, day]
   readonly jitter = 0.1
   readonly #deps: Deps

@@ -26,6 +26,8 @@ const unnamed: Record<string, string> = {
   'DELETE /v1/logins/:id': 'the libraries have no logins yet: their size is limited',
   'GET /v1/session': 'of a browser’s session',
   'DELETE /v1/session': 'of a browser’s session',
+  'POST /v1/account/stop': 'of a person, in the page',
+  'POST /v1/account/resume': 'of a person, in the page',
   'POST /v1/account/password': 'of a person, in the page',
   'POST /v1/account/totp': 'of a person, in the page',
   'POST /v1/account/totp/confirm': 'of a person, in the page',

@@ -114,7 +114,15 @@ export class Asking {
       json: isJson ? JSON.parse(text) : undefined,
     }
     this.#check(spelling, method, told)
+    if (spelling.path === '/v1/account/stop' && told.status === 200) await this.#resume()
     return told
+  }
+
+  /** What is asked next is asked of an account that is not stopped. */
+  async #resume(): Promise<void> {
+    const { own, box, plantSession } = this.#inhabited
+    const { status } = await browser(box, await plantSession(own.account)).call('POST', '/v1/account/resume', {})
+    assert.equal(status, 200)
   }
 
   /** The documented way to call a route that succeeds; a signed URL is asked for first. */
@@ -215,7 +223,12 @@ export class Asking {
 
 /** What is asked of the session itself, which no key has. */
 export function needsSession({ method, path }: RoutePath): boolean {
-  return (path === '/v1/session' && method !== 'POST') || path.startsWith('/v1/account/totp') || changesPeople({ method, path })
+  return (
+    (path === '/v1/session' && method !== 'POST') ||
+    path.startsWith('/v1/account/totp') ||
+    path === '/v1/account/resume' ||
+    changesPeople({ method, path })
+  )
 }
 
 function changesPeople({ method, path }: Pick<RoutePath, 'method' | 'path'>): boolean {

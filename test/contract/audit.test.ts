@@ -171,6 +171,8 @@ DELETE /v1/session                                               session.ended n
 GET    /v1/account                                               - -
 GET    /v1/account/sessions                                      - -
 DELETE /v1/account/sessions                                      session.ended none
+POST   /v1/account/stop                                          account.stopped none
+POST   /v1/account/resume                                        account.resumed none
 POST   /v1/account/password                                      password.changed none
 POST   /v1/account/totp                                          second_factor.started none
 POST   /v1/account/totp/confirm                                  second_factor.added none
@@ -269,7 +271,7 @@ test.each(named.filter(([name]) => rows.get(name)!.action !== '-'))('%s is in th
   const { action, target } = rows.get(name)!
   // another key for each, so that no read repeats one of another test
   const estate = await world.settle(`Audited ${name}`)
-  const session = /\/(?:session|account\/totp|account\/password|people)/.test(spelling.path)
+  const session = /\/(?:session|account\/totp|account\/resume|account\/password|people)/.test(spelling.path)
   const key = session || spelling.route.scope === 'public' ? undefined : await world.plantKey({ account: world.own.account })
   const { path, question } = await asking.good(spelling, estate)
   const before = last()

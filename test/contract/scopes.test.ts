@@ -174,6 +174,8 @@ DELETE /v1/session                                        account:write         
 GET    /v1/account                                        account:read
 GET    /v1/account/sessions                               account:read
 DELETE /v1/account/sessions                               account:write                     all
+POST   /v1/account/stop                                   holds:decide                      unasked
+POST   /v1/account/resume                                 account:write                     unasked
 POST   /v1/account/password                               account:write                     unasked
 POST   /v1/account/totp                                   account:write                     unasked
 POST   /v1/account/totp/confirm                           account:write                     unasked

@@ -67,6 +67,8 @@ test('settings that a page names are there', () => {
 
 /** What reads like a setting and is none: events, actions of the audit log, and a file. */
 const notSettings = new Set([
+  'account.stopped',
+  'account.resumed',
   'sms.received',
   'sms.sent',
   'sms.delivered',

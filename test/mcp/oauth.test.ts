@@ -253,6 +253,17 @@ describe('what is granted', () => {
     expect((await list(hers['access_token']!)).status).toBe(401)
   })
 
+  test('is refused while the account is stopped, and holds again when it is resumed', async () => {
+    const { client_id, tokens } = await granted()
+    await person.call('POST', '/v1/account/stop', {})
+    const refused = await list(tokens['access_token']!)
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('account_stopped')])
+    await person.call('POST', '/v1/account/resume', {})
+    expect((await list(tokens['access_token']!)).status).toBe(200)
+    const refreshed = await token({ grant_type: 'refresh_token', refresh_token: tokens['refresh_token']!, client_id })
+    expect(refreshed.body['error']).toBeUndefined()
+  })
+
   test('is in the audit log with its client, and so is what the client reads', async () => {
     const { client_id, tokens } = await granted()
     const { body: keys } = await person.call('GET', '/v1/api-keys?limit=1')

@@ -41,7 +41,7 @@ const allowed: Record<string, RegExp[]> = {
     / -> SCAN identities USING COVERING INDEX identities_by_domain$/,
   ],
   'runs at the start, on a schedule or for the operator': [
-    / FROM deliveries_queue WHERE state = 'waiting' GROUP BY kind .* USING INDEX deliveries_due$/,
+    / FROM deliveries_queue WHERE state = 'waiting' .*GROUP BY kind .* USING INDEX deliveries_due$/,
     / FROM domains (?:WHERE last_checked_at IS NOT NULL )?ORDER BY (?:last_checked_at|is_default)/,
     /^SELECT id, url, active, failing_since, .* FROM webhooks /,
     /^SELECT id FROM webhooks WHERE failing_since IS NOT NULL /,

@@ -20,7 +20,13 @@ const message = (seq: number, subject: string, account_id = 'acct_1'): Event => 
 function listener(subject_contains: string) {
   const told: number[] = []
   const filter = new MessageFilter({ from: undefined, subject_contains, spam: false }, types)
-  return { told, filter, onMessage: ({ seq }: { seq: number }) => void told.push(seq), onDeleted: () => undefined }
+  return {
+    told,
+    filter,
+    onMessage: ({ seq }: { seq: number }) => void told.push(seq),
+    onDeleted: () => undefined,
+    onStopped: () => undefined,
+  }
 }
 
 test('equal filters are compared once for a message, however they are written', () => {

@@ -19,6 +19,8 @@ export interface Account {
   /** whether signing in requires a second factor */
   totp_enabled: boolean
   recovery_codes_left: number
+  /** since when it is stopped */
+  stopped_at: string | null
   created_at: string
 }
 
@@ -947,6 +949,8 @@ export interface Identity {
   can_send_outside?: boolean | undefined
   /** why not, and who can change that; null if it can; omitted in events */
   cannot_send_outside_reason?: string | null | undefined
+  /** when it is deleted; null: when someone deletes it */
+  expires_at: string | null
   created_at: string
   updated_at: string
 }
@@ -958,6 +962,7 @@ export interface IdentityChange {
   metadata?: Record<string, Json> | undefined
   date_of_birth?: string | undefined
   status?: 'active' | 'suspended' | undefined
+  expires_at?: string | null | undefined
 }
 
 export interface IdentityToken {
@@ -1221,6 +1226,7 @@ export interface NewIdentity {
   date_of_birth?: string | undefined
   email_username?: string | undefined
   email_domain?: string | undefined
+  expires_at?: string | null | undefined
 }
 
 export interface NewReply {
@@ -3032,6 +3038,18 @@ export interface EventData {
     webhook_id: string
   }
   'doctor.changed': DoctorChange
+  'account.stopped': {
+    id: string
+    /** the person or key; null for the operator */
+    by: string | null
+    stopped_at: string | null
+  }
+  'account.resumed': {
+    id: string
+    /** the person or key; null for the operator */
+    by: string | null
+    stopped_at: string | null
+  }
 }
 
 export type EventType = keyof EventData

@@ -79,7 +79,7 @@ export class Grants {
       throw new OAuthError('invalid_grant', 'This refresh token is not valid: it was used before, or its grant has ended.')
     }
     if (row.client_id !== clientId) throw new OAuthError('invalid_grant', 'This refresh token belongs to another client.')
-    const held = await this.#keys.holder(row.key_id, 0)
+    const held = await this.#keys.evenStopped(row.key_id, 0)
     if (!held || Date.parse(row.refresh_until) <= this.#clock.now()) {
       throw new OAuthError('invalid_grant', 'This grant has ended. Ask for a new one.')
     }
@@ -101,7 +101,7 @@ export class Grants {
     const row = await this.#row(sql`access_hash = ${keyHash(token)}`)
     if (!row || Date.parse(row.access_until) <= this.#clock.now()) return undefined
     this.#keys.noteUsed(row.key_id)
-    const held = await this.#keys.holder(row.key_id, 0)
+    const held = await this.#keys.evenStopped(row.key_id, 0)
     return held && { ...held, client: clientName(row.client_id) }
   }
 
@@ -115,7 +115,7 @@ export class Grants {
 
   /** Ends a grant, as its own key would. */
   async end(keyId: string): Promise<void> {
-    const [row, held] = [await this.#row(sql`key_id = ${keyId}`), await this.#keys.holder(keyId, 0)]
+    const [row, held] = [await this.#row(sql`key_id = ${keyId}`), await this.#keys.evenStopped(keyId, 0)]
     if (!row || !held) return
     const { identity_id } = held
     const caller = { ...held, client: clientName(row.client_id), ip: '', user_agent: '' }

@@ -34,7 +34,7 @@ export const identityTools: Tool[] = [
       const me = bound ?? (allowed(identity) ? await call<Identity>(identity) : undefined)
       const text = new AnswerText()
       text.line(
-        `identity: ${context.identity}${me ? `, e-mail ${me.email}, ${me.phone_number ?? 'no number'}, ${me.status}` : ''}`,
+        `identity: ${context.identity}${me ? `, e-mail ${me.email}, ${me.phone_number ?? 'no number'}, ${me.status}${me.expires_at === null ? '' : `, deleted at ${me.expires_at}`}` : ''}`,
       )
       if (me) text.foreign('Name: ', me.name)
       const mails = allowed(unread)

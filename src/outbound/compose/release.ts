@@ -30,6 +30,7 @@ const gone = 'it is no longer scheduled'
  */
 export class Release implements Courier<ReleaseLoad> {
   readonly kind = releaseKind
+  readonly stops = true
   readonly schedule = [0, minute, 5 * minute, 15 * minute, hour, 4 * hour, 12 * hour]
   readonly jitter = 0.1
   readonly limits = { healthy: 8, busy: 4, slow: 2 }

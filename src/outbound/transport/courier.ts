@@ -62,6 +62,7 @@ const maxCrashes = { running: 3, all: 9 }
 /** Delivers the copy of each recipient: to an own inbox, to a relay, or to the servers of the domain. */
 export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
   readonly kind = emailKind
+  readonly stops = true
   /** 0, 1, 5, 15, 30 min, 1, 2, 4 h, and every 4 h until five days are over. */
   readonly schedule = [
     0,

@@ -33,6 +33,8 @@ class Account(TypedDict):
     totp_enabled: bool
     """whether signing in requires a second factor"""
     recovery_codes_left: int
+    stopped_at: str | None
+    """since when it is stopped"""
     created_at: str
 
 
@@ -964,6 +966,8 @@ class Identity(TypedDict):
     """whether mail can be sent to addresses that are not on this box; omitted in events"""
     cannot_send_outside_reason: NotRequired[str | None]
     """why not, and who can change that; null if it can; omitted in events"""
+    expires_at: str | None
+    """when it is deleted; null: when someone deletes it"""
     created_at: str
     updated_at: str
 
@@ -975,6 +979,7 @@ class IdentityChange(TypedDict):
     """merged; null removes a key (RFC 7396)"""
     date_of_birth: NotRequired[str]
     status: NotRequired[Literal["active", "suspended"]]
+    expires_at: NotRequired[str | None]
 
 
 class IdentityToken(TypedDict):
@@ -1250,6 +1255,7 @@ class NewIdentity(TypedDict):
     date_of_birth: NotRequired[str]
     email_username: NotRequired[str]
     email_domain: NotRequired[str]
+    expires_at: NotRequired[str | None]
 
 
 NewReply = TypedDict("NewReply", {
@@ -3667,6 +3673,42 @@ class DoctorChangedEvent(TypedDict):
     data: DoctorChange
     """Of a resource that was deleted since: `{id, deleted}`."""
 
+
+class AccountStoppedEventData(TypedDict):
+    id: str
+    by: str | None
+    """the person or key; null for the operator"""
+    stopped_at: str | None
+
+
+class AccountStoppedEvent(TypedDict):
+    id: str
+    type: Literal["account.stopped"]
+    event: Literal["account.stopped"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: AccountStoppedEventData
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class AccountResumedEventData(TypedDict):
+    id: str
+    by: str | None
+    """the person or key; null for the operator"""
+    stopped_at: str | None
+
+
+class AccountResumedEvent(TypedDict):
+    id: str
+    type: Literal["account.resumed"]
+    event: Literal["account.resumed"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: AccountResumedEventData
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
 EventType: TypeAlias = Literal[
     "identity.created",
     "identity.updated",
@@ -3730,6 +3772,8 @@ EventType: TypeAlias = Literal[
     "webhook.disabled",
     "webhook.test",
     "doctor.changed",
+    "account.stopped",
+    "account.resumed",
 ]
 
 Event: TypeAlias = Union[
@@ -3795,4 +3839,6 @@ Event: TypeAlias = Union[
     "WebhookDisabledEvent",
     "WebhookTestEvent",
     "DoctorChangedEvent",
+    "AccountStoppedEvent",
+    "AccountResumedEvent",
 ]

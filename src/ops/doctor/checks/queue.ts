@@ -4,12 +4,12 @@ import { about, newCheck, type Check, spell } from '../check.ts'
 import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
 
-/** Checks the queue: its length, its age, and whether deliveries succeed. */
+/** Checks the queue: its length, its age, and whether deliveries succeed; without what waits because its account is stopped. */
 export function queue({ database, now, running }: BoxContext): Check {
   return newCheck('queue', 'often', async () => {
     const kinds = await database.all<Kind>(
       sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
-          WHERE state = 'waiting' GROUP BY kind ORDER BY kind`,
+          WHERE state = 'waiting' AND account_id NOT IN (SELECT account_id FROM stopped_accounts) GROUP BY kind ORDER BY kind`,
     )
     const lines = await Promise.all(kinds.map((kind) => judge(database, kind, now(), running())))
     return lines.length > 0 ? lines : [about('queue', 'all').pass('The queue is empty.')]

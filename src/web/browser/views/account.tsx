@@ -7,9 +7,10 @@ import { Link } from '../router.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import { useState } from 'preact/hooks'
+import { session } from '../session.ts'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { Cancel, ConfirmButton } from '../widgets/dialog.tsx'
-import { counted, Mark, Time } from '../widgets/format.tsx'
+import { counted, Mark, moment, Time } from '../widgets/format.tsx'
 
 export function View(): JSX.Element {
   const account = useResource<Account>('/v1/account')
@@ -28,6 +29,7 @@ export function View(): JSX.Element {
             <PasswordForm account={value} onChange={account.reload} />
             <SecondFactor account={value} onChange={account.reload} />
             <SessionList />
+            <Stopping account={value} onChange={account.reload} />
           </>
         )}
       </WhenLoaded>
@@ -132,6 +134,42 @@ function Removing({ account, onChange }: Props): JSX.Element {
         <Field name="password" label="Password" type="password" autoComplete="current-password" />
       </Form>
     </>
+  )
+}
+
+function Stopping({ account: { stopped_at }, onChange }: Props): JSX.Element {
+  const role = session.value?.person.role
+  const change = (how: 'stop' | 'resume') => post(`/v1/account/${how}`, {}).then(onChange)
+  return (
+    <Section sheet id="stop" title={<>All agents {stopped_at !== null && <Mark tone="bad">stopped</Mark>}</>}>
+      {stopped_at === null ? (
+        <p>Stopped at once: no key does anything, and nothing is sent, until an owner resumes the account. Mail is received.</p>
+      ) : (
+        <p>Stopped since {moment(stopped_at)}: no key does anything, and nothing is sent. An owner resumes the account.</p>
+      )}
+      <p class="actions">
+        {stopped_at === null && role !== 'reader' && (
+          <ConfirmButton
+            label="Stop everything"
+            kind="danger"
+            title="Stop everything?"
+            action="Stop everything"
+            done="Stopped."
+            run={() => change('stop')}
+          >
+            <p>
+              No key of this account does anything from now on. E-mails, text messages and webhooks wait. Only an owner resumes
+              it.
+            </p>
+          </ConfirmButton>
+        )}
+        {stopped_at !== null && role === 'owner' && (
+          <ConfirmButton label="Resume" title="Resume the account?" action="Resume" done="Resumed." run={() => change('resume')}>
+            <p>All keys work again, and what waits is sent.</p>
+          </ConfirmButton>
+        )}
+      </p>
+    </Section>
   )
 }
 

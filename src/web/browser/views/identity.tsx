@@ -29,6 +29,7 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
             {id}
           </Fact>
           <Fact name="Created">{moment(identity.created_at)}</Fact>
+          {identity.expires_at !== null && <Fact name="Deleted">{moment(identity.expires_at)}</Fact>}
           <Fact name="Phone number">{identity.phone_number ?? 'none'}</Fact>
           <Fact name="Date of birth">{identity.date_of_birth}</Fact>
         </dl>

@@ -57,6 +57,8 @@ export const eventChoices: Record<string, string> = {
   'reputation.reported': 'a report was filed',
   'domain.verified': 'a domain’s DNS was verified',
   'domain.failed': 'its DNS was wrong for 72 hours',
+  'account.stopped': 'the account was stopped',
+  'account.resumed': 'the account was resumed',
   'certificate.renewed': 'a certificate was renewed',
   'certificate.failed': 'a certificate could not be obtained',
   'webhook.disabled': 'a webhook was disabled',
