@@ -28,14 +28,8 @@ export function asInBrowsers(html: string): string {
       } else {
         rawStart.lastIndex = index
         const name = rawStart.exec(html)?.[1]?.toLowerCase()
-        if (name !== undefined) {
-          if (html[end - 1] === '/') put(end - 1, at, '>')
-          const text = name === 'script' ? scriptEnd(html, at) : before(html, rawEnds.get(name)!, at)
-          // what is in a script is no text, and the tokenizer ends it elsewhere
-          if (name === 'script') put(at, text, '')
-          else if (taglessOnly.has(name)) put(at, text, html.slice(at, text).replaceAll('<', '&lt;'))
-          at = text
-        }
+        if (name !== undefined && html[end - 1] === '/') put(end - 1, at, '>')
+        if (name !== undefined) at = putText(html, { name, at, put })
       }
     } else {
       at = after(html, />/g, index + mark.length - (mark.endsWith('>') ? 1 : 0))
@@ -44,6 +38,18 @@ export function asInBrowsers(html: string): string {
     marks.lastIndex = at
   }
   return kept.length === 0 ? html : kept.join('') + html.slice(from)
+}
+
+/** Puts the text of an element that has no elements in it. Returns its end. */
+function putText(
+  html: string,
+  { name, at, put }: { name: string; at: number; put: (start: number, end: number, text: string) => void },
+): number {
+  const end = name === 'script' ? scriptEnd(html, at) : before(html, rawEnds.get(name)!, at)
+  // what is in a script is no text, and the tokenizer ends it elsewhere
+  if (name === 'script') put(at, end, '')
+  else if (taglessOnly.has(name)) put(at, end, html.slice(at, end).replaceAll('<', '&lt;'))
+  return end
 }
 
 /** A closing tag without attributes. */

@@ -50,10 +50,10 @@ export function linksIn(text: string): Link[] {
  * leaves is held rather for too many.
  */
 export function mayHaveLink(text: string | null, html: string | null): boolean {
-  return url.test(text ?? '') || url.test(html?.replaceAll(namespaces, '') ?? '') || relative.test(html ?? '')
+  return urlStart.test(text ?? '') || urlStart.test(html?.replaceAll(namespaces, '') ?? '') || relative.test(html ?? '')
 }
 
-const url = /\b(?:https?|ftp):[\\/]|\bwww\.[a-z\d]/i
+const urlStart = /\b(?:https?|ftp):[\\/]|\bwww\.[a-z\d]/i
 
 /** Addresses in HTML that name its language. */
 const namespaces = /<!doctype[^<>]{0,300}>|\bxmlns(?::[a-z]{1,20})?\s{0,9}=\s{0,9}(?:"[^"<>]{0,100}"|'[^'<>]{0,100}')/gi

@@ -134,7 +134,7 @@ async function letGo(agent: Agent): Promise<void> {
     (await agent.call('POST', path, { to: 'x@out.example', subject: 'Out', body_text: 'Hello.', ...more }, headers)).body
   const email = await hold()
   const at = `${path}/${email.id}`
-  for (const change of [
+  for (const input of [
     { status: 'queued' },
     { status: 'scheduled' },
     { hold: null },
@@ -144,8 +144,8 @@ async function letGo(agent: Agent): Promise<void> {
     { labels: { add: ['approved'] } },
     { direction: 'inbound' },
   ]) {
-    await agent.call('PATCH', at, change)
-    await agent.call('PUT', at, change)
+    await agent.call('PATCH', at, input)
+    await agent.call('PUT', at, input)
   }
   for (const call of ['approve', 'release', 'retry', 'send', 'resend', 'redeliver', 'restore'])
     await agent.call('POST', `${at}/${call}`, {})

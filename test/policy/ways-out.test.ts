@@ -128,6 +128,16 @@ describe.each(policies)('under %j', (policy, becomes) => {
   })
 })
 
+function asText(content: Buffer, content_type = 'text/plain'): object {
+  return { filename: 'a.txt', content_type, content: content.toString('base64') }
+}
+
+const archive = Buffer.from('UEsDBBQAAAAIAAAAIQA=', 'base64')
+
+function inside(encoding: string, body: string): Buffer {
+  return Buffer.from(`Subject: a\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`)
+}
+
 describe('what is found', () => {
   // put together here, so that scanners of repositories find none
   const secret = ['gh', 'p_16C7e42F292c6912E7710c838347Ae178B4a'].join('')
@@ -166,21 +176,12 @@ describe('what is found', () => {
     expect(harmless.status).toBe('queued')
   })
 
-  const asText = (content: Buffer, content_type = 'text/plain'): object => ({
-    filename: 'a.txt',
-    content_type,
-    content: content.toString('base64'),
-  })
-  const zip = Buffer.from('UEsDBBQAAAAIAAAAIQA=', 'base64')
-  const inside = (encoding: string, body: string): Buffer =>
-    Buffer.from(`Subject: a\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`)
-
   test.each<[what: string, file: object, finds: string]>([
     ['a secret in UTF-16 with a byte order mark', asText(Buffer.from(`\ufeff${secret}`, 'utf16le')), 'secret'],
     ['a secret in UTF-16 that is declared', asText(Buffer.from(secret, 'utf16le'), 'text/plain; charset=utf-16le'), 'secret'],
     ['UTF-16 that is not declared', asText(Buffer.from(secret, 'utf16le')), 'unread'],
-    ['an archive that is declared to be text', asText(zip), 'unread'],
-    ['an archive within a message', asText(inside('base64', zip.toString('base64')), 'message/rfc822'), 'unread'],
+    ['an archive that is declared to be text', asText(archive), 'unread'],
+    ['an archive within a message', asText(inside('base64', archive.toString('base64')), 'message/rfc822'), 'unread'],
     [
       'a secret written otherwise within a message',
       asText(inside('quoted-printable', `${secret.slice(0, 9)}=\r\n${secret.slice(9)}`), 'message/rfc822'),
