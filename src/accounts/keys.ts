@@ -53,6 +53,7 @@ export class Keys {
   readonly #limits: KeyLimits
   #defaultRate: number
   #known = lruMap<Known>(10_000)
+  #stopped = lruMap<Promise<boolean>>(1000)
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
   readonly #ends = new Map<Made, { objects: Sql; end: End }>()
@@ -112,7 +113,26 @@ export class Keys {
   /** The account of all of these keys is stopped or resumed in this transaction: once that is on disk, what they opened ends. */
   async accountChanges(tx: Transaction, accountId: string): Promise<void> {
     const rows = await tx.all<{ id: string }>(sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`)
-    tx.afterCommit(() => this.#forget(rows.map(({ id }) => id)))
+    tx.afterCommit(() => {
+      this.#stopped = lruMap(1000)
+      this.#forget(rows.map(({ id }) => id))
+    })
+  }
+
+  /** Read once after each change: a thousand calls that wait ask at one moment. */
+  #isStopped(accountId: string): Promise<boolean> {
+    const known = this.#stopped.get(accountId)
+    if (known) return known
+    const stopped = this.#stopped
+    const read = this.#database.get(sql`SELECT 1 FROM stopped_accounts WHERE account_id = ${accountId}`).then(
+      (row) => row !== undefined,
+      (error: unknown) => {
+        stopped.delete(accountId)
+        throw error
+      },
+    )
+    stopped.set(accountId, read)
+    return read
   }
 
   /** The listener gets the id of each key that was revoked or rotated, or whose account was stopped or resumed, once that is on disk. */
@@ -132,9 +152,7 @@ export class Keys {
   /** True if the secret that admitted a caller is still valid. Throws Fault 403, code `account_stopped`. */
   async stillAdmits(caller: Caller): Promise<boolean> {
     const { key_id, account_id } = caller
-    if (key_id !== null && (await this.#database.get(sql`SELECT 1 FROM stopped_accounts WHERE account_id = ${account_id}`))) {
-      throw accountStopped()
-    }
+    if (key_id !== null && (await this.#isStopped(account_id))) throw accountStopped()
     return (await this.origins.until(this.#database, caller)) !== undefined
   }
 
