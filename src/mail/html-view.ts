@@ -1,4 +1,5 @@
 import { notFound } from '../core/fault.ts'
+import { largeWork } from '../core/work/long-work.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Download } from '../http/route.ts'
 import type { AttachmentReader, Decode } from './workers/attachment-reader.ts'
@@ -50,7 +51,9 @@ export async function htmlView(
   return reader.read({ row, account: caller.account_id, signal }, async (decode) => {
     const { body_html } = await emails.get(caller, identityId, id)
     if (body_html === null) throw notFound('HTML of this e-mail')
-    return renderPage(body_html, await inlineImages(emails, row, body_html, decode), remote)
+    const images = await inlineImages(emails, row, body_html, decode)
+    // each of its texts has a style of its own
+    return largeWork(caller.account_id, 16 * body_html.length, () => renderPage(body_html, images, remote), signal)
   })
 }
 

@@ -135,10 +135,10 @@ class AnchorCollector {
 
   onopentagend(): void {
     const [tag, look, hiding] = [this.#tag, this.#look, this.#hiding]
-    const own = this.#within(this.nest.appearance, tag, look, hiding)
+    const own = this.seen.look(this.nest.appearance, tag, look, hiding).appearance
     const isShown = hidingOf(own) === null
     if (this.nest.isFormatted) {
-      const again = (around: Appearance): Appearance => this.#within(around, tag, look, hiding)
+      const again = (around: Appearance): Appearance => this.seen.look(around, tag, look, hiding).appearance
       this.nest.look(tag, own, again, `${tag} ${hiding ?? ''} ${look.style} ${look.class} ${look.id} ${look.color}`)
     } else this.nest.look(tag, own)
     if (this.#tag === 'a') {
@@ -153,15 +153,6 @@ class AnchorCollector {
     } else if (this.#tag === 'img' && isShown && this.#anchor !== undefined && this.#alt !== '') {
       this.#addText(` ${this.#alt} `)
     }
-  }
-
-  #within(
-    around: Appearance,
-    tag: string,
-    look: LookAttributes,
-    hiding: 'code' | 'element' | 'hidden_attribute' | undefined,
-  ): Appearance {
-    return hiding ? { ...around, hidden: around.hidden ?? hiding } : this.seen.appearance(around, tag, look)
   }
 
   onselfclosingtag(): void {

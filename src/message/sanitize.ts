@@ -1,5 +1,6 @@
 import { asInBrowsers } from './browser-html.ts'
 import { displayedProperties, elementStyle, textStyle } from './display-styles.ts'
+import { htmlLimit } from './markdown.ts'
 import { hiddenElements, Tokenizer } from './markup.ts'
 import { Nesting } from './nesting.ts'
 import { type Appearance, hidingOf } from './screening/appearance.ts'
@@ -44,9 +45,6 @@ const allowed = new Set([...Object.keys(attributes), ...plain.split(' ')])
 
 const voidElements = new Set(['img', 'br', 'hr', 'wbr'])
 
-/** Characters of HTML that are processed; the rest is dropped. */
-const maxLength = 2_000_000
-
 /** Characters between two looks at the clock, and the milliseconds of one iteration of the event loop. */
 const sliceLength = 4096
 const longestTurn = 8
@@ -63,11 +61,12 @@ const nextIteration = (): Promise<void> => new Promise((resolve) => setImmediate
  * any other. Works token by token: no tree is built.
  */
 export async function sanitize(html: string, image: ImageSource): Promise<string> {
-  const text = asInBrowsers(html.slice(0, maxLength))
+  const text = asInBrowsers(html)
   const writer = new Writer(text, image)
   const tokenizer = new Tokenizer({ decodeEntities: true }, writer)
   let begun = performance.now()
-  for (let at = 0; at < text.length; at += sliceLength) {
+  // programs read no more of it
+  for (let at = 0; at < text.length && at - writer.hidden < htmlLimit + sliceLength; at += sliceLength) {
     tokenizer.write(text.slice(at, at + sliceLength))
     if (performance.now() - begun < longestTurn) continue
     await nextIteration()
@@ -79,6 +78,8 @@ export async function sanitize(html: string, image: ImageSource): Promise<string
 
 class Writer {
   readonly written: string[] = []
+  /** Characters of the HTML that are hidden text. */
+  hidden = 0
   readonly #html: string
   readonly #image: ImageSource
   readonly #nest = new Nesting()
@@ -144,11 +145,11 @@ class Writer {
   }
 
   ontext(start: number, end: number): void {
-    this.#write(this.#html.slice(start, end))
+    this.#write(start, end, this.#html.slice(start, end))
   }
 
-  ontextentity(codepoint: number): void {
-    this.#write(String.fromCodePoint(codepoint))
+  ontextentity(codepoint: number, end: number): void {
+    this.#write(this.#html.lastIndexOf('&', end - 1), end, String.fromCodePoint(codepoint))
   }
 
   onend(): void {}
@@ -172,14 +173,16 @@ class Writer {
     }
     const isLong = [look.style, look.class, look.id, look.background].some((value) => value.length >= longestLook)
     const hasHiding = this.#attributes.has('hidden') || this.#attributes.has('popover')
-    const hiding = hiddenElements.has(tag) || isLong ? 'element' : hasHiding ? 'hidden_attribute' : null
-    if (hiding === null) return (around) => this.#seen.look(around, tag, look)
-    return (around) => ({ appearance: { ...around, hidden: around.hidden ?? hiding }, styles: null })
+    const hiding = hiddenElements.has(tag) || isLong ? 'element' : hasHiding ? 'hidden_attribute' : undefined
+    return (around) => this.#seen.look(around, tag, look, hiding)
   }
 
-  #write(text: string): void {
-    const { appearance } = this.#nest
-    if (hidingOf(appearance) !== null) return
+  #write(start: number, end: number, text: string): void {
+    const appearance = this.#seen.within(this.#nest.appearance)
+    if (hidingOf(appearance) !== null) {
+      this.hidden += end - start
+      return
+    }
     const style = text.trim() === '' ? '' : textStyle(appearance, this.#isPainted)
     this.written.push(style === '' ? escaped(text) : `<span style="${style}">${escaped(text)}</span>`)
   }

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { parse } from '../../src/message/parse.ts'
 import { sanitize } from '../../src/message/sanitize.ts'
+import { mailOf } from './screening/hostile.ts'
 
 const none = (): undefined => undefined
 
@@ -166,12 +168,32 @@ test('whatever styles say, what is left of them fetches nothing and hides nothin
   )
 })
 
+const filling = 'x '.repeat(1_100_000)
+
+test.each([
+  ['a text that is hidden', `<p style="display:none">${filling}</p>`],
+  ['a script', `<script>${filling}</script>`],
+  ['character references that are hidden', `<p hidden>${'&amp;'.repeat(500_000)}</p>`],
+  ['a text outside of any element that is hidden', `<style>body{color:#fff}</style>${filling}`],
+])('what programs read of HTML after %s is shown', async (_what, before) => {
+  const html = `${before}<p style="color:#000">Marked</p>`
+  expect((await parse(mailOf({ html }))).text).toContain('Marked')
+  expect(await sanitize(html, none)).toContain('Marked')
+})
+
+test('a text part that says what the HTML has further than it is shown is left out', async () => {
+  const html = `<p>Hello.</p>${'<b></b>'.repeat(160_000)}<p>Pay the invoice of Friday to the account below.</p>`
+  const { text } = await parse(mailOf({ html, text: 'Hello. Pay the invoice of Friday to the account below.' }))
+  expect(await sanitize(html, none)).not.toContain('Friday')
+  expect(text).not.toContain('Friday')
+})
+
 test('of long HTML the start is shown, and others have their turn while it is read', async () => {
   let turns = 0
   const timer = setInterval(() => (turns += 1), 0)
   const shown = await sanitize('<p>word</p>'.repeat(300_000), none)
   clearInterval(timer)
-  expect(shown.length).toBeLessThanOrEqual(2_000_020)
+  expect(shown.length).toBeLessThanOrEqual(1_100_000)
   expect(shown.startsWith('<p>word</p>')).toBe(true)
   expect(turns).toBeGreaterThan(5)
 })

@@ -1,4 +1,5 @@
 import { type Appearance, appearanceIn, type Hiding, hidingOf, plainAppearance } from './appearance.ts'
+import { htmlLimit } from '../markdown.ts'
 import { colorOfAttribute } from './colors.ts'
 import { type Declarations, declarationsIn, type Styles, stylesOf, type Variables } from './declarations.ts'
 import type { Place } from './selectors.ts'
@@ -65,6 +66,8 @@ export class SeenTextCollector {
   /** The HTML that is kept, up to `#kept`. */
   readonly #pieces: string[] = []
   #kept = 0
+  /** Characters of text that is not seen. */
+  #removed = 0
 
   /** `others` are properties that are read too, though they hide nothing. */
   constructor(html: string, others: ReadonlySet<string> = new Set()) {
@@ -78,18 +81,14 @@ export class SeenTextCollector {
     return this.#sheet.attributes.has(attribute)
   }
 
-  /** The appearance of an element in another. */
-  appearance(around: Appearance, tag: string, look: LookAttributes): Appearance {
-    return this.look(around, tag, look).appearance
+  /** The look of an element in another; `hiding` is for one that is hidden by what it is. */
+  look(around: Appearance, tag: string, look: LookAttributes, hiding?: Hiding): ElementLook {
+    if (hiding !== undefined) return { appearance: { ...around, hidden: around.hidden ?? hiding }, styles: null }
+    return this.#look(/^(?:html|head|body)$/.test(tag) ? around : this.within(around), tag, look)
   }
 
-  /** The look of an element in another. */
-  look(around: Appearance, tag: string, look: LookAttributes): ElementLook {
-    return this.#look(/^(?:html|head|body)$/.test(tag) ? around : this.#within(around), tag, look)
-  }
-
-  /** An element outside of any is in a body, also where the HTML has none. */
-  #within(around: Appearance): Appearance {
+  /** The appearance of what is in it: outside of any element that is a body, also where the HTML has none. */
+  within(around: Appearance): Appearance {
     if (around !== plainAppearance || this.#sheet.isEmpty) return around
     if (this.#body === undefined) {
       const html = this.#look(around, 'html', noLook).appearance
@@ -149,11 +148,14 @@ export class SeenTextCollector {
 
   /** Text at a place of the HTML, in an element of this appearance. */
   text(start: number, end: number, text: string, appearance: Appearance): void {
-    const hiding = hidingOf(this.#within(appearance))
+    const hiding = hidingOf(this.within(appearance))
     if (hiding === null) {
-      this.separate(text)
+      // what is further is in no Markdown, and is not displayed
+      if (start - this.#removed < htmlLimit) this.separate(text)
+      else this.#isCut ||= text.trim() !== ''
       return
     }
+    this.#removed += end - start
     this.#pieces.push(this.#html.slice(this.#kept, start))
     this.#kept = end
     if (hiding !== 'code') this.unseen(hiding, text)
