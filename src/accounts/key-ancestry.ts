@@ -1,6 +1,6 @@
 import { type Clock, iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import { type Caller, makerOf, noLongerAdmitted } from '../core/scopes.ts'
+import { accountStopped, type Caller, makerOf, noLongerAdmitted } from '../core/scopes.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { ApiKey } from './model.ts'
 
@@ -26,6 +26,9 @@ interface SecretEnds {
   former_until: string | null
 }
 
+/** 1 for a row of `api_keys` whose account is stopped. */
+export const isStopped = sql`EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = api_keys.account_id)`
+
 /** The most keys and sessions that one key may end with, besides its creator: each key that it creates ends with them too. */
 const maxHolders = 4
 
@@ -42,14 +45,17 @@ export class Origins {
 
   /**
    * The end of the key's secret or of the session, in milliseconds since the epoch, as known now; undefined once it was revoked or replaced,
-   * has expired or ended. The operator is neither and has no end.
+   * has expired or ended. The operator is neither and has no end. Throws Fault 403, code `account_stopped`, for a key of a stopped account.
    */
   async until(reader: Reader, { key_id, session_id, secret }: Who): Promise<number | undefined> {
     if (key_id === null) {
       if (session_id === null) return Infinity
       return (await reader.get(sql`SELECT 1 FROM sessions WHERE id = ${session_id}`)) === undefined ? undefined : Infinity
     }
-    const row = await reader.get<SecretEnds>(sql`SELECT * FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL`)
+    const row = await reader.get<SecretEnds & { stopped: number }>(
+      sql`SELECT *, ${isStopped} AS stopped FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL`,
+    )
+    if (row?.stopped === 1) throw accountStopped()
     const end = row ? endOfSecret(row, secret) : 0
     return end > this.#clock.now() ? end : undefined
   }

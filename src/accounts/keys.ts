@@ -3,14 +3,14 @@ import { lruMap } from '../core/memory.ts'
 import { type Cursors, page } from '../store/page.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { accountStopped, type Caller, makerOf, type Scope, scopes as allScopes } from '../core/scopes.ts'
+import { type Caller, makerOf, type Scope, scopes as allScopes } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import { requireIdentity } from '../identities/row.ts'
 import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import { KeyLimits, makesOthers } from './key-limits.ts'
-import { endingWith, endOfSecret, type KeyRow, Origins } from './key-ancestry.ts'
+import { endingWith, endOfSecret, isStopped, type KeyRow, Origins } from './key-ancestry.ts'
 import { KeyDeletion } from './key-deletion.ts'
 import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
 import type { Plan } from './plan.ts'
@@ -53,7 +53,6 @@ export class Keys {
   readonly #limits: KeyLimits
   #defaultRate: number
   #known = lruMap<Known>(10_000)
-  #stopped = lruMap<Promise<boolean>>(1000)
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
   readonly #ends = new Map<Made, { objects: Sql; end: End }>()
@@ -68,8 +67,9 @@ export class Keys {
     this.#plan = deps.plan
     this.#defaultRate = deps.rateLimit
     deps.events.subscribe((event) => {
-      // a key bound to an identity ends with it, which may expire
-      if (event.type === 'identity.deleted' || event.type === 'identity.updated') this.#forgetKnown()
+      // a key bound to an identity ends with it
+      if (event.type === 'identity.deleted') this.#forgetKnown()
+      else if (event.type === 'identity.updated') this.#forgetBound(event.identity_id)
     })
   }
 
@@ -82,9 +82,11 @@ export class Keys {
   /** The rights of this key; undefined when it is unknown, revoked, expired, or bound to a deleted identity. */
   async authenticate(key: string): Promise<Identified | undefined> {
     const hash = keyHash(key)
-    const known = this.#known.get(hash) ?? (await this.#find(hash))
     const now = this.#clock.now()
-    if (!known || known.admits.until <= now || (known.ends !== null && known.ends <= iso(now))) return undefined
+    const kept = this.#known.get(hash)
+    // its identity may have been given a later end
+    const known = kept && (kept.ends === null || kept.ends > iso(now)) ? kept : await this.#find(hash)
+    if (!known || known.admits.until <= now) return undefined
     this.noteUsed(known.id)
     return known.admits
   }
@@ -113,26 +115,7 @@ export class Keys {
   /** The account of all of these keys is stopped or resumed in this transaction: once that is on disk, what they opened ends. */
   async accountChanges(tx: Transaction, accountId: string): Promise<void> {
     const rows = await tx.all<{ id: string }>(sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`)
-    tx.afterCommit(() => {
-      this.#stopped = lruMap(1000)
-      this.#forget(rows.map(({ id }) => id))
-    })
-  }
-
-  /** Read once after each change: a thousand calls that wait ask at one moment. */
-  #isStopped(accountId: string): Promise<boolean> {
-    const known = this.#stopped.get(accountId)
-    if (known) return known
-    const stopped = this.#stopped
-    const read = this.#database.get(sql`SELECT 1 FROM stopped_accounts WHERE account_id = ${accountId}`).then(
-      (row) => row !== undefined,
-      (error: unknown) => {
-        stopped.delete(accountId)
-        throw error
-      },
-    )
-    stopped.set(accountId, read)
-    return read
+    tx.afterCommit(() => this.#forget(rows.map(({ id }) => id)))
   }
 
   /** The listener gets the id of each key that was revoked or rotated, or whose account was stopped or resumed, once that is on disk. */
@@ -151,8 +134,6 @@ export class Keys {
 
   /** True if the secret that admitted a caller is still valid. Throws Fault 403, code `account_stopped`. */
   async stillAdmits(caller: Caller): Promise<boolean> {
-    const { key_id, account_id } = caller
-    if (key_id !== null && (await this.#isStopped(account_id))) throw accountStopped()
     return (await this.origins.until(this.#database, caller)) !== undefined
   }
 
@@ -325,11 +306,16 @@ export class Keys {
   async #living(condition: Sql): Promise<LivingRow | undefined> {
     const row = await this.#database.get<LivingRow & { identity_status: string | null }>(
       sql`SELECT api_keys.*, identities.status AS identity_status, identities.expires_at AS identity_expires_at,
-        EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = api_keys.account_id) AS stopped FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
+        ${isStopped} AS stopped FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
         WHERE ${condition} AND revoked_at IS NULL`,
     )
     const ended = row?.identity_expires_at ?? null
     return row?.identity_status === 'deleted' || (ended !== null && ended <= iso(this.#clock.now())) ? undefined : row
+  }
+
+  /** Forgets the keys of an identity, which may end at another time. */
+  #forgetBound(identityId: string | null): void {
+    for (const [hash, { admits }] of this.#known.entries()) if (admits.identity_id === identityId) this.#known.delete(hash)
   }
 
   #forgetKnown(): void {
