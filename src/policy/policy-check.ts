@@ -58,6 +58,12 @@ export type Sender = Pick<Caller, 'key_id'> | null
 /** What policies say: held, refused, or undefined for what may leave. */
 export type Verdict = Held | 'refused' | undefined
 
+/** What they say of an e-mail. It goes to the recipients in `own` only while those are addresses of the account. */
+export interface EmailVerdict {
+  verdict: Verdict
+  own: ReadonlySet<string>
+}
+
 type LevelPolicy = { level: Level; policy: Policy }
 
 /** What most departures are not. */
@@ -69,6 +75,9 @@ const plain: Omit<Departure, 'channel'> = {
   newToday: 0,
   amount: null,
 }
+
+/** Of an e-mail that may leave wherever it goes. */
+const leaves: EmailVerdict = { verdict: undefined, own: new Set() }
 
 /** The one place where policies decide about what leaves. */
 export class PolicyCheck {
@@ -89,25 +98,15 @@ export class PolicyCheck {
   }
 
   /** Decides about an e-mail, in the transaction that stores or releases it, so that a change of policy is before or after it. */
-  async email(tx: Transaction, sender: Sender, message: OutgoingEmail): Promise<Verdict> {
+  async email(tx: Transaction, sender: Sender, message: OutgoingEmail): Promise<EmailVerdict> {
     const { owner, addresses, inReplyTo, hasAttachments, hasLinks, found } = message
     const policies = await this.#closed(tx, sender, owner)
-    if (!policies) return undefined
+    if (!policies) return leaves
     const recipients = await emailRecipients(tx, owner, addresses, inReplyTo)
     const departure = { ...plain, channel: 'email', recipients, hasAttachments, hasLinks } as const
-    return this.#decide(tx, sender, owner, policies, departure, found ?? null)
-  }
-
-  /** Of these addresses, those that are of the account, where a policy may hold others: what is let go to them goes nowhere else. */
-  async ownAmong(
-    tx: Transaction,
-    sender: Sender,
-    owner: IdentityRow,
-    addresses: readonly string[],
-  ): Promise<ReadonlySet<string>> {
-    if (isPerson(sender) || !(await this.#closed(tx, sender, owner))) return new Set()
-    const recipients = await emailRecipients(tx, owner, addresses, null)
-    return new Set(addresses.filter((_, index) => recipients[index]!.sort === 'own'))
+    const verdict = await this.#decide(tx, sender, owner, policies, departure, found ?? null)
+    const own = isPerson(sender) ? [] : addresses.filter((_, index) => recipients[index]!.sort === 'own')
+    return { verdict, own: new Set(own) }
   }
 
   /** Decides about a text message, as about an e-mail. */

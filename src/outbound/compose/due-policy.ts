@@ -5,7 +5,7 @@ import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
 import type { OutgoingEmails } from '../../mail/outgoing.ts'
 import type { Examiner } from '../../mail/workers/examiner.ts'
 import type { Holds } from '../../policy/holds.ts'
-import type { Held, PolicyCheck, Sender, Verdict } from '../../policy/policy-check.ts'
+import type { EmailVerdict, Held, PolicyCheck, Sender } from '../../policy/policy-check.ts'
 import { type Reader, sql, type Transaction } from '../../store/database.ts'
 import { emailHeld, type ReleaseLoad } from '../model.ts'
 import { recipientsOf, setHold } from './held-emails.ts'
@@ -48,8 +48,8 @@ export class DuePolicy {
   }
 
   /** Decides in the transaction of the release. */
-  async decide(tx: Transaction, email: DueEmail, read: Read | undefined): Promise<Verdict> {
-    if (isApproved(email)) return undefined
+  async decide(tx: Transaction, email: DueEmail, read: Read | undefined): Promise<EmailVerdict> {
+    if (isApproved(email)) return { verdict: undefined, own: new Set() }
     const owner = await ownerOf(tx, email)
     const rows = await recipientsOf(tx, email.id)
     return this.#deps.policyCheck.email(tx, senderOf(email), {
@@ -59,12 +59,6 @@ export class DuePolicy {
       // where nothing was read, the policy was changed since: what is not known is held
       ...(read ?? { hasAttachments: null, hasLinks: null, found: null }),
     })
-  }
-
-  /** Of its recipients, those to whom it goes only while they are addresses of the account. */
-  async ownAmong(tx: Transaction, email: DueEmail, addresses: readonly string[]): Promise<ReadonlySet<string>> {
-    if (isApproved(email)) return new Set()
-    return this.#deps.policyCheck.ownAmong(tx, senderOf(email), await ownerOf(tx, email), addresses)
   }
 
   /** Holds a message for a person. Throws Fault rate_limited, code `too_many_holds`. */

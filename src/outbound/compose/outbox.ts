@@ -218,7 +218,8 @@ export class Outbox {
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
       const leaving = { owner, addresses, inReplyTo: in_reply_to, ...contentOf(examined) }
-      const held = policyCheck.admitted(await policyCheck.email(tx, caller, leaving))
+      const { verdict, own } = await policyCheck.email(tx, caller, leaving)
+      const held = policyCheck.admitted(verdict)
       const hold = held ? await holds.prepare(tx, owner) : null
       const created_by = caller && makerOf(caller)
       // it is signed when it leaves
@@ -228,7 +229,7 @@ export class Outbox {
       const about = kept.email.id
       if (caller && (send_at !== null || hold)) await keys.origins.inherit(tx, about, caller)
       if (hold && held) await holds.insert(tx, hold, { kind: 'email', owner, created_by, about, sha256: examined.sha256, held })
-      else await this.#enqueue(tx, composed, kept, await policyCheck.ownAmong(tx, caller, owner, addresses))
+      else await this.#enqueue(tx, composed, kept, own)
       tx.afterCommit(() => this.#log(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })

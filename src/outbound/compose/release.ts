@@ -63,7 +63,7 @@ export class Release implements Courier<ReleaseLoad> {
           AND emails.status = 'scheduled' AND NOT ${endedWithKey}`,
       )
       if (!row) return gone
-      const verdict = await duePolicy.decide(tx, email, read)
+      const { verdict, own } = await duePolicy.decide(tx, email, read)
       if (verdict === 'refused') {
         await this.cancel(tx, load, 'the policy of its account does not let it leave')
         return verdict
@@ -74,11 +74,6 @@ export class Release implements Courier<ReleaseLoad> {
       }
       await outgoing.setTrace(tx, email_id, { trace })
       const recipients = await this.#note(tx, email_id, { status: 'queued', next_attempt_at: this.#now() })
-      const own = await duePolicy.ownAmong(
-        tx,
-        email,
-        recipients.map(({ address }) => address),
-      )
       await enqueueCopies(tx, queue, row.account_id, recipients, { require_tls, own })
       return 'released'
     })
