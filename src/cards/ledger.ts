@@ -3,7 +3,7 @@ import { type Clock, iso } from '../core/clock.ts'
 import { type Cursors, page } from '../store/page.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import type { Caller } from '../core/scopes.ts'
+import { type Caller, readerOf } from '../core/scopes.ts'
 import { type Page, picked } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { CardTransaction, type NewTransaction, type TransactionFilter } from './model.ts'
@@ -18,9 +18,6 @@ export interface TransactionRow extends Omit<CardTransaction, 'allowed'> {
 
 type Entry = Pick<CardTransaction, 'type' | 'amount_cents'> &
   Partial<Pick<CardTransaction, 'reason' | 'reveal_id' | 'purpose' | 'description' | 'allowed'>>
-
-/** The stored length of a header that can be kilobytes long. */
-const longestUserAgent = 500
 
 /** Bytes of a row's texts that are not counted against the quota. */
 const little = 256
@@ -76,10 +73,11 @@ export class Ledger {
       await this.#deps.plan.require(tx, card.account_id, 'storage_bytes', octets)
       await this.#deps.plan.add(tx, card.account_id, 'storage_bytes', octets)
     }
+    const { key_id, ip, user_agent } = readerOf(caller)
     const row = await tx.get<TransactionRow>(
       sql`INSERT INTO card_transactions (id, card_id, type, amount_cents, allowed, reason, reveal_id, key_id, ip, user_agent, purpose,
         description, spent_cents, round, created_at, octets) VALUES (${newId('txn')}, ${card.id}, ${type}, ${amount_cents}, ${Number(allowed)},
-        ${reason}, ${reveal_id}, ${caller.key_id}, ${caller.ip}, ${caller.user_agent.slice(0, longestUserAgent)}, ${purpose},
+        ${reason}, ${reveal_id}, ${key_id}, ${ip}, ${user_agent}, ${purpose},
         ${description}, ${spent_cents}, ${round}, ${iso(now)}, ${octets}) RETURNING *`,
     )
     return row!

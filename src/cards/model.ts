@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { HoldState, Id, Paging, Timestamp } from '../core/shapes.ts'
+import { HoldState, Id, Line, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 export const Period = z.enum(['one_time', 'daily', 'weekly', 'monthly', 'yearly']).meta({ id: 'Period' })
@@ -8,17 +8,8 @@ export type Period = z.output<typeof Period>
 /** Minor units of the card's currency. */
 const Amount = z.int().min(0)
 
-// eslint-disable-next-line no-control-regex
-const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
-
-/** Text on one line, of at most so many characters. */
-function line(longest: number) {
-  const text = z.string().trim().min(1).max(longest)
-  return text.refine((given) => !control.test(given), { error: 'must be text on one line' })
-}
-
-const Text = line(500)
-const CardName = line(128)
+const Text = Line(500)
+const CardName = Line(128)
 
 const Currency = z
   .string()

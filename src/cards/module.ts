@@ -5,7 +5,7 @@ import type { ModuleBasis, Module } from '../module.ts'
 import type { PolicyModule } from '../policy/module.ts'
 import type { RetentionModule } from '../ops/retention/module.ts'
 import { Cards } from './cards.ts'
-import { HeldReveals } from './held-reveals.ts'
+import { heldCardReveals } from './held-reveals.ts'
 import { Ledger } from './ledger.ts'
 import {
   cardApproved,
@@ -34,8 +34,7 @@ interface Deps extends ModuleBasis {
 export function cardsModule(deps: Deps): Module {
   const ledger = new Ledger(deps)
   const { policyCheck, holds } = deps.policy
-  const heldReveals = new HeldReveals(deps)
-  holds.serve('card', heldReveals)
+  const heldReveals = heldCardReveals(deps.policy, deps.clock)
   const common = { ...deps, ledger, policyCheck, holds, heldReveals }
   const cards = new Cards(common)
   deps.keeping.clears((tx, identityId) => cards.clear(tx, identityId))

@@ -1,11 +1,11 @@
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
-import { conflict, Fault } from '../core/fault.ts'
+import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { PolicyCheck } from '../policy/policy-check.ts'
 import { empty, sql, type Transaction } from '../store/database.ts'
 import { givenForm } from './encrypted.ts'
-import type { HeldReveals } from './held-reveals.ts'
+import type { HeldCardReveals } from './held-reveals.ts'
 import { type Ledger, type TransactionRow, toCardTransaction } from './ledger.ts'
 import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
 import { budgetState, type CardRow, rollOver, rowOf, spentAt, toCard } from './row.ts'
@@ -13,7 +13,7 @@ import { budgetState, type CardRow, rollOver, rowOf, spentAt, toCard } from './r
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   ledger: Ledger
   policyCheck: PolicyCheck
-  heldReveals: HeldReveals
+  heldReveals: HeldCardReveals
 }
 
 type Refusal = Exclude<RevealReason, 'repeated' | 'held'>
@@ -93,12 +93,12 @@ export class Reveals {
     now: number,
   ): Promise<'policy_refused' | { hold: string } | undefined> {
     const { policyCheck, heldReveals, ledger } = this.#deps
-    const { amount_cents: amount, purpose } = entry
+    const { amount_cents, purpose } = entry
     const owner = { id: card.identity_id, account_id: card.account_id }
-    const held = await policyCheck.card(tx, caller, { owner, amount })
+    const held = await policyCheck.card(tx, caller, { owner, amount: amount_cents })
     if (held === undefined) return undefined
     if (held === 'refused') return 'policy_refused'
-    const reveal = { caller, card, amount, purpose, held }
+    const reveal = { caller, row: card, amount_cents, purpose, held }
     if (await heldReveals.use(tx, reveal)) return undefined
     const { id, isNew } = await heldReveals.hold(tx, reveal)
     // a repeated call adds nothing
@@ -107,7 +107,7 @@ export class Reveals {
   }
 
   #answer(outcome: Outcome): Revealed {
-    if ('hold' in outcome) throw heldFault(outcome.hold)
+    if ('hold' in outcome) throw this.#deps.heldReveals.fault(outcome.hold)
     if ('refusal' in outcome) throw new Fault('forbidden', refusals[outcome.refusal], { code: outcome.refusal })
     const { open, transaction, now } = outcome
     return {
@@ -141,13 +141,6 @@ export class Reveals {
     const data = { ...toCard(card, now), transaction: toCardTransaction(transaction) }
     await this.#deps.events.append(tx, cardRevealed, { account_id, identity_id, data, refusable: true })
   }
-}
-
-function heldFault(hold: string): Fault {
-  return conflict(
-    `A person must approve this reveal first (${hold}). Repeat the same call, with the same key and this amount or a smaller one, once it is approved: it succeeds once, within an hour of the approval.`,
-    { code: 'held' },
-  )
 }
 
 /** True if the card is active, and its budget suffices. */

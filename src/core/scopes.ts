@@ -91,6 +91,14 @@ export function makerOf({ key_id, session_id }: Pick<Caller, 'key_id' | 'session
   return key_id ?? session_id
 }
 
+/** Characters of a User-Agent that are stored: it can be kilobytes long. */
+const longestUserAgent = 500
+
+/** Who read a secret, as its events and the ledger of a card have it. */
+export function readerOf({ key_id, ip, user_agent }: Caller): Pick<Caller, 'key_id' | 'ip' | 'user_agent'> {
+  return { key_id, ip, user_agent: user_agent.slice(0, longestUserAgent) }
+}
+
 /** Throws Fault 403, code `beyond_own`, for a key or secret that expires before what it would create or change; `why` names that. */
 export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, end = Infinity): void {
   if (until < end)

@@ -10,6 +10,14 @@ export const Json: z.ZodType<z.core.util.JSONType> = z
   .lazy(() => z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(Json), z.record(z.string(), Json)]))
   .meta({ id: 'Json', description: 'any JSON' })
 
+const control = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
+
+/** Text on one line, of at most so many characters. */
+export function Line(longest: number) {
+  const text = z.string().trim().min(1).max(longest)
+  return text.refine((given) => !control.test(given), { error: 'must be text on one line' })
+}
+
 /** A point in time as callers may write it: with any offset, stored as UTC; a date alone is its midnight in UTC. */
 export const TimestampInput = z
   .string()

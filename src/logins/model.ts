@@ -1,15 +1,7 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { HoldState, Id, Timestamp } from '../core/shapes.ts'
+import { HoldState, Id, Line, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
-
-const control = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
-
-/** Text on one line, of at most so many characters. */
-function line(longest: number) {
-  const text = z.string().trim().min(1).max(longest)
-  return text.refine((given) => !control.test(given), { error: 'must be text on one line' })
-}
 
 /** Any text of at most so many bytes. */
 function secret(longest: number) {
@@ -64,7 +56,7 @@ export interface LoginSecrets {
 
 const LoginFields = {
   url: Place.nullable().meta({ description: 'http or https; its host is the place that a person approves' }),
-  username: line(256).nullable(),
+  username: Line(256).nullable(),
   password: Secret.nullable(),
   api_key: Secret.nullable(),
   notes: secret(16_384).nullable(),
@@ -73,7 +65,7 @@ const LoginFields = {
 
 export const NewLogin = z
   .strictObject({
-    label: line(128).meta({ description: 'the name of the place, such as GitHub' }),
+    label: Line(128).meta({ description: 'the name of the place, such as GitHub' }),
     ...z.object(LoginFields).partial().shape,
   })
   .meta({ id: 'NewLogin' })
@@ -83,7 +75,7 @@ export const LoginChange = NewLogin.partial().meta({ id: 'LoginChange', descript
 export type LoginChange = z.output<typeof LoginChange>
 
 export const LoginPurpose = z
-  .strictObject({ purpose: line(500).optional().meta({ description: 'the purpose; recorded' }) })
+  .strictObject({ purpose: Line(500).optional().meta({ description: 'the purpose; recorded' }) })
   .meta({ id: 'LoginPurpose' })
 export type LoginPurpose = z.output<typeof LoginPurpose>
 

@@ -3,7 +3,7 @@ import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
 import type { PolicyModule } from '../policy/module.ts'
-import { HeldReveals } from './held-reveals.ts'
+import { heldLoginReveals } from './held-reveals.ts'
 import { Logins } from './logins.ts'
 import {
   loginApproved,
@@ -30,8 +30,7 @@ interface Deps extends ModuleBasis {
 export function loginsModule(deps: Deps): Module {
   const secrets = new Secrets(deps.seal)
   const { policyCheck, holds } = deps.policy
-  const heldReveals = new HeldReveals(deps)
-  holds.serve('login', heldReveals)
+  const heldReveals = heldLoginReveals(deps.policy)
   const common = { ...deps, secrets, policyCheck, holds, heldReveals }
   return {
     name: 'logins',

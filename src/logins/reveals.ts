@@ -1,9 +1,8 @@
 import type { Basis } from '../basis.ts'
-import { conflict } from '../core/fault.ts'
-import type { Caller } from '../core/scopes.ts'
+import { type Caller, readerOf } from '../core/scopes.ts'
 import type { PolicyCheck } from '../policy/policy-check.ts'
 import type { Transaction } from '../store/database.ts'
-import type { HeldReveals } from './held-reveals.ts'
+import type { HeldLoginReveals } from './held-reveals.ts'
 import { type LoginPurpose, loginRevealed, type LoginSecrets, type RevealedLogin } from './model.ts'
 import { type LoginRow, rowOf } from './row.ts'
 import type { Secrets } from './secrets.ts'
@@ -11,14 +10,11 @@ import type { Secrets } from './secrets.ts'
 interface Deps extends Pick<Basis, 'database' | 'events'> {
   secrets: Secrets
   policyCheck: PolicyCheck
-  heldReveals: HeldReveals
+  heldReveals: HeldLoginReveals
 }
 
 /** What is revealed, or the id of the hold that a person decides. Both are committed; the identity is for the audit log. */
 type Outcome = (RevealedLogin & { identity_id: string }) | { hold: string }
-
-/** The stored length of a header that can be kilobytes long. */
-const longestUserAgent = 500
 
 /** Reveals logins; each reveal is committed before the caller gets it. */
 export class Reveals {
@@ -37,10 +33,7 @@ export class Reveals {
       return hold === undefined ? this.#open(tx, caller, login, purpose) : { hold }
     })
     if (!('hold' in outcome)) return outcome
-    throw conflict(
-      `A person must approve this reveal first (${outcome.hold}). Repeat the same call, with the same key, once it is approved: it succeeds once, within an hour of the approval.`,
-      { code: 'held' },
-    )
+    throw this.#deps.heldReveals.fault(outcome.hold)
   }
 
   /** The id of the hold of a reveal that may not take place yet. Uses an approval where one is needed. */
@@ -49,16 +42,14 @@ export class Reveals {
     const owner = { id: login.identity_id, account_id: login.account_id }
     const held = policyCheck.admitted(await policyCheck.login(tx, caller, { owner, place: login.place }))
     if (held === undefined) return undefined
-    const reveal = { caller, login, purpose, held }
-    return (await heldReveals.use(tx, reveal)) ? undefined : heldReveals.hold(tx, reveal)
+    const reveal = { caller, row: login, amount_cents: null, purpose, held }
+    return (await heldReveals.use(tx, reveal)) ? undefined : (await heldReveals.hold(tx, reveal)).id
   }
 
   async #open(tx: Transaction, caller: Caller, login: LoginRow, purpose: string | null): Promise<Outcome> {
     const { events, secrets } = this.#deps
     const { id, account_id, identity_id, label, url, username_slot, secrets_slot } = login
-    const { key_id, ip } = caller
-    const user_agent = caller.user_agent.slice(0, longestUserAgent)
-    const data = { id, identity_id, label, url, purpose, key_id, ip, user_agent }
+    const data = { id, identity_id, label, url, purpose, ...readerOf(caller) }
     await events.append(tx, loginRevealed, { account_id, identity_id, data })
     const username = (await secrets.read(tx, identity_id, username_slot)) as string | null
     return { identity_id, username, ...((await secrets.read(tx, identity_id, secrets_slot)) as LoginSecrets) }

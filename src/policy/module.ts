@@ -7,6 +7,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
 import { Approvals } from './approvals.ts'
 import { PolicyCheck } from './policy-check.ts'
+import { HeldReveals, type HeldRevealOptions, type Kind, type Row } from './held-reveals.ts'
 import { Holds } from './holds.ts'
 import { Policies } from './policies.ts'
 import { policyRoutes } from './routes.ts'
@@ -25,9 +26,11 @@ export class PolicyModule implements Module {
   readonly holds: Holds
   readonly approvals: Approvals
   readonly jobs: CronJob[]
+  readonly #deps: Deps
   #config: Config['policy']
 
   constructor(deps: Deps) {
+    this.#deps = deps
     this.#config = deps.config.policy
     const policies = new Policies({ ...deps, ofBox: () => this.#config })
     this.policyCheck = new PolicyCheck({ ...deps, policies })
@@ -39,6 +42,10 @@ export class PolicyModule implements Module {
       { name: 'expire-holds', schedule: '* * * * *', run: (signal) => holds.expire(signal) },
       { name: 'clear-holds', schedule: '37 4 * * *', run: () => holds.clear() },
     ]
+  }
+
+  heldReveals<Of extends Kind, Revealed extends Row>(options: HeldRevealOptions<Of, Revealed>): HeldReveals<Of, Revealed> {
+    return new HeldReveals({ ...this.#deps, holds: this.holds, approvals: this.approvals }, options)
   }
 
   reload(config: Config): void {

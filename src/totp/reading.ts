@@ -3,7 +3,7 @@ import type { Basis } from '../basis.ts'
 import { ConcurrentWaits, type WaitingCall } from '../core/work/concurrent-waits.ts'
 import { iso } from '../core/clock.ts'
 import { invalid } from '../core/fault.ts'
-import { type Caller, noLongerAdmitted } from '../core/scopes.ts'
+import { type Caller, noLongerAdmitted, readerOf } from '../core/scopes.ts'
 import { codeAt, timeLeft } from './codes.ts'
 import type { Entries } from './entries.ts'
 import { type TotpCode, totpRead } from './model.ts'
@@ -18,9 +18,6 @@ interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
 
 /** The longest sleep before the clock is read again, in milliseconds, as it may be set meanwhile. */
 const longestSleep = 1000
-
-/** The stored length of a header that can be kilobytes long. */
-const longestUserAgent = 500
 
 /** Read in the transaction that records the access. */
 interface Read {
@@ -78,9 +75,7 @@ export class CodeReader {
     const { database, events, entries, secrets } = this.#deps
     return database.transaction(async (tx) => {
       const row = await entries.row(caller, identityId, id, tx)
-      const { key_id, ip } = caller
-      const user_agent = caller.user_agent.slice(0, longestUserAgent)
-      const data = { id, identity_id: identityId, service_name: row.service_name, key_id, ip, user_agent }
+      const data = { id, identity_id: identityId, service_name: row.service_name, ...readerOf(caller) }
       await events.append(tx, totpRead, { account_id: row.account_id, identity_id: identityId, data })
       return { row, secret: await secrets.read(tx, row) }
     })
