@@ -40,22 +40,16 @@ export function collect(thorough = false): void {
 
 const mebibyte = 1024 * 1024
 
-/** Bytes of the process above which garbage is collected before V8 would, and the milliseconds between two such collections. */
-const crowded = [
-  { bytes: 500 * mebibyte, every: 250 },
-  { bytes: 400 * mebibyte, every: 1000 },
-]
-
 let relieved = -Infinity
 
 /**
  * Collects garbage if the process is large, for the caller who has just dropped much: V8 lets the heap and the buffers that it holds grow to twice what
- * is in use. Blocks the main thread for 50 to 100 ms, once in a second at most, or four times where the process is very large.
+ * is in use. Blocks the main thread for 50 to 100 ms: above 400 MiB once in a second at most, above 500 MiB four times.
  */
 export function relieve(now = performance.now()): void {
-  if (now - relieved < crowded[0]!.every) return
+  if (now - relieved < 250) return
   const rss = process.memoryUsage.rss()
-  if (!crowded.some(({ bytes, every }) => rss >= bytes && now - relieved >= every)) return
+  if (rss < 400 * mebibyte || (rss < 500 * mebibyte && now - relieved < 1000)) return
   relieved = now
   collect()
 }
