@@ -19,6 +19,7 @@ export function addIdentityCommand(program: Command): void {
     .option('--username <local part>', 'local part of its address (default: derived from the name)')
     .option('--domain <domain>', 'a verified domain of the account (default: mail.domain)')
     .option('--phone [country]', 'provision a phone number, in this country')
+    .option('--expires-at <time>', 'delete it at this time (ISO 8601)')
     .action(onBox(create))
   add('suspend', 'suspend it: it can neither receive nor send')
     .argument('<identity>', which)
@@ -26,6 +27,10 @@ export function addIdentityCommand(program: Command): void {
   add('activate', 'reactivate a suspended identity')
     .argument('<identity>', which)
     .action(onBox(turn('active')))
+  add('expire', 'delete it at this time, or no longer')
+    .argument('<identity>', which)
+    .argument('<time>', 'ISO 8601, or never')
+    .action(onBox(expire))
   add('delete', 'delete it and its data')
     .argument('<identity>', which)
     .option('--yes', 'do not ask for confirmation', false)
@@ -56,13 +61,15 @@ interface NewIdentity {
   username?: string
   domain?: string
   phone?: string | true
+  expiresAt?: string
 }
 
-async function create(box: Box, name: string | undefined, { username, domain, phone }: NewIdentity): Promise<Printed> {
+async function create(box: Box, name: string | undefined, { username, domain, phone, expiresAt }: NewIdentity): Promise<Printed> {
   const made = await box.call<Whole>('POST', '/v1/identities', {
     name,
     email_username: username,
     email_domain: domain,
+    expires_at: expiresAt,
     ...(phone === undefined ? {} : { provision_phone: true }),
     ...(typeof phone === 'string' ? { phone_country: phone } : {}),
   })
@@ -77,6 +84,13 @@ function turn(status: 'active' | 'suspended'): (box: Box, who: string) => Promis
     const changed = await box.call<Identity>('PATCH', `/v1/identities/${id}`, { status })
     return [changed, `${changed.name} (${changed.email}) ${words}`]
   }
+}
+
+async function expire(box: Box, who: string, time: string): Promise<Printed> {
+  const { id } = await identityNamed(box, who)
+  const changed = await box.call<Identity>('PATCH', `/v1/identities/${id}`, { expires_at: time === 'never' ? null : time })
+  const when = changed.expires_at === null ? 'will not be deleted by itself.' : `will be deleted at ${changed.expires_at}.`
+  return [changed, `${changed.name} (${changed.email}) ${when}`]
 }
 
 async function remove(box: Box, who: string, { yes }: { yes: boolean }): Promise<Printed> {

@@ -89,6 +89,10 @@ export const inputs = {
     labels: Texts.optional().describe('-name removes'),
     trash: z.boolean().default(false),
   },
+  read_login: {
+    service: z.string().min(1).max(2048).describe('label or host'),
+    purpose: z.string().min(1).max(500).optional().describe('for whoever approves it'),
+  },
   one_time_password: { service: z.string().min(1).max(128) },
   identity_token: { audience: z.string().min(1).max(512).describe('who will verify it: its URL') },
   list_identities: {
@@ -99,6 +103,7 @@ export const inputs = {
     name: z.string().min(1).max(128).optional(),
     username: z.string().min(1).max(56).optional().describe('before the @'),
     domain: z.string().min(1).max(253).optional(),
+    expires_at: z.string().min(1).max(64).optional().describe('ISO 8601; deleted then'),
   },
   list_domains: { cursor: z.string().min(1).max(200).optional() },
   get_doctor: {},

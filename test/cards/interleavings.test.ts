@@ -3,7 +3,7 @@ import type { Clock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/fault.ts'
 import type { AnyRoute } from '../../src/http/route.ts'
 import { openAppliance } from '../support/appliance.ts'
-import { dice } from '../support/dice.ts'
+import { randomFrom } from '../support/random.ts'
 import { cardsOf, inside, stored } from './settled.ts'
 
 /** Never the same moment twice: what happened can be put in order, whichever table it is in. */
@@ -76,7 +76,7 @@ interface Row {
 const ledgerOf = (id: string): Row[] => inside<Row>(box, `SELECT * FROM card_transactions WHERE card_id = '${id}' ORDER BY seq`)
 
 test.each([1, 2])('ten thousand reveals at once of amounts at random never reserve more than there is (%d)', async (seed) => {
-  const roll = dice(seed)
+  const roll = randomFrom(seed)
   const budget = 20_000 + roll(50_000)
   const id = await newCard({ budget_cents: budget })
   const amounts = Array.from({ length: 10_000 }, () => roll(500))
@@ -99,7 +99,7 @@ test.each([1, 2])('ten thousand reveals at once of amounts at random never reser
 })
 
 test('ten thousand calls of every kind at once do what they would do one after the other', async () => {
-  const roll = dice(101)
+  const roll = randomFrom(101)
   const ids = await Promise.all(Array.from({ length: 10 }, () => newCard({ budget_cents: 2000 })))
   const answers = await Promise.all(
     Array.from({ length: 10_000 }, (_, turn) => {

@@ -30,6 +30,17 @@ describe('identities', () => {
     })
   })
 
+  test('are deleted at a time of their own, unless that is taken back', { timeout }, async () => {
+    const box = await appliance()
+    const made = await asked<{ id: string }>(box, 'identity', 'create', 'Ada', '--expires-at', '2099-01-01')
+    expect(made).toMatchObject({ expires_at: '2099-01-01T00:00:00.000Z' })
+    const later = await pillarbox(box, ['identity', 'expire', 'Ada', '2099-06-01T12:00:00+02:00'])
+    expect(later.output).toBe('Ada (ada@pillarbox.test) will be deleted at 2099-06-01T10:00:00.000Z.\n')
+    expect((await pillarbox(box, ['identity', 'expire', 'Ada', 'never'])).output).toContain('will not be deleted by itself')
+    expect((await box.call('GET', `/v1/identities/${made.id}`)).body['expires_at']).toBeNull()
+    expect((await pillarbox(box, ['identity', 'expire', 'Ada', 'soon'])).errors).toContain('expires_at')
+  })
+
   test('are deleted only by who says that they know what goes', { timeout }, async () => {
     const box = await appliance()
     const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada', provision_phone: true })

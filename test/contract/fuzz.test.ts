@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { isIdempotent } from '../../src/http/route.ts'
-import { dice } from '../support/dice.ts'
+import { randomFrom } from '../support/random.ts'
 import { absent, Asking, shapeOf } from './asking.ts'
 import { inhabit } from './inhabited.ts'
 
@@ -79,7 +79,7 @@ describe('whatever is asked, nothing breaks and every answer is as described', (
   test.each(asking.spellings.map((spelling, index) => [`${spelling.method} ${spelling.path}`, spelling, index] as const))(
     '%s',
     async (_, spelling, index) => {
-      const roll = dice(77_000 + index)
+      const roll = randomFrom(77_000 + index)
       const word = (): string => texts[roll(texts.length)]!
       const value = (depth = 0): unknown => {
         const kinds = [word, word, word, () => null, () => roll(2) === 0, () => roll(2000) - 1000, () => roll(1000) / 7]

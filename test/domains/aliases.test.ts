@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
-import { dice } from '../support/dice.ts'
+import { randomFrom } from '../support/random.ts'
 import { Dialogue } from '../support/smtp.ts'
 import { addedDomain } from '../support/verified-domain.ts'
 import { accountKey } from '../support/account-key.ts'
@@ -433,7 +433,7 @@ test('whatever two accounts do in whatever order, no address ever reaches both',
   }
   const people: [string[], string[]] = [[], []]
   for (const who of [0, 1] as const) people[who].push(await identity(box, {}, keys[who]))
-  const roll = dice(20_261_122)
+  const roll = randomFrom(20_261_122)
   const pick = <T>(list: readonly T[]): T => list[roll(list.length)]!
   const reached = new Map<string, number>()
   /** Sends to the address, and looks who has it. */

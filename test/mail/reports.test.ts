@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { parse } from '../../src/message/parse.ts'
 import type { Report } from '../../src/message/reports/reported.ts'
-import { dice } from '../support/dice.ts'
+import { randomFrom } from '../support/random.ts'
 
 const folder = new URL('../fixtures/reports/', import.meta.url)
 const names = readdirSync(folder)
@@ -52,7 +52,7 @@ test('a document type declares nothing', async () => {
 const seed = Number(process.env['FUZZ_SEED'] ?? 20261121)
 
 test.each([0, 1, 2, 3])('500 broken reports are read without harm (round %i)', async (round) => {
-  const roll = dice(seed + round)
+  const roll = randomFrom(seed + round)
   const whole = names.map((name) => read(`${name}.eml`)).filter((raw) => raw.length < 10_000)
   const pick = (): Buffer => whole[roll(whole.length)]!
   for (let count = 0; count < 500; count++) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
-import { dice } from '../support/dice.ts'
+import { randomFrom } from '../support/random.ts'
 
 const pieces = [
   ...`" ' \` * ^ + - ( ) { } : ; , . / \\ | & ! ? % _ [ ] < > = ~ # @ $ \t \r \n`.split(' '),
@@ -75,7 +75,7 @@ test('no words that a caller can write break the search, or find another’s mai
   const text = 'a A 0 x owner body subject sender NOT OR AND NEAR rowid\n'
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'For Ada' }, text) })
   await deliver(box.smtp, { to: bob.email, raw: message({ Subject: 'For Bob' }, text) })
-  const roll = dice(20_261_120)
+  const roll = randomFrom(20_261_120)
   const queries = Array.from({ length: 2000 }, () =>
     Array.from({ length: 1 + roll(9) }, () => pieces[roll(pieces.length)]).join(roll(2) === 0 ? '' : ' '),
   )

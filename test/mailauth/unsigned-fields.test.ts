@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { unsignedAmbiguity } from '../../src/mailauth/body-reading.ts'
 import { headersOf } from '../../src/message/headers.ts'
 import { parse } from '../../src/message/parse.ts'
-import { dice } from '../support/dice.ts'
+import { randomFrom } from '../support/random.ts'
 
 const lines = [
   'Your code is 493817',
@@ -57,7 +57,7 @@ const multiparts = ['mixed', 'alternative', 'related', 'report', 'signed'].flatM
 ])
 const types = [...texts.map((type) => `text/${type}`), ...multiparts.map((type) => `multipart/${type}`)]
 const encodings = ['7bit', 'base64', 'quoted-printable']
-const roll = dice(7)
+const roll = randomFrom(7)
 const pick = <T>(list: readonly T[]): T => list[roll(list.length)]!
 const several = <T>(most: number, one: () => T): T[] => Array.from({ length: 1 + roll(most) }, one)
 

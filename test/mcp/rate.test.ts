@@ -64,8 +64,8 @@ test('a tool costs as many calls as it makes, as it would cost a program', async
   expect([read.data['ids'], limit - read.left]).toEqual([ids.toReversed(), 1])
   // the e-mail that tells its thread, and the list
   expect(await cost('read_thread', { id: ids[0], last: 20 })).toBe(2)
-  // the key with its identity, unread e-mails, one-time passwords
-  expect(await cost('whoami')).toBe(3)
+  // the key with its identity, unread e-mails, one-time passwords, logins
+  expect(await cost('whoami')).toBe(4)
   await box.call('POST', `/v1/identities/${ada.id}/totp`, { secret: 'JBSWY3DPEHPK3PXP', service_name: 'Shop' })
   expect(await cost('one_time_password', { service: 'shop' })).toBe(2)
   expect(await cost('mark_messages', { ids, read: true, labels: ['seen'] })).toBe(1)

@@ -56,10 +56,10 @@ const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
 
 test('what clients put into every prompt is short', async () => {
   const bound = await (await connected(all)).list()
-  expect(bound).toHaveLength(13)
+  expect(bound).toHaveLength(14)
   expect(JSON.stringify(bound).length).toBeLessThan(6144)
   const wide = await (await connect('2026-07-28', url, box.key)).list()
-  expect(wide).toHaveLength(17)
+  expect(wide).toHaveLength(18)
   const inputs = wide.map(({ inputSchema }) => JSON.stringify(inputSchema)).join('')
   expect(inputs.length).toBeLessThan(6144)
 })

@@ -358,6 +358,58 @@ test('one-time passwords: set up, a code on demand that holds as long as its rin
   await page.getByText('No one-time password yet.').waitFor()
 })
 
+test('logins: stored, shown on demand with a record, changed, deleted', async () => {
+  const page = await room(`/identities/${ada?.id}/logins`, 'Ada')
+  if (!page) return
+  await page.getByRole('button', { name: 'New login' }).click()
+  await page.getByLabel('Place', { exact: true }).fill('GitHub')
+  await page.getByLabel('Address', { exact: true }).fill('ftp://github.com')
+  await page.getByRole('button', { name: 'Store' }).click()
+  await page.locator('dialog .field .refusal').waitFor()
+  await page.getByLabel('Address', { exact: true }).fill('https://github.com/login')
+  await page.getByLabel('User name', { exact: true }).fill('ada')
+  await page.getByLabel('Password', { exact: true }).fill('correct horse')
+  await looksWell(page, 'login-new')
+  await page.getByRole('button', { name: 'Store' }).click()
+  await page.getByText('github.com · ada · password').waitFor()
+  const reveals = async (): Promise<number> =>
+    (await box.call('GET', `/v1/identities/${ada.id}/events?type=login.revealed`)).body.data.length
+  expect([await page.content(), await reveals()]).toEqual([expect.not.stringContaining('correct horse'), 0])
+  await page.getByRole('button', { name: 'Show the login at GitHub' }).click()
+  await page.getByText('correct horse').waitFor()
+  expect(await reveals()).toBe(1)
+  await page.getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('button', { name: 'Change GitHub' }).click()
+  await page.getByLabel('User name', { exact: true }).fill('')
+  await page.getByLabel('API key', { exact: true }).fill('ghp_key')
+  await page.getByRole('button', { name: 'Change', exact: true }).last().click()
+  await page.getByText('github.com · password · API key').waitFor()
+  const { body: listed } = await box.call('GET', `/v1/identities/${ada.id}/logins`)
+  const { body: revealed } = await box.call('POST', `/v1/logins/${listed.data[0].id}/reveal`, {})
+  expect(revealed).toMatchObject({ username: null, password: 'correct horse', api_key: 'ghp_key' })
+  await looksWell(page, 'logins')
+  await page.getByRole('button', { name: 'Delete GitHub' }).click()
+  await page.getByRole('button', { name: 'Delete', exact: true }).last().click()
+  await page.getByText('No login yet.').waitFor()
+})
+
+test('an identity is given a time at which it is deleted, and it is taken back', async () => {
+  const { body: brief } = await box.call('POST', '/v1/identities', { name: 'Brief' })
+  const page = await room(`/identities/${brief['id']}/settings`, 'Brief')
+  if (!page) return
+  const expiry = async (): Promise<unknown> => (await box.call('GET', `/v1/identities/${brief['id']}`)).body['expires_at']
+  await page.getByLabel('Delete at').fill('2001-01-01T00:00')
+  await page.getByRole('button', { name: 'Change', exact: true }).click()
+  await page.locator('.field .refusal').waitFor()
+  await page.getByLabel('Delete at').fill('2099-01-01T12:00')
+  await page.getByRole('button', { name: 'Change', exact: true }).click()
+  await page.getByText('The time of deletion was changed.').waitFor()
+  expect(await expiry()).toMatch(/^2099-01-0[12]T/)
+  await page.getByLabel('Delete at').fill('')
+  await page.getByRole('button', { name: 'Change', exact: true }).click()
+  await expect.poll(expiry).toBeNull()
+})
+
 test('an agent is made of an identity, with its DID, links and reputation; changed and deleted', async () => {
   const page = await room('/agents', 'Agents')
   if (!page) return

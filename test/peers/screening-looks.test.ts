@@ -6,7 +6,7 @@ import { parse } from '../../src/message/parse.ts'
 import { sanitize } from '../../src/message/sanitize.ts'
 import { mailOf } from '../message/screening/hostile.ts'
 import { leftOut, place, shown, unseen, unseenByNesting, unseenBySeldom, unseenBySheets } from '../message/screening/looks.ts'
-import { dice } from '../support/dice.ts'
+import { randomFrom } from '../support/random.ts'
 import { chromiumBrowser } from '../support/screen.ts'
 
 let browser: Browser | undefined
@@ -158,7 +158,7 @@ function mixed(roll: (sides: number) => number): string {
 test('what agents are given of a message is shown on its page', { timeout: 900_000 }, async () => {
   if (browser === undefined) return
   const screens = await openScreens(browser)
-  const roll = dice(20_261_128)
+  const roll = randomFrom(20_261_128)
   const random = Array.from({ length: 400 }, () => mixed(roll))
   const wrong: string[] = []
   let given = 0

@@ -35,6 +35,7 @@ export const toolsOfAnIdentity = [
   'send_sms',
   'message_status',
   'mark_messages',
+  'read_login',
   'one_time_password',
   'identity_token',
 ]

@@ -40,11 +40,12 @@ export const accountTools: Tool[] = [
     account: true,
     example: { name: 'Ada' },
     names: { email_username: 'username', email_domain: 'domain' },
-    run: async ({ call }, { name, username, domain }) => {
+    run: async ({ call }, { name, username, domain, expires_at }) => {
       const body = {
         ...(name === undefined ? {} : { name }),
         ...(username === undefined ? {} : { email_username: username }),
         ...(domain === undefined ? {} : { email_domain: domain }),
+        ...(expires_at === undefined ? {} : { expires_at }),
       }
       const { id, email } = await call<Identity>(create, { body })
       return { text: `${id} ${email}`, data: { id, email } }

@@ -2,6 +2,7 @@ import { invalid, notFound } from '../../core/fault.ts'
 import type { Page } from '../../core/shapes.ts'
 import { nearest } from '../../core/text.ts'
 import type { Identity, WhoAmI } from '../../identities/model.ts'
+import type { Login, RevealedLogin } from '../../logins/model.ts'
 import type { EmailRow } from '../../mail/model.ts'
 import type { IdentityToken } from '../../tokens/model.ts'
 import type { TotpCode, TotpEntry } from '../../totp/model.ts'
@@ -13,6 +14,8 @@ const identity = 'GET /identities/:id'
 const unread = 'GET /identities/:id/emails'
 const passwords = 'GET /identities/:id/totp'
 const code = 'GET /identities/:id/totp/:totp_id/code'
+const logins = 'GET /identities/:id/logins'
+const reveal = 'POST /logins/:id/reveal'
 const token = 'POST /identities/:id/token'
 const sendEmail = 'POST /identities/:id/emails'
 const sendSms = 'POST /identities/:id/sms'
@@ -25,7 +28,7 @@ const counted = 50
 
 export const identityTools: Tool[] = [
   tool('whoami', {
-    description: 'Who you are here: address, number, unread mail, what you may send, your one-time passwords.',
+    description: 'Who you are here: address, number, unread mail, what you may send, your logins and one-time passwords.',
     annotations: { readOnlyHint: true, openWorldHint: false },
     routes: [caller],
     run: async (context) => {
@@ -47,11 +50,38 @@ export const identityTools: Tool[] = [
         text.line(`only to addresses on this box: ${me.cannot_send_outside_reason ?? ''}`)
       const entries = allowed(passwords) ? await call<Page<TotpEntry>>(passwords) : undefined
       for (const entry of entries?.data ?? []) text.foreign('One-time password: ', labelOf(entry), 200)
+      const stored = allowed(logins) ? await call<Page<Login>>(logins) : undefined
+      for (const login of stored?.data ?? []) text.foreign('Login: ', placeOf(login), 200)
       text.line(`scopes: ${scopes.join(' ')}`)
       return {
         text: text.toString(),
         data: { identity_id: context.identity, email: me?.email ?? null, phone_number: me?.phone_number ?? null },
       }
+    },
+  }),
+  tool('read_login', {
+    description:
+      'A stored login: user name, password, API key, notes. Reading is recorded; a person may have to approve it first.',
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    routes: [reveal],
+    example: { service: 'GitHub', purpose: 'to open an issue' },
+    run: async ({ call, allowed }, { service, purpose }) => {
+      if (!allowed(logins)) throw invalid('service', 'This key may not list logins.')
+      const login = one('login', service, await all<Login>(call, logins), placeOf, ({ id, label, url }) => [
+        id,
+        label,
+        url === null ? '' : new URL(url).host,
+      ])
+      const secrets = await call<RevealedLogin>(reveal, {
+        params: { id: login.id },
+        body: purpose === undefined ? {} : { purpose },
+      })
+      const text = new AnswerText()
+      for (const name of ['username', 'password', 'api_key'] as const)
+        if (secrets[name] !== null) text.line(`${name} (in JSON): ${JSON.stringify(secrets[name])}`)
+      if (login.totp_id !== null) text.line(`one-time password: one_time_password ${JSON.stringify({ service: login.totp_id })}`)
+      if (secrets.notes !== null) text.page(secrets.notes, 0)
+      return { text: text.toString(), data: { id: login.id } }
     },
   }),
   tool('one_time_password', {
@@ -61,7 +91,8 @@ export const identityTools: Tool[] = [
     example: { service: 'GitHub' },
     run: async ({ call, allowed }, { service }) => {
       if (!allowed(passwords)) throw invalid('service', 'This key may not list one-time passwords.')
-      const entry = await entryNamed(call, service)
+      const entries = await all<TotpEntry>(call, passwords)
+      const entry = one('one-time password', service, entries, labelOf, ({ id, service_name }) => [id, service_name])
       const found = await call<TotpCode>(code, {
         params: { totp_id: entry.id },
         query: { min_remaining: String(Math.min(least, entry.period - 1)) },
@@ -82,21 +113,42 @@ export const identityTools: Tool[] = [
   }),
 ]
 
-async function entryNamed(call: ToolContext['call'], service: string): Promise<TotpEntry> {
-  const { data } = await call<Page<TotpEntry>>(passwords, { query: { limit: '200' } })
-  const wanted = service.toLowerCase()
-  const named = data.filter((entry) =>
-    [entry.id, entry.service_name, labelOf(entry)].some((name) => name.toLowerCase() === wanted),
-  )
-  if (named.length === 1) return named[0]!
-  const names = data.map(labelOf)
-  if (named.length > 1) throw invalid('service', `Several are named so. Send one of: ${shortList(named.map(labelOf))}.`)
-  if (names.length === 0) throw notFound('one-time password: this identity has none. Whoever made the key can store one')
-  const close = nearest(service, names)
+/** All entries of a list, of which an identity has few. */
+async function all<Entry>(call: ToolContext['call'], route: string): Promise<Entry[]> {
+  const entries: Entry[] = []
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const query: Record<string, string> = { limit: '200', ...(cursor === '' ? {} : { cursor }) }
+    const { data, next_cursor } = await call<Page<Entry>>(route, { query })
+    entries.push(...data)
+    cursor = next_cursor
+  }
+  return entries
+}
+
+/** The entry that has this name or shown name. Throws Fault, with the names that there are, unless there is exactly one. */
+function one<Entry>(
+  what: string,
+  wanted: string,
+  entries: Entry[],
+  shown: (entry: Entry) => string,
+  names: (entry: Entry) => string[],
+): Entry {
+  const sought = wanted.toLowerCase()
+  const found = entries.filter((entry) => [shown(entry), ...names(entry)].some((name) => name.toLowerCase() === sought))
+  if (found.length === 1) return found[0]!
+  if (found.length > 1) throw invalid('service', `Several are named so. Send one of: ${shortList(found.map(shown))}.`)
+  if (entries.length === 0) throw notFound(`${what}: this identity has none. Whoever made the key can store one`)
+  const all = entries.map(shown)
+  const close = nearest(wanted, all)
   throw invalid(
     'service',
-    `There is no such one-time password. ${close === undefined ? '' : `Did you mean ${JSON.stringify(close)}? `}There are: ${shortList(names)}.`,
+    `There is no such ${what}. ${close === undefined ? '' : `Did you mean ${JSON.stringify(close)}? `}There are: ${shortList(all)}.`,
   )
+}
+
+function placeOf({ label, url, username }: Login): string {
+  const host = url === null ? [] : [new URL(url).host]
+  return [label, ...[...host, ...(username === null ? [] : [username])].map((part) => `(${part})`)].join(' ')
 }
 
 function labelOf({ service_name, account_name }: TotpEntry): string {

@@ -49,6 +49,7 @@ export const views: View[] = [
     tab: 'One-time passwords',
     load: () => import('./views/totp.tsx'),
   },
+  { path: '/identities/:id/logins', title: 'Logins', tab: 'Logins', load: () => import('./views/logins.tsx') },
   { path: '/identities/:id/policy', title: 'Policy', tab: 'Policy', load: policy },
   { path: '/identities/:id/archive', title: 'Export and import', tab: 'Export', load: () => import('./views/archive.tsx') },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./views/identity.tsx') },

@@ -68,8 +68,8 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
               run={() => change('cancel')}
             >
               <p>
-                Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its
-                bank not cancelled at its bank.
+                Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. It is not
+                cancelled at its bank.
               </p>
             </ConfirmButton>
           </>

@@ -4,6 +4,7 @@ import { post } from '../api.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { FormDialog } from '../widgets/dialog.tsx'
 import { Field, TextArea, Tick, type Typed } from '../widgets/form.tsx'
+import { typedTime } from '../widgets/format.tsx'
 
 interface Props {
   onClose: () => void
@@ -108,7 +109,7 @@ async function sendRequestOf(typed: Typed, form: FormData): Promise<Record<strin
   return {
     ...rest,
     ...addressed({ to, cc, bcc }),
-    ...(typeof send_at === 'string' && send_at !== '' ? { send_at: new Date(send_at).toISOString() } : {}),
+    send_at: typedTime(send_at),
     ...(attachments.length > 0 ? { attachments } : {}),
   }
 }

@@ -4,7 +4,7 @@ import type { LiveEvent } from '../live.ts'
 import { eventsOf, useList, useResource, useSearch } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import { Rows } from '../widgets/listing.tsx'
-import { Mark, Time } from '../widgets/format.tsx'
+import { Mark, Time, typedTime } from '../widgets/format.tsx'
 import { post } from '../api.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { DialogButton, FormDialog } from '../widgets/dialog.tsx'
@@ -67,8 +67,9 @@ function IdentityLine({ row: { id, name, email, phone_number, status, created_at
   )
 }
 
-async function create(typed: Typed): Promise<void> {
-  const { id, name, email } = await post<Identity>('/v1/identities', filledIn(typed))
+async function create({ expires_at, ...typed }: Typed): Promise<void> {
+  const input = { ...filledIn(typed), expires_at: typedTime(expires_at) }
+  const { id, name, email } = await post<Identity>('/v1/identities', input)
   announce(`${name} was created: ${email}`)
   go(`/identities/${id}/inbox`)
 }
@@ -85,6 +86,7 @@ function NewIdentityDialog({ onClose }: { onClose: () => void }): JSX.Element {
         autoCapitalize="none"
       />
       <Field name="email_domain" label="Domain" hint="Empty: the domain of the box." autoComplete="off" autoCapitalize="none" />
+      <Field name="expires_at" label="Delete at" type="datetime-local" hint="Empty: never by itself." />
     </FormDialog>
   )
 }

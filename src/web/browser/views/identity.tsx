@@ -7,7 +7,7 @@ import { Action } from '../widgets/action.tsx'
 import { Bar } from '../widgets/bar.tsx'
 import { ConfirmButton } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
-import { bytes, moment } from '../widgets/format.tsx'
+import { bytes, localTime, moment, typedTime } from '../widgets/format.tsx'
 import { Fact, Section } from '../widgets/listing.tsx'
 import { useResource } from '../loaded.ts'
 import { go } from '../router.tsx'
@@ -29,7 +29,7 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
             {id}
           </Fact>
           <Fact name="Created">{moment(identity.created_at)}</Fact>
-          {identity.expires_at !== null && <Fact name="Deleted">{moment(identity.expires_at)}</Fact>}
+          <Fact name="Deleted">{identity.expires_at === null ? 'never by itself' : moment(identity.expires_at)}</Fact>
           <Fact name="Phone number">{identity.phone_number ?? 'none'}</Fact>
           <Fact name="Date of birth">{identity.date_of_birth}</Fact>
         </dl>
@@ -38,6 +38,22 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
       <Section sheet id="rename" title="Name">
         <Form submit="Rename" label="Rename" done="The name was changed. The address stays as it was." send={change}>
           <Field name="name" label="Name" defaultValue={name} autoComplete="off" />
+        </Form>
+      </Section>
+      <Section sheet id="expiry" title="Time of deletion">
+        <Form
+          submit="Change"
+          label="Time of deletion"
+          done="The time of deletion was changed."
+          send={({ expires_at }) => change({ expires_at: typedTime(expires_at) ?? null })}
+        >
+          <Field
+            name="expires_at"
+            label="Delete at"
+            type="datetime-local"
+            defaultValue={identity.expires_at === null ? '' : localTime(identity.expires_at)}
+            hint="Empty: never by itself."
+          />
         </Form>
       </Section>
       <Section sheet id="end" title={suspended ? 'Resume or delete' : 'Suspend or delete'}>
@@ -108,6 +124,7 @@ function DeletedWith({ identity: { id, email, phone_number, storage } }: { ident
   const texts = useAmount(`/v1/identities/${id}/sms`)
   const cards = useAmount(`/v1/identities/${id}/cards`)
   const secrets = useAmount(`/v1/identities/${id}/totp`)
+  const logins = useAmount(`/v1/identities/${id}/logins`)
   return (
     <>
       <p>This also deletes:</p>
@@ -127,6 +144,7 @@ function DeletedWith({ identity: { id, email, phone_number, storage } }: { ident
         <li>{texts('text message')}</li>
         <li>{cards('card')}</li>
         <li>{secrets('one-time password')}</li>
+        <li>{logins('login')}</li>
       </ul>
     </>
   )

@@ -7,7 +7,7 @@ import { DialogButton, FormDialog, SecretDialog } from '../widgets/dialog.tsx'
 import { Field, Select, Tick } from '../widgets/form.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { Choices } from '../widgets/choices.tsx'
-import { Mark, moment, Time } from '../widgets/format.tsx'
+import { Mark, moment, Time, typedTime } from '../widgets/format.tsx'
 import { IdentityField, IdentityName } from '../widgets/identity-field.tsx'
 
 type Made = ApiKey & { key: string }
@@ -163,7 +163,7 @@ function NewKeyDialog({ onMade, onClose }: Props): JSX.Element {
           ...(label ? { label } : {}),
           ...(identity_id ? { identity_id } : {}),
           ...(rate_limit ? { rate_limit: Number(rate_limit) } : {}),
-          ...(expires_at ? { expires_at: new Date(String(expires_at)).toISOString() } : {}),
+          expires_at: typedTime(expires_at),
         }).then(onMade)
       }
       onClose={onClose}

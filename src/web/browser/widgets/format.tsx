@@ -34,6 +34,17 @@ export function moment(at: string): string {
   return new Date(at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' })
 }
 
+/** A time as an input of type `datetime-local` has it: of the reader's zone, without seconds. */
+export function localTime(at: string): string {
+  const time = new Date(at)
+  return new Date(time.getTime() - time.getTimezoneOffset() * minute).toISOString().slice(0, 16)
+}
+
+/** What such an input has, in UTC; undefined when it is empty. */
+export function typedTime(text: string | true | undefined): string | undefined {
+  return text ? new Date(String(text)).toISOString() : undefined
+}
+
 /** A duration: `45 s`, `12 min`, `3 h`, `5 days`. */
 export function span(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`
