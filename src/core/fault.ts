@@ -32,7 +32,11 @@ export class Fault extends Error {
   readonly retryAfter: number | undefined
 
   constructor(type: FaultType, message: string, detail: FaultDetail = {}) {
+    const { stackTraceLimit } = Error
+    // what a caller did wrong needs no trace, which would cost more than most refusals
+    if (type !== 'internal_error') Error.stackTraceLimit = 0
     super(shortened(message, longest.message), detail.cause === undefined ? undefined : { cause: detail.cause })
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'Fault'
     this.type = type
     this.code = detail.code

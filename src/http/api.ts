@@ -7,6 +7,7 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import { WorkLimiter, type WorkShare } from '../net/work-limiter.ts'
 import { networkOf, networksOf, Networks } from '../net/networks.ts'
+import { admitConnection } from '../net/reading-turns.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
 import { jsonAnswer, UnreadAnswers } from './answer.ts'
 import { recordRefusal } from './audit.ts'
@@ -40,6 +41,7 @@ interface State {
   /** The start, by `performance.now()`. */
   began: number
   abort: CallAbort
+  connection: IncomingMessage['socket']
   arrival: AdmissionRequest
   route: string
   search: string
@@ -300,6 +302,7 @@ export class Api {
       requestId: newId('req'),
       began: performance.now(),
       abort,
+      connection: request.socket,
       arrival: admissionRequestOf(request, this.#trusted, this.#operators.has(request)),
       route: 'unknown',
       search: '',
@@ -338,6 +341,7 @@ export class Api {
       refused?.(verdict.caller, verdict.fault)
       throw verdict.fault
     }
+    if (verdict.caller.account_id !== '') admitConnection(state.connection)
     return verdict
   }
 

@@ -81,7 +81,7 @@ export const inputs = {
   },
   message_status: {
     id: Message,
-    cancel: z.boolean().default(false).describe('if not sent yet'),
+    cancel: z.boolean().default(false),
   },
   mark_messages: {
     ids: Texts,
@@ -90,8 +90,8 @@ export const inputs = {
     trash: z.boolean().default(false),
   },
   read_login: {
-    service: z.string().min(1).max(2048).describe('label or host'),
-    purpose: z.string().min(1).max(500).optional().describe('for whoever approves it'),
+    service: z.string().min(1).max(2048),
+    purpose: z.string().min(1).max(500).optional(),
   },
   one_time_password: { service: z.string().min(1).max(128) },
   identity_token: { audience: z.string().min(1).max(512).describe('who will verify it: its URL') },

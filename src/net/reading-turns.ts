@@ -10,16 +10,31 @@ const budget = 2
  */
 const acceptTime = 10
 
-const kinds = ['handshake', 'short', 'long'] as const
+const kinds = ['handshake', 'admitted', 'short', 'long'] as const
 
-/** What waits to be read: of a connection in its handshake, a short packet, or a slice of a longer one. */
+/**
+ * What waits to be read: of a connection in its handshake; a short packet of one whose caller had a valid key or session, or of any other; or a slice of a
+ * longer packet.
+ */
 export type Kind = (typeof kinds)[number]
 
 /** Bytes of the longest packet that is short: a call, or a few. */
 const short = 4 * 1024
 
-export function kindOf(octets: Buffer): Kind {
-  return octets.length <= short ? 'short' : 'long'
+/** Connections on which a call with a valid key or session was made. */
+const admitted = new WeakSet<object>()
+
+/**
+ * Says that a caller of this connection was admitted. From then on it does not wait behind strangers: of these there may be more networks than the
+ * main thread can serve, each of which uses less time than an honest client.
+ */
+export function admitConnection(connection: object): void {
+  admitted.add(connection)
+}
+
+export function kindOf(octets: Buffer, connection: object): Kind {
+  if (octets.length > short) return 'long'
+  return admitted.has(connection) ? 'admitted' : 'short'
 }
 
 /** What was received, and the network that sent it. */
@@ -34,7 +49,12 @@ interface Waiting {
  * hundred times as long as those of another. What the budget of an iteration does not suffice for is done in the next.
  */
 class ReadingTurns {
-  readonly #waiting = { handshake: new FairQueue<Waiting>(), short: new FairQueue<Waiting>(), long: new FairQueue<Waiting>() }
+  readonly #waiting = {
+    handshake: new FairQueue<Waiting>(),
+    admitted: new FairQueue<Waiting>(),
+    short: new FairQueue<Waiting>(),
+    long: new FairQueue<Waiting>(),
+  }
   /** The place of the kind that was read last. */
   #last = 0
   /** Milliseconds by network, since `#counted`. */
@@ -54,7 +74,8 @@ class ReadingTurns {
 
   /** What waits to be read. */
   get size(): number {
-    return this.#waiting.handshake.size + this.#waiting.short.size + this.#waiting.long.size
+    const { handshake, admitted: known, short: brief, long } = this.#waiting
+    return handshake.size + known.size + brief.size + long.size
   }
 
   /** True if this network used no time lately. */

@@ -42,7 +42,7 @@ test('a login is read by its label, host or id, exactly, and with what it goes w
     expect(text).not.toContain('api_key')
     expect(text.match(/untrusted \w+>>/g)).toHaveLength(1)
   }
-  const { body: events } = await box.call('GET', `/v1/identities/${ada.id}/timeline?types=login.revealed`)
+  const { body: events } = await box.call('GET', `/v1/identities/${ada.id}/events?type=login.revealed`)
   expect(events.data).toHaveLength(4)
 })
 
@@ -74,7 +74,7 @@ test('a login that a policy holds is read by the same call once a person approve
   const held = await client.call('read_login', call)
   expect(held).toMatchObject({ isError: true, data: { code: 'held' } })
   expect(held.text).not.toContain('correct horse')
-  const { body: open } = await box.call('GET', '/v1/holds?status=held')
+  const { body: open } = await box.call('GET', '/v1/holds')
   await box.call('POST', `/v1/holds/${open.data[0].id}/approve`, {})
   expect((await client.call('read_login', call)).text).toContain('password (in JSON): "correct horse"')
   expect((await client.call('read_login', call)).data['code']).toBe('held')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readingTurns } from '../../src/net/reading-turns.ts'
+import { admitConnection, kindOf, readingTurns } from '../../src/net/reading-turns.ts'
 
 test('what is read may enter more, any number of times: it waits for its turn', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -121,4 +121,24 @@ test('a call waits for one handshake and one large packet at most, however many 
   await promise
   expect(order.indexOf('honest')).toBeLessThanOrEqual(2)
   while (readingTurns.size > 0) await new Promise((done) => setImmediate(done))
+})
+
+test('who was admitted does not wait behind strangers of any number of networks that use less', async () => {
+  const order: string[] = []
+  const call = Buffer.alloc(500)
+  const connection = {}
+  const enter = (network: string, of: object): Promise<void> =>
+    new Promise((resolve) => {
+      readingTurns.enter(kindOf(call, of), network, () => {
+        for (const until = performance.now() + 1; performance.now() < until;);
+        order.push(network)
+        resolve()
+      })
+    })
+  admitConnection(connection)
+  // the honest client has used more than any stranger
+  await Promise.all([1, 2, 3].map(() => enter('honest', connection)))
+  const strangers = Array.from({ length: 200 }, (_, number) => enter(`stranger ${number}`, {}))
+  await Promise.all([...strangers, enter('honest', connection)])
+  expect(order.lastIndexOf('honest')).toBeLessThan(10)
 })

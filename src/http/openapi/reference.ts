@@ -62,7 +62,8 @@ const bounds = `| What | Bound | Beyond it |
 | attachments being read as text, one at a time, or waiting for it; one of less than 8 MiB counts as 8 MiB | 64 MiB in each account, 256 MiB together; an account with no more than 8 MiB is not refused because of others | 429 \`too_much_at_once\` |
 | responses that an account has not read | 48 MiB | 429 \`too_much_unread\` |
 | responses that all callers have not read | 144 MiB | connections of the caller with most of them are closed |
-| calls of one account (without a key: of one network) that wait for their turn | 1,000 | 429 \`too_many_waiting\` |`
+| calls of one account (without a key: of one network) that wait for their turn | 1,000 | 429 \`too_many_waiting\` |
+| requests of one connection that are not answered yet | 8 | the connection is closed |`
 
 /** The API as a page of Markdown: a list of all routes, then every call with its body and response, every event, every object. */
 export function reference(routes: readonly AnyRoute[], events: readonly DescribedEvent[]): string {

@@ -22,7 +22,7 @@ interface Timeouts {
 const timeout: Timeouts = { headers: 10_000, request: 30_000, keepAlive: 15_000, idle: 150_000 }
 
 /** Pipelined requests of one connection (RFC 9112 9.3.2); a client that sends more is disconnected. */
-const maxPipelined = 32
+const maxPipelined = 8
 
 /** Small chunks of a body that nobody reads. */
 const unreadChunks = 1024

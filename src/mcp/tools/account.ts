@@ -35,7 +35,7 @@ export const accountTools: Tool[] = [
   }),
   tool('create_identity', {
     description: 'Create an identity with an e-mail address, which is permanent.',
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
     routes: [create],
     account: true,
     example: { name: 'Ada' },

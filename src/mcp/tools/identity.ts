@@ -28,7 +28,7 @@ const counted = 50
 
 export const identityTools: Tool[] = [
   tool('whoami', {
-    description: 'Who you are here: address, number, unread mail, what you may send, your logins and one-time passwords.',
+    description: 'Who you are: address, number, unread mail, what you may send, logins, one-time passwords.',
     annotations: { readOnlyHint: true, openWorldHint: false },
     routes: [caller],
     run: async (context) => {
@@ -60,9 +60,8 @@ export const identityTools: Tool[] = [
     },
   }),
   tool('read_login', {
-    description:
-      'A stored login: user name, password, API key, notes. Reading is recorded; a person may have to approve it first.',
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    description: 'A stored login: user name, password, API key, notes.',
+    annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
     routes: [reveal],
     example: { service: 'GitHub', purpose: 'to open an issue' },
     run: async ({ call, allowed }, { service, purpose }) => {
@@ -85,7 +84,7 @@ export const identityTools: Tool[] = [
     },
   }),
   tool('one_time_password', {
-    description: 'The present code of a one-time password (TOTP), for logging in. Reading is recorded.',
+    description: 'The present code of a one-time password (TOTP), for logging in.',
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     routes: [code],
     example: { service: 'GitHub' },
@@ -103,7 +102,7 @@ export const identityTools: Tool[] = [
   }),
   tool('identity_token', {
     description: 'A short-lived signed token that proves to one audience who you are.',
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
     routes: [token],
     example: { audience: 'https://shop.example.com' },
     run: async ({ call }, { audience }) => {
@@ -138,11 +137,11 @@ function one<Entry>(
   if (found.length === 1) return found[0]!
   if (found.length > 1) throw invalid('service', `Several are named so. Send one of: ${shortList(found.map(shown))}.`)
   if (entries.length === 0) throw notFound(`${what}: this identity has none. Whoever made the key can store one`)
-  const all = entries.map(shown)
-  const close = nearest(wanted, all)
+  const there = entries.map(shown)
+  const close = nearest(wanted, there)
   throw invalid(
     'service',
-    `There is no such ${what}. ${close === undefined ? '' : `Did you mean ${JSON.stringify(close)}? `}There are: ${shortList(all)}.`,
+    `There is no such ${what}. ${close === undefined ? '' : `Did you mean ${JSON.stringify(close)}? `}There are: ${shortList(there)}.`,
   )
 }
 

@@ -11,7 +11,7 @@ const forward = messageRoute('POST', 'email', '/forward')
 const cancel = messageRoute('POST', 'email', '/cancel')
 const bulk = 'POST /identities/:id/emails/bulk'
 const text = 'POST /identities/:id/sms'
-const sends = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true }
+const sends = { readOnlyHint: false, destructiveHint: false, openWorldHint: true }
 const names = { body_text: 'text', email_id: 'message_id', sms_id: 'id' }
 
 export const sendingTools: Tool[] = [
@@ -41,7 +41,7 @@ export const sendingTools: Tool[] = [
     },
   }),
   tool('send_sms', {
-    description: 'Send an SMS from the number of the identity.',
+    description: 'Send an SMS from your number.',
     annotations: sends,
     routes: [text],
     example: { to: '+15550100123', body: 'On my way.' },
@@ -56,7 +56,7 @@ export const sendingTools: Tool[] = [
     run: statusOf,
   }),
   tool('mark_messages', {
-    description: 'Mark messages as read or unread, label e-mails, or move messages to the trash.',
+    description: 'Mark messages read or unread, label e-mails, or move messages to trash.',
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     routes: [bulk, messageRoute('PATCH', 'sms')],
     example: { ids: ['email_01jd3v8m2ef1pbx9mz5k7q4w6a'], read: true },

@@ -130,7 +130,6 @@ interface LoginDialogProps {
 
 function LoginDialog({ id, login, ...rest }: LoginDialogProps): JSX.Element {
   const passwords = useList<TotpEntry>(`/v1/identities/${id}/totp`, { limit: 200 })
-  const hint = (has: boolean | undefined): string | undefined => (has ? 'Empty: as it is.' : undefined)
   const secret = { autoComplete: 'off', spellcheck: false } as const
   return (
     <FormDialog {...rest}>
@@ -144,9 +143,9 @@ function LoginDialog({ id, login, ...rest }: LoginDialogProps): JSX.Element {
         hint="https://… Its host is what a person approves, where a policy holds logins."
       />
       <Field name="username" label="User name" {...secret} defaultValue={login?.username ?? ''} />
-      <Field name="password" label="Password" {...secret} hint={hint(login?.has_password)} />
-      <Field name="api_key" label="API key" {...secret} hint={hint(login?.has_api_key)} />
-      <TextArea name="notes" label="Notes" rows={3} {...secret} hint={hint(login?.has_notes)} />
+      <Field name="password" label="Password" {...secret} hint={hintOf(login?.has_password)} />
+      <Field name="api_key" label="API key" {...secret} hint={hintOf(login?.has_api_key)} />
+      <TextArea name="notes" label="Notes" rows={3} {...secret} hint={hintOf(login?.has_notes)} />
       <Select name="totp_id" label="One-time password">
         <option value="">none</option>
         {passwords.value?.map((entry) => (
@@ -157,6 +156,10 @@ function LoginDialog({ id, login, ...rest }: LoginDialogProps): JSX.Element {
       </Select>
     </FormDialog>
   )
+}
+
+function hintOf(isStored: boolean | undefined): string | undefined {
+  return isStored ? 'Empty: as it is.' : undefined
 }
 
 /** Empty fields of what is shown are removed; of what is not shown they stay. */
