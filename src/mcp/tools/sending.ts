@@ -28,7 +28,7 @@ export const sendingTools: Tool[] = [
     },
   }),
   tool('reply_email', {
-    description: 'Reply to an e-mail, or forward it.',
+    description: 'Reply to, or forward, an e-mail.',
     annotations: sends,
     routes: [reply],
     example: { message_id: 'email_01jd3v8m2ef1pbx9mz5k7q4w6a', text: 'Thank you.' },
