@@ -94,6 +94,8 @@ test('in Firefox ESR a login is stored, shown and deleted', async () => {
   await firefox.click('Store')
   await firefox.click('Show the login at GitHub')
   await firefox.shows('correct horse')
+  const { body: stored } = await box.call('GET', `/v1/identities/${ada}/logins`)
+  expect(stored.data).toMatchObject([{ label: 'GitHub', has_password: true }])
   await firefox.click('Close')
   await firefox.click('Delete GitHub')
   await firefox.click('Delete')

@@ -63,7 +63,7 @@ export class Firefox {
     const child = spawn(program, words, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, HOME: profile } })
     let said = ''
     const address = new Promise<string>((resolve, reject) => {
-      child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
         said += text
         const found = /WebDriver BiDi listening on (ws:\/\/\S+)/.exec(said)
         if (found) resolve(found[1]!)
@@ -144,7 +144,7 @@ export class Firefox {
 
   /** Presses these keys, one after the other. */
   async type(text: string): Promise<void> {
-    const actions = [...text].flatMap((value) => [
+    const actions = Array.from(text, (value) => value).flatMap((value) => [
       { type: 'keyDown', value },
       { type: 'keyUp', value },
     ])
