@@ -2370,6 +2370,8 @@ export interface HoldsListQuery {
   limit?: number | undefined
   /** the next_cursor of the page before */
   cursor?: string | undefined
+  /** a copy whose size the page of the box can read: it has the origin of the box; it loads no external images, and its links open no window */
+  measure?: boolean | undefined
   /** number of rows to skip; not together with cursor */
   offset?: number | undefined
   status?: 'open' | 'approved' | 'rejected' | 'expired' | 'cancelled' | 'all' | undefined

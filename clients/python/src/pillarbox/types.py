@@ -2420,6 +2420,8 @@ class HoldsListQuery(TypedDict):
     limit: NotRequired[int]
     cursor: NotRequired[str]
     """the next_cursor of the page before"""
+    measure: NotRequired[bool]
+    """a copy whose size the page of the box can read: it has the origin of the box; it loads no external images, and its links open no window"""
     offset: NotRequired[int]
     """number of rows to skip; not together with cursor"""
     status: NotRequired[Literal["open", "approved", "rejected", "expired", "cancelled", "all"]]
