@@ -54,33 +54,35 @@ function Line({ login, onChange }: { login: Login; onChange: () => Promise<void>
         <br />
         <span class="faint">{[url && new URL(url).host, username, ...kept].filter(Boolean).join(' · ')}</span>
       </span>
-      <Reveal login={login} />
-      <DialogButton
-        name={`Change ${label}`}
-        dialog={(close) => (
-          <LoginDialog
-            title={`The login at ${label}`}
-            submit="Change"
-            done={`The login at ${label} was changed.`}
-            id={login.identity_id}
-            login={login}
-            send={change}
-            onClose={close}
-          />
-        )}
-      >
-        Change
-      </DialogButton>
-      <ConfirmButton
-        label="Delete"
-        name={`Delete ${label}`}
-        title={`Delete the login at ${label}?`}
-        action="Delete"
-        done={`The login at ${label} was deleted.`}
-        run={() => remove(`/v1/logins/${id}`).then(onChange)}
-      >
-        <p>What is stored of it is overwritten. The account at {label} stays as it is.</p>
-      </ConfirmButton>
+      <span class="actions">
+        <Reveal login={login} />
+        <DialogButton
+          name={`Change ${label}`}
+          dialog={(close) => (
+            <LoginDialog
+              title={`The login at ${label}`}
+              submit="Change"
+              done={`The login at ${label} was changed.`}
+              id={login.identity_id}
+              login={login}
+              send={change}
+              onClose={close}
+            />
+          )}
+        >
+          Change
+        </DialogButton>
+        <ConfirmButton
+          label="Delete"
+          name={`Delete ${label}`}
+          title={`Delete the login at ${label}?`}
+          action="Delete"
+          done={`The login at ${label} was deleted.`}
+          run={() => remove(`/v1/logins/${id}`).then(onChange)}
+        >
+          <p>What is stored of it is overwritten. The account at {label} stays as it is.</p>
+        </ConfirmButton>
+      </span>
     </li>
   )
 }
