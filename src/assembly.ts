@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { accountResumed, accountStopped } from './accounts/model.ts'
+import { accountResumed, accountStopped, keyCreated, keyRevoked, keyRotated } from './accounts/model.ts'
 import { AccountsModule } from './accounts/module.ts'
 import { Plan } from './accounts/plan.ts'
 import { idOfKey } from './accounts/secret.ts'
@@ -284,7 +284,7 @@ export function assemble(basis: Deps): {
     }),
     keeping,
     // after those of identities and messages, which are more read
-    { name: 'stops', events: [accountStopped, accountResumed] },
+    { name: 'account events', events: [accountStopped, accountResumed, keyCreated, keyRotated, keyRevoked] },
     statusModule({ ...common, queue, sendingRights }),
     { name: 'guide', routes: guideRoutes(facts) },
     { name: 'page', site, start: () => site.read() },

@@ -12,7 +12,7 @@ import { requireScopes, requireWithin } from './granting.ts'
 import { KeyLimits, makesOthers } from './key-limits.ts'
 import { endingWith, endOfSecret, isStopped, type KeyRow, Origins } from './key-ancestry.ts'
 import { KeyDeletion } from './key-deletion.ts'
-import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
+import { type ApiKey, type ApiKeyFilter, keyCreated, keyRevoked, type KeyRevoked, keyRotated, type NewApiKey } from './model.ts'
 import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
 
@@ -47,6 +47,7 @@ export class Keys {
   readonly origins: Origins
   readonly deletion: KeyDeletion
   readonly #database: Database
+  readonly #events: EventLog
   readonly #clock: Clock
   readonly #cursors: Cursors
   readonly #plan: Plan
@@ -59,6 +60,7 @@ export class Keys {
 
   constructor(deps: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
     this.#database = deps.database
+    this.#events = deps.events
     this.#clock = deps.clock
     this.origins = new Origins(deps.clock)
     this.deletion = new KeyDeletion(deps.database, this.origins)
@@ -170,6 +172,8 @@ export class Keys {
       const made = { label: input.label, scopes, identity_id: identityId, rate_limit, expires_at, created_by: makerOf(caller) }
       const inserted = await this.#insert(tx, caller.account_id, { ...made, former_until }, key)
       await this.origins.inherit(tx, inserted.id, caller)
+      const about = { account_id: caller.account_id, identity_id: identityId, data: this.#toApiKey(inserted) }
+      await this.#events.append(tx, keyCreated, { ...about, refusable: true })
       return inserted
     })
     return { ...this.#toApiKey(row), key }
@@ -234,13 +238,16 @@ export class Keys {
       const itself = caller.key_id === id
       const rotated_by = itself ? before.rotated_by : makerOf(caller)
       await (itself ? this.origins.renewed(tx, id) : this.origins.rotated(tx, id, caller, until))
-      return tx.get<KeyRow>(
+      const after = await tx.get<KeyRow>(
         sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${grace > 0 ? before.hash : null},
           previous_expires_at = ${until}, rotations = rotations + 1, rotated_by = ${rotated_by} WHERE id = ${id} RETURNING *`,
       )
+      const { account_id, identity_id } = before
+      await this.#events.append(tx, keyRotated, { account_id, identity_id, data: this.#toApiKey(after!) })
+      return after!
     })
     this.#forget([id])
-    return { ...this.#toApiKey(row!), key }
+    return { ...this.#toApiKey(row), key }
   }
 
   /**
@@ -261,8 +268,9 @@ export class Keys {
       if (maker) await this.#limits.requireAnother(tx, row, keep)
       const all = keep ? [id] : await this.origins.madeWith(tx, id, caller.key_id)
       const which = sql`SELECT value FROM json_each(${JSON.stringify(all)})`
+      const revoked_at = iso(this.#clock.now())
       const revoked = await tx.all<{ id: string; makes: number }>(
-        sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL
+        sql`UPDATE api_keys SET revoked_at = ${revoked_at}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL
           RETURNING id, ${makesOthers} AS makes`,
       )
       if (revoked.some(({ makes }) => makes === 1)) await this.#limits.requireAnother(tx, row, keep)
@@ -272,6 +280,10 @@ export class Keys {
         await tx.run(sql`UPDATE api_keys SET kept = 0 WHERE id IN (${which}) AND kept = 1`)
         for (const [what, { objects, end }] of this.#ends) counts[what] = await end(tx, endingWith(which, objects))
       }
+      const { account_id, identity_id } = row
+      const data = { ...this.#toApiKey({ ...row, revoked_at }), ended: counts }
+      // one event: ten thousand keys may end with it
+      await this.#events.append(tx, keyRevoked, { account_id, identity_id, data })
       return [revoked.map((one) => one.id), counts] as const
     })
     this.#forget(ids)

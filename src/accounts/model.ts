@@ -96,6 +96,16 @@ export const KeyRevoked = z
   .meta({ id: 'KeyRevoked' })
 export type KeyRevoked = z.output<typeof KeyRevoked>
 
+const keyReaders = ['account:read' as const]
+export const keyCreated = eventType('key.created', keyReaders, 'An API key was created.', ApiKey)
+export const keyRotated = eventType('key.rotated', keyReaders, 'An API key has a new secret.', ApiKey)
+export const keyRevoked = eventType(
+  'key.revoked',
+  keyReaders,
+  'An API key was revoked. The keys that ended with it have no event of their own.',
+  z.object({ ...ApiKey.shape, ended: KeyRevoked.shape.ended }).meta({ id: 'RevokedApiKey' }),
+)
+
 export const Rotation = z
   .strictObject({
     grace_seconds: z.int().min(0).max(604_800).default(0).meta({ description: 'time for which the old secret still works' }),

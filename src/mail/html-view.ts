@@ -20,11 +20,18 @@ const imageTypes = /^image\/(?:png|jpeg|gif|webp)$/
 /** Elements in one another do not become ever smaller. */
 const ownStyle = '<style>body{color:#000;background:#fff}small,sub,sup,big{font-size:13px}</style>'
 
+/** How a page is to be used: `remote` allows external images; `measure` lets the page around it read its size, without external images and windows. */
+export interface Look {
+  remote: boolean
+  measure: boolean
+}
+
 /**
  * A Content-Security-Policy under which nothing runs, nothing is fetched, and links open in a new window, even if sanitizing failed. The page can
- * only be displayed in a frame on a page of this box.
+ * only be displayed in a frame on a page of this box. It has an origin of its own, so that nothing in it carries the session; with `measure` it has
+ * that of the box, and can go nowhere.
  */
-function policy(remote: boolean): string {
+function policy({ remote, measure }: Look): string {
   return [
     "default-src 'none'",
     "style-src 'unsafe-inline'",
@@ -32,12 +39,12 @@ function policy(remote: boolean): string {
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'self'",
-    'sandbox allow-popups allow-popups-to-escape-sandbox',
+    `sandbox ${measure ? 'allow-same-origin' : 'allow-popups allow-popups-to-escape-sandbox'}`,
   ].join('; ')
 }
 
 /**
- * Renders the HTML of a message as a page. `remote` allows external images. Throws Fault 404 for a message without HTML, 429
+ * Renders the HTML of a message as a page. Throws Fault 404 for a message without HTML, 429
  * `too_much_at_once` when too many large messages are being read.
  */
 export async function htmlView(
@@ -45,19 +52,20 @@ export async function htmlView(
   caller: Caller,
   identityId: string,
   id: string,
-  { remote, signal }: { remote: boolean; signal: AbortSignal },
+  { signal, remote, measure }: Look & { signal: AbortSignal },
 ): Promise<Download> {
+  const look = { remote: remote && !measure, measure }
   const row = await emails.row(caller, identityId, id)
   return reader.read({ row, account: caller.account_id, signal }, async (decode) => {
     const { body_html } = await emails.get(caller, identityId, id)
     if (body_html === null) throw notFound('HTML of this e-mail')
     const images = await inlineImages(emails, row, body_html, decode)
     // each of its texts has a style of its own
-    return largeWork(caller.account_id, 16 * body_html.length, () => renderPage(body_html, images, remote), signal)
+    return largeWork(caller.account_id, 16 * body_html.length, () => renderPage(body_html, images, look), signal)
   })
 }
 
-async function renderPage(html: string, inline: Map<string, string>, remote: boolean): Promise<Download> {
+async function renderPage(html: string, inline: Map<string, string>, look: Look): Promise<Download> {
   // an image may be referenced many times, and is embedded each time
   let remaining = maxDataUrls
   const image = (source: string): string | undefined => {
@@ -69,14 +77,14 @@ async function renderPage(html: string, inline: Map<string, string>, remote: boo
       return found
     }
     if (/^data:image\/(?:png|jpeg|gif|webp);base64,/i.test(source)) return source
-    return remote && /^https?:\/\//i.test(source) ? source.replace(/^http:/i, 'https:') : undefined
+    return look.remote && /^https?:\/\//i.test(source) ? source.replace(/^http:/i, 'https:') : undefined
   }
   return {
     type: 'text/html; charset=utf-8',
     bytes: Buffer.from(pageOf(await sanitize(html, image))),
     headers: {
       'Content-Disposition': 'inline',
-      'Content-Security-Policy': policy(remote),
+      'Content-Security-Policy': policy(look),
       'X-Frame-Options': 'SAMEORIGIN',
       'X-DNS-Prefetch-Control': 'off',
     },

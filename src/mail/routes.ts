@@ -6,6 +6,7 @@ import type { Attachments } from './attachments.ts'
 import type { AttachmentTexts } from './documents/attachment-texts.ts'
 import type { Emails } from './emails.ts'
 import type { BulkChanges } from './bulk.ts'
+import type { Look } from './html-view.ts'
 import {
   Attachment,
   AttachmentText,
@@ -34,7 +35,7 @@ interface Nouns {
   threads: Threads
   attachments: Attachments
   texts: AttachmentTexts
-  html: (caller: Caller, identityId: string, id: string, how: { remote: boolean; signal: AbortSignal }) => Promise<Download>
+  html: (caller: Caller, identityId: string, id: string, how: Look & { signal: AbortSignal }) => Promise<Download>
 }
 
 export function routes(nouns: Nouns): AnyRoute[] {
@@ -152,9 +153,13 @@ function emailRoutes({ emails, listBodies, search, bulk, html }: Nouns): AnyRout
         'For an iframe on a page of the box. An e-mail without HTML is not_found.',
       query: z.strictObject({
         remote: Flag.default(false).meta({ description: 'load external images, which tells their servers that it was viewed' }),
+        measure: Flag.default(false).meta({
+          description:
+            'a copy whose size the page of the box can read: it has the origin of the box; it loads no external images, and its links open no window',
+        }),
       }),
       download: 'text/html',
-      handle: ({ caller, params, query, signal }) => html(caller, params.id, params.email_id, { remote: query.remote, signal }),
+      handle: ({ caller, params, query, signal }) => html(caller, params.id, params.email_id, { ...query, signal }),
     }),
   ]
 }

@@ -172,6 +172,10 @@ const { headers: _, ...told } = Webhook.shape
 export const WebhookEventData = z.object(told)
 export type WebhookEventData = z.output<typeof WebhookEventData>
 
+const readers = ['account:read' as const]
+export const webhookCreated = eventType('webhook.created', readers, 'A webhook was created.', WebhookEventData)
+export const webhookUpdated = eventType('webhook.updated', readers, 'A webhook or its secret was changed.', WebhookEventData)
+export const webhookDeleted = eventType('webhook.deleted', readers, 'A webhook was deleted.', WebhookEventData)
 export const webhookDisabled = eventType(
   'webhook.disabled',
   ['identities:read'],

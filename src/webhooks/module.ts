@@ -10,7 +10,7 @@ import { pendingEventIds, WebhookDeliveries } from './deliveries.ts'
 import { WebhookCourier } from './courier.ts'
 import { EventNames } from './event-names.ts'
 import { Fanout } from './fanout.ts'
-import { webhookDisabled, webhookTest } from './model.ts'
+import { webhookCreated, webhookDeleted, webhookDisabled, webhookTest, webhookUpdated } from './model.ts'
 import { routes } from './routes.ts'
 import { sealedTexts } from './row.ts'
 import { Sealed } from './signature.ts'
@@ -32,7 +32,7 @@ export function webhooksModule(deps: Deps): Module {
   webhookMetrics(deps)
   return {
     name: 'webhooks',
-    events: [webhookDisabled, webhookTest],
+    events: [webhookCreated, webhookUpdated, webhookDeleted, webhookDisabled, webhookTest],
     sealed: sealedTexts,
     routes: routes(webhooks, new WebhookDeliveries(common)),
     jobs: [{ name: 'end-webhooks', schedule: '* * * * *', run: () => webhooks.sweep() }],

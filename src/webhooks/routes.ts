@@ -53,7 +53,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('PATCH', '/webhooks/:id', {
       scope: 'account:write',
       sdk: 'webhooks.update',
-      errors: { 403: ['missing_scope', 'beyond_own'] },
+      errors: { 403: ['missing_scope', 'beyond_own', 'plan_limit_reached'] },
       audit: 'webhook.changed',
       summary: 'Change a webhook',
       description:
@@ -117,7 +117,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       receipt: ['secret'],
       sdk: 'webhooks.rotateSecret',
-      errors: { 403: ['beyond_own'], 409: ['conflict'] },
+      errors: { 403: ['beyond_own', 'plan_limit_reached'], 409: ['conflict'] },
       audit: 'webhook_secret.rotated',
       summary: 'Rotate the secret of a webhook',
       description: 'For 24 hours deliveries are also signed with the former secret.',

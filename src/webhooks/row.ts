@@ -96,6 +96,6 @@ export function readHeaders({ id, headers }: Pick<WebhookRow, 'id' | 'headers'>,
   return headers === null ? {} : (JSON.parse(sealed.read(id, headers)) as Record<string, string>)
 }
 
-function toEventData(row: WebhookRow): WebhookEventData {
+export function toEventData(row: WebhookRow): WebhookEventData {
   return picked(WebhookEventData, { ...row, events: JSON.parse(row.events) as string[], active: row.active === 1 })
 }

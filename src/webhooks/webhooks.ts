@@ -10,11 +10,21 @@ import { type Caller, makerOf, requireLasting, type Scope } from '../core/scopes
 import type { Page } from '../core/shapes.ts'
 import { type Outside, Unreachable } from '../net/outside.ts'
 import type { Queue } from '../queue/queue.ts'
+import type { Event, EventType } from '../events/model.ts'
 import { requireIdentity } from '../identities/row.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { type EventNames, noteWebhookChange } from './event-names.ts'
-import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
-import { asOf, disable, kind, listening, rowOf, sealHeaders, toWebhook, type WebhookRow } from './row.ts'
+import {
+  type NewWebhook,
+  type Webhook,
+  type WebhookChange,
+  webhookCreated,
+  webhookDeleted,
+  type WebhookEventData,
+  type WebhookFilter,
+  webhookUpdated,
+} from './model.ts'
+import { asOf, disable, kind, listening, rowOf, sealHeaders, toEventData, toWebhook, type WebhookRow } from './row.ts'
 import { newSecret, type Sealed } from './signature.ts'
 
 /** How long the former secret signs beside the new one after a rotation, in milliseconds. */
@@ -61,15 +71,19 @@ export class Webhooks {
       await requireFew(tx, caller.account_id)
       await noteWebhookChange(tx, caller.account_id)
       await keys.origins.inherit(tx, id, caller)
-      return tx.get<WebhookRow>(
+      const made = await tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
-          created_at, updated_at, created_by, expires_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${input.url}, ${JSON.stringify(input.events)},
+          created_at, updated_at, created_by, expires_at) VALUES ( ${id}, ${caller.account_id}, ${identityId}, ${input.url}, ${JSON.stringify(input.events)},
           ${JSON.stringify([...caller.scopes])}, ${Number(input.active)}, ${input.description ?? null},
-          ${sealHeaders(sealed, id, input.headers ?? {})}, ${sealed.write(id, secret)}, coalesce(max(seq), 0), ${now}, ${now}, ${makerOf(caller)},
-          ${endOf(until)} FROM events RETURNING *`,
+          ${sealHeaders(sealed, id, input.headers ?? {})}, ${sealed.write(id, secret)}, 0, ${now}, ${now}, ${makerOf(caller)},
+          ${endOf(until)}) RETURNING *`,
       )
+      const { seq } = await this.#tell(tx, webhookCreated, made!, true)
+      // it gets what happens after its own creation
+      await tx.run(sql`UPDATE webhooks SET after_seq = ${seq} WHERE id = ${id}`)
+      return made!
     })
-    return { ...toWebhook(row!, sealed), secret }
+    return { ...toWebhook(row, sealed), secret }
   }
 
   list(caller: Caller, { created_by, ...paging }: WebhookFilter): Promise<Page<Webhook>> {
@@ -134,6 +148,8 @@ export class Webhooks {
       )
       if (turned || change.active !== undefined) await noteWebhookChange(tx, caller.account_id)
       if (turned || on) await keys.origins.changed(tx, id, caller)
+      // one can always be disabled
+      await this.#tell(tx, webhookUpdated, after, before.active !== 1 || after.active === 1)
       return toWebhook(after, sealed)
     })
   }
@@ -142,8 +158,10 @@ export class Webhooks {
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     const { database, clock, queue } = this.#deps
     await database.transaction(async (tx) => {
-      const { account_id } = await rowOf(tx, clock, caller, id)
+      const row = await rowOf(tx, clock, caller, id)
+      const { account_id } = row
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
+      await this.#tell(tx, webhookDeleted, row)
       await noteWebhookChange(tx, account_id)
       await dropOrigins(tx, [id])
       await queue.closeLane(tx, { kind, lane: id, account_id })
@@ -163,13 +181,15 @@ export class Webhooks {
       requireLastingAs(until, before)
       if (sealed.read(id, before.secret) === secret) throw conflict('This is already the secret.', { param: 'secret' })
       await keys.origins.changed(tx, id, caller)
-      return tx.get<WebhookRow>(
+      const after = await tx.get<WebhookRow>(
         sql`UPDATE webhooks SET previous_secret = secret, previous_expires_at = ${iso(clock.now() + overlap)},
           secret = ${sealed.write(id, secret)}, updated_at = ${this.#now()},
           updated_by = ${makerOf(caller)} WHERE id = ${id} RETURNING *`,
       )
+      await this.#tell(tx, webhookUpdated, after!, true)
+      return after!
     })
-    return { ...toWebhook(row!, sealed), secret }
+    return { ...toWebhook(row, sealed), secret }
   }
 
   /** Disables expired webhooks and emits their events, in batches so that other work is not delayed. */
@@ -198,6 +218,12 @@ export class Webhooks {
       sql`UPDATE webhooks SET expires_at = ${now} WHERE id IN (${ids}) AND ${listening(clock.now())}`,
     )
     return changes
+  }
+
+  /** `refusable`: the storage quota is enforced, as the caller chose the size. */
+  #tell(tx: Transaction, type: EventType<WebhookEventData>, row: WebhookRow, refusable = false): Promise<Event> {
+    const { account_id, identity_id } = row
+    return this.#deps.events.append(tx, type, { account_id, identity_id, data: toEventData(row), refusable })
   }
 
   // a key must not receive by a webhook what it may not read

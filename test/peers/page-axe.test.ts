@@ -40,6 +40,11 @@ async function inBoth(page: Page, where: string, wrong: string[]): Promise<void>
 test('axe-core finds nothing wrong with any view or dialog, light or dark', async () => {
   if (!browser) return
   const { box, ada, thread } = await livedIn()
+  await box.call('POST', `/v1/identities/${ada}/logins`, {
+    label: 'Forge',
+    url: 'https://forge.example/',
+    password: 'correct horse',
+  })
   const wrong: string[] = []
   const visitor = await screen(browser, box, '/', { visitor: true })
   await visitor.page.getByRole('button', { name: 'Sign in' }).waitFor()
@@ -57,6 +62,9 @@ test('axe-core finds nothing wrong with any view or dialog, light or dark', asyn
   await inBoth(page, 'a new identity', wrong)
   for (const [path, sign] of [
     [`/identities/${ada}/settings`, 'Rename'],
+    [`/identities/${ada}/logins`, 'Show the login at Forge'],
+    ['/activity', 'Filter'],
+    ['/account/people', 'Invite'],
     ['/account', 'Sign out everywhere else'],
     ['/account/audit', 'Filter'],
     [`/identities/${ada}/inbox/${thread}`, 'Reply'],
@@ -66,6 +74,11 @@ test('axe-core finds nothing wrong with any view or dialog, light or dark', asyn
     for (const summary of await page.locator('summary').all()) await summary.click()
     await inBoth(page, path, wrong)
   }
+  await page.goto(`${box.url}/identities/${ada}/logins`)
+  await page.getByRole('button', { name: 'Show the login at Forge' }).click()
+  await page.getByText('correct horse').waitFor()
+  await inBoth(page, 'a login', wrong)
+  await page.goto(`${box.url}/identities/${ada}/inbox/${thread}`)
   await page.getByRole('button', { name: 'Reply' }).click()
   await inBoth(page, 'a reply', wrong)
   await page.getByRole('button', { name: 'Close' }).click()

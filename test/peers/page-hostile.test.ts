@@ -106,7 +106,8 @@ test('were the HTML read wrongly, its frame and policy would still hold it', asy
   const { box, ada, id } = await boxWith('<p>Text that people read. <a href="https://x.test">Click me</a></p>')
   const { page, context } = await screen(browser, box, '/')
   let held = true
-  await context.route(`**/emails/${id}/html`, async (route) => {
+  // the frame, and the copy of which the height is taken
+  await context.route(`**/emails/${id}/html*`, async (route) => {
     const response = await route.fetch()
     const { 'content-security-policy': policy = '', ...headers } = response.headers()
     const kept: Record<string, string> = held ? { ...headers, 'content-security-policy': policy } : headers
@@ -115,6 +116,8 @@ test('were the HTML read wrongly, its frame and policy would still hold it', asy
   await page.goto(`${box.url}/identities/${ada}/inbox`)
   await look(page)
   expect([evil.hits, await page.title(), context.pages().length]).toEqual([[], 'Inbox · Pillarbox', 1])
+  const copy = page.frames().find((frame) => frame.url().endsWith('?measure=true'))!
+  expect(await copy.locator('body').getAttribute('data-owned')).toBeNull()
   // that it was the policy which held it
   held = false
   await page.reload()
@@ -173,6 +176,39 @@ test('no address of the page leads its calls elsewhere', async () => {
   expect(asked.filter((path) => path === '/v1/api-keys' || path === `/v1/identities/${ada}/`)).toEqual([])
 })
 
+test('a link or an image of an e-mail to the box itself carries no session', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const html = `<p><a href="${box.url}/v1/identities?limit=1">Everything</a></p><img src="${box.url}/v1/identities?limit=2">`
+  const fields = { To: ada['email'], Subject: 'Look at this', 'Content-Type': 'text/html; charset=utf-8' }
+  expect(await deliver(box.smtp, { to: ada['email'], raw: message(fields, html) })).toMatch(/^250 /)
+  // by the form: the cookie is as the box sets it
+  const { page, context } = await screen(browser, box, '/', { visitor: true })
+  await page.getByLabel('E-mail address').fill(person.email)
+  await page.getByLabel('Password').fill(person.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('link', { name: 'Ada', exact: true }).waitFor()
+  const asked: { url: string; cookie: string | undefined }[] = []
+  const image = `${box.url.replace('http:', 'https:')}/v1/identities?limit=2`
+  await context.route(image, async (route) => {
+    asked.push({ url: route.request().url(), cookie: (await route.request().allHeaders())['cookie'] })
+    await route.abort()
+  })
+  await page.goto(`${box.url}/identities/${ada['id']}/inbox`)
+  await page.getByRole('link', { name: /Look at this/ }).click()
+  const frame = page.frameLocator('iframe.mail-frame')
+  const [popup] = await Promise.all([context.waitForEvent('page'), frame.getByText('Everything').click()])
+  await popup.getByText('unauthorized').waitFor()
+  expect(asked).toEqual([])
+  await page.getByRole('button', { name: 'Show images' }).click()
+  await expect.poll(() => asked).toEqual([{ url: image, cookie: undefined }])
+  // that there is a session: the same address, opened by the person
+  const own = await context.newPage()
+  expect((await own.goto(`${box.url}/v1/identities?limit=1`))?.status()).toBe(200)
+})
+
 test('opened by itself, the HTML of an e-mail is no page of the box', async () => {
   const { box, ada, id } = await boxWith('<p>Hello</p>')
   const told = await box.call<string>('GET', `/v1/identities/${ada}/emails/${id}/html`)
@@ -180,6 +216,10 @@ test('opened by itself, the HTML of an e-mail is no page of the box', async () =
   expect(policy).toContain("default-src 'none'")
   expect(policy).toMatch(/sandbox allow-popups allow-popups-to-escape-sandbox$/)
   expect(policy).not.toMatch(/https:|allow-scripts|allow-same-origin/)
+  // the copy that can be measured has the origin of the box, and nothing else
+  const copy = await box.call<string>('GET', `/v1/identities/${ada}/emails/${id}/html?measure=true&remote=true`)
+  const bound = copy.headers.get('content-security-policy') ?? ''
+  expect(bound).toMatch(/^default-src 'none';.* img-src data:;.* frame-ancestors 'self'; sandbox allow-same-origin$/)
   expect(told.headers.get('x-frame-options')).toBe('SAMEORIGIN')
   expect(told.headers.get('cache-control')).toContain('no-store')
   const other = await box.call('POST', '/v1/identities', { name: 'Bob' })

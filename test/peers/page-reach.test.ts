@@ -15,12 +15,23 @@ afterAll(() => browser?.close())
 test('on 360 pixels nothing sticks out, and everything can be reached', async () => {
   if (!browser) return
   const { box, ada, thread } = await livedIn()
+  await box.call('POST', `/v1/identities/${ada}/logins`, {
+    label: 'Forge',
+    url: 'https://forge.example/',
+    password: 'correct horse',
+  })
   const { page } = await screen(browser, box, '/', { width: 360, height: 740 })
   for (const [path, sign] of [
     ['/', 'New identity'],
     [`/identities/${ada}/inbox`, 'Write'],
     [`/identities/${ada}/inbox/${thread}`, 'Reply'],
     [`/identities/${ada}/settings`, 'Rename'],
+    [`/identities/${ada}/logins`, 'Change Forge'],
+    [`/identities/${ada}/sms`, 'Get a number'],
+    [`/identities/${ada}/policy`, 'Save the policy'],
+    ['/policy', 'Save the lists'],
+    ['/activity', 'Filter'],
+    ['/account/people', 'Invite'],
     ['/account', 'Sign out everywhere else'],
     ['/account/audit', 'Filter'],
   ] as const) {
@@ -87,4 +98,43 @@ test('everything can be done by the keyboard alone', async () => {
   await tabTo(page, /^Send$/)
   await keyboard.press('Enter')
   await page.getByText('Typed, not clicked.').last().waitFor()
+})
+
+test('a login is stored, read, changed and deleted by the keyboard alone', async () => {
+  if (!browser) return
+  const { box, ada } = await livedIn()
+  const { page } = await screen(browser, box, `/identities/${ada}/logins`)
+  const { keyboard } = page
+  const activate = async (name: RegExp): Promise<void> => {
+    await tabTo(page, name)
+    await keyboard.press('Enter')
+  }
+  const type = async (field: RegExp, text: string): Promise<void> => {
+    await tabTo(page, field)
+    await keyboard.type(text)
+  }
+  await page.getByText('No login yet.').waitFor()
+  await activate(/^New login$/)
+  await page.getByRole('dialog').waitFor()
+  await type(/^Place$/, 'Forge')
+  await type(/^Address$/, 'https://forge.example/')
+  await type(/^Password$/, 'correct horse')
+  await activate(/^Store$/)
+  await page.getByText('forge.example · password').waitFor()
+  await activate(/^Show the login at Forge$/)
+  await page.getByText('correct horse').waitFor()
+  await activate(/^Copy the password$/)
+  await page.getByText('Copied: the password.').waitFor()
+  await keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Show the login at Forge')
+  await activate(/^Change Forge$/)
+  await page.getByRole('dialog').waitFor()
+  await type(/^User name$/, 'ada')
+  await activate(/^Change$/)
+  await page.getByText('forge.example · ada · password').waitFor()
+  await activate(/^Delete Forge$/)
+  await page.getByRole('dialog').waitFor()
+  await activate(/^Delete$/)
+  await page.getByText('No login yet.').waitFor()
 })

@@ -289,6 +289,42 @@ test('text messages, by number: what comes is there at once, an answer goes out 
   await page.locator('.text.ours').getByText('failed', { exact: true }).waitFor()
 })
 
+test('a text message is deleted, and restored from the trash', async () => {
+  if (!browser) return
+  const { body: iris } = await box.call('POST', '/v1/identities', { name: 'Iris', provision_phone: true })
+  const { body: otto } = await box.call('POST', '/v1/identities', { name: 'Otto', provision_phone: true })
+  const at = `/v1/identities/${iris['id']}/sms`
+  for (const text of ['To be kept', 'To be lost']) {
+    await box.call('POST', `/v1/identities/${otto['id']}/sms`, { to: iris['phone_number'], body: text })
+  }
+  await box.settled()
+  const page = await room(`/identities/${iris['id']}/sms/${encodeURIComponent(otto['phone_number'])}`, 'Iris')
+  if (!page) return
+  const conversation = page.getByRole('list', { name: /^With / })
+  await conversation.getByText('To be lost').waitFor()
+  for (let left = 2; left > 0; left -= 1) {
+    await conversation
+      .getByRole('button', { name: /^Delete the text message/ })
+      .first()
+      .click()
+    await page.locator('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
+    await expect.poll(() => conversation.getByRole('listitem').count()).toBe(left - 1)
+  }
+  await page.getByText('No text message yet.').waitFor()
+  await page.getByLabel('Show').selectOption('Trash')
+  const thrown = (text: string) =>
+    page.getByRole('region', { name: 'Text messages' }).getByRole('listitem').filter({ hasText: text })
+  await thrown('To be kept').waitFor()
+  await looksWell(page, 'sms-trash')
+  await thrown('To be lost').getByRole('button', { name: 'Delete permanently' }).click()
+  await thrown('To be lost').waitFor({ state: 'detached' })
+  await thrown('To be kept').getByRole('button', { name: 'Restore' }).click()
+  await page.getByText('No text message.').waitFor()
+  await conversation.getByText('To be kept').waitFor()
+  expect((await box.call('GET', at)).body.data).toMatchObject([{ body: 'To be kept' }])
+  expect((await box.call('GET', `${at}?trash=true`)).body.data).toEqual([])
+})
+
 test('cards: the budget as a bar, frozen, unfrozen, another budget, transactions, cancelled; never what is encrypted', async () => {
   const page = await room(`/identities/${ada?.id}/cards`, 'Ada')
   if (!page) return
@@ -393,7 +429,29 @@ test('logins: stored, shown on demand with a record, changed, deleted', async ()
   await page.getByText('No login yet.').waitFor()
 })
 
+test('a login keeps its one-time password when its label is changed before those can be listed', async () => {
+  if (!browser) return
+  const secret = { secret: 'JBSWY3DPEHPK3PXP', service_name: 'Forge' }
+  const { body: totp } = await box.call('POST', `/v1/identities/${ada.id}/totp`, secret)
+  const { body: login } = await box.call('POST', `/v1/identities/${ada.id}/logins`, {
+    label: 'Forge',
+    password: 'p',
+    totp_id: totp['id'],
+  })
+  const page = await room(`/identities/${ada.id}/logins`, 'Ada')
+  if (!page) return
+  await page.route('**/totp*', (route) => route.abort())
+  await page.getByRole('button', { name: 'Change Forge' }).click()
+  await page.getByLabel('Place', { exact: true }).fill('Smithy')
+  await page.locator('dialog').getByRole('button', { name: 'Change', exact: true }).click()
+  await page.getByText('The login at Forge was changed.').waitFor()
+  expect((await box.call('GET', `/v1/logins/${login['id']}`)).body).toMatchObject({ label: 'Smithy', totp_id: totp['id'] })
+  await box.call('DELETE', `/v1/logins/${login['id']}`)
+  await box.call('DELETE', `/v1/identities/${ada.id}/totp/${totp['id']}`)
+})
+
 test('an identity is given a time at which it is deleted, and it is taken back', async () => {
+  if (!browser) return
   const { body: brief } = await box.call('POST', '/v1/identities', { name: 'Brief' })
   const page = await room(`/identities/${brief['id']}/settings`, 'Brief')
   if (!page) return

@@ -101,7 +101,7 @@ test('the box answers the page with the headers of all answers, and errors as JS
   }
 })
 
-test('whatever is looked at first, it is under 30 kB compressed, and all views are under 66 kB', () => {
+test('whatever is looked at first, it is under 30 kB compressed, and all views are under 68 kB', () => {
   const read = (name: string): string => readFileSync(join(dist, name), 'utf8')
   const size = (name: string): number => gzipSync(read(name), { level: 9 }).length
   const entry = [...read('index.html').matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map(([, name]) => name!)
@@ -123,5 +123,5 @@ test('whatever is looked at first, it is under 30 kB compressed, and all views a
     (sum, name) => sum + brotliCompressSync(readFileSync(join(dist, name))).length,
     0,
   )
-  expect(whole).toBeLessThan(66_000)
+  expect(whole).toBeLessThan(68_000)
 })

@@ -15,10 +15,10 @@ const most = 50
 test('killed in the middle of 120 webhooks of a deleted identity: the rest is disabled at the next start, each once', async () => {
   const desk = await OutboundProcess.open()
   const url = 'http://127.0.0.1:1/'
-  const make = (part: object): Promise<unknown> => desk.post('/v1/webhooks', { url, events: ['*'], ...part })
+  const make = (part: object): Promise<unknown> => desk.post('/v1/webhooks', { url, events: ['identity.deleted'], ...part })
   for (let number = 0; number < 120; number += 10)
     await Promise.all(Array.from({ length: 10 }, () => make({ identity_id: desk.ada.id })))
-  await make({ events: ['identity.deleted'] })
+  await make({})
   const state = (): unknown =>
     desk.rows(`SELECT
       (SELECT count(*) FROM webhooks WHERE disabled_reason = 'identity_deleted' AND active = 0) AS disabled,

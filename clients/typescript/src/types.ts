@@ -1584,6 +1584,27 @@ export interface RevealWish {
   purpose?: string | undefined
 }
 
+export interface RevokedApiKey {
+  id: string
+  label: string
+  scopes: Scope[]
+  /** the first characters, to tell keys apart */
+  key_prefix: string
+  /** the one identity the key is bound to */
+  identity_id: string | null
+  /** calls a minute, of this key and the keys it created together; 0 is no limit */
+  rate_limit: number
+  created_at: string
+  /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
+  created_by: string | null
+  /** the key or session that last gave it a new secret, if not the key itself */
+  rotated_by: string | null
+  last_used_at: string | null
+  expires_at: string | null
+  revoked_at: string | null
+  ended: EndedWithKey
+}
+
 export interface Rotation {
   /** time for which the old secret still works */
   grace_seconds?: number | undefined
@@ -2349,6 +2370,8 @@ export interface EmailsDeleteQuery {
 export interface EmailsHtmlQuery {
   /** load external images, which tells their servers that it was viewed */
   remote?: boolean | undefined
+  /** a copy whose size the page of the box can read: it has the origin of the box; it loads no external images, and its links open no window */
+  measure?: boolean | undefined
 }
 
 export interface EmailsAttachmentsQuery {
@@ -3012,6 +3035,72 @@ export interface EventData {
   'token.revoked': TokensRevoked
   'reputation.updated': Reputation
   'reputation.reported': Report
+  'webhook.created': {
+    id: string
+    url: string
+    events: string[]
+    active: boolean
+    /** only events of this identity */
+    identity_id: string | null
+    description: string | null
+    /** time of the first failed attempt since the last success */
+    failing_since: string | null
+    disabled_at: string | null
+    /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
+    disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
+    created_at: string
+    /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
+    created_by: string | null
+    updated_at: string
+    /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
+    updated_by: string | null
+    /** time at which it ends with the key that created it; null if it does not expire */
+    expires_at: string | null
+  }
+  'webhook.updated': {
+    id: string
+    url: string
+    events: string[]
+    active: boolean
+    /** only events of this identity */
+    identity_id: string | null
+    description: string | null
+    /** time of the first failed attempt since the last success */
+    failing_since: string | null
+    disabled_at: string | null
+    /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
+    disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
+    created_at: string
+    /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
+    created_by: string | null
+    updated_at: string
+    /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
+    updated_by: string | null
+    /** time at which it ends with the key that created it; null if it does not expire */
+    expires_at: string | null
+  }
+  'webhook.deleted': {
+    id: string
+    url: string
+    events: string[]
+    active: boolean
+    /** only events of this identity */
+    identity_id: string | null
+    description: string | null
+    /** time of the first failed attempt since the last success */
+    failing_since: string | null
+    disabled_at: string | null
+    /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
+    disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
+    created_at: string
+    /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
+    created_by: string | null
+    updated_at: string
+    /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
+    updated_by: string | null
+    /** time at which it ends with the key that created it; null if it does not expire */
+    expires_at: string | null
+  }
   'webhook.disabled': {
     id: string
     url: string
@@ -3050,6 +3139,9 @@ export interface EventData {
     by: string | null
     stopped_at: string | null
   }
+  'key.created': ApiKey
+  'key.rotated': ApiKey
+  'key.revoked': RevokedApiKey
 }
 
 export type EventType = keyof EventData

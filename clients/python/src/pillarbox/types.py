@@ -1632,6 +1632,27 @@ class RevealWish(TypedDict):
     """the purpose; stored with the transaction"""
 
 
+class RevokedApiKey(TypedDict):
+    id: str
+    label: str
+    scopes: list[Scope]
+    key_prefix: str
+    """the first characters, to tell keys apart"""
+    identity_id: str | None
+    """the one identity the key is bound to"""
+    rate_limit: int
+    """calls a minute, of this key and the keys it created together; 0 is no limit"""
+    created_at: str
+    created_by: str | None
+    """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
+    rotated_by: str | None
+    """the key or session that last gave it a new secret, if not the key itself"""
+    last_used_at: str | None
+    expires_at: str | None
+    revoked_at: str | None
+    ended: EndedWithKey
+
+
 class Rotation(TypedDict):
     grace_seconds: NotRequired[int]
     """time for which the old secret still works"""
@@ -2399,6 +2420,8 @@ class EmailsDeleteQuery(TypedDict):
 class EmailsHtmlQuery(TypedDict):
     remote: NotRequired[bool]
     """load external images, which tells their servers that it was viewed"""
+    measure: NotRequired[bool]
+    """a copy whose size the page of the box can read: it has the origin of the box; it loads no external images, and its links open no window"""
 
 
 class EmailsAttachmentsQuery(TypedDict):
@@ -3614,6 +3637,108 @@ class ReputationReportedEvent(TypedDict):
     """Of a resource that was deleted since: `{id, deleted}`."""
 
 
+class WebhookCreatedEventData(TypedDict):
+    id: str
+    url: str
+    events: list[str]
+    active: bool
+    identity_id: str | None
+    """only events of this identity"""
+    description: str | None
+    failing_since: str | None
+    """time of the first failed attempt since the last success"""
+    disabled_at: str | None
+    disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
+    """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
+    created_at: str
+    created_by: str | None
+    """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
+    updated_at: str
+    updated_by: str | None
+    """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
+    expires_at: str | None
+    """time at which it ends with the key that created it; null if it does not expire"""
+
+
+class WebhookCreatedEvent(TypedDict):
+    id: str
+    type: Literal["webhook.created"]
+    event: Literal["webhook.created"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: WebhookCreatedEventData
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class WebhookUpdatedEventData(TypedDict):
+    id: str
+    url: str
+    events: list[str]
+    active: bool
+    identity_id: str | None
+    """only events of this identity"""
+    description: str | None
+    failing_since: str | None
+    """time of the first failed attempt since the last success"""
+    disabled_at: str | None
+    disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
+    """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
+    created_at: str
+    created_by: str | None
+    """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
+    updated_at: str
+    updated_by: str | None
+    """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
+    expires_at: str | None
+    """time at which it ends with the key that created it; null if it does not expire"""
+
+
+class WebhookUpdatedEvent(TypedDict):
+    id: str
+    type: Literal["webhook.updated"]
+    event: Literal["webhook.updated"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: WebhookUpdatedEventData
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class WebhookDeletedEventData(TypedDict):
+    id: str
+    url: str
+    events: list[str]
+    active: bool
+    identity_id: str | None
+    """only events of this identity"""
+    description: str | None
+    failing_since: str | None
+    """time of the first failed attempt since the last success"""
+    disabled_at: str | None
+    disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
+    """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
+    created_at: str
+    created_by: str | None
+    """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
+    updated_at: str
+    updated_by: str | None
+    """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
+    expires_at: str | None
+    """time at which it ends with the key that created it; null if it does not expire"""
+
+
+class WebhookDeletedEvent(TypedDict):
+    id: str
+    type: Literal["webhook.deleted"]
+    event: Literal["webhook.deleted"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: WebhookDeletedEventData
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
 class WebhookDisabledEventData(TypedDict):
     id: str
     url: str
@@ -3709,6 +3834,39 @@ class AccountResumedEvent(TypedDict):
     data: AccountResumedEventData
     """Of a resource that was deleted since: `{id, deleted}`."""
 
+
+class KeyCreatedEvent(TypedDict):
+    id: str
+    type: Literal["key.created"]
+    event: Literal["key.created"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: ApiKey
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class KeyRotatedEvent(TypedDict):
+    id: str
+    type: Literal["key.rotated"]
+    event: Literal["key.rotated"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: ApiKey
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
+
+class KeyRevokedEvent(TypedDict):
+    id: str
+    type: Literal["key.revoked"]
+    event: Literal["key.revoked"]
+    """The same as `type`."""
+    identity_id: str | None
+    created_at: str
+    data: RevokedApiKey
+    """Of a resource that was deleted since: `{id, deleted}`."""
+
 EventType: TypeAlias = Literal[
     "identity.created",
     "identity.updated",
@@ -3769,11 +3927,17 @@ EventType: TypeAlias = Literal[
     "token.revoked",
     "reputation.updated",
     "reputation.reported",
+    "webhook.created",
+    "webhook.updated",
+    "webhook.deleted",
     "webhook.disabled",
     "webhook.test",
     "doctor.changed",
     "account.stopped",
     "account.resumed",
+    "key.created",
+    "key.rotated",
+    "key.revoked",
 ]
 
 Event: TypeAlias = Union[
@@ -3836,9 +4000,15 @@ Event: TypeAlias = Union[
     "TokenRevokedEvent",
     "ReputationUpdatedEvent",
     "ReputationReportedEvent",
+    "WebhookCreatedEvent",
+    "WebhookUpdatedEvent",
+    "WebhookDeletedEvent",
     "WebhookDisabledEvent",
     "WebhookTestEvent",
     "DoctorChangedEvent",
     "AccountStoppedEvent",
     "AccountResumedEvent",
+    "KeyCreatedEvent",
+    "KeyRotatedEvent",
+    "KeyRevokedEvent",
 ]

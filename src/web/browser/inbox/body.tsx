@@ -1,8 +1,7 @@
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { Email } from '../../../mail/model.ts'
-import { useText } from '../loaded.ts'
-import { Trouble } from '../widgets/listing.tsx'
+import { Sheet } from './sheet.tsx'
 
 /** Detects remote images in HTML. Each space can be matched in one way only, as there may be a million. */
 const remoteContent = /src\s*=[\s"']*https?:/i
@@ -13,7 +12,7 @@ export function Body({ email }: { email: Email }): JSX.Element {
   const [form, setForm] = useState<'html' | 'text'>(body_html === null ? 'text' : 'html')
   const [remote, setRemote] = useState(false)
   const elsewhere = useMemo(() => body_html !== null && remoteContent.test(body_html), [body_html])
-  const path = `/v1/identities/${identity_id}/emails/${id}/html${remote ? '?remote=true' : ''}`
+  const path = `/v1/identities/${identity_id}/emails/${id}/html`
   return (
     <div class="body">
       <div class="body-tools">
@@ -31,23 +30,12 @@ export function Body({ email }: { email: Email }): JSX.Element {
           </span>
         )}
       </div>
-      {form === 'html' ? <Sheet key={path} path={path} /> : <div class="mail-text">{body_text ?? email.text ?? ''}</div>}
+      {form === 'html' ? (
+        <Sheet key={path} path={path} remote={remote} />
+      ) : (
+        <div class="mail-text">{body_text ?? email.text ?? ''}</div>
+      )}
       {body_truncated && <p class="hint">The message is truncated here. The source is complete.</p>}
     </div>
-  )
-}
-
-/** A frame cannot show errors, nor wait for a sign-in: a first call checks that there is something to show. */
-function Sheet({ path }: { path: string }): JSX.Element {
-  const { value, error, reload } = useText(path, { Range: 'bytes=0-0' })
-  if (error && value === undefined) return <Trouble error={error} again={reload} />
-  return (
-    <iframe
-      class="mail-frame"
-      title="The message"
-      sandbox="allow-popups allow-popups-to-escape-sandbox"
-      referrerpolicy="no-referrer"
-      src={value === undefined ? undefined : path}
-    />
   )
 }

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import type { Sms, SmsMediaWithUrl, SmsStatus } from '../../../sms/model.ts'
-import { get, pathOf, post } from '../api.ts'
+import { get, pathOf, post, remove } from '../api.ts'
+import { reread } from '../live.ts'
 import { eventsOf, useList, useReadMarks } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { Form, TextArea } from '../widgets/form.tsx'
@@ -8,7 +9,8 @@ import { WhenLoaded } from '../widgets/listing.tsx'
 import { woven } from './texts.ts'
 import { Codes } from '../inbox/codes-and-links.tsx'
 import { Action } from '../widgets/action.tsx'
-import { bytes, Mark, Time, type Tone } from '../widgets/format.tsx'
+import { ConfirmButton } from '../widgets/dialog.tsx'
+import { bytes, Mark, moment, Time, type Tone } from '../widgets/format.tsx'
 
 export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element {
   const path = `/v1/identities/${id}/sms`
@@ -97,6 +99,17 @@ function Text({ message }: { message: Sms }): JSX.Element {
         <Time at={created_at} />
         {ours && <Mark tone={tones[status]}>{status}</Mark>}
         {ours && segments > 1 && <span>{segments} parts</span>}
+        <ConfirmButton
+          label="Delete"
+          kind="plain"
+          name={`Delete the text message of ${moment(created_at)}`}
+          title="Delete this text message?"
+          action="Delete"
+          done="Deleted. It can be restored from the trash."
+          run={() => remove(`/v1/identities/${identity_id}/sms/${id}`).then(reread)}
+        >
+          <p>It goes to the trash, from which it can be restored for a time. If it was not sent yet, it will not be.</p>
+        </ConfirmButton>
       </p>
       {error !== null && (
         <p class="refusal">

@@ -1,6 +1,7 @@
 import type { Sms } from '../../../sms/model.ts'
 
-function peerOf({ direction, from, to }: Sms): string {
+/** The number of the other party. */
+export function peerOf({ direction, from, to }: Sms): string {
   return direction === 'inbound' ? from : to
 }
 

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ApiKey } from '../../../accounts/model.ts'
 import { post, remove, withQuery } from '../api.ts'
-import { useList } from '../loaded.ts'
+import { eventsOf, useList } from '../loaded.ts'
 import { DialogButton, FormDialog, SecretDialog } from '../widgets/dialog.tsx'
 import { Field, Select, Tick } from '../widgets/form.tsx'
 import { Rows } from '../widgets/listing.tsx'
@@ -30,7 +30,8 @@ const scopeWords: Record<ApiKey['scopes'][number], string> = {
 }
 
 export function View(): JSX.Element {
-  const list = useList<ApiKey>('/v1/api-keys', {}, () => false, true)
+  // uses have no events
+  const list = useList<ApiKey>('/v1/api-keys', {}, eventsOf('key.'), true)
   const [made, setMade] = useState<Made>()
   const show = (key: Made): Promise<void> => {
     setMade(key)

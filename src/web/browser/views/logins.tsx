@@ -54,38 +54,46 @@ function Line({ login, onChange }: { login: Login; onChange: () => Promise<void>
         <br />
         <span class="faint">{[url && new URL(url).host, username, ...kept].filter(Boolean).join(' · ')}</span>
       </span>
-      <Reveal login={login} />
-      <DialogButton
-        name={`Change ${label}`}
-        dialog={(close) => (
-          <LoginDialog
-            title={`The login at ${label}`}
-            submit="Change"
-            done={`The login at ${label} was changed.`}
-            id={login.identity_id}
-            login={login}
-            send={change}
-            onClose={close}
-          />
-        )}
-      >
-        Change
-      </DialogButton>
-      <ConfirmButton
-        label="Delete"
-        name={`Delete ${label}`}
-        title={`Delete the login at ${label}?`}
-        action="Delete"
-        done={`The login at ${label} was deleted.`}
-        run={() => remove(`/v1/logins/${id}`).then(onChange)}
-      >
-        <p>What is stored of it is overwritten. The account at {label} stays as it is.</p>
-      </ConfirmButton>
+      <span class="actions">
+        <Reveal login={login} />
+        <DialogButton
+          name={`Change ${label}`}
+          dialog={(close) => (
+            <LoginDialog
+              title={`The login at ${label}`}
+              submit="Change"
+              done={`The login at ${label} was changed.`}
+              id={login.identity_id}
+              login={login}
+              send={change}
+              onClose={close}
+            />
+          )}
+        >
+          Change
+        </DialogButton>
+        <ConfirmButton
+          label="Delete"
+          name={`Delete ${label}`}
+          title={`Delete the login at ${label}?`}
+          action="Delete"
+          done={`The login at ${label} was deleted.`}
+          run={() => remove(`/v1/logins/${id}`).then(onChange)}
+        >
+          <p>What is stored of it is overwritten. The account at {label} stays as it is.</p>
+        </ConfirmButton>
+      </span>
     </li>
   )
 }
 
-const names = { username: 'User name', password: 'Password', api_key: 'API key', notes: 'Notes' } as const
+/** As a heading, and in a sentence. */
+const names = {
+  username: ['User name', 'the user name'],
+  password: ['Password', 'the password'],
+  api_key: ['API key', 'the API key'],
+  notes: ['Notes', 'the notes'],
+} as const
 
 /** What is stored, on request: each access is recorded. */
 function Reveal({ login: { id, label } }: { login: Login }): JSX.Element {
@@ -100,12 +108,12 @@ function Reveal({ login: { id, label } }: { login: Login }): JSX.Element {
       {revealed && (
         <Dialog title={`The login at ${label}`} onClose={() => setRevealed(undefined)}>
           <dl class="facts">
-            {Object.entries(names).map(([name, words]) => {
+            {Object.entries(names).map(([name, [heading, what]]) => {
               const text = revealed[name as keyof typeof names]
               return (
                 text !== null && (
-                  <Fact key={name} name={words} class="mono">
-                    {text} <CopyButton text={text} what={words} />
+                  <Fact key={name} name={heading} class="mono">
+                    <span class="lines">{text}</span> <CopyButton text={text} what={what} />
                   </Fact>
                 )
               )
@@ -128,9 +136,15 @@ interface LoginDialogProps {
   onClose: () => void
 }
 
+/** Of a field whose text is not shown. */
+function hint(has: boolean | undefined): string | undefined {
+  return has ? 'Empty: as it is.' : undefined
+}
+
 function LoginDialog({ id, login, ...rest }: LoginDialogProps): JSX.Element {
   const passwords = useList<TotpEntry>(`/v1/identities/${id}/totp`, { limit: 200 })
   const secret = { autoComplete: 'off', spellcheck: false } as const
+  const linked = login?.totp_id
   return (
     <FormDialog {...rest}>
       <Field name="label" label="Place" first autoComplete="off" defaultValue={login?.label} hint="Such as GitHub." />
@@ -148,8 +162,13 @@ function LoginDialog({ id, login, ...rest }: LoginDialogProps): JSX.Element {
       <TextArea name="notes" label="Notes" rows={3} {...secret} hint={hintOf(login?.has_notes)} />
       <Select name="totp_id" label="One-time password">
         <option value="">none</option>
+        {linked && !passwords.value?.some((entry) => entry.id === linked) && (
+          <option key={linked} value={linked} selected>
+            as it is
+          </option>
+        )}
         {passwords.value?.map((entry) => (
-          <option key={entry.id} value={entry.id} selected={entry.id === login?.totp_id}>
+          <option key={entry.id} value={entry.id} selected={entry.id === linked}>
             {entry.account_name === null ? entry.service_name : `${entry.service_name} (${entry.account_name})`}
           </option>
         ))}

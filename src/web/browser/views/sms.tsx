@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Identity } from '../../../identities/model.ts'
 import type { Sms } from '../../../sms/model.ts'
 import { post, remove } from '../api.ts'
@@ -8,6 +8,7 @@ import { listen } from '../live.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { Texting } from '../sms/texting.tsx'
+import { TrashList } from '../sms/trash.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { ConfirmButton, DialogButton, FormDialog } from '../widgets/dialog.tsx'
 import { Field, filledIn, Form, TextArea, type Typed } from '../widgets/form.tsx'
@@ -23,6 +24,7 @@ export function View({ params: { id = '', peer } }: ViewProps): JSX.Element {
 
 function Texts({ identity, peer }: { identity: Identity; peer: string | undefined }): JSX.Element {
   const { id, phone_number } = identity
+  const [trash, setTrash] = useState(false)
   useEffect(
     () =>
       listen((event) => {
@@ -37,14 +39,25 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
       <PhoneNumberLine identity={identity} />
       <div class={peer === undefined ? 'inbox below' : 'inbox below reading'}>
         <section class="inbox-list" aria-label="Text messages">
-          {phone_number !== undefined && (
-            <p>
+          <div class="inbox-tools">
+            {phone_number !== undefined && (
               <DialogButton class="primary" dialog={(close) => <NewTextDialog id={id} onClose={close} />}>
                 Write
               </DialogButton>
-            </p>
-          )}
-          <ExchangeList id={id} current={peer} />
+            )}
+            <label class="unseen" for="folder">
+              Show
+            </label>
+            <select
+              id="folder"
+              value={trash ? 'trash' : 'conversations'}
+              onChange={({ currentTarget }) => setTrash(currentTarget.value === 'trash')}
+            >
+              <option value="conversations">Conversations</option>
+              <option value="trash">Trash</option>
+            </select>
+          </div>
+          {trash ? <TrashList id={id} /> : <ExchangeList id={id} current={peer} />}
         </section>
         <section class="inbox-one" aria-label="Conversation">
           {peer === undefined ? <p class="empty">Choose a number.</p> : <Texting key={peer} id={id} peer={peer} />}

@@ -2,13 +2,13 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Webhook } from '../../../webhooks/model.ts'
 import { post } from '../api.ts'
-import { eventsOf, useList } from '../loaded.ts'
+import { useList } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import { WebhookDialog, WebhookState } from '../webhooks/webhook-form.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { DialogButton, SecretDialog } from '../widgets/dialog.tsx'
 import type { ViewProps } from '../views.ts'
-import { WebhookView } from '../webhooks/webhook.tsx'
+import { webhookEvents, WebhookView } from '../webhooks/webhook.tsx'
 
 /** All webhooks, or one. */
 export function View({ params }: ViewProps): JSX.Element {
@@ -16,7 +16,8 @@ export function View({ params }: ViewProps): JSX.Element {
 }
 
 function List(): JSX.Element {
-  const list = useList<Webhook>('/v1/webhooks', {}, eventsOf('webhook.disabled'), true)
+  // failures have no events
+  const list = useList<Webhook>('/v1/webhooks', {}, webhookEvents, true)
   const [made, setMade] = useState<{ id: string; secret: string }>()
   const create = (input: object): Promise<void> => post<{ id: string; secret: string }>('/v1/webhooks', input).then(setMade)
   return (

@@ -2,7 +2,8 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Webhook, WebhookDelivery } from '../../../webhooks/model.ts'
 import { patch, post, remove } from '../api.ts'
-import { eventsOf, useList, useResource } from '../loaded.ts'
+import type { LiveEvent } from '../live.ts'
+import { useList, useResource } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import type { ViewProps } from '../views.ts'
 import { WebhookDialog, WebhookState } from './webhook-form.tsx'
@@ -13,9 +14,14 @@ import { IdentityName } from '../widgets/identity-field.tsx'
 import { Fact, Rows, Section, WhenLoaded } from '../widgets/listing.tsx'
 import { DeliveryLine } from './delivery-line.tsx'
 
+/** Events that may change a webhook: it ends with the keys that made it. */
+export function webhookEvents({ type }: LiveEvent): boolean {
+  return type.startsWith('webhook.') || type === 'key.revoked'
+}
+
 export function WebhookView({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`
-  const webhook = useResource<Webhook>(path, eventsOf('webhook.disabled'), true)
+  const webhook = useResource<Webhook>(path, webhookEvents, true)
   return (
     <>
       <p>
@@ -106,16 +112,21 @@ function About({ webhook, path, onChange }: { webhook: Webhook; path: string; on
   )
 }
 
+/** Milliseconds between readings while an attempt is under way. */
 const pace = 1500
 
+/** The longest timer of a browser. */
+const longest = 2 ** 31 - 1
+
 function DeliveryList({ path }: { path: string }): JSX.Element {
-  // deliveries emit no events: recent ones are polled until they have ended
+  // any event may be delivered to it; attempts have no events, and are read when they are due, until they have ended
   const list = useList<WebhookDelivery>(`${path}/deliveries`, {}, () => true, true)
-  const underWay = (list.value ?? []).some(isUnderWay)
   useEffect(() => {
-    const timer = underWay ? setInterval(() => void list.reload(), pace) : undefined
-    return () => clearInterval(timer)
-  }, [underWay, path])
+    const next = Math.min(...(list.value ?? []).flatMap(nextChange))
+    if (next === Infinity) return undefined
+    const timer = setTimeout(() => void list.reload(), Math.min(longest, Math.max(pace, next - Date.now())))
+    return () => clearTimeout(timer)
+  }, [list.value])
   const test = (
     <Action run={() => post(`${path}/test`).then(list.reload)} done="A test event was queued.">
       Send a test
@@ -130,7 +141,8 @@ function DeliveryList({ path }: { path: string }): JSX.Element {
   )
 }
 
-/** True if it ends, or fails, within seconds: a failed one may wait for hours. */
-function isUnderWay({ status, attempts }: WebhookDelivery): boolean {
-  return status === 'pending' && attempts.every((attempt) => attempt.status === 'pending')
+/** When a delivery changes next: now while an attempt is under way, else when one is due. */
+function nextChange({ status, next_attempt_at }: WebhookDelivery): number[] {
+  if (status !== 'pending') return []
+  return [next_attempt_at === null ? 0 : Date.parse(next_attempt_at)]
 }

@@ -1,0 +1,89 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { appliance, type Appliance } from '../support/appliance.ts'
+import { withPassword } from '../support/people.ts'
+import { chromiumBrowser, screen } from '../support/screen.ts'
+import { says, WebhookSink } from '../support/webhook-sink.ts'
+
+let browser: Browser | undefined
+
+beforeAll(async () => {
+  browser = await chromiumBrowser()
+})
+
+afterAll(() => browser?.close())
+
+async function desk(): Promise<Appliance> {
+  const box = await appliance({ PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8', PILLARBOX_WEBHOOKS__ALLOW_HTTP: 'true' })
+  await withPassword(box)
+  return box
+}
+
+/** A view, connected, that asks for nothing by the clock: what it shows it was told of. `loads` counts how often it was loaded since. */
+async function told(box: Appliance, path: string, sign: string): Promise<{ page: Page; loads: () => number }> {
+  const { page, context } = await screen(browser!, box, '/')
+  await context.addInitScript('window.setInterval = () => 0')
+  const { promise: subscribed, resolve } = Promise.withResolvers<void>()
+  page.on('websocket', (socket) => {
+    socket.on('framereceived', ({ payload }) => String(payload).includes('"subscribed"') && resolve())
+  })
+  await page.goto(`${box.url}${path}`)
+  await page.getByText(sign).first().waitFor()
+  await subscribed
+  // what is read again upon that has come
+  await page.waitForTimeout(500)
+  let loads = 0
+  page.on('load', () => (loads += 1))
+  return { page, loads: () => loads }
+}
+
+test('keys that are made, rotated and revoked elsewhere are shown at once', async () => {
+  if (!browser) return
+  const box = await desk()
+  const { page, loads } = await told(box, '/keys', 'first key')
+  const { body: key } = await box.call('POST', '/v1/api-keys', { label: 'made elsewhere' })
+  const line = page.getByRole('listitem').filter({ hasText: 'made elsewhere' })
+  await line.getByText(`${key['key_prefix']}…`).waitFor()
+  const { body: rotated } = await box.call('POST', `/v1/api-keys/${key['id']}/rotate`)
+  await line.getByText(`${rotated['key_prefix']}…`).waitFor()
+  await box.call('DELETE', `/v1/api-keys/${key['id']}`)
+  await line.waitFor({ state: 'detached' })
+  expect(loads()).toBe(0)
+})
+
+test('webhooks that are made, changed and deleted elsewhere, or end with their key, are shown at once', async () => {
+  if (!browser) return
+  const box = await desk()
+  const { page, loads } = await told(box, '/webhooks', 'No webhook yet.')
+  const { body: key } = await box.call('POST', '/v1/api-keys', {})
+  const make = async (description: string): Promise<string> => {
+    const input = { url: 'https://receiver.test/', events: ['email.received'], description }
+    return (await box.call('POST', '/v1/webhooks', input, { key: key['key'] as string })).body['id'] as string
+  }
+  const line = (text: string) => page.getByRole('listitem').filter({ hasText: text })
+  const [one, other] = [await make('The one'), await make('The other')]
+  await line('The one').getByText('active', { exact: true }).waitFor()
+  const { page: view } = await told(box, `/webhooks/${one}`, 'The one')
+  await box.call('PATCH', `/v1/webhooks/${one}`, { description: 'The first' })
+  for (const open of [page, view]) await open.getByText('The first').waitFor()
+  await box.call('DELETE', `/v1/webhooks/${other}`)
+  await line('The other').waitFor({ state: 'detached' })
+  await box.call('DELETE', `/v1/api-keys/${key['id']}`)
+  for (const open of [page, view]) await open.getByText('disabled: the key that created it expired or was revoked').waitFor()
+  expect(loads()).toBe(0)
+})
+
+test('what is delivered to a webhook is shown at once, also when it is tried again', async () => {
+  if (!browser) return
+  const box = await desk()
+  const sink = await WebhookSink.start()
+  sink.behaviour = says(500)
+  const { body: hook } = await box.call('POST', '/v1/webhooks', { url: `${sink.url}/hook`, events: ['identity.created'] })
+  const { page, loads } = await told(box, `/webhooks/${hook['id']}`, 'Nothing was sent to it yet.')
+  await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await page.getByText('1 attempt,').waitFor()
+  sink.behaviour = says(200)
+  await page.getByText('2 attempts,').waitFor()
+  await page.getByRole('listitem').getByText('delivered', { exact: true }).waitFor()
+  expect([loads(), sink.received.length]).toEqual([0, 2])
+})
