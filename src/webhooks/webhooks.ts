@@ -63,10 +63,10 @@ export class Webhooks {
       await keys.origins.inherit(tx, id, caller)
       return tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
-          created_at, updated_at, created_by, expires_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${input.url}, ${JSON.stringify(input.events)},
+          created_at, updated_at, created_by, expires_at) VALUES (${id}, ${caller.account_id}, ${identityId}, ${input.url}, ${JSON.stringify(input.events)},
           ${JSON.stringify([...caller.scopes])}, ${Number(input.active)}, ${input.description ?? null},
-          ${sealHeaders(sealed, id, input.headers ?? {})}, ${sealed.write(id, secret)}, coalesce(max(seq), 0), ${now}, ${now}, ${makerOf(caller)},
-          ${endOf(until)} FROM events RETURNING *`,
+          ${sealHeaders(sealed, id, input.headers ?? {})}, ${sealed.write(id, secret)}, (SELECT coalesce(max(seq), 0) FROM events),
+          ${now}, ${now}, ${makerOf(caller)}, ${endOf(until)}) RETURNING *`,
       )
     })
     return { ...toWebhook(row!, sealed), secret }
