@@ -48,8 +48,9 @@ export interface Recording {
  *
  * SQL is written in the subset that SQLite and PostgreSQL share, with these functions of SQLite, which a schema for PostgreSQL has to define:
  * `instr`, `json`, `json_each` (of an array of texts, its column `value`), `json_extract` (which is always text there), `json_set`, `json_remove` and
- * `json_valid`. A condition that no index should serve is written with `column || ''`. SQLite's alone are the statements of this folder
- * (`sqlite/`, and the files that read or write a database file as a whole), of `mail/search/full-text.ts` and of `ops/retention/search-index.ts`.
+ * `json_valid`. A condition that no index should serve is written with `column || ''`. SQLite's alone are the statements of `sqlite/`, of
+ * `mail/search/full-text.ts` and of `ops/retention/search-index.ts`, and of what reads or writes a database file as a whole: here, in `ops/backup/`
+ * and in `audit/verify.ts`.
  */
 export interface Database extends Reader {
   /**
