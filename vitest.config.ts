@@ -22,7 +22,7 @@ const peers = [
   'test/ops/status/low-disk.test.ts',
   'test/realtime/memory.test.ts',
   'test/reporting/**/*.test.ts',
-  'test/store/durability.test.ts',
+  'test/store/{durability,portable}.test.ts',
   'test/tokens/{examples,others}.test.ts',
   'test/ops/transfer/{directory,foreign}.test.ts',
   'test/watch/metrics.test.ts',

@@ -31,10 +31,12 @@ interface DirectoryDeps extends Pick<Basis, 'log' | 'clock' | 'metrics'> {
   testing?: DirectoryTest | undefined
 }
 
-/** Lets tests migrate by copy, and spare short-lived boxes the thread of the first checkpoint. */
+/** Lets tests migrate by copy, spare short-lived boxes the thread of the first checkpoint, and run all work twice. */
 export interface DirectoryTest extends MigrationTest {
   /** Milliseconds from a write to the checkpoint that it starts. */
   checkpointDelay?: number
+  /** Runs the work of every transaction twice (`SqliteOptions`). */
+  twice?: boolean
 }
 
 /**
@@ -73,6 +75,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     database = await SqliteDatabase.open(file, storeLog, {
       watch: commitMetrics(metrics),
       checkpointDelay: testing?.checkpointDelay,
+      twice: testing?.twice,
     })
     step = 'master_key'
     const keyring = await Keyring.open(database, key)

@@ -63,7 +63,7 @@ const made: [file: string, argument: string, like: RegExp][] = [
     /^[\w!#$%&'*+/=?^`{|}~\u{80}-\u{10ffff}-]+(?:\.[\w!#$%&'*+/=?^`{|}~\u{80}-\u{10ffff}-]+)*@[^@]+$/u,
   ],
   ['message/reply-text.ts', '`^[', /^[\s*]*(?:from|sent|date)\s?\**[:：]/iu],
-  ['mail/search.ts', 'cjk.source', /[\u2E80-\u9FFF\u{20000}-\u{3FFFF}]/gu],
+  ['mail/search/full-text.ts', 'cjk.source', /[\u2E80-\u9FFF\u{20000}-\u{3FFFF}]/gu],
   ['core/text.ts', 'directionControls', /[\u202A-\u202E\u2066-\u2069]/gu],
   // `escape` written out
   [

@@ -1,7 +1,7 @@
 import { type Clock, iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { accountStopped, type Caller, makerOf, noLongerAdmitted } from '../core/scopes.ts'
-import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { empty, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { ApiKey } from './model.ts'
 
 /** A row of `api_keys`. */
@@ -28,6 +28,12 @@ interface SecretEnds {
 
 /** 1 for a row of `api_keys` whose account is stopped. */
 export const isStopped = sql`EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = api_keys.account_id)`
+
+/**
+ * Two rows, for the two ways from a key to others: 1 is by who created it, 2 by `credential_origins`. A recursive query takes both in one term, as
+ * PostgreSQL has no more than one.
+ */
+export const ways = sql`(SELECT 1 AS way UNION ALL SELECT 2) AS ways`
 
 /** The most keys and sessions that one key may end with, besides its creator: each key that it creates ends with them too. */
 const maxHolders = 4
@@ -110,10 +116,12 @@ export class Origins {
 
   /** Objects that the caller changed also end with the caller. */
   async changed(tx: Transaction, id: string, caller: Who): Promise<void> {
-    await tx.run(
-      sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, ${makerOf(caller)} WHERE ${makerOf(caller)} IS NOT NULL
-        ON CONFLICT (id, origin_id) DO UPDATE SET until = NULL`,
-    )
+    const maker = makerOf(caller)
+    if (maker !== null) {
+      await tx.run(
+        sql`INSERT INTO credential_origins (id, origin_id) VALUES (${id}, ${maker}) ON CONFLICT (id, origin_id) DO UPDATE SET until = NULL`,
+      )
+    }
     await this.inherit(tx, id, caller)
   }
 
@@ -123,8 +131,9 @@ export class Origins {
    */
   async rotated(tx: Transaction, id: string, caller: Who, until: string): Promise<void> {
     const above = sql`WITH RECURSIVE above (id) AS (SELECT ${makerOf(caller)}
-      UNION SELECT api_keys.created_by FROM above JOIN api_keys ON api_keys.id = above.id
-      UNION SELECT origin_id FROM above JOIN credential_origins ON credential_origins.id = above.id WHERE ${this.live()})
+      UNION SELECT coalesce(api_keys.created_by, origin_id) FROM above CROSS JOIN ${ways}
+        LEFT JOIN api_keys ON way = 1 AND api_keys.id = above.id
+        LEFT JOIN credential_origins ON way = 2 AND credential_origins.id = above.id AND ${this.live()})
       SELECT id FROM above WHERE id IS NOT NULL`
     if (!(await tx.get(sql`SELECT 1 WHERE ${id} IN (${above})`))) {
       // the secret before the one that is replaced now is no longer valid
@@ -151,11 +160,12 @@ export class Origins {
 
   /** The ids of a key and, through all generations, of the keys it created or rotated; without `but` and what only that one created. */
   async madeWith(reader: Reader, id: string, but: string | null): Promise<string[]> {
-    const others = but === null || but === id ? sql`` : sql` AND api_keys.id <> ${but}`
+    const others = but === null || but === id ? empty : sql` WHERE api_keys.id <> ${but}`
     const rows = await reader.all<{ id: string }>(sql`WITH RECURSIVE made (id) AS (SELECT ${id}
-      UNION SELECT api_keys.id FROM made JOIN api_keys ON api_keys.created_by = made.id${others}
-      UNION SELECT api_keys.id FROM made JOIN credential_origins ON origin_id = made.id AND ${this.live()}
-        JOIN api_keys ON api_keys.id = credential_origins.id${others}) SELECT id FROM made`)
+      UNION SELECT api_keys.id FROM made CROSS JOIN ${ways}
+        LEFT JOIN credential_origins ON way = 2 AND origin_id = made.id AND ${this.live()}
+        JOIN api_keys ON api_keys.created_by = CASE way WHEN 1 THEN made.id END OR api_keys.id = credential_origins.id${others})
+      SELECT id FROM made`)
     return rows.map((row) => row.id)
   }
 
@@ -175,8 +185,8 @@ export async function dropOrigins(tx: Transaction, ids: readonly string[]): Prom
  * created or changed with a secret that the keys knew; some ids occur twice.
  */
 export function endingWith(keys: Sql, objects: Sql): Sql {
-  return sql`SELECT id FROM (${objects}) WHERE created_by IN (${keys})
-    UNION ALL SELECT id FROM (${objects}) WHERE id IN (SELECT id FROM credential_origins WHERE origin_id IN (${keys}))`
+  return sql`SELECT id FROM (${objects}) AS object WHERE created_by IN (${keys})
+    UNION ALL SELECT id FROM (${objects}) AS object WHERE id IN (SELECT id FROM credential_origins WHERE origin_id IN (${keys}))`
 }
 
 /**

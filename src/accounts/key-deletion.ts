@@ -1,6 +1,6 @@
 import { sweep } from '../core/cron.ts'
 import { type Database, join, sql, type Sql } from '../store/database.ts'
-import { dropOrigins, type Origins } from './key-ancestry.ts'
+import { dropOrigins, type Origins, ways } from './key-ancestry.ts'
 
 /** Revoked keys that are deleted in one transaction. */
 const batch = 500
@@ -58,20 +58,21 @@ export class KeyDeletion {
     const given = sql`SELECT value FROM json_each(${JSON.stringify(ids)})`
     const live = this.#origins.live()
     const haveObjects = this.#objects.flatMap((objects) => [
-      // with a plus, as a column with an affinity does not use the index of an expression
-      sql`EXISTS (SELECT 1 FROM (${objects}) AS object WHERE object.created_by = +below.id)`,
+      // an expression, as a column with an affinity does not use the index of an expression
+      sql`EXISTS (SELECT 1 FROM (${objects}) AS object WHERE object.created_by = below.id || '')`,
       sql`EXISTS (SELECT 1 FROM credential_origins JOIN (${objects}) AS object ON object.id = credential_origins.id WHERE origin_id = below.id)`,
     ])
     return sql`WITH RECURSIVE below (id, revoked) AS (
-      SELECT id, 1 FROM api_keys WHERE id IN (${given}) AND revoked_at IS NOT NULL
-      UNION SELECT made.id, made.revoked_at IS NOT NULL FROM below JOIN api_keys AS made ON made.created_by = below.id WHERE revoked
-      UNION SELECT made.id, made.revoked_at IS NOT NULL FROM below JOIN credential_origins ON origin_id = below.id
-        JOIN api_keys AS made ON made.id = credential_origins.id WHERE revoked AND ${live}),
+      SELECT id, revoked_at IS NOT NULL FROM api_keys WHERE id IN (${given}) AND revoked_at IS NOT NULL
+      UNION SELECT made.id, made.revoked_at IS NOT NULL FROM below CROSS JOIN ${ways}
+        LEFT JOIN credential_origins ON way = 2 AND origin_id = below.id AND ${live}
+        JOIN api_keys AS made ON made.created_by = CASE way WHEN 1 THEN below.id END OR made.id = credential_origins.id
+        WHERE revoked),
       needed (id) AS (SELECT id FROM below WHERE NOT revoked OR ${join(haveObjects, ' OR ')}
-      UNION SELECT maker.id FROM needed JOIN api_keys AS made ON made.id = needed.id
-        JOIN api_keys AS maker ON maker.id = made.created_by WHERE maker.revoked_at IS NOT NULL
-      UNION SELECT maker.id FROM needed JOIN credential_origins ON credential_origins.id = needed.id
-        JOIN api_keys AS maker ON maker.id = origin_id WHERE maker.revoked_at IS NOT NULL AND ${live})
+      UNION SELECT maker.id FROM needed CROSS JOIN ${ways}
+        LEFT JOIN api_keys AS made ON way = 1 AND made.id = needed.id
+        LEFT JOIN credential_origins ON way = 2 AND credential_origins.id = needed.id AND ${live}
+        JOIN api_keys AS maker ON maker.id = coalesce(made.created_by, origin_id) WHERE maker.revoked_at IS NOT NULL)
       SELECT id FROM below WHERE revoked AND id IN (${given}) AND id NOT IN (SELECT id FROM needed)`
   }
 }

@@ -73,7 +73,8 @@ export class Plan {
   async add(tx: Transaction, accountId: string, what: Summed, more: number, at = this.#deps.clock.now()): Promise<void> {
     await tx.run(
       sql`INSERT INTO plan_use (account_id, what, period, used) VALUES (${accountId}, ${what}, ${periodOf(what, at)}, ${Math.max(0, more)})
-        ON CONFLICT (account_id, what, period) DO UPDATE SET used = max(0, used + ${more})`,
+        ON CONFLICT (account_id, what, period)
+        DO UPDATE SET used = CASE WHEN plan_use.used + ${more} > 0 THEN plan_use.used + ${more} ELSE 0 END`,
     )
   }
 

@@ -83,8 +83,8 @@ function take(tx: Transaction, { id, account_id }: Claimant, handle: string): Pr
 async function mayChoose(tx: Transaction, { account_id, operator }: Claimant): Promise<boolean> {
   if (operator) return true
   const former = await tx.get<{ n: number }>(
-    sql`SELECT (SELECT count(*) FROM agent_handles WHERE account_id = ${account_id} AND handle NOT GLOB 'agent-??????????')
-      - (SELECT count(*) FROM agents WHERE account_id = ${account_id} AND handle NOT GLOB 'agent-??????????') AS n`,
+    sql`SELECT (SELECT count(*) FROM agent_handles WHERE account_id = ${account_id} AND handle NOT LIKE 'agent-__________')
+      - (SELECT count(*) FROM agents WHERE account_id = ${account_id} AND handle NOT LIKE 'agent-__________') AS n`,
   )
   return former!.n < maxOfAccount
 }

@@ -66,25 +66,24 @@ export class AuditLog {
   /** Deletes the oldest rows, up to the first that is not older than a time (ISO 8601); the chain then begins after them. Returns how many. */
   async prune(before: string, signal?: AbortSignal): Promise<number> {
     let count = 0
-    await sweep(
-      () =>
-        this.#database.transaction(async (tx) => {
-          const rows = await tx.all<{ seq: number; at: string }>(
-            sql`SELECT seq, at FROM audit WHERE seq > 0 ORDER BY seq LIMIT ${batchSize}`,
-          )
-          const recent = rows.findIndex(({ at }) => at >= before)
-          const old = recent === -1 ? rows : rows.slice(0, recent)
-          const last = old.at(-1)
-          if (!last) return false
-          await tx.run(
-            sql`UPDATE audit_chain SET anchor_seq = ${last.seq}, anchor_hash = (SELECT hash FROM audit WHERE seq = ${last.seq})`,
-          )
-          await tx.run(sql`DELETE FROM audit WHERE seq <= ${last.seq}`)
-          count += old.length
-          return old.length === batchSize
-        }),
-      signal,
-    )
+    await sweep(async () => {
+      const deleted = await this.#database.transaction(async (tx) => {
+        const rows = await tx.all<{ seq: number; at: string }>(
+          sql`SELECT seq, at FROM audit WHERE seq > 0 ORDER BY seq LIMIT ${batchSize}`,
+        )
+        const recent = rows.findIndex(({ at }) => at >= before)
+        const old = recent === -1 ? rows : rows.slice(0, recent)
+        const last = old.at(-1)
+        if (!last) return 0
+        await tx.run(
+          sql`UPDATE audit_chain SET anchor_seq = ${last.seq}, anchor_hash = (SELECT hash FROM audit WHERE seq = ${last.seq})`,
+        )
+        await tx.run(sql`DELETE FROM audit WHERE seq <= ${last.seq}`)
+        return old.length
+      })
+      count += deleted
+      return deleted === batchSize
+    }, signal)
     return count
   }
 }

@@ -90,7 +90,7 @@ export class DkimKeys {
   async rotate(tx: Transaction, domain: Owner, fresh: FreshKey[]): Promise<void> {
     const now = iso(this.#clock.now())
     await tx.run(
-      sql`UPDATE dkim_keys SET state = 'retired', retired_at = ${now}, private_key = x'' WHERE domain_id = ${domain.id} AND state = 'active'`,
+      sql`UPDATE dkim_keys SET state = 'retired', retired_at = ${now}, private_key = ${new Uint8Array()} WHERE domain_id = ${domain.id} AND state = 'active'`,
     )
     await tx.run(
       sql`UPDATE dkim_keys SET state = 'active', activated_at = ${now} WHERE domain_id = ${domain.id} AND state = 'spare'`,
@@ -187,8 +187,9 @@ function place({ name }: Owner, selector: string): string {
 export const sealedKeys: SealedColumn = {
   table: 'dkim_keys',
   column: 'private_key',
+  key: ['seq'],
   // the private key of a retired key is deleted
-  only: "dkim_keys.private_key <> x''",
+  only: 'length(dkim_keys.private_key) > 0',
   from: 'dkim_keys JOIN domains ON domains.id = dkim_keys.domain_id',
   context: ({ selector, name }) => `dkim ${String(selector)} ${String(name)}`,
 }

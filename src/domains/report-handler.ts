@@ -32,7 +32,8 @@ export class ReportHandler implements SystemAddressHandler {
     const kept = reportOn(domain, parsed.report)
     const flaw = kept ? (verdict.authentication.dmarc.result === 'fail' ? 'its sender is forged' : null) : flawOf(parsed.report)
     if (!kept || flaw) {
-      this.#log.info({ session: message.envelope.session, domain, flaw }, 'report on a domain discarded')
+      const { session } = message.envelope
+      tx.afterCommit(() => this.#log.info({ session, domain, flaw }, 'report on a domain discarded'))
       return
     }
     await this.#reports.store(tx, domain, kept, verdict.verified_domain)

@@ -73,15 +73,16 @@ export class DomainReports {
   /** Removes the reports of every domain that are too old or too many. */
   async forget(signal?: AbortSignal): Promise<void> {
     let after = ''
-    const step = (): Promise<boolean> =>
-      this.#database.transaction(async (tx) => {
+    const step = async (): Promise<boolean> => {
+      const trimmed = await this.#database.transaction(async (tx) => {
         const next = await tx.get<{ id: string | null }>(
           sql`SELECT min(domain_id) AS id FROM domain_reports WHERE domain_id > ${after}`,
         )
-        if (!next?.id) return false
-        if ((await this.#trim(tx, next.id)) < batch) after = next.id
-        return true
+        return next?.id ? { id: next.id, removed: await this.#trim(tx, next.id) } : undefined
       })
+      if (trimmed && trimmed.removed < batch) after = trimmed.id
+      return trimmed !== undefined
+    }
     await sweep(step, signal)
   }
 
@@ -96,12 +97,13 @@ export class DomainReports {
           SELECT seq, received_at, row_number() OVER kept AS place, sum(octets) OVER kept AS octets FROM (
             SELECT *, sum(cost) OVER (PARTITION BY site ORDER BY share_of_sender, seq DESC ROWS UNBOUNDED PRECEDING) AS share FROM (
               SELECT *, sum(cost) OVER (PARTITION BY sender ORDER BY seq DESC ROWS UNBOUNDED PRECEDING) AS share_of_sender FROM (
-                SELECT seq, received_at, sender, site, octet_length(data) AS octets, max(octet_length(data), ${minOctets}) AS cost
+                SELECT seq, received_at, sender, site, octet_length(data) AS octets,
+                  CASE WHEN octet_length(data) > ${minOctets} THEN octet_length(data) ELSE ${minOctets} END AS cost
                 FROM domain_reports WHERE domain_id = ${domainId}
-              )
-            )
-          ) WINDOW kept AS (ORDER BY sender = '', share, seq DESC ROWS UNBOUNDED PRECEDING)
-        ) WHERE place > ${maxReports} OR octets > ${maxOctets} OR received_at < ${iso(this.#clock.now() - maxAge)}
+              ) AS sized
+            ) AS shared
+          ) AS placed WINDOW kept AS (ORDER BY sender = '', share, seq DESC ROWS UNBOUNDED PRECEDING)
+        ) AS counted WHERE place > ${maxReports} OR octets > ${maxOctets} OR received_at < ${iso(this.#clock.now() - maxAge)}
         ORDER BY place DESC LIMIT ${batch})`,
     )
     return changes

@@ -118,7 +118,9 @@ export class Verification {
     const { database, clock } = this.#deps
     if (Math.abs(clock.now() - this.#lookedAgain) < recheckPause) return
     this.#lookedAgain = clock.now()
-    await this.#checkThese(await database.all<Due>(sql`SELECT ${due} FROM domains ORDER BY last_checked_at LIMIT 200`))
+    await this.#checkThese(
+      await database.all<Due>(sql`SELECT ${due} FROM domains ORDER BY last_checked_at NULLS FIRST LIMIT 200`),
+    )
   }
 
   async #checkAll(): Promise<void> {

@@ -6,7 +6,7 @@ import type { Seal, SealedColumn } from '../core/seal/seal.ts'
 import { sweep } from '../core/cron.ts'
 import { Turns } from '../core/work/paced-work.ts'
 import type { StorageBudget } from '../events/log.ts'
-import { type Database, join, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Database, join, raw, sql, type Sql, type Transaction } from '../store/database.ts'
 
 interface Deps {
   database: Database
@@ -71,9 +71,13 @@ interface Row extends Omit<KeptAnswer, 'body'> {
   created_at: string
 }
 
+/** The primary key of `idempotency_keys`. */
+const primaryKey = ['holder', 'method', 'path', 'idempotency_key'] as const
+
 export const sealedAnswers: SealedColumn = {
   table: 'idempotency_keys',
   column: 'body',
+  key: primaryKey,
   base64: true,
   only: 'sealed = 1',
   context: contextOf,
@@ -110,38 +114,37 @@ export class Idempotency {
     const fingerprint = await fingerprintOf(claim)
     const place = sql`holder = ${holder} AND method = ${claim.method} AND path = ${claim.path} AND idempotency_key = ${claim.key}`
     const now = this.#clock.now()
-    const { claimed, row } = await this.#database.transaction(async (tx) => {
+    const row = await this.#database.transaction(async (tx) => {
       // a call that was claimed by an earlier run of the box and never began did not happen
       const old = sql`${place} AND (created_at < ${iso(now - day)} OR (status = 0 AND run_id <> ${this.#run}))`
       const removed = await tx.get<{ octets: number }>(sql`DELETE FROM idempotency_keys WHERE ${old} RETURNING octets`)
       if (removed && removed.octets > 0) await this.#storage.add(tx, claim.caller.account_id, 'storage_bytes', -removed.octets)
-      const taken = await tx.get<{ rowid: number }>(
+      const { changes } = await tx.run(
         sql`INSERT INTO idempotency_keys (holder, method, path, idempotency_key, fingerprint, run_id, status, identity_id, created_at)
           VALUES (${holder}, ${claim.method}, ${claim.path}, ${claim.key}, ${fingerprint}, ${this.#run}, 0, ${claim.identity_id}, ${iso(now)})
-          ON CONFLICT DO NOTHING RETURNING rowid`,
+          ON CONFLICT DO NOTHING`,
       )
-      if (taken) return { claimed: taken.rowid, row: undefined }
-      return { claimed: undefined, row: await tx.get<Row>(sql`SELECT * FROM idempotency_keys WHERE ${place}`) }
+      return changes === 1 ? undefined : tx.get<Row>(sql`SELECT * FROM idempotency_keys WHERE ${place}`)
     })
     const context = contextOf({ holder, path: claim.path, idempotency_key: claim.key })
-    return row ? this.#replay(row, fingerprint, context) : this.#attempt(claim, place, claimed!, context)
+    return row ? this.#replay(row, fingerprint, context) : this.#attempt(claim, place, context)
   }
 
   /** Removes records older than 24 h. Returns how many. */
   async sweep(): Promise<number> {
     const limit = iso(this.#clock.now() - day)
     let count = 0
-    await sweep(() =>
-      this.#database.transaction(async (tx) => {
+    await sweep(async () => {
+      const deleted = await this.#database.transaction(async (tx) => {
         const found = await batchOf(tx, sql`created_at < ${limit}`)
-        if (!found) return false
-        const { rows, these } = found
-        await this.#releaseStorage(tx, these)
-        await tx.run(sql`DELETE FROM idempotency_keys WHERE ${these}`)
-        count += rows
-        return rows === batchSize
-      }),
-    )
+        if (!found) return 0
+        await this.#releaseStorage(tx, found.rows)
+        await tx.run(sql`DELETE FROM idempotency_keys WHERE ${found.these}`)
+        return found.rows.length
+      })
+      count += deleted
+      return deleted === batchSize
+    })
     return count
   }
 
@@ -172,21 +175,20 @@ export class Idempotency {
     const found = await batchOf(tx, which)
     if (!found) return false
     const { rows, these } = found
-    await this.#releaseStorage(tx, these)
+    await this.#releaseStorage(tx, rows)
     await tx.run(
       sql`UPDATE idempotency_keys SET body = NULL, location = NULL, octets = 0,
         identity_id = CASE WHEN identity_id IS NULL THEN NULL ELSE '' END WHERE ${these}`,
     )
-    return rows === batchSize
+    return rows.length === batchSize
   }
 
   /** Releases the storage of these responses to their accounts. */
-  async #releaseStorage(tx: Transaction, which: Sql): Promise<void> {
-    const sums = await tx.all<{ account_id: string; octets: number }>(
-      sql`SELECT substr(holder, 1, instr(holder, '/') - 1) AS account_id, sum(octets) AS octets FROM idempotency_keys
-        WHERE ${which} AND octets > 0 GROUP BY 1`,
-    )
-    for (const { account_id, octets } of sums) await this.#storage.add(tx, account_id, 'storage_bytes', -octets)
+  async #releaseStorage(tx: Transaction, rows: readonly Batched[]): Promise<void> {
+    for (const [account, its] of Map.groupBy(rows, ({ holder }) => holder.slice(0, holder.indexOf('/')))) {
+      const octets = its.reduce((sum, row) => sum + row.octets, 0)
+      if (octets > 0) await this.#storage.add(tx, account, 'storage_bytes', -octets)
+    }
   }
 
   #replay(row: Row, fingerprint: string, context: string): KeptAnswer | Memo {
@@ -217,14 +219,11 @@ export class Idempotency {
     return { status: row.status, location: row.location, body }
   }
 
-  #attempt({ caller, key, secret }: IdempotencyClaim, place: Sql, rowid: number, context: string): Attempt {
+  #attempt({ caller, key, secret }: IdempotencyClaim, place: Sql, context: string): Attempt {
     return {
       run: (work) =>
-        this.#database.marking(
-          (tx) => tx.run(sql`UPDATE idempotency_keys SET status = 1 WHERE rowid = ${rowid} AND status = 0`),
-          work,
-        ),
-      remember: async (tx, memo) => void (await tx.run(sql`UPDATE idempotency_keys SET memo = ${memo} WHERE rowid = ${rowid}`)),
+        this.#database.marking((tx) => tx.run(sql`UPDATE idempotency_keys SET status = 1 WHERE ${place} AND status = 0`), work),
+      remember: async (tx, memo) => void (await tx.run(sql`UPDATE idempotency_keys SET memo = ${memo} WHERE ${place}`)),
       keep: async ({ status, location, body, identity_id, resource_id, memo }) => {
         const kept = secret ? this.#seal.seal(Buffer.from(body), context).toString('base64') : body
         const size = Buffer.byteLength(kept)
@@ -286,11 +285,15 @@ export function releases(error: unknown): boolean {
   return !(error instanceof Fault) || released.has(error.type) || error.code === 'held'
 }
 
-/** A batch of the records that the condition selects: their number, and a condition for them; undefined when there are none. */
-async function batchOf(tx: Transaction, which: Sql): Promise<{ rows: number; these: Sql } | undefined> {
-  const found = await tx.all<{ rowid: number }>(sql`SELECT rowid FROM idempotency_keys WHERE ${which} LIMIT ${batchSize}`)
-  if (found.length === 0) return undefined
-  return { rows: found.length, these: sql`rowid IN (${join(found.map(({ rowid }) => rowid))})` }
+type Batched = Record<(typeof primaryKey)[number], string> & { octets: number }
+
+/** A batch of the records that the condition selects, and a condition for them; undefined when there are none. */
+async function batchOf(tx: Transaction, which: Sql): Promise<{ rows: Batched[]; these: Sql } | undefined> {
+  const columns = raw(primaryKey.join(', '))
+  const rows = await tx.all<Batched>(sql`SELECT ${columns}, octets FROM idempotency_keys WHERE ${which} LIMIT ${batchSize}`)
+  if (rows.length === 0) return undefined
+  const keys = rows.map((row) => sql`(${join(primaryKey.map((name) => row[name]))})`)
+  return { rows, these: sql`(${columns}) IN (VALUES ${join(keys)})` }
 }
 
 /** The context that binds a sealed response to its row. */

@@ -20,7 +20,7 @@ export async function claim(tx: Transaction, { address, account_id, identity_id,
     sql`INSERT INTO addresses (address, identity_id, alias_id, alias_account_id)
       VALUES (${address}, ${identity_id}, ${alias_id}, ${alias_id === null ? null : account_id})
       ON CONFLICT (address) DO UPDATE SET identity_id = excluded.identity_id, alias_id = excluded.alias_id, alias_account_id = excluded.alias_account_id
-      WHERE alias_id IS NULL AND alias_account_id = ${account_id}`,
+      WHERE addresses.alias_id IS NULL AND addresses.alias_account_id = ${account_id}`,
   )
   return changes === 1
 }
@@ -40,7 +40,7 @@ const maxFormer = 1000
 export async function mayChoose(reader: Reader, accountId: string, domain: string): Promise<boolean> {
   const former = await reader.get<{ n: number }>(
     sql`SELECT count(*) AS n FROM (SELECT 1 FROM identities WHERE account_id = ${accountId} AND status = 'deleted'
-      AND email NOT GLOB 'agent-??????????@*' AND substr(email, instr(email, '@') + 1) = ${domain} LIMIT ${maxFormer})`,
+      AND email NOT LIKE 'agent-__________@%' AND substr(email, instr(email, '@') + 1) = ${domain} LIMIT ${maxFormer}) AS former`,
   )
   return former!.n < maxFormer
 }

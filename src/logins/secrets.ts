@@ -4,6 +4,7 @@ import { type Reader, sql, type Transaction } from '../store/database.ts'
 export const sealedSecrets: SealedColumn = {
   table: 'login_secrets',
   column: 'secret',
+  key: ['slot'],
   from: 'stored_logins JOIN login_secrets ON slot IN (username_slot, secrets_slot)',
   lost: `UPDATE plan_use SET used = max(0, used - (SELECT coalesce(sum(octets), 0) FROM stored_logins WHERE account_id = plan_use.account_id))
     WHERE what = 'storage_bytes'; DELETE FROM login_secrets; DELETE FROM stored_logins`,
@@ -54,7 +55,8 @@ export class Secrets {
   }
 
   async erase(tx: Transaction, slot: number): Promise<void> {
-    await tx.run(sql`UPDATE login_secrets SET free = 1, secret = zeroblob(length(secret)) WHERE slot = ${slot}`)
+    const row = await tx.get<Pick<Slot, 'octets'>>(sql`SELECT length(secret) AS octets FROM login_secrets WHERE slot = ${slot}`)
+    await tx.run(sql`UPDATE login_secrets SET free = 1, secret = ${new Uint8Array(row!.octets)} WHERE slot = ${slot}`)
   }
 
   async #take(tx: Transaction, octets: number): Promise<number> {
@@ -63,7 +65,7 @@ export class Secrets {
     )
     if (used) return used.slot
     const made = await tx.get<Pick<Slot, 'slot'>>(
-      sql`INSERT INTO login_secrets (free, secret) VALUES (1, zeroblob(${octets})) RETURNING slot`,
+      sql`INSERT INTO login_secrets (free, secret) VALUES (1, ${new Uint8Array(octets)}) RETURNING slot`,
     )
     return made!.slot
   }

@@ -7,7 +7,7 @@ import type { Transaction } from '../store/database.ts'
 import { type Emails, type Marks, marksOf, stored } from './emails.ts'
 import type { BulkResult } from './model.ts'
 import type { BulkChange } from './queries.ts'
-import { findEmails } from './search.ts'
+import { findEmails } from './search/search.ts'
 
 /** The most e-mails changed in one transaction, which also ends when it has taken its turn. */
 const batchSize = 50

@@ -11,7 +11,7 @@ import { type EmailDetail, eventBodies } from './email-rows.ts'
 import { type Lists, listsOf, type Parsed, type StoredBodies } from '../message/parsed.ts'
 import type { Examination, ExaminedMessage } from './types.ts'
 import { type Email, replyToVerified } from './model.ts'
-import { indexable, ownerToken } from './search.ts'
+import { insertWords } from './search/full-text.ts'
 import { addToThread, othersAmong, threadById, type ThreadInput, threadOf } from './threads.ts'
 
 /** Characters of a message that are indexed for search, of each copy and of all copies together. */
@@ -319,10 +319,8 @@ export async function insertSearchable(
   copies = 1,
 ): Promise<void> {
   const body = (body_text ?? text).slice(0, Math.min(maxSearchable, Math.floor(maxSearchableOfCopies / copies)))
-  await tx.run(
-    sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${ownerToken(email.identity_id)},
-      ${indexable(`${email.from_name} ${email.from}`)}, ${indexable(email.subject)}, ${indexable(body)})`,
-  )
+  const { identity_id, from_name, from, subject } = email
+  await insertWords(tx, seq, { identity_id, sender: `${from_name} ${from}`, subject, body })
 }
 
 /** Stores what the events of a message have in common, if it differs from what is stored of the message. */

@@ -107,8 +107,8 @@ export function selection(identityId: string, filter: EmailFilter): Pick<Rows, '
   }
   if (subject !== undefined) filters.push(sql`instr(lower(subject), lower(${subject})) > 0`)
   if (thread_id !== undefined && !trash) {
-    // the unary plus makes SQLite use the index of threads only
-    filters.push(sql`+${own}`, ...common(filter))
+    // an expression, so that only the index of threads is used
+    filters.push(sql`identity_id || '' = ${identityId}`, ...common(filter))
     return { ...listed, where: sql`thread_id = ${thread_id}` }
   }
   if (thread_id !== undefined) filters.push(sql`thread_id = ${thread_id}`)

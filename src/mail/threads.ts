@@ -141,7 +141,7 @@ async function participantsIn(tx: Transaction, id: string): Promise<string[]> {
     sql`SELECT from_address, to_text FROM (
         SELECT seq, sum(octets) OVER (ORDER BY seq DESC) AS total FROM (
           SELECT seq, octet_length(from_address) + octet_length(from_name) + octet_length(to_text) AS octets FROM emails
-          WHERE thread_id = ${id} AND duplicate_of IS NULL ORDER BY seq DESC LIMIT ${maxRecounted})
+          WHERE thread_id = ${id} AND duplicate_of IS NULL ORDER BY seq DESC LIMIT ${maxRecounted}) AS sized
       ) AS newest JOIN emails ON emails.seq = newest.seq WHERE total <= ${maxRecountedOctets}
       GROUP BY from_address, to_text ORDER BY min(emails.seq)`,
   )

@@ -5,6 +5,7 @@ import type { Trash } from '../ops/retention/trash.ts'
 import { emptyBlob } from '../store/blobs.ts'
 import { type Database, join, raw, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { insertSearchable } from './email-store.ts'
+import { deleteWords, hasNoWords } from './search/full-text.ts'
 import { deliveriesOf, overallStatus } from './deliveries.ts'
 import { storedColumns, type StoredEmail, storedLists, type StoredEmailWithBody } from './email-rows.ts'
 import type { Email } from './model.ts'
@@ -51,7 +52,7 @@ export class MailTrash {
     return reader.get<StoredEmailWithBody>(
       sql`SELECT emails_trash.*, blobs.deflated, blobs.bytes FROM emails_trash LEFT JOIN blobs ON blobs.id = emails_trash.body_id
         WHERE emails_trash.id = ${id} AND identity_id = ${identityId} AND duplicate_of IS NULL
-        AND NOT EXISTS (SELECT 1 FROM emails_search WHERE rowid = emails_trash.seq)`,
+        AND ${hasNoWords}`,
     )
   }
 
@@ -85,7 +86,7 @@ export class MailTrash {
     const row = await tx.get<StoredEmail>(sql`DELETE FROM emails_trash WHERE id = ${id} RETURNING *`)
     if (!row) return
     await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)
-    await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${row.seq}`)
+    await deleteWords(tx, row.seq)
     await releaseStorage(tx, plan, row.identity_id, storedBytesOf(row))
     await events.redact(tx, id)
     // the copies of one message share its raw content
@@ -139,8 +140,8 @@ function storedBytesOf({
 /** Releases storage of an identity and its account. The storage of a deleted identity was released when it was deleted. */
 export async function releaseStorage(tx: Transaction, plan: Plan, identityId: string, bytes: number): Promise<void> {
   const owner = await tx.get<{ account_id: string }>(
-    sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${bytes}) WHERE id = ${identityId} AND status <> 'deleted'
-      RETURNING account_id`,
+    sql`UPDATE identities SET stored_bytes = CASE WHEN stored_bytes > ${bytes} THEN stored_bytes - ${bytes} ELSE 0 END
+      WHERE id = ${identityId} AND status <> 'deleted' RETURNING account_id`,
   )
   if (owner && bytes > 0) await plan.add(tx, owner.account_id, 'storage_bytes', -bytes)
 }

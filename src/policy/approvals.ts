@@ -40,7 +40,7 @@ export class Approvals {
 function find(tx: Transaction, { caller, about, amount }: Wanted, condition: Sql): Promise<Pick<StoredHold, 'id'> | undefined> {
   const most = Number.MAX_SAFE_INTEGER
   return tx.get(
-    sql`SELECT id FROM holds WHERE about = ${about} AND created_by IS ${makerOf(caller)} AND ${condition}
+    sql`SELECT id FROM holds WHERE about = ${about} AND created_by IS NOT DISTINCT FROM ${makerOf(caller)} AND ${condition}
       AND coalesce(amount_cents, ${most}) >= ${amount ?? most} ORDER BY coalesce(amount_cents, ${most}), seq LIMIT 1`,
   )
 }

@@ -73,7 +73,7 @@ export async function noteContacts(
   for (const address of addresses) {
     await tx.run(
       sql`INSERT INTO contacts (identity_id, address, first_at, approved) VALUES (${identityId}, ${address}, ${iso(first_at)}, ${approved ? 1 : 0})
-        ON CONFLICT (identity_id, address) DO UPDATE SET approved = max(approved, excluded.approved)`,
+        ON CONFLICT (identity_id, address) DO UPDATE SET approved = excluded.approved WHERE contacts.approved < excluded.approved`,
     )
   }
   // what is cancelled takes back its counts, not its notes

@@ -1,3 +1,4 @@
+import { ways } from '../accounts/key-ancestry.ts'
 import type { Keys } from '../accounts/keys.ts'
 import type { Basis } from '../basis.ts'
 import { type Clock, day, iso } from '../core/clock.ts'
@@ -168,18 +169,19 @@ export class Holds {
       (before.status === 'open' && (await this.#handler(before).digest(before)) !== before.sha256)
     await database.transaction(async (tx) => {
       const row = await this.#undecided(tx, caller, id)
-      if (changed) {
-        log.warn({ hold: id, by: actingOf(caller) }, 'an approval was of other bytes')
-        throw conflict(
-          'What is held is not what was looked at. Read the hold again, and reject it if it is not what its sender says.',
-          {
-            code: 'hold_changed',
-          },
-        )
-      }
+      if (changed) return
       const hold = await this.#decide(tx, row, { status: 'approved', by: actingOf(caller), reason })
       await this.#handler(row).release(tx, row, hold)
     })
+    if (changed) {
+      log.warn({ hold: id, by: actingOf(caller) }, 'an approval was of other bytes')
+      throw conflict(
+        'What is held is not what was looked at. Read the hold again, and reject it if it is not what its sender says.',
+        {
+          code: 'hold_changed',
+        },
+      )
+    }
     return this.row(caller, id)
   }
 
@@ -296,8 +298,9 @@ async function isSender(reader: Reader, caller: Caller, { created_by }: StoredHo
   const own = makerOf(caller)
   if (own === null || created_by === null) return false
   const row = await reader.get(
-    sql`WITH RECURSIVE above (id) AS (SELECT ${own} UNION SELECT api_keys.created_by FROM above JOIN api_keys ON api_keys.id = above.id
-        UNION SELECT origin_id FROM above JOIN credential_origins ON credential_origins.id = above.id)
+    sql`WITH RECURSIVE above (id) AS (SELECT ${own} UNION SELECT coalesce(api_keys.created_by, origin_id) FROM above CROSS JOIN ${ways}
+        LEFT JOIN api_keys ON way = 1 AND api_keys.id = above.id
+        LEFT JOIN credential_origins ON way = 2 AND credential_origins.id = above.id)
       SELECT 1 FROM above WHERE id = ${created_by}`,
   )
   return row !== undefined

@@ -58,8 +58,8 @@ export class AnswerStorage {
       )
       if (octets === 0) continue
       const rest = await tx.get<{ octets: number }>(
-        sql`SELECT coalesce(sum(max(0, octet_length(answer) - ${uncounted})), 0) AS octets FROM delivery_attempts
-          WHERE delivery_seq = ${seq}`,
+        sql`SELECT coalesce(sum(octet_length(answer) - ${uncounted}), 0) AS octets FROM delivery_attempts
+          WHERE delivery_seq = ${seq} AND octet_length(answer) > ${uncounted}`,
       )
       const released = Math.max(0, octets - rest!.octets)
       await tx.run(sql`UPDATE deliveries_queue SET octets = octets - ${released} WHERE seq = ${seq}`)

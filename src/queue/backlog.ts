@@ -51,12 +51,12 @@ export async function listBacklog(
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
 ): Promise<Page<BacklogDelivery>> {
   const { state, kind, lane } = filter
-  // `+`: no index but that of the order, by which as many rows are read as the list allows
+  // expressions: no index but that of the order, by which as many rows are read as the list allows
   const filters: Sql[] = []
-  if (state === 'open') filters.push(sql`(+state = 'waiting' OR +state = 'running')`)
-  else if (state !== 'all') filters.push(sql`+state = ${state}`)
-  if (kind !== undefined) filters.push(sql`+kind = ${kind}`)
-  if (lane !== undefined) filters.push(sql`+lane = ${lane}`)
+  if (state === 'open') filters.push(sql`state || '' IN ('waiting', 'running')`)
+  else if (state !== 'all') filters.push(sql`state || '' = ${state}`)
+  if (kind !== undefined) filters.push(sql`kind || '' = ${kind}`)
+  if (lane !== undefined) filters.push(sql`lane || '' = ${lane}`)
   return page<Row, BacklogDelivery>(database, cursors, paging, {
     name: `queue ${JSON.stringify({ state, kind, lane })}`,
     columns,
@@ -82,10 +82,11 @@ export async function findInBacklog(reader: Reader, id: string): Promise<Backlog
 /** Waiting and running deliveries by destination, the largest number first. */
 export function backlogByLane(reader: Pick<Reader, 'all'>): Promise<LaneBacklog[]> {
   return reader.all<LaneBacklog>(
-    sql`SELECT kind, lane, sum(state = 'waiting') AS waiting, sum(state = 'running') AS running, min(created_at) AS oldest,
+    sql`SELECT kind, lane, count(*) FILTER (WHERE state = 'waiting') AS waiting,
+        count(*) FILTER (WHERE state = 'running') AS running, min(created_at) AS oldest,
         min(CASE state WHEN 'waiting' THEN due_at END) AS next
       FROM (SELECT kind, lane, state, created_at, due_at FROM deliveries_queue WHERE state = 'waiting'
-        UNION ALL SELECT kind, lane, state, created_at, due_at FROM deliveries_queue WHERE state = 'running')
+        UNION ALL SELECT kind, lane, state, created_at, due_at FROM deliveries_queue WHERE state = 'running') AS open
       GROUP BY kind, lane ORDER BY count(*) DESC, kind, lane`,
   )
 }

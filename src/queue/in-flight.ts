@@ -63,9 +63,15 @@ export class InFlight {
   /** The same by kind. */
   readonly #kinds = new Map<string, number>()
   readonly #limits = new Map<string, LaneLimits>()
+  /** The account of the last attempt; the next turn is of those after it. */
+  #served = ''
   readonly #byHealth = { [1]: 0, [0]: 0, [-1]: 0 }
   /** The same by account. */
   readonly #accounts = { [1]: new Map<string, number>(), [0]: new Map<string, number>(), [-1]: new Map<string, number>() }
+
+  get served(): string {
+    return this.#served
+  }
 
   /** Running attempts of one kind. */
   sizeOf(kind: string): number {
@@ -117,6 +123,7 @@ export class InFlight {
     record: (claim: ClaimedDelivery, result: Result) => Promise<void>,
   ): void {
     const controller = new AbortController()
+    this.#served = claim.account_id
     this.#count(claim, 1)
     const done = attempt(claim, controller.signal)
       // before it is recorded, which looks at the free capacity of the lane

@@ -26,7 +26,8 @@ export async function repairSome(
   after: AccountLane = { kind: '', lane: '', account_id: '' },
 ): Promise<AccountLane | undefined> {
   const lanes = await database.all<LaneRow & { sound: 0 | 1 }>(
-    sql`SELECT kind, lane, account_id, due_at, closed = 1 OR iif(due_at IS NULL, ${used} AND ${earliest} IS NULL, due_at <= ${far}) AS sound
+    sql`SELECT kind, lane, account_id, due_at, 
+        closed = 1 OR CASE WHEN due_at IS NULL THEN ${used} AND ${earliest} IS NULL ELSE due_at <= ${far} END AS sound
       FROM delivery_lanes WHERE (kind, lane, account_id) > (${after.kind}, ${after.lane}, ${after.account_id})
       ORDER BY kind, lane, account_id LIMIT ${batch}`,
   )

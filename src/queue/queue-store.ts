@@ -61,8 +61,6 @@ function without(kinds: readonly string[]): Sql {
 
 /** The tables of the queue. Each change of a delivery also updates the next due time of its lane and account. */
 export class QueueStore {
-  /** The account that was served last; the next turn is of those after it. */
-  #served = ''
   readonly #answers: AnswerStorage
   /** Kinds that wait while their account is stopped. */
   readonly #stopping: string[] = []
@@ -151,13 +149,12 @@ export class QueueStore {
     for (const health of healthLevels) {
       const available = (): number => Math.min(inFlight.available(health), batchShare[health]) - claims.length
       if (available() <= 0) continue
-      const accounts = await this.#accounts(tx, inFlight, health)
+      const accounts = await this.#accounts(tx, inFlight, health, claims.at(-1)?.account_id)
       for (const [index, account] of accounts.entries()) {
         const share = Math.min(Math.ceil(available() / (accounts.length - index)), inFlight.availableToAccount(account, health))
         if (share <= 0) break
         const taken = await this.#claimOf(tx, { account, health, now, share }, inFlight, claims)
         claims.push(...taken)
-        if (taken.length > 0) this.#served = account
       }
     }
     await this.#begin(tx, claims, now)
@@ -202,7 +199,7 @@ export class QueueStore {
   }
 
   /** Accounts with waiting deliveries that are below their limit, in the order of turns. Takes one index step for each account. */
-  async #accounts(reader: Reader, inFlight: InFlight, health: Health): Promise<string[]> {
+  async #accounts(reader: Reader, inFlight: InFlight, health: Health, served = inFlight.served): Promise<string[]> {
     const next = sql`SELECT min(account_id) FROM delivery_lanes WHERE sound = ${health} AND due_at IS NOT NULL`
     const rows = await reader.all<{ account_id: string }>(
       sql`WITH RECURSIVE accounts (account_id) AS (SELECT (${next}) UNION ALL
@@ -211,7 +208,7 @@ export class QueueStore {
     )
     const full = inFlight.fullAccounts(health)
     const free = rows.map(({ account_id }) => account_id).filter((account) => !full.includes(account))
-    const turn = free.findIndex((account) => account > this.#served)
+    const turn = free.findIndex((account) => account > served)
     return turn === -1 ? free : [...free.slice(turn), ...free.slice(0, turn)]
   }
 
@@ -346,14 +343,22 @@ export class QueueStore {
 
   /** Sets due times. The health of a lane holds for all of its accounts. */
   async #setDue(tx: Transaction, lanes: readonly (Lane & { account_id?: string; due?: string })[], now: string): Promise<void> {
-    const rows = lanes.map(
-      ({ kind, lane, account_id = '', due = now }) =>
+    // each lane once, with its earliest time: an upsert must not meet a row twice
+    const earliestOf = new Map<string, Required<(typeof lanes)[number]>>()
+    for (const { kind, lane, account_id = '', due = now } of lanes) {
+      const key = `${kind} ${lane} ${account_id}`
+      const known = earliestOf.get(key)
+      if (!known || due < known.due) earliestOf.set(key, { kind, lane, account_id, due })
+    }
+    const rows = [...earliestOf.values()].map(
+      ({ kind, lane, account_id, due }) =>
         sql`(${kind}, ${lane}, ${account_id}, ${due},
           coalesce((SELECT sound FROM delivery_lanes WHERE kind = ${kind} AND lane = ${lane} LIMIT 1), 0))`,
     )
     await tx.run(
-      sql`INSERT INTO delivery_lanes (kind, lane, account_id, due_at, sound) VALUES ${join(rows)} ON CONFLICT DO UPDATE SET due_at = excluded.due_at
-        WHERE closed = 0 AND (due_at IS NULL OR due_at > excluded.due_at)`,
+      sql`INSERT INTO delivery_lanes (kind, lane, account_id, due_at, sound) VALUES ${join(rows)}
+        ON CONFLICT (kind, lane, account_id) DO UPDATE SET due_at = excluded.due_at
+        WHERE delivery_lanes.closed = 0 AND (delivery_lanes.due_at IS NULL OR delivery_lanes.due_at > excluded.due_at)`,
     )
   }
 
@@ -370,7 +375,7 @@ export class QueueStore {
       for (const some of batches(alike)) {
         await tx.run(
           sql`UPDATE delivery_lanes SET due_at = ${due}, sound = ${state} WHERE kind = ${kind}${ofAccount} AND closed = 0
-            AND lane IN (${join(some.map(({ lane }) => lane))}) AND (sound <> ${state} OR due_at IS NOT ${due})`,
+            AND lane IN (${join(some.map(({ lane }) => lane))}) AND (sound <> ${state} OR due_at IS DISTINCT FROM ${due})`,
         )
       }
     }
@@ -382,7 +387,7 @@ const unchanged = sql`sound`
 
 /** The earliest due time, but not before now: a lane that was just served comes after those that were due before. */
 function earliest(now: string): Sql {
-  return sql`(SELECT max(min(d.due_at), ${now}) FROM deliveries_queue AS d
+  return sql`(SELECT CASE WHEN min(d.due_at) < ${now} THEN ${now} ELSE min(d.due_at) END FROM deliveries_queue AS d
     WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.account_id = delivery_lanes.account_id
     AND d.state = 'waiting')`
 }

@@ -113,5 +113,5 @@ const maxTwins = 100
 export function twinOf(identityId: string, { direction, from, to, body, received_at }: SmsState): Sql {
   return sql`SELECT 1 FROM (
       SELECT direction, sender, recipient, body FROM sms WHERE identity_id = ${identityId} AND received_at = ${received_at} LIMIT ${maxTwins}
-    ) WHERE direction = ${direction} AND sender = ${from} AND recipient = ${to} AND body = ${body} LIMIT 1`
+    ) AS near WHERE direction = ${direction} AND sender = ${from} AND recipient = ${to} AND body = ${body} LIMIT 1`
 }

@@ -36,7 +36,7 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
 
   /** An attempt that was started and has no stored end was interrupted: its result is unknown. */
   async begin(tx: Transaction, { sms_id }: SmsLoad): Promise<void> {
-    await tx.run(sql`UPDATE sms SET lost = max(lost, attempting), attempting = 1 WHERE id = ${sms_id}`)
+    await tx.run(sql`UPDATE sms SET lost = CASE attempting WHEN 1 THEN 1 ELSE lost END, attempting = 1 WHERE id = ${sms_id}`)
   }
 
   async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<SmsSendResult> {

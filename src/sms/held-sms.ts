@@ -88,7 +88,7 @@ export function digestOf(to: string, body: string): string {
 export async function giveBack(tx: Transaction, plan: Plan, { account_id, identity_id, created_at }: SmsRow): Promise<void> {
   await plan.add(tx, account_id, 'sms_sent', -1, Date.parse(created_at))
   await tx.run(
-    sql`UPDATE sent_counts SET recipients = max(0, recipients - 1) WHERE subject = ${`sms ${identity_id}`} AND hour = ${created_at.slice(0, 13)}`,
+    sql`UPDATE sent_counts SET recipients = recipients - 1 WHERE recipients > 0 AND subject = ${`sms ${identity_id}`} AND hour = ${created_at.slice(0, 13)}`,
   )
 }
 

@@ -64,11 +64,11 @@ export class Inbound {
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {
-        log.warn({ provider, to: sms.to }, 'text message received for an unassigned number')
+        tx.afterCommit(() => log.warn({ provider, to: sms.to }, 'text message received for an unassigned number'))
         return 'nobody'
       }
       if (await this.has(provider, sms.provider_id, tx)) {
-        log.info({ provider, provider_id: sms.provider_id }, 'duplicate text message ignored')
+        tx.afterCommit(() => log.info({ provider, provider_id: sms.provider_id }, 'duplicate text message ignored'))
         return 'repeat'
       }
       await tx.run(
@@ -104,7 +104,7 @@ export class Inbound {
           : sql`SELECT * FROM sms WHERE id = ${update.sms_id} AND provider = ${provider} AND direction = 'outbound'`,
       )
       if (!row || !next[update.status].includes(row.status)) {
-        log.debug({ provider, ...update }, 'status without effect')
+        tx.afterCommit(() => log.debug({ provider, ...update }, 'status without effect'))
         return false
       }
       // followers of the log get every status, none is skipped

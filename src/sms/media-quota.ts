@@ -30,7 +30,8 @@ export async function releaseStorage(tx: Transaction, plan: Plan, owner: Owner, 
 // the deletion of an identity released its whole usage
 async function change(tx: Transaction, plan: Plan, { account_id, identity_id }: Owner, bytes: number): Promise<boolean> {
   const { changes } = await tx.run(
-    sql`UPDATE identities SET media_bytes = max(0, media_bytes + ${bytes}) WHERE id = ${identity_id} AND status <> 'deleted'`,
+    sql`UPDATE identities SET media_bytes = CASE WHEN media_bytes + ${bytes} > 0 THEN media_bytes + ${bytes} ELSE 0 END
+      WHERE id = ${identity_id} AND status <> 'deleted'`,
   )
   if (changes === 1) await plan.add(tx, account_id, 'storage_bytes', bytes)
   return changes === 1

@@ -260,7 +260,7 @@ export class Messages {
     const key = iso(now).slice(0, 13)
     const row = await tx.get<{ recipients: number }>(
       sql`INSERT INTO sent_counts (subject, hour, recipients) VALUES (${`sms ${identityId}`}, ${key}, 1)
-        ON CONFLICT DO UPDATE SET recipients = recipients + 1 RETURNING recipients`,
+        ON CONFLICT (subject, hour) DO UPDATE SET recipients = sent_counts.recipients + 1 RETURNING recipients`,
     )
     if (max === 0 || row!.recipients <= max) return
     throw new Fault('rate_limited', `This identity may send ${max} text messages an hour.`, {
@@ -299,9 +299,9 @@ function selection(identityId: string, filter: SmsFilter): Pick<Rows, 'from' | '
   if (direction !== 'all') filters.push(sql`direction = ${direction}`)
   if (from !== undefined) filters.push(sql`instr(lower(sender), lower(${from})) > 0`)
   if (to !== undefined) filters.push(sql`instr(recipient, ${to}) > 0`)
-  // the unary plus makes SQLite read the rows in list order and not by the time index
-  if (after !== undefined) filters.push(sql`+received_at > ${after}`)
-  if (before !== undefined) filters.push(sql`+received_at < ${before}`)
+  // an expression, so that the rows are read in the order of the list and not by the index of times
+  if (after !== undefined) filters.push(sql`received_at || '' > ${after}`)
+  if (before !== undefined) filters.push(sql`received_at || '' < ${before}`)
   const own = sql`identity_id = ${identityId}`
   if (unread === true && !trash) return { from: sql`sms`, where: sql`${own} AND read = 0`, filters }
   if (unread !== undefined) filters.push(sql`read = ${unread ? 0 : 1}`)

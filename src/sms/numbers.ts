@@ -187,9 +187,11 @@ export class Numbers {
         : await tx.get(sql`SELECT 1 FROM identities WHERE id = ${identity_id} AND status <> 'deleted' AND phone_number IS NULL`)
     if (owner) await this.#assign(tx, id, identity_id!)
     else await this.#release(tx, sql`id = ${id}`)
-    this.#deps.log.warn(
-      { number: held.number, intent: id, identity_id },
-      owner ? 'number bought before a crash was adopted' : 'unassigned number released',
+    tx.afterCommit(() =>
+      this.#deps.log.warn(
+        { number: held.number, intent: id, identity_id },
+        owner ? 'number bought before a crash was adopted' : 'unassigned number released',
+      ),
     )
     return true
   }

@@ -41,7 +41,7 @@ export async function insertWhole(tx: Transaction, { size, sha256, deflated, byt
 
 /** Removes the bytes. The row stays, so that its id is not used again while something refers to it. */
 export async function emptyBlob(tx: Transaction, id: number): Promise<void> {
-  await tx.run(sql`UPDATE blobs SET bytes = zeroblob(0), deflated = 0 WHERE id = ${id}`)
+  await tx.run(sql`UPDATE blobs SET bytes = ${new Uint8Array()}, deflated = 0 WHERE id = ${id}`)
   await tx.run(sql`DELETE FROM blob_pieces WHERE blob_id = ${id}`)
 }
 

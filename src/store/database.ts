@@ -44,13 +44,20 @@ export interface Recording {
 }
 
 /**
- * The interface of database engines. Reads outside a transaction see only committed data. SQL is written in the subset that engines share;
- * values are always parameters.
+ * The interface of database engines. Reads outside a transaction see only committed data. Values are always parameters.
+ *
+ * SQL is written in the subset that SQLite and PostgreSQL share, with these functions of SQLite, which a schema for PostgreSQL has to define:
+ * `instr`, `json`, `json_each` (of an array of texts, its column `value`), `json_extract` (which is always text there), `json_set`, `json_remove` and
+ * `json_valid`. A condition that no index should serve is written with `column || ''`. SQLite's alone are the statements of `sqlite/`, of
+ * `mail/search/full-text.ts` and of `ops/retention/search-index.ts`, and of what reads or writes a database file as a whole: here, in `ops/backup/`
+ * and in `audit/verify.ts`.
  */
 export interface Database extends Reader {
   /**
    * Runs the work and resolves when its writes are synced to disk. Work that throws is rolled back.
    * Only database calls may be awaited inside `work`: many transactions share one commit. Work that does not settle is aborted after a timeout.
+   * Work may run again after a rollback, so it changes nothing outside of the transaction but by `afterCommit`: the listeners of the run that
+   * was committed are called. It may read what is in memory, and log that it refuses.
    * Throws Fault `storage_full` when the disk is full, `storage_failed` when a sync failed, `stopping` after `close`.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>

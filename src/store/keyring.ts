@@ -1,6 +1,6 @@
 import { type MasterKey, nameOf, type Step } from '../core/seal/master-key.ts'
 import { Seal, type SealedColumn } from '../core/seal/seal.ts'
-import { type Database, raw, sql, type Transaction } from './database.ts'
+import { type Database, empty, join, raw, sql, type Transaction, type Value } from './database.ts'
 
 /** The result of a rotation. */
 export interface RotationResult {
@@ -63,41 +63,48 @@ async function reseal(tx: Transaction, declared: SealedColumn, from: Seal, to: S
   const { table, base64 } = declared
   const column = raw(declared.column)
   let count = 0
-  for (let after = 0; ;) {
+  for (let after: Value[] | undefined; ;) {
     const rows = await read(tx, declared, after)
     for (const row of rows) {
-      after = row.rowid_of_it
+      const place = declared.key.map((_name, index) => row[`key_${index}`] as Value)
       const kept = row.value_of_it
       const context = declared.context(row)
-      const plain = opened(from, typeof kept === 'string' ? Buffer.from(kept, 'base64') : kept, context, declared, after)
+      const plain = opened(from, typeof kept === 'string' ? Buffer.from(kept, 'base64') : kept, context, declared, place)
       const anew = to.seal(plain, context)
-      await tx.run(sql`UPDATE ${raw(table)} SET ${column} = ${base64 ? anew.toString('base64') : anew} WHERE rowid = ${after}`)
+      const its = join(
+        declared.key.map((name, index) => sql`${raw(name)} = ${place[index]}`),
+        ' AND ',
+      )
+      await tx.run(sql`UPDATE ${raw(table)} SET ${column} = ${base64 ? anew.toString('base64') : anew} WHERE ${its}`)
       count += 1
+      after = place
     }
     if (rows.length < batch) return count
   }
 }
 
 interface Row extends Record<string, unknown> {
-  rowid_of_it: number
   value_of_it: Uint8Array | string
 }
 
-function read(tx: Transaction, { table, column, from, only }: SealedColumn, after: number): Promise<Row[]> {
-  const rowid = raw(`${table}.rowid`)
+/** A batch of the rows after one, in the order of their keys, which are their columns `key_0`, `key_1` and so on. */
+function read(tx: Transaction, { table, column, key, from, only }: SealedColumn, after: Value[] | undefined): Promise<Row[]> {
+  const keys = raw(key.map((name) => `${table}.${name}`).join(', '))
+  const named = raw(key.map((name, index) => `${table}.${name} AS key_${index}`).join(', '))
   const value = raw(`${table}.${column}`)
-  const some = only === undefined ? sql`` : sql` AND ${raw(only)}`
+  const some = only === undefined ? empty : sql` AND ${raw(only)}`
+  const rest = after === undefined ? empty : sql` AND (${keys}) > (${join(after)})`
   return tx.all<Row>(
-    sql`SELECT *, ${rowid} AS rowid_of_it, ${value} AS value_of_it FROM ${raw(from ?? table)}
-      WHERE ${rowid} > ${after} AND ${value} IS NOT NULL${some} ORDER BY ${rowid} LIMIT ${batch}`,
+    sql`SELECT *, ${named}, ${value} AS value_of_it FROM ${raw(from ?? table)}
+      WHERE ${value} IS NOT NULL${some}${rest} ORDER BY ${keys} LIMIT ${batch}`,
   )
 }
 
-function opened(seal: Seal, sealed: Uint8Array, context: string, { table, column }: SealedColumn, rowid: number): Buffer {
+function opened(seal: Seal, sealed: Uint8Array, context: string, { table, column }: SealedColumn, place: Value[]): Buffer {
   try {
     return seal.open(sealed, context)
   } catch (error) {
-    const message = `${table}.${column} of row ${rowid} cannot be decrypted with the master key in use; nothing was changed.`
+    const message = `${table}.${column} of row ${place.join(' ')} cannot be decrypted with the master key in use; nothing was changed.`
     throw new Error(message, { cause: error })
   }
 }

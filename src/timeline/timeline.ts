@@ -111,11 +111,11 @@ export class Timeline {
     if (count === 0) return { email: 0, sms: 0 }
     // where the times of a list are not in order, each message counts as no earlier than those before it
     const some = (kind: Head['type'], rows: Sql): Sql =>
-      sql`SELECT ${kind} AS type, seq, max(created_at) OVER (ORDER BY seq) AS reached FROM (${rows} ORDER BY seq LIMIT ${count})`
+      sql`SELECT ${kind} AS type, seq, max(created_at) OVER (ORDER BY seq) AS reached FROM (${rows} ORDER BY seq LIMIT ${count}) AS listed`
     const merged = sql`${some('email', this.#deps.emails.timelineRows(identityId))} UNION ALL ${some('sms', this.#deps.sms.rowsQuery(identityId))}`
     const [place] = await this.#deps.database.slow<Place>(
       sql`SELECT coalesce(max(CASE type WHEN 'email' THEN seq END), 0) AS email, coalesce(max(CASE type WHEN 'sms' THEN seq END), 0) AS sms
-        FROM (SELECT type, seq FROM (${merged}) ORDER BY reached, type, seq LIMIT ${count})`,
+        FROM (SELECT type, seq FROM (${merged}) AS merged ORDER BY reached, type, seq LIMIT ${count}) AS skipped`,
       timeout,
       account_id,
     )

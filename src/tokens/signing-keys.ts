@@ -169,6 +169,7 @@ export class SigningKeys implements TokenSigner {
 export const sealedKeys: SealedColumn = {
   table: 'signing_keys',
   column: 'private_key',
+  key: ['seq'],
   // existing signatures no longer verify; the next token creates new keys
   lost: 'DELETE FROM signing_keys WHERE private_key IS NOT NULL',
   context: ({ kid }) => placeOf(String(kid)),

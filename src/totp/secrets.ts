@@ -11,6 +11,7 @@ export interface TotpRow extends TotpEntry {
 export const sealedSecrets: SealedColumn = {
   table: 'totp_secrets',
   column: 'secret',
+  key: ['totp_seq'],
   from: 'totp_secrets JOIN totp_entries ON totp_entries.seq = totp_seq',
   lost: 'DELETE FROM totp_secrets; DELETE FROM totp_entries',
   context: ({ id, identity_id }) => contextOf(String(id), String(identity_id)),
@@ -41,6 +42,7 @@ export class Secrets {
 
   /** Writes zeros of the same length, so that the bytes are overwritten in place: a deleted row can leave copies behind. */
   async erase(tx: Transaction, { seq }: Pick<TotpRow, 'seq'>): Promise<void> {
-    await tx.run(sql`UPDATE totp_secrets SET secret = zeroblob(length(secret)) WHERE totp_seq = ${seq}`)
+    const row = await tx.get<{ octets: number }>(sql`SELECT length(secret) AS octets FROM totp_secrets WHERE totp_seq = ${seq}`)
+    await tx.run(sql`UPDATE totp_secrets SET secret = ${new Uint8Array(row!.octets)} WHERE totp_seq = ${seq}`)
   }
 }

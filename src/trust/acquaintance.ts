@@ -19,7 +19,7 @@ const timeout = 3000
 export async function acquaintanceOf(database: Database, caller: Caller, address: string): Promise<Acquaintance> {
   const { account_id, identity_id } = caller
   const bound = identity_id === null ? sql`` : sql` AND identities.id = ${identity_id}`
-  const messagesQuery = sql`SELECT 1 FROM identities CROSS JOIN emails ON emails.identity_id = identities.id WHERE identities.account_id = ${account_id}
+  const messagesQuery = sql`SELECT 1 FROM identities CROSS JOIN emails WHERE emails.identity_id = identities.id AND identities.account_id = ${account_id}
     AND identities.status <> 'deleted'${bound} AND direction = 'inbound' AND lower(from_address) = ${address}
     AND verified_domain IS NOT NULL AND spam = 0 AND duplicate_of IS NULL LIMIT ${enough}`
   const proven = may(caller, ['messages:read', 'emails:read'])

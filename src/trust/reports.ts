@@ -45,7 +45,7 @@ export class TrustReports {
   /** The reports of the box's accounts on an outside subject, except those of the account that has its address, as counters. */
   async about(name: string, except: string | null = null): Promise<Pick<Counters, 'positive' | 'negative' | 'disputed'>> {
     const rows = await this.#deps.database.all<{ type: string; counted: number }>(
-      sql`SELECT type, sum(counted) AS counted FROM reputation_reports WHERE subject = ${name} AND account_id IS NOT ${except} GROUP BY type`,
+      sql`SELECT type, sum(counted) AS counted FROM reputation_reports WHERE subject = ${name} AND account_id IS DISTINCT FROM ${except} GROUP BY type`,
     )
     const of = (type: string): number => rows.find((row) => row.type === type)?.counted ?? 0
     return { positive: of('positive'), negative: of('negative'), disputed: of('dispute') }
@@ -101,8 +101,8 @@ export class TrustReports {
   async #counted(tx: Reader, account: string, subject: string, { type, weight }: NewReport, now: number): Promise<number> {
     const today = iso(now).slice(0, 10)
     const row = await tx.get<{ alike: number; today: number }>(
-      sql`SELECT coalesce(sum(type = ${type}), 0) AS alike, coalesce(sum(created_at >= ${today}), 0) AS today FROM reputation_reports
-        WHERE subject = ${subject} AND account_id = ${account}`,
+      sql`SELECT count(*) FILTER (WHERE type = ${type}) AS alike, count(*) FILTER (WHERE created_at >= ${today}) AS today
+        FROM reputation_reports WHERE subject = ${subject} AND account_id = ${account}`,
     )
     return row!.today >= dailyMost ? 0 : Math.round((weight * 1000) / 2 ** row!.alike)
   }

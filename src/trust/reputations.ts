@@ -96,7 +96,7 @@ export async function saveReputation(tx: Transaction, id: string, counters: Coun
   const changes = join(counterNames.map((name) => raw(`${name} = excluded.${name}`)))
   await tx.run(
     sql`INSERT INTO reputations (identity_id, ${raw(counterNames.join(', '))}, tier, updated_at) VALUES (${id}, ${values}, ${tier}, ${at})
-      ON CONFLICT DO UPDATE SET ${changes}, tier = excluded.tier, updated_at = excluded.updated_at`,
+      ON CONFLICT (identity_id) DO UPDATE SET ${changes}, tier = excluded.tier, updated_at = excluded.updated_at`,
   )
 }
 

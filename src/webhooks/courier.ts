@@ -205,7 +205,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
 
   /** Removes the bodies of the answers to events, which may repeat what was posted. */
   #removeBodies(tx: Transaction, eventIds: readonly string[]): Promise<void> {
-    return this.#stored.removeBodies(tx, sql`kind = 'webhook' AND load ->> '$.event_id' IN (${join([...eventIds])})`)
+    return this.#stored.removeBodies(tx, sql`kind = 'webhook' AND json_extract(load, '$.event_id') IN (${join([...eventIds])})`)
   }
 
   // only committed state: a change that is rolled back must not hide a failure

@@ -142,8 +142,8 @@ export async function pendingEventIds(database: Pick<Database, 'slow'>): Promise
   const ids = new Set(await waitingEventIds(database, deadline))
   for (let seq = 0; ;) {
     const rows = await database.slow<{ seq: number; load: string }>(
-      // `+`: in the order of `seq`, by which each page begins where the last one ended; an index by kind would be sorted for each
-      sql`SELECT seq, load FROM deliveries_queue WHERE +kind = ${kind} AND state IN ('waiting', 'running') AND seq > ${seq}
+      // an expression: in the order of `seq`, by which each page begins where the last one ended; an index by kind would be sorted for each
+      sql`SELECT seq, load FROM deliveries_queue WHERE kind || '' = ${kind} AND state IN ('waiting', 'running') AND seq > ${seq}
         ORDER BY seq LIMIT ${page}`,
       deadline,
     )

@@ -129,7 +129,8 @@ export class WantedEvents {
 /** Called in every transaction that changes what a webhook wants. */
 export async function noteWebhookChange(tx: Transaction, accountId: string): Promise<void> {
   await tx.run(
-    sql`INSERT INTO webhook_changes (account_id, changes) VALUES (${accountId}, 1) ON CONFLICT DO UPDATE SET changes = changes + 1`,
+    sql`INSERT INTO webhook_changes (account_id, changes) VALUES (${accountId}, 1) ON CONFLICT (account_id)
+      DO UPDATE SET changes = webhook_changes.changes + 1`,
   )
 }
 

@@ -36,6 +36,7 @@ export interface WebhookRow extends Omit<Webhook, 'events' | 'active' | 'headers
 export const sealedTexts: SealedColumn[] = ['headers', 'secret', 'previous_secret'].map((column) => ({
   table: 'webhooks',
   column,
+  key: ['seq'],
   context: ({ id }) => String(id),
 }))
 

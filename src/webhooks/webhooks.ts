@@ -73,7 +73,7 @@ export class Webhooks {
       await keys.origins.inherit(tx, id, caller)
       const made = await tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
-          created_at, updated_at, created_by, expires_at) VALUES ( ${id}, ${caller.account_id}, ${identityId}, ${input.url}, ${JSON.stringify(input.events)},
+          created_at, updated_at, created_by, expires_at) VALUES (${id}, ${caller.account_id}, ${identityId}, ${input.url}, ${JSON.stringify(input.events)},
           ${JSON.stringify([...caller.scopes])}, ${Number(input.active)}, ${input.description ?? null},
           ${sealHeaders(sealed, id, input.headers ?? {})}, ${sealed.write(id, secret)}, 0, ${now}, ${now}, ${makerOf(caller)},
           ${endOf(until)}) RETURNING *`,

@@ -261,7 +261,9 @@ test('a rotation that meets a value it cannot open changes nothing', async () =>
   await during(file, async (database) => {
     const keyring = await Keyring.open(database, key)
     const good = keyring.seal.seal(Buffer.from('good'), 'w')
-    const columns = [{ table: 'webhooks', column: 'secret', context: ({ id }: Record<string, unknown>) => String(id) }]
+    const columns = [
+      { table: 'webhooks', column: 'secret', key: ['seq'], context: ({ id }: Record<string, unknown>) => String(id) },
+    ]
     await database.transaction(async (tx) => {
       for (const [id, octets] of [
         ['w', good],

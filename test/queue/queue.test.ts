@@ -4,7 +4,7 @@ import { Metrics } from '../../src/core/metrics.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../../src/queue/courier.ts'
 import { findDelivery, type QueuedDelivery } from '../../src/queue/history.ts'
 import { Queue } from '../../src/queue/queue.ts'
-import { sql } from '../../src/store/database.ts'
+import { sql, type Transaction } from '../../src/store/database.ts'
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { opened, quiet } from '../store/opened.ts'
 import { folder } from '../support/folder.ts'
@@ -33,8 +33,8 @@ class Runner implements Courier<TestLoad> {
     return this.act(load, attempt, signal)
   }
 
-  async settle(_tx: unknown, load: TestLoad, outcome: Outcome, answer: string): Promise<void> {
-    this.settled.push([load.text, outcome, answer])
+  async settle(tx: Transaction, load: TestLoad, outcome: Outcome, answer: string): Promise<void> {
+    tx.afterCommit(() => this.settled.push([load.text, outcome, answer]))
   }
 }
 

@@ -3,6 +3,7 @@ import { createLog } from '../../src/core/log.ts'
 import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/database.ts'
 import { sql } from '../../src/store/database.ts'
+import { twice } from '../support/twice.ts'
 
 export const quiet = createLog('silent')
 
@@ -13,7 +14,7 @@ export const quiet = createLog('silent')
 export async function opened(directory: string, options?: SqliteOptions): Promise<{ file: string; database: SqliteDatabase }> {
   const file = join(directory, 'box.db')
   prepare(file, false)
-  const database = await SqliteDatabase.open(file, quiet, options)
+  const database = await SqliteDatabase.open(file, quiet, { twice, ...options })
   return { file, database }
 }
 
@@ -22,5 +23,5 @@ export async function openedWithTable(directory: string, options?: SqliteOptions
   const { file, database } = await opened(directory)
   await database.transaction((tx) => tx.run(sql`CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v)`))
   await database.close()
-  return { file, database: await SqliteDatabase.open(file, quiet, options) }
+  return { file, database: await SqliteDatabase.open(file, quiet, { twice, ...options }) }
 }

@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { threadOf } from '../../src/mail/threads.ts'
 import { Statements } from '../../src/store/sqlite/statements.ts'
-import { Asking } from '../contract/asking.ts'
-import { inhabit, type Inhabited } from '../contract/inhabited.ts'
-import { deliver, message } from '../support/appliance.ts'
+import { inhabit } from '../contract/inhabited.ts'
 import { folder } from '../support/folder.ts'
 import { opened } from './opened.ts'
+import { walk } from './walk.ts'
 
 /** The statements that may read a table as a whole or sort rows, and why. */
 const allowed: Record<string, RegExp[]> = {
@@ -57,9 +56,7 @@ test('a box that held little when it was last stopped reads no table as a whole'
   onTestFinished(() => world.close())
   // a clean stop, with so few rows that reading a whole table would be the best plan
   await world.box.restart()
-  const prepared = vi.spyOn(Statements.prototype, 'prepare')
-  await walk(world)
-  const statements = [...new Set(prepared.mock.calls.map(([text]) => text.replaceAll(/\s+/g, ' ').trim()))]
+  const { prepared: statements } = await walk(world)
   expect(statements.length).toBeGreaterThan(300)
   const database = new DatabaseSync(join(world.box.directory, 'data', 'pillarbox.db'), { readOnly: true })
   onTestFinished(() => database.close())
@@ -122,40 +119,4 @@ function wholeReads(database: DatabaseSync, tables: ReadonlySet<string>, text: s
 function planOf(database: DatabaseSync, text: string): string[] {
   const plan = database.prepare(`EXPLAIN QUERY PLAN ${text.replaceAll('LIMIT ?', 'LIMIT (0 + ?)')}`).all()
   return plan.map(({ detail }) => String(detail))
-}
-
-/** Calls every route as documented, sends mail that answers other mail, and runs every job. */
-async function walk(world: Inhabited): Promise<void> {
-  const { box } = world
-  const asking = new Asking(world)
-  const estate = await world.settle('every kind /domains/identities/:id')
-  const { body: identity } = await box.call('GET', `/v1/identities/${estate.objects['identities/:id']}`)
-  for (const fields of [
-    { Subject: 'Question', 'Message-ID': '<1@far.test>' },
-    {
-      Subject: 'Re: Question',
-      'Message-ID': '<2@far.test>',
-      'In-Reply-To': '<1@far.test>',
-      References: '<0@far.test> <1@far.test>',
-    },
-  ]) {
-    expect(await deliver(box.smtp, { to: identity.email, raw: message(fields, 'Hello\n') })).toMatch(/^250 /)
-  }
-  const order = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-  const all = asking.spellings.toSorted(
-    (one, other) => order.indexOf(one.method) - order.indexOf(other.method) || partsOf(other) - partsOf(one),
-  )
-  const heard = new Set<string>()
-  for (const spelling of all) {
-    const { path, question } = await asking.good(spelling, estate)
-    const { status } = await asking.ask(spelling, path, question)
-    if (status < 400) heard.add(`${spelling.method} ${spelling.path}`)
-  }
-  expect(heard.size).toBeGreaterThan(all.length - 15)
-  await box.settled()
-  for (const job of box.app.jobs) await job.run()
-}
-
-function partsOf({ path }: { path: string }): number {
-  return path.split('/').length
 }

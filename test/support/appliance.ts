@@ -13,6 +13,7 @@ import { lendCertificate } from './own-certificate.ts'
 import { rsaPairs } from './rsa-pairs.ts'
 import { settled } from './settled.ts'
 import { Dialogue } from './smtp.ts'
+import { twice } from './twice.ts'
 import { warmThread } from './warm-threads.ts'
 
 /** What the tests of a box hold: the real app on ports of its own, over a directory of its own. */
@@ -90,6 +91,7 @@ export async function openAppliance(
     checkpointDelay: 5000,
     examiner: { thread: warmThread },
     rsaPair: rsaPairs(),
+    twice,
     ...testing,
   }
   const log = createLog('trace', { write: (line: string) => void logged.push(line) })

@@ -46,7 +46,7 @@ test('identities that are deleted together: few of their webhooks are disabled i
   types.add([identityDeleted])
   const heard: unknown[] = []
   const enqueueAll = vi.fn<(tx: Transaction, added: unknown[]) => Promise<void>>()
-  enqueueAll.mockImplementation(async (_tx, added) => void heard.push(...added))
+  enqueueAll.mockImplementation(async (tx, added) => tx.afterCommit(() => heard.push(...added)))
   const queue = { enqueueAll } as never
   const fanout = new Fanout({ database, events, clock, log: quiet, names: new EventNames(types), queue })
   fanout.start()

@@ -32,7 +32,7 @@ export class KnownNetworks {
     const now = iso(this.#clock.now())
     await tx.run(
       sql`INSERT INTO sign_in_networks (person_id, network, last_used_at) VALUES (${personId}, ${networkOf(address)}, ${now})
-        ON CONFLICT DO UPDATE SET last_used_at = ${now}`,
+        ON CONFLICT (person_id, network) DO UPDATE SET last_used_at = excluded.last_used_at`,
     )
     await tx.run(
       sql`DELETE FROM sign_in_networks WHERE person_id = ${personId} AND network NOT IN

@@ -34,6 +34,7 @@ interface Credentials {
 export const sealedFactors: SealedColumn = {
   table: 'logins',
   column: 'second_factor',
+  key: ['seq'],
   lost: 'UPDATE logins SET second_factor = NULL, confirmed_at = NULL, last_step = 0; DELETE FROM recovery_codes',
   context: ({ id }) => factorOf(String(id)),
 }

@@ -63,6 +63,8 @@ export class Seal {
 export interface SealedColumn {
   table: string
   column: string
+  /** The columns of the primary key of `table`. */
+  key: readonly string[]
   /** The source of the rows, when their context needs another table: `keys JOIN domains ON …`. */
   from?: string
   /** The column is text: what is sealed is kept in base64. */

@@ -165,7 +165,9 @@ export class Trash {
 
 /** Adds to the bytes of an identity's trash; negative amounts reduce them. */
 async function addBytes(tx: Transaction, identityId: string, octets: number): Promise<void> {
-  await tx.run(sql`UPDATE identities SET trash_bytes = max(0, trash_bytes + ${octets}) WHERE id = ${identityId}`)
+  await tx.run(
+    sql`UPDATE identities SET trash_bytes = CASE WHEN trash_bytes + ${octets} > 0 THEN trash_bytes + ${octets} ELSE 0 END WHERE id = ${identityId}`,
+  )
 }
 
 function whose(of: Whose): Sql {

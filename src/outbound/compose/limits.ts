@@ -166,7 +166,8 @@ async function sentIn(reader: Reader, subject: string, from: string, before: str
 async function add(tx: Transaction, subject: string, at: number, recipients: number): Promise<void> {
   await tx.run(
     sql`INSERT INTO sent_counts (subject, hour, recipients) VALUES (${subject}, ${hourOf(at)}, ${Math.max(0, recipients)})
-      ON CONFLICT (subject, hour) DO UPDATE SET recipients = max(0, recipients + ${recipients})`,
+      ON CONFLICT (subject, hour) DO UPDATE
+        SET recipients = CASE WHEN sent_counts.recipients + ${recipients} > 0 THEN sent_counts.recipients + ${recipients} ELSE 0 END`,
   )
 }
 

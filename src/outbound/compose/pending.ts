@@ -130,22 +130,23 @@ export class Pending implements Dispatcher {
   async retryResumed(signal?: AbortSignal): Promise<void> {
     const { queue, outgoing, database, clock } = this.#deps
     let after = 0
-    const step = (): Promise<boolean> =>
-      database.transaction(async (tx) => {
+    const step = async (): Promise<boolean> => {
+      const last = await database.transaction(async (tx) => {
         const now = iso(clock.now())
         const rows = await tx.all<Pick<RecipientRow, 'seq' | 'delivery_id'> & { resumed: number }>(
           sql`SELECT one.seq, one.delivery_id, identities.status = 'active' AND one.next_attempt_at > ${now} AS resumed
             FROM email_recipients AS one JOIN emails ON emails.id = one.email_id JOIN identities ON identities.id = emails.identity_id
             WHERE one.suspended = 1 AND one.status = 'deferred' AND one.seq > ${after} ORDER BY one.seq LIMIT ${window}`,
         )
-        const last = await endSome(rows, async ({ seq, delivery_id, resumed }) => {
+        return endSome(rows, async ({ seq, delivery_id, resumed }) => {
           if (resumed !== 1 || delivery_id === null || !(await queue.retryNow(tx, delivery_id))) return 0
           await outgoing.updateDelivery(tx, seq, { next_attempt_at: now })
           return 1
         })
-        after = last ?? after
-        return last !== undefined
       })
+      after = last ?? after
+      return last !== undefined
+    }
     await sweep(step, signal)
   }
 

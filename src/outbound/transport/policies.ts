@@ -155,11 +155,11 @@ export class Policies {
         await tx.run(
           sql`DELETE FROM mta_sts_policies WHERE domain IN (
             SELECT domain FROM mta_sts_policies WHERE organizational_domain = ${organization}
-            ORDER BY used_at DESC LIMIT -1 OFFSET ${maxOfOrganization})`,
+            ORDER BY used_at DESC LIMIT ${Number.MAX_SAFE_INTEGER} OFFSET ${maxOfOrganization})`,
         )
         await tx.run(
           sql`DELETE FROM mta_sts_policies WHERE domain IN (
-            SELECT domain FROM mta_sts_policies ORDER BY used_at DESC LIMIT -1 OFFSET ${maxStored})`,
+            SELECT domain FROM mta_sts_policies ORDER BY used_at DESC LIMIT ${Number.MAX_SAFE_INTEGER} OFFSET ${maxStored})`,
         )
       })
       // parts of the text that was fetched would keep it in memory

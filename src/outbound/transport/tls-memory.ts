@@ -40,12 +40,15 @@ export class TlsMemory {
     const { database, clock } = this.#deps
     const now = clock.now()
     if (now - (this.#recordedAt.get(hostname) ?? -Infinity) < hour) return
+    this.#untrimmed += 1
+    const trims = this.#untrimmed >= trimEvery
+    if (trims) this.#untrimmed = 0
     await database.transaction(async (tx) => {
       await tx.run(
         sql`INSERT INTO tls_servers (hostname, checked_at) VALUES (${hostname}, ${iso(now)}) ON CONFLICT (hostname) DO UPDATE
           SET checked_at = excluded.checked_at, missed_at = NULL`,
       )
-      await this.#trim(tx, now)
+      await this.#trim(tx, now, trims)
     })
     this.#recordedAt.set(hostname, now)
   }
@@ -74,11 +77,10 @@ export class TlsMemory {
     return false
   }
 
-  async #trim(tx: Transaction, now: number): Promise<void> {
+  /** Removes what is too old, and with `all` what is more than the maximum. */
+  async #trim(tx: Transaction, now: number, all: boolean): Promise<void> {
     let before = iso(now - retention)
-    this.#untrimmed += 1
-    if (this.#untrimmed >= trimEvery) {
-      this.#untrimmed = 0
+    if (all) {
       const last = await tx.get<{ checked_at: string }>(
         sql`SELECT checked_at FROM tls_servers ORDER BY checked_at DESC LIMIT 1 OFFSET ${maxServers - 1}`,
       )

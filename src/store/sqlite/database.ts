@@ -28,6 +28,8 @@ export interface SqliteOptions {
   /** Milliseconds from a write to the checkpoint that it starts. */
   checkpointDelay?: number | undefined
   watch?: CommitWatch
+  /** Runs the work of every transaction twice, and keeps the second run: tests find work that changes something outside of its transaction. */
+  twice?: boolean | undefined
 }
 
 /** Pages reclaimed at once, so that the event loop is not blocked. */
@@ -86,7 +88,7 @@ export class SqliteDatabase implements Database {
 
   /** Opens the file (checked and migrated before by `prepare()`). */
   static async open(file: string, log: Log, options: SqliteOptions = {}): Promise<SqliteDatabase> {
-    const writer = new GroupWriter(file, options.timeout ?? 10_000)
+    const writer = new GroupWriter(file, { timeout: options.timeout ?? 10_000, twice: options.twice ?? false })
     const walFile = await open(`${file}-wal`, 'r+')
     const dataFile = await open(file, 'r')
     const folder = await open(dirname(file), 'r')
@@ -326,6 +328,8 @@ function withRecord(opened: OpenRecording, { work, resolve, reject }: WaitingTra
   let recorded = false
   return {
     work: async (tx) => {
+      // a run that was rolled back recorded nothing
+      if (recorded) recorded = opened.pending = false
       const before = tx.writes
       const result = await work(tx)
       if (opened.pending || recording.recorded || tx.writes === before) return result

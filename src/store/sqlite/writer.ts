@@ -22,16 +22,25 @@ export interface Group {
   wrote: boolean
 }
 
+interface WriterOptions {
+  /** Milliseconds after which work that does not settle is aborted. */
+  timeout: number
+  /** Runs all work twice. */
+  twice: boolean
+}
+
 /** The only connection that writes. */
 export class GroupWriter {
   readonly #database: DatabaseSync
   readonly #statements: Statements
   readonly #timeout: number
+  readonly #twice: boolean
   readonly #inside = new AsyncLocalStorage<OpenTransaction>()
   #abort: ((error: Error) => void) | undefined
 
-  constructor(file: string, timeout: number) {
+  constructor(file: string, { timeout, twice }: WriterOptions) {
     this.#timeout = timeout
+    this.#twice = twice
     this.#database = new DatabaseSync(file, { timeout: 5000 })
     // secure_delete: deleted bytes are zeroed where that needs no further write
     this.#database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
@@ -56,7 +65,7 @@ export class GroupWriter {
   async commit(queue: WaitingTransaction[], group: Group, beforeCommit: () => void): Promise<void> {
     this.#exec('BEGIN IMMEDIATE')
     const end = performance.now() + groupTime
-    const watchdog = setTimeout(() => this.#abort?.(stuck(this.#timeout)), this.#timeout)
+    const watchdog = setInterval(() => this.#abort?.(stuck(this.#timeout)), this.#timeout)
     try {
       do await this.#one(queue.shift()!, group)
       while (queue.length > 0 && performance.now() < end)
@@ -66,7 +75,7 @@ export class GroupWriter {
       if (this.#database.isTransaction) this.#exec('ROLLBACK')
       throw error
     } finally {
-      clearTimeout(watchdog)
+      clearInterval(watchdog)
     }
   }
 
@@ -76,6 +85,7 @@ export class GroupWriter {
 
   async #one(waiting: WaitingTransaction, group: Group): Promise<void> {
     group.taken.push(waiting)
+    if (this.#twice) await this.#rehearse(waiting.work)
     this.#exec('SAVEPOINT one')
     const tx = new OpenTransaction(this.#database, this.#statements)
     try {
@@ -93,6 +103,18 @@ export class GroupWriter {
     } finally {
       tx.end()
     }
+  }
+
+  /** Runs the work and rolls it back, as an engine does that finds a conflict with other writers at the end. */
+  async #rehearse(work: WaitingTransaction['work']): Promise<void> {
+    this.#exec('SAVEPOINT one')
+    const tx = new OpenTransaction(this.#database, this.#statements)
+    // whether the work fails is decided by its second run
+    await this.#settled(() => this.#inside.run(tx, work, tx)).catch(() => undefined)
+    tx.end()
+    tx.mustNotBeLost()
+    this.#exec('ROLLBACK TO one')
+    this.#exec('RELEASE one')
   }
 
   #settled(work: () => Promise<unknown>): Promise<unknown> {

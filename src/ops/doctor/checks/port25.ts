@@ -30,8 +30,8 @@ export function port25({ externalView, database, probe, settings, isOurs, now }:
 /** An outside domain whose server accepted mail in the last six hours. */
 async function lately(database: Database, now: number, isOurs: (domain: string) => boolean): Promise<string | undefined> {
   const rows = await database.all<{ lane: string }>(
-    // `+`: by the index of those that ended, not that of all e-mail
-    sql`SELECT lane FROM deliveries_queue WHERE ended_at >= ${new Date(now - 6 * hour).toISOString()} AND +kind = 'email'
+    // an expression: by the index of those that ended, not that of all e-mail
+    sql`SELECT lane FROM deliveries_queue WHERE ended_at >= ${new Date(now - 6 * hour).toISOString()} AND kind || '' = 'email'
       AND state = 'done' ORDER BY ended_at DESC LIMIT 200`,
   )
   return rows.find(({ lane }) => !isOurs(lane))?.lane

@@ -1,14 +1,15 @@
-import type { Basis } from '../basis.ts'
-import { fitting, rowsAt } from '../store/page.ts'
-import { trimEnd } from '../core/text.ts'
-import { invalid } from '../core/fault.ts'
-import type { Caller } from '../core/scopes.ts'
-import { type Page, wordsOf } from '../core/shapes.ts'
-import type { Identities } from '../identities/identities.ts'
-import { type Database, join, sql, type Sql } from '../store/database.ts'
-import { common, type EmailSearch, ofDirection, type SearchTerms } from './queries.ts'
-import { bodiedEmailSize, emailRow, listedEmailSize, rowColumns, type StoredEmail } from './email-rows.ts'
-import type { EmailRow } from './model.ts'
+import type { Basis } from '../../basis.ts'
+import { fitting, rowsAt } from '../../store/page.ts'
+import { trimEnd } from '../../core/text.ts'
+import { invalid } from '../../core/fault.ts'
+import type { Caller } from '../../core/scopes.ts'
+import { type Page, wordsOf } from '../../core/shapes.ts'
+import type { Identities } from '../../identities/identities.ts'
+import { empty, join, sql, type Sql } from '../../store/database.ts'
+import { common, type EmailSearch, ofDirection, type SearchTerms } from '../queries.ts'
+import { matching, type Term } from './full-text.ts'
+import { bodiedEmailSize, emailRow, listedEmailSize, rowColumns, type StoredEmail } from '../email-rows.ts'
+import type { EmailRow } from '../model.ts'
 
 /** Timeout of a search, in milliseconds. */
 const deadline = 2000
@@ -53,8 +54,13 @@ export async function findEmails(
   const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...ofDirection(direction)]
   where.push(...common(filters))
   if (terms?.attachment) where.push(sql`has_attachments = 1`)
-  const text = terms && matchText(identityId, terms)
-  const heads = await headsOf(database, caller, { text, where, octets }, position, limit + 1, offset)
+  const columns = sql`emails.seq, emails.id, ${octets} AS octets`
+  const selection = { columns, where: join(where, ' AND '), before: position, limit: limit + 1, offset }
+  const heads = await database.slow<Head>(
+    terms ? matching({ identity_id: identityId, ...terms }, selection) : newest(selection),
+    deadline,
+    caller.account_id,
+  )
   const count = fitting(
     heads.map((head) => head.octets),
     limit,
@@ -65,55 +71,15 @@ export async function findEmails(
 }
 
 /** Positions and sizes: the rows may be too large to be read together. */
-function headsOf(
-  database: Database,
-  { account_id }: Caller,
-  { text, where, octets }: { text: string | undefined; where: Sql[]; octets: Sql },
-  position: number | undefined,
-  limit: number,
-  offset: number,
-): Promise<Head[]> {
-  const rest = join(where, ' AND ')
-  if (text === undefined) {
-    const after = position === undefined ? sql`` : sql` AND seq < ${position}`
-    return database.slow<Head>(
-      sql`SELECT emails.seq, emails.id, ${octets} AS octets FROM emails WHERE ${rest}${after} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
-      deadline,
-      account_id,
-    )
-  }
-  const after = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
-  return database.slow<Head>(
-    sql`SELECT emails.seq, emails.id, ${octets} AS octets FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${after}
-      AND ${rest} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`,
-    deadline,
-    account_id,
-  )
-}
-
 interface Head {
   seq: number
   id: string
   octets: number
 }
 
-/** The text to index. CJK characters are separated, so that any run of them can be found as a phrase. */
-export function indexable(text: string): string {
-  return cjk.test(text) ? text.replace(everyCjk, ' $& ') : text
-}
-
-const cjk = /[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF\uFF66-\uFF9F\u{20000}-\u{3FFFF}]/u
-const everyCjk = new RegExp(cjk.source, 'gu')
-
-/** The token under which one identity's mail is indexed. */
-export function ownerToken(identityId: string): string {
-  return identityId.slice(identityId.indexOf('_') + 1)
-}
-
-interface Term {
-  column: 'sender' | 'subject' | undefined
-  text: string
-  prefix: boolean
+function newest({ columns, where, before, limit, offset }: Parameters<typeof matching>[1]): Sql {
+  const rest = before === undefined ? empty : sql` AND seq < ${before}`
+  return sql`SELECT ${columns} FROM emails WHERE ${where}${rest} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`
 }
 
 interface Terms {
@@ -144,16 +110,4 @@ function parseQuery(query: string): Terms {
     throw invalid('query', 'query contains no word to search for.')
   }
   return terms
-}
-
-function matchText(identityId: string, terms: Terms): string {
-  const owner = `owner : "${ownerToken(identityId)}"`
-  const wanted = [owner, ...terms.wanted.map(matchTerm)].join(' AND ')
-  return [`(${wanted})`, ...terms.unwanted.map(matchTerm)].join(' NOT ')
-}
-
-/** The term as an FTS5 string: inside the quotes nothing is an operator. */
-function matchTerm({ column, text, prefix }: Term): string {
-  const quoted = `"${indexable(text).replaceAll('"', ' ').replaceAll('\0', ' ')}"${prefix ? ' *' : ''}`
-  return `${column ? column : '{sender subject body}'} : ${quoted}`
 }
