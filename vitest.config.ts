@@ -1,8 +1,24 @@
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 // boxes and commands are started many hundred times: what Node compiled once is kept for the next
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
+
+/** The directories of boxes are in memory where there is room for them: what a box syncs to a disk takes longer than most tests. */
+function temporary(): Record<string, string> {
+  const memory = '/dev/shm'
+  try {
+    const { bavail, bsize } = statfsSync(memory)
+    if (bavail * bsize < 2 * 1024 ** 3) return {}
+    const directory = mkdtempSync(`${memory}/pillarbox-`)
+    // with what was left by workers that were ended
+    process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
+    return { TMPDIR: directory }
+  } catch {
+    return {}
+  }
+}
 
 /** Tests beside real programs (the packages are named in .ci/run), in other machines, and those that kill or fuzz for minutes. */
 const peers = [
@@ -54,6 +70,7 @@ export default defineConfig({
           // loading the box costs more than most tests: a worker keeps it from file to file
           isolate: false,
           setupFiles: ['test/support/memory-check.ts'],
+          env: temporary(),
           // bounds for what must come, on a machine that has much else to do
           testTimeout: 180_000,
           hookTimeout: 120_000,

@@ -7,9 +7,21 @@ const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 const sums = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
+/** Of memory, CPU, event loop and garbage collection: one for all boxes of a process, as prom-client never stops to watch these once it has begun. */
+let processRegistry: Registry | undefined
+
+function watchProcess(): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  // gauges with the suffix of counters, which repeat others by kind
+  for (const sum of sums) registry.removeSingleMetric(sum)
+  return registry
+}
+
 /** The metrics of the box in the Prometheus text format. Each box has a registry of its own, as tests run several in one process. */
 export class Metrics {
   readonly #registry = new Registry()
+  #process: Registry | undefined
   readonly #failures = this.counter(
     'pillarbox_figures_unread_total',
     'Metrics that could not be read and were left out of a response',
@@ -18,9 +30,7 @@ export class Metrics {
 
   /** Adds metrics of the process: memory, CPU, event loop, garbage collection. */
   collectProcess(): void {
-    collectDefaultMetrics({ register: this.#registry })
-    // gauges with the suffix of counters, which repeat others by kind
-    for (const sum of sums) this.#registry.removeSingleMetric(sum)
+    this.#process = processRegistry ??= watchProcess()
   }
 
   counter<Label extends string = never>(name: string, help: string, labels: readonly Label[] = []): Counter<Label> {
@@ -66,7 +76,7 @@ export class Metrics {
 
   /** The sum of a counter or gauge over the label sets that the predicate selects. Throws when there is no metric of this name. */
   async total(name: string, matches: (labels: Partial<Record<string, string | number>>) => boolean): Promise<number> {
-    const metric = this.#registry.getSingleMetric(name)
+    const metric = this.#registry.getSingleMetric(name) ?? this.#process?.getSingleMetric(name)
     if (!metric) throw new Error(`There is no metric ${name}.`)
     const { values } = await metric.get()
     return values.filter(({ labels }) => matches(labels)).reduce((sum, { value }) => sum + value, 0)
@@ -93,17 +103,24 @@ export class Metrics {
 
   /** All metrics, as declared. */
   get declared(): { name: string; help: string; labels: string[] }[] {
-    return this.#registry.getMetricsAsArray().map((metric) => {
-      const { name, help, labelNames = [] } = metric as unknown as { name: string; help: string; labelNames?: string[] }
-      return { name, help, labels: [...labelNames] }
-    })
+    return this.#registries
+      .flatMap((registry) => registry.getMetricsAsArray())
+      .map((metric) => {
+        const { name, help, labelNames = [] } = metric as unknown as { name: string; help: string; labelNames?: string[] }
+        return { name, help, labels: [...labelNames] }
+      })
   }
 
-  text(): Promise<string> {
-    return this.#registry.metrics()
+  async text(): Promise<string> {
+    const texts = await Promise.all(this.#registries.map((registry) => registry.metrics()))
+    return texts.join('\n')
   }
 
   get contentType(): string {
     return this.#registry.contentType
+  }
+
+  get #registries(): Registry[] {
+    return [this.#registry, ...(this.#process ? [this.#process] : [])]
   }
 }

@@ -4,6 +4,7 @@ import { Fault } from '../../src/core/fault.ts'
 import type { AnyRoute } from '../../src/http/route.ts'
 import { openAppliance } from '../support/appliance.ts'
 import { randomFrom } from '../support/random.ts'
+import { runs } from '../support/runs.ts'
 import { cardsOf, inside, stored } from './settled.ts'
 
 /** Never the same moment twice: what happened can be put in order, whichever table it is in. */
@@ -22,7 +23,7 @@ const [{ account_id } = { account_id: '' }] = inside<{ account_id: string }>(box
 
 type Any = ReturnType<typeof JSON.parse>
 
-/** Calls the handler of a route as the API does, without ten thousand connections; answers what it answers, or the code of its fault. */
+/** Calls the handler of a route as the API does, without thousands of connections; answers what it answers, or the code of its fault. */
 async function ask(
   method: AnyRoute['method'],
   path: string,
@@ -75,11 +76,14 @@ interface Row {
 
 const ledgerOf = (id: string): Row[] => inside<Row>(box, `SELECT * FROM card_transactions WHERE card_id = '${id}' ORDER BY seq`)
 
-test.each([1, 2])('ten thousand reveals at once of amounts at random never reserve more than there is (%d)', async (seed) => {
+/** Far more than one commit of the store takes; each kind of call is among them often. */
+const count = runs(2000)
+
+test.each([1, 2])('thousands of reveals at once of amounts at random never reserve more than there is (%d)', async (seed) => {
   const roll = randomFrom(seed)
   const budget = 20_000 + roll(50_000)
   const id = await newCard({ budget_cents: budget })
-  const amounts = Array.from({ length: 10_000 }, () => roll(500))
+  const amounts = Array.from({ length: count }, () => roll(500))
   const answers = await Promise.all(amounts.map((amount_cents) => ask('POST', '/reveal', id, { amount_cents })))
   const granted = amounts.filter((_, index) => answers[index]!.body !== undefined).reduce((sum, amount) => sum + amount, 0)
   expect(new Set(answers.map(({ code }) => code))).toEqual(new Set([undefined, 'budget_exceeded']))
@@ -98,11 +102,11 @@ test.each([1, 2])('ten thousand reveals at once of amounts at random never reser
   }
 })
 
-test('ten thousand calls of every kind at once do what they would do one after the other', async () => {
+test('thousands of calls of every kind at once do what they would do one after the other', async () => {
   const roll = randomFrom(101)
   const ids = await Promise.all(Array.from({ length: 10 }, () => newCard({ budget_cents: 2000 })))
   const answers = await Promise.all(
-    Array.from({ length: 10_000 }, (_, turn) => {
+    Array.from({ length: count }, (_, turn) => {
       const id = ids[roll(ids.length)]!
       const kind = roll(100)
       if (kind < 70) return ask('POST', '/reveal', id, { amount_cents: roll(80) })
@@ -112,7 +116,7 @@ test('ten thousand calls of every kind at once do what they would do one after t
       if (kind < 92) return ask('PATCH', '/limits', id, { reset_spent: true })
       if (kind < 96) return ask('POST', '/transactions', id, { type: 'refund', amount_cents: roll(100) })
       if (kind < 99) return ask('POST', '/transactions', id, { type: 'report', amount_cents: roll(100) })
-      return turn > 5000 ? ask('POST', '/cancel', id) : ask('GET', '', id)
+      return turn > count / 2 ? ask('POST', '/cancel', id) : ask('GET', '', id)
     }),
   )
   const codes = new Set(answers.map(({ code }) => code))
@@ -133,8 +137,8 @@ test('ten thousand calls of every kind at once do what they would do one after t
     const { body: card } = await ask('GET', '', id)
     expect([card.status, card.spent_cents, card.budget_cents]).toEqual([told.status, told.spent, told.budget])
   }
-  expect(revealed).toBeGreaterThan(500)
-  expect(refused).toBeGreaterThan(500)
+  expect(revealed).toBeGreaterThan(count / 20)
+  expect(refused).toBeGreaterThan(count / 20)
 })
 
 test('where a period ends between two looks at the clock, a reveal is told as of one of them', async () => {

@@ -52,7 +52,7 @@ test('a box whose log finds no room goes on, and stops in order', async () => {
   await app.stop()
   const data = env['PILLARBOX_DATA_DIR']!
   const box = boxProcess(env, ['-c', `exec '${process.execPath}' '${program}' serve > /dev/full`], directory, '/bin/sh')
-  const ready = boxProcess({}, ['ready', '--data', data, '--wait', '15'])
+  const ready = boxProcess({}, ['ready', '--data', data, '--wait', '100'])
   expect([await ready.ended, ready.errors()]).toEqual([0, ''])
   expect([await box.end('SIGTERM'), box.errors()]).toEqual([0, ''])
 })

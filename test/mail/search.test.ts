@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import { randomFrom } from '../support/random.ts'
+import { runs } from '../support/runs.ts'
 
 const pieces = [
   ...`" ' \` * ^ + - ( ) { } : ; , . / \\ | & ! ? % _ [ ] < > = ~ # @ $ \t \r \n`.split(' '),
@@ -76,7 +77,7 @@ test('no words that a caller can write break the search, or find another’s mai
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'For Ada' }, text) })
   await deliver(box.smtp, { to: bob.email, raw: message({ Subject: 'For Bob' }, text) })
   const roll = randomFrom(20_261_120)
-  const queries = Array.from({ length: 2000 }, () =>
+  const queries = Array.from({ length: runs(500) }, () =>
     Array.from({ length: 1 + roll(9) }, () => pieces[roll(pieces.length)]).join(roll(2) === 0 ? '' : ' '),
   )
   queries.push(
@@ -105,7 +106,7 @@ test('no words that a caller can write break the search, or find another’s mai
     }),
   )
   expect(wrong).toEqual([])
-  expect(found).toBeGreaterThan(50)
+  expect(found).toBeGreaterThan(10)
 })
 
 test('the words of a deleted message, of spam and of repeats are not found', async () => {

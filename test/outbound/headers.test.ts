@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { simpleParser } from 'mailparser'
 import { afterAll, describe, expect, test } from 'vitest'
+import { runs } from '../support/runs.ts'
 import { database, field, openPair, pair, send, source } from './outgoing.ts'
 
 const evil = 'evil@evil.test'
@@ -169,7 +170,7 @@ test('whatever is written is what is read', async () => {
       expect(ended(mail.html || '')).toBe(ended(html))
       expect(mail.attachments.map((file) => [file.filename, file.content.toString()])).toEqual([[filename, 'hi']])
     }),
-    { numRuns: 60 },
+    { numRuns: runs(25) },
   )
 })
 

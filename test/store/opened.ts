@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { createLog } from '../../src/core/log.ts'
-import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/database.ts'
 import { sql } from '../../src/store/database.ts'
+import { prepareByCopy } from '../support/new-database.ts'
 import { twice } from '../support/twice.ts'
 
 export const quiet = createLog('silent')
@@ -13,7 +13,7 @@ export const quiet = createLog('silent')
  */
 export async function opened(directory: string, options?: SqliteOptions): Promise<{ file: string; database: SqliteDatabase }> {
   const file = join(directory, 'box.db')
-  prepare(file, false)
+  prepareByCopy(file, false)
   const database = await SqliteDatabase.open(file, quiet, { twice, ...options })
   return { file, database }
 }

@@ -10,7 +10,6 @@ import { Identities } from '../../src/identities/identities.ts'
 import { Quota } from '../../src/mail/quota.ts'
 import { Trash } from '../../src/ops/retention/trash.ts'
 import { sql } from '../../src/store/database.ts'
-import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { limitless } from '../support/limitless.ts'
 import { Counting } from '../../src/trust/counting.ts'
@@ -18,6 +17,7 @@ import { factOf } from '../../src/trust/facts.ts'
 import { countersOf, Reputations } from '../../src/trust/reputations.ts'
 import { type Counters, nothing } from '../../src/trust/score.ts'
 import { folder } from '../support/folder.ts'
+import { prepareByCopy } from '../support/new-database.ts'
 import { quiet } from '../store/opened.ts'
 
 /** One thing that happens to one of three identities; `message` is which of its few messages it is about. */
@@ -144,7 +144,7 @@ class Desk {
 
   static async open(): Promise<Desk> {
     const desk = new Desk(join(folder(), 'box.db'))
-    prepare(desk.#file, false)
+    prepareByCopy(desk.#file, false)
     await desk.#start()
     await desk.database.transaction(async (tx) => {
       for (const who of [0, 1, 2])

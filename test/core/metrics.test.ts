@@ -1,0 +1,29 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { collect } from '../../src/core/memory.ts'
+import { Metrics } from '../../src/core/metrics.ts'
+
+/** The metrics of a box, read once and then gone: something that only they refer to. */
+async function read(): Promise<WeakRef<object>> {
+  const metrics = new Metrics()
+  const part = { size: 1 }
+  metrics.gauge('parts', 'Parts', (gauge) => gauge.set(part.size))
+  metrics.collectProcess()
+  expect(await metrics.text()).toMatch(/^parts 1$[^]*^nodejs_version_info/m)
+  return new WeakRef(part)
+}
+
+test('a box that is gone is not kept in memory by what watches the process', async () => {
+  const gone = await read()
+  await nextTurn()
+  collect()
+  expect(gone.deref()).toBeUndefined()
+})
+
+test('the metrics of the process are in those of every box in it, once', async () => {
+  for (const metrics of [new Metrics(), new Metrics()]) {
+    metrics.collectProcess()
+    expect((await metrics.text()).match(/^# TYPE nodejs_version_info /gm)).toHaveLength(1)
+    expect(metrics.declared.map(({ name }) => name)).toContain('nodejs_version_info')
+  }
+})
