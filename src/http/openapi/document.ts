@@ -37,3 +37,20 @@ export interface Components {
   responses: Record<string, Described>
   securitySchemes: Json
 }
+
+/** A JSON schema, as far as those of this API go. */
+export interface Schema {
+  $ref?: string
+  type?: string | string[]
+  format?: string
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: Schema | boolean
+  description?: string
+  default?: unknown
+}

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Document } from './document.ts'
+import type { Document, Schema } from './document.ts'
 import { anyOf, openapi } from './openapi.ts'
 import { type AnyRoute, type RoutePath, routePaths } from '../route.ts'
 import { inOrder, tagOrder } from './order.ts'
@@ -10,22 +10,6 @@ interface DescribedEvent {
   summary: string
   scopes: readonly string[]
   data: z.ZodType
-}
-
-interface Schema {
-  $ref?: string
-  type?: string | string[]
-  format?: string
-  const?: unknown
-  enum?: unknown[]
-  anyOf?: Schema[]
-  oneOf?: Schema[]
-  items?: Schema
-  properties?: Record<string, Schema>
-  required?: string[]
-  additionalProperties?: Schema | boolean
-  description?: string
-  default?: unknown
 }
 
 const basics = `Every call except the public ones carries \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8); no body is \`{}\`.

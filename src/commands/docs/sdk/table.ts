@@ -1,22 +1,8 @@
 import * as z from 'zod'
 import type { EventType } from '../../../events/model.ts'
+import type { Schema } from '../../../http/openapi/document.ts'
 import { openapi } from '../../../http/openapi/openapi.ts'
 import { type AnyRoute, isIdempotent, routePaths } from '../../../http/route.ts'
-
-/** A JSON schema, as far as those of this API go. */
-export interface Schema {
-  $ref?: string
-  type?: string | string[]
-  const?: unknown
-  enum?: unknown[]
-  anyOf?: Schema[]
-  oneOf?: Schema[]
-  items?: Schema
-  properties?: Record<string, Schema>
-  required?: string[]
-  additionalProperties?: Schema | boolean
-  description?: string
-}
 
 /** What a method sends beside the ids in its path. */
 export interface MethodInput {

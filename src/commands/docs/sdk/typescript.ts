@@ -1,4 +1,5 @@
-import { anyJson, type MethodAnswer, type MethodInput, referred, type Schema, type SdkMethod, type SdkTable } from './table.ts'
+import type { Schema } from '../../../http/openapi/document.ts'
+import { anyJson, type MethodAnswer, type MethodInput, referred, type SdkMethod, type SdkTable } from './table.ts'
 
 const notice = '// Printed by `npm run docs` from the declarations of the box. Not to be changed by hand.\n'
 

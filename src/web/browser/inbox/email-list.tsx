@@ -1,12 +1,10 @@
 import type { JSX } from 'preact'
 import type { EmailRow } from '../../../mail/model.ts'
-import { post, remove } from '../api.ts'
-import { reread } from '../live.ts'
 import { eventsOf, useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
-import { Action } from '../widgets/action.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
+import { TrashActions } from '../widgets/trash-actions.tsx'
 import { StatusMark } from './deliveries.tsx'
 
 interface Props {
@@ -40,14 +38,7 @@ export function EmailList({ id, folder, query, current }: Props): JSX.Element {
           ) : (
             <div class="mail-link">
               <EmailLine email={email} />
-              <span class="actions">
-                <Action run={() => post(`${pathOf(email)}/restore`).then(reread)} done="Restored.">
-                  Restore
-                </Action>
-                <Action run={() => remove(`${pathOf(email)}?purge=true`).then(reread)} done="Permanently deleted.">
-                  Delete permanently
-                </Action>
-              </span>
+              <TrashActions path={pathOf(email)} />
             </div>
           )}
         </li>

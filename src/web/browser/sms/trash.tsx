@@ -1,11 +1,9 @@
 import type { JSX } from 'preact'
 import type { Sms } from '../../../sms/model.ts'
-import { post, remove } from '../api.ts'
-import { reread } from '../live.ts'
 import { eventsOf, useList } from '../loaded.ts'
-import { Action } from '../widgets/action.tsx'
 import { Time } from '../widgets/format.tsx'
 import { Rows } from '../widgets/listing.tsx'
+import { TrashActions } from '../widgets/trash-actions.tsx'
 import { peerOf } from './texts.ts'
 
 export function TrashList({ id }: { id: string }): JSX.Element {
@@ -24,14 +22,7 @@ export function TrashList({ id }: { id: string }): JSX.Element {
               {message.direction === 'outbound' && 'You: '}
               {message.body}
             </span>
-            <span class="actions">
-              <Action run={() => post(`${path}/${message.id}/restore`).then(reread)} done="Restored.">
-                Restore
-              </Action>
-              <Action run={() => remove(`${path}/${message.id}?purge=true`).then(reread)} done="Permanently deleted.">
-                Delete permanently
-              </Action>
-            </span>
+            <TrashActions path={`${path}/${message.id}`} />
           </div>
         </li>
       )}
