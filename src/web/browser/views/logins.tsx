@@ -137,8 +137,8 @@ interface LoginDialogProps {
 }
 
 /** Of a field whose text is not shown. */
-function hint(has: boolean | undefined): string | undefined {
-  return has ? 'Empty: as it is.' : undefined
+function hintOf(isStored: boolean | undefined): string | undefined {
+  return isStored ? 'Empty: as it is.' : undefined
 }
 
 function LoginDialog({ id, login, ...rest }: LoginDialogProps): JSX.Element {
@@ -175,10 +175,6 @@ function LoginDialog({ id, login, ...rest }: LoginDialogProps): JSX.Element {
       </Select>
     </FormDialog>
   )
-}
-
-function hintOf(isStored: boolean | undefined): string | undefined {
-  return isStored ? 'Empty: as it is.' : undefined
 }
 
 /** Empty fields of what is shown are removed; of what is not shown they stay. */
