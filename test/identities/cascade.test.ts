@@ -21,9 +21,11 @@ test('accounts take turns: another’s identity ends while one with more is at w
   const cascade = new Cascade({ events, log: quiet })
   const parts: string[] = []
   const gate = Promise.withResolvers<void>()
-  cascade.add(async (_tx, identityId, after) => {
-    parts.push(identityId)
-    if (parts.length === 3) gate.resolve()
+  cascade.add(async (tx, identityId, after) => {
+    tx.afterCommit(() => {
+      parts.push(identityId)
+      if (parts.length === 3) gate.resolve()
+    })
     const most = identityId === 'small' ? 2 : 50
     return after + 1 < most ? after + 1 : undefined
   })
