@@ -215,16 +215,20 @@ export interface RoutePath {
 
 /** All paths of all routes; literal segments come before parameters in the same position. */
 export function routePaths(routes: readonly AnyRoute[]): RoutePath[] {
-  return routes
-    .flatMap((declared) =>
-      [declared.path, ...(declared.aliases ?? [])].map((path, index) => ({
-        method: declared.method,
-        path: declared.root ? path : `/v1${path}`,
-        route: declared,
-        alias: index > 0,
-      })),
-    )
-    .toSorted((one, other) => rank(one.path).localeCompare(rank(other.path), 'en'))
+  const paths = routes.flatMap((declared) =>
+    [declared.path, ...(declared.aliases ?? [])].map((path, index) => ({
+      method: declared.method,
+      path: declared.root ? path : `/v1${path}`,
+      route: declared,
+      alias: index > 0,
+    })),
+  )
+  const ranks = new Map(paths.map(({ path }) => [path, rank(path)]))
+  return paths.toSorted((one, other) => compare(ranks.get(one.path)!, ranks.get(other.path)!))
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other)
 }
 
 /** True if `Idempotency-Key` is supported on this route. */

@@ -1,8 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { openapi } from '../../src/http/openapi/openapi.ts'
 import { routePaths } from '../../src/http/route.ts'
-import { appliance, type Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance, openAppliance } from '../support/appliance.ts'
 
 interface Parameter {
   $ref?: string
@@ -31,6 +31,9 @@ interface Described {
   }
 }
 
+const { box: shared, close } = await openAppliance()
+afterAll(close)
+
 test('the whole description is valid OpenAPI 3.1 and names every spelling of every route', async () => {
   const box = await appliance({ PILLARBOX_PUBLIC_URL: 'https://box.test' })
   const {
@@ -56,10 +59,9 @@ test('the whole description is valid OpenAPI 3.1 and names every spelling of eve
 })
 
 test('each operation says who may call it, what it takes, what it answers, and every way it fails', async () => {
-  const box = await appliance()
-  const document = await described(box, '?all=true')
+  const document = await described(shared, '?all=true')
   const names = new Set<string>()
-  for (const { method, path, route } of routePaths(box.app.routes)) {
+  for (const { method, path, route } of routePaths(shared.app.routes)) {
     const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
     names.add(operation.operationId)
     expect(operation.operationId).toMatch(/^[a-z][A-Za-z0-9]+$/)
@@ -79,24 +81,22 @@ test('each operation says who may call it, what it takes, what it answers, and e
     if (route.scope !== 'public') expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['401', '403']))
     if (path.includes(':')) expect(Object.keys(operation.responses)).toContain('404')
   }
-  expect(names.size).toBe(routePaths(box.app.routes).length)
+  expect(names.size).toBe(routePaths(shared.app.routes).length)
 })
 
 test('a field that a resource does not name is not part of it, and a caller may meet fields that are added later', async () => {
-  const box = await appliance()
-  const declared = openapi(box.app.routes, { version: '1', publicUrl: '' })
+  const declared = openapi(shared.app.routes, { version: '1', publicUrl: '' })
   const open = Object.entries(declared.components.schemas).filter(
     ([name, schema]) => schema['properties'] !== undefined && schema['additionalProperties'] !== false && name !== 'Error',
   )
   expect(open.map(([name]) => name)).toEqual([])
-  const { components } = await described(box, '?all=true')
+  const { components } = await described(shared, '?all=true')
   expect(components.schemas['Identity']).not.toHaveProperty('additionalProperties')
   expect(components.schemas['NewEmail']).toHaveProperty('additionalProperties', false)
 })
 
 test('what a program reads is under 120 kB, valid, and has the daily calls in few words', async () => {
-  const box = await appliance()
-  const response = await fetch(`${box.url}/v1/openapi.json`)
+  const response = await fetch(`${shared.url}/v1/openapi.json`)
   const text = await response.text()
   expect(Buffer.byteLength(text)).toBeLessThan(120_000)
   const document = JSON.parse(text) as Described
@@ -118,9 +118,8 @@ test('what a program reads is under 120 kB, valid, and has the daily calls in fe
 })
 
 test('every reference leads to a component, and any JSON is one schema with a name', async () => {
-  const box = await appliance()
   for (const query of ['', '?all=true']) {
-    const document = await described(box, query)
+    const document = await described(shared, query)
     const text = JSON.stringify(document)
     expect(text).not.toContain('__schema')
     expect(document.components.schemas['Json']).toBeDefined()
@@ -131,8 +130,7 @@ test('every reference leads to a component, and any JSON is one schema with a na
 })
 
 test('scopes and the identity of a key are described, and errors are named once', async () => {
-  const box = await appliance()
-  const document = await described(box)
+  const document = await described(shared)
   const { NewApiKey, Scope } = document.components.schemas as Record<
     string,
     { description?: string; properties?: Record<string, object> }
@@ -143,7 +141,7 @@ test('scopes and the identity of a key are described, and errors are named once'
     expect.stringContaining('binds the key to this identity'),
   )
   expect(JSON.stringify(NewApiKey!.properties!['scopes'])).toContain('#/components/schemas/Scope')
-  const whole = await described(box, '?all=true')
+  const whole = await described(shared, '?all=true')
   for (const { responses } of Object.values(whole.paths).flatMap((path) => Object.values(path))) {
     for (const [status, response] of Object.entries(responses)) {
       if (Number(status) >= 400) expect(response.$ref).toMatch(/^#\/components\/responses\//)
@@ -169,16 +167,14 @@ const met: [call: string, status: number, code: string][] = [
 ]
 
 test.each(met)('%s may answer %i %s', async (call, status, code) => {
-  const box = await appliance()
   const [method, path] = call.split(' ') as [string, string]
-  const document = await described(box, '?all=true')
+  const document = await described(shared, '?all=true')
   expect(document.paths[path]?.[method.toLowerCase()]?.responses[status]?.description).toContain(code)
 })
 
 test('patterns hold only what ECMAScript, Python and Java read alike', async () => {
-  const box = await appliance()
   const patterns = new Set<string>()
-  JSON.stringify(await described(box, '?all=true'), (key, value: unknown) => {
+  JSON.stringify(await described(shared, '?all=true'), (key, value: unknown) => {
     if (key === 'pattern' && typeof value === 'string') patterns.add(value)
     return value
   })
@@ -191,12 +187,11 @@ test('patterns hold only what ECMAScript, Python and Java read alike', async () 
 })
 
 test('the description and its page hold no address, path or name of the machine', async () => {
-  const box = await appliance()
   for (const path of ['/v1/openapi.json', '/docs']) {
-    const response = await fetch(`${box.url}${path}`)
+    const response = await fetch(`${shared.url}${path}`)
     const text = await response.text()
     expect(response.status).toBe(200)
-    for (const secret of [box.directory, box.key, process.cwd(), 'node_modules']) expect(text).not.toContain(secret)
+    for (const secret of [shared.directory, shared.key, process.cwd(), 'node_modules']) expect(text).not.toContain(secret)
   }
 })
 
