@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { auth, type OAuthClientProvider } from '@modelcontextprotocol/client'
 import { auth as oldAuth, type OAuthClientProvider as OldProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { whatScopesAllow } from '../../src/core/scopes.ts'
 import { openPair } from '../outbound/outgoing.ts'
 import { authority } from '../support/authority.ts'
 import { IssuerHost } from '../support/issuer-host.ts'
@@ -481,6 +482,12 @@ describe('tricks', () => {
     expect(policy).toContain("frame-ancestors 'none'")
     expect(policy).not.toContain('script-src')
     expect(page.headers.get('referrer-policy')).toBe('same-origin')
+  })
+
+  test('the page says that whoever reads the identity gets its passwords', async () => {
+    const page = await browse('GET', `/oauth/authorize?${query(await registered(), { scope: 'identities:read' })}`)
+    expect(page.text).toContain('get codes of your one-time passwords, and your logins with their passwords')
+    expect(whatScopesAllow).toContain('one-time passwords and their codes, logins with their passwords')
   })
 
   test('a metadata document must be https, name itself, and hold no secret; a registered id cannot be made up', async () => {
