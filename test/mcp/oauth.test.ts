@@ -437,6 +437,19 @@ describe('tricks', () => {
     expect((await list(first.body['access_token']!)).status).toBe(401)
   })
 
+  test('of a code or refresh token that comes many times at once each is answered as OAuth says', async () => {
+    const client_id = await registered()
+    const code = await codeFor(query(client_id))
+    const given = { grant_type: 'authorization_code', code, client_id, redirect_uri: callback, code_verifier: verifier }
+    const codes = await Promise.all(Array.from({ length: 8 }, () => token(given)))
+    const { tokens } = await granted()
+    const again = { grant_type: 'refresh_token', refresh_token: tokens['refresh_token']!, client_id }
+    const refreshed = await Promise.all(Array.from({ length: 8 }, () => token(again)))
+    for (const { status, body } of [...codes, ...refreshed]) {
+      expect([status, body['error']]).toEqual(status === 200 ? [200, undefined] : [400, 'invalid_grant'])
+    }
+  })
+
   test('tokens are for this resource, and codes for their client', async () => {
     const client_id = await registered()
     const other = await browse('GET', `/oauth/authorize?${query(client_id, { resource: 'https://other.test/mcp' })}`)
