@@ -123,17 +123,17 @@ export class Cards {
   }
 
   async get(caller: Caller, id: string): Promise<Card> {
-    return toCard(await rowOf(this.#deps.database, caller, id), this.#deps.clock.now())
+    return toCard(await rowOf(this.#deps.database, this.#deps.clock, caller, id), this.#deps.clock.now())
   }
 
   async limits(caller: Caller, id: string): Promise<CardLimits> {
-    return limitsOf(await rowOf(this.#deps.database, caller, id), this.#deps.clock.now())
+    return limitsOf(await rowOf(this.#deps.database, this.#deps.clock, caller, id), this.#deps.clock.now())
   }
 
   /** Freezes the card: no reveal succeeds once it resolves. A card that is already frozen stays so. */
   freeze(caller: Caller, id: string): Promise<Card> {
     return this.#deps.database.transaction(async (tx) => {
-      const row = await livingRowOf(tx, caller, id)
+      const row = await livingRowOf(tx, this.#deps.clock, caller, id)
       if (row.status === 'frozen') return toCard(row, this.#deps.clock.now())
       return this.#emit(tx, cardFrozen, await this.#setStatus(tx, id, 'frozen'))
     })
@@ -141,7 +141,7 @@ export class Cards {
 
   unfreeze(caller: Caller, id: string): Promise<Card> {
     return this.#deps.database.transaction(async (tx) => {
-      const { status } = await livingRowOf(tx, caller, id)
+      const { status } = await livingRowOf(tx, this.#deps.clock, caller, id)
       if (status !== 'frozen') throw conflict('The card is not frozen.', { code: 'card_not_frozen' })
       return this.#emit(tx, cardUnfrozen, await this.#setStatus(tx, id, 'active'))
     })
@@ -150,7 +150,7 @@ export class Cards {
   /** Permanent: the encrypted data is destroyed in the same transaction. */
   cancel(caller: Caller, id: string): Promise<Card> {
     return this.#deps.database.transaction(async (tx) => {
-      await livingRowOf(tx, caller, id)
+      await livingRowOf(tx, this.#deps.clock, caller, id)
       return this.#cancel(tx, id)
     })
   }
@@ -160,7 +160,7 @@ export class Cards {
     const input = budgetOf(change)
     const reset = resetOf(change)
     return database.transaction(async (tx) => {
-      const row = await livingRowOf(tx, caller, id)
+      const row = await livingRowOf(tx, this.#deps.clock, caller, id)
       const now = clock.now()
       const before = { ...row, ...budgetState(row, now) }
       const { budget_cents = before.budget_cents, currency = before.currency, period = before.period } = input

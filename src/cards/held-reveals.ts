@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
+import { isLiving } from '../identities/row.ts'
 import type { HeldReveals } from '../policy/held-reveals.ts'
 import type { PolicyModule } from '../policy/module.ts'
 import { sql } from '../store/database.ts'
@@ -13,7 +14,7 @@ export function heldCardReveals(policy: PolicyModule, clock: Clock): HeldCardRev
     kind: 'card',
     find: (reader, id) =>
       reader.get<CardRow>(
-        sql`SELECT cards.* FROM cards JOIN identities ON identities.id = cards.identity_id WHERE cards.id = ${id} AND identities.status <> 'deleted'`,
+        sql`SELECT cards.* FROM cards JOIN identities ON identities.id = cards.identity_id WHERE cards.id = ${id} AND ${isLiving(iso(clock.now()))}`,
       ),
     digest: ({ id }, { amount_cents, purpose }) => hash('sha256', `${id}\n${amount_cents ?? ''}\n${purpose ?? ''}`),
     show: (row, { amount_cents, purpose, used_at, hold }) => ({

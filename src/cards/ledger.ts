@@ -32,7 +32,7 @@ export class Ledger {
   }
 
   async list(caller: Caller, cardId: string, filter: TransactionFilter): Promise<Page<CardTransaction>> {
-    await rowOf(this.#deps.database, caller, cardId)
+    await rowOf(this.#deps.database, this.#deps.clock, caller, cardId)
     const { type } = filter
     return page<TransactionRow, CardTransaction>(this.#deps.database, this.#deps.cursors, filter, {
       name: `card transactions ${cardId} ${type ?? ''}`,
@@ -47,7 +47,7 @@ export class Ledger {
   /** Reports real spending, which is never refused for the budget; `amount_cents` replaces the amount that the named reveal reserved. */
   report(caller: Caller, cardId: string, input: NewTransaction): Promise<CardTransaction> {
     return this.#deps.database.transaction(async (tx) => {
-      const before = await livingRowOf(tx, caller, cardId)
+      const before = await livingRowOf(tx, this.#deps.clock, caller, cardId)
       const reveal = input.reveal_id === undefined ? undefined : await this.#reveal(tx, before, input.reveal_id)
       if (input.type === 'report' && reveal) await requireUnreported(tx, reveal)
       const now = this.#deps.clock.now()

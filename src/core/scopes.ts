@@ -21,7 +21,7 @@ export type Scope = (typeof scopes)[number]
 
 /** What each scope allows, for the documentation. */
 export const whatScopesAllow =
-  'What a key may do. identities: read identities, one-time passwords and their codes, agents; write: also create, change and delete them. ' +
+  'What a key may do. identities: read identities, one-time passwords and their codes, logins with their passwords, agents; write: also create, change and delete them. ' +
   'messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; ' +
   'write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. ' +
   'holds:decide: change what may leave, and decide what is held, but for what the key sent itself. ' +

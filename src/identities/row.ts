@@ -28,6 +28,11 @@ export function present<Row extends Pick<IdentityRow, 'status' | 'expires_at'>>(
   return row && row.expires_at !== null && row.expires_at <= now ? { ...row, status: 'deleted' } : row
 }
 
+/** The condition of rows of `identities` that are neither deleted nor have expired, though their row says so a little later. */
+export function isLiving(now: string): Sql {
+  return sql`identities.status <> 'deleted' AND (identities.expires_at IS NULL OR identities.expires_at > ${now})`
+}
+
 /** An identity as callers see it. */
 export function toIdentity(row: IdentityRow): Identity {
   const { date_of_birth, expires_at, updated_at } = row
@@ -65,7 +70,7 @@ export function selection(
   { name, email, query }: Pick<IdentityFilter, 'name' | 'email' | 'query'>,
   now: string,
 ): Pick<Rows, 'where' | 'filters'> {
-  const living = sql`status <> 'deleted' AND (expires_at IS NULL OR expires_at > ${now})`
+  const living = isLiving(now)
   const exact: Sql[] = []
   if (identity_id !== null) exact.push(sql`id = ${identity_id}`)
   if (name !== undefined) exact.push(sql`name_key = ${nameKey(name)}`)

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Clock } from '../core/clock.ts'
 import type { HeldReveals } from '../policy/held-reveals.ts'
 import type { PolicyModule } from '../policy/module.ts'
 import { loginApproved, loginExpired, loginHeld, loginRejected } from './model.ts'
@@ -7,10 +8,10 @@ import { hostOf, livingRow, type LoginRow, noted } from './row.ts'
 export type HeldLoginReveals = HeldReveals<'login', LoginRow>
 
 /** Their place is known once one was approved. */
-export function heldLoginReveals(policy: PolicyModule): HeldLoginReveals {
+export function heldLoginReveals(policy: PolicyModule, clock: Clock): HeldLoginReveals {
   return policy.heldReveals({
     kind: 'login',
-    find: livingRow,
+    find: (reader, id) => livingRow(reader, clock, id),
     // the place is approved too
     digest: ({ id, label, url, place }, { purpose }) => hash('sha256', [id, label, url ?? '', place, purpose ?? ''].join('\n')),
     show: (row, { purpose, used_at, hold }) => ({ ...noted(row), host: hostOf(row.url), purpose, used_at, hold }),

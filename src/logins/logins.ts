@@ -95,7 +95,7 @@ export class Logins {
   async get(caller: Caller, id: string): Promise<Login> {
     // the row and its slot are of the same moment
     return this.#deps.database.transaction(async (tx) => {
-      const row = await rowOf(tx, caller, id)
+      const row = await rowOf(tx, this.#deps.clock, caller, id)
       return { ...noted(row), username: await this.#username(tx, row) }
     })
   }
@@ -103,7 +103,7 @@ export class Logins {
   change(caller: Caller, id: string, input: LoginChange): Promise<Login> {
     const { database, clock, plan, secrets } = this.#deps
     return database.transaction(async (tx) => {
-      const before = await rowOf(tx, caller, id)
+      const before = await rowOf(tx, this.#deps.clock, caller, id)
       const { identity_id, account_id } = before
       const whole = changed(await this.#whole(tx, before), input)
       if (input.totp_id !== undefined) await requireTotp(tx, identity_id, whole.totp_id)
@@ -121,13 +121,13 @@ export class Logins {
           secrets_slot = ${sealed.slot}, has_password = ${has_password}, has_api_key = ${has_api_key}, has_notes = ${has_notes},
           totp_id = ${totp_id}, octets = ${octets}, updated_at = ${iso(clock.now())} WHERE id = ${id}`,
       )
-      return { ...(await this.#emit(tx, loginUpdated, await rowOf(tx, caller, id))), username: whole.username }
+      return { ...(await this.#emit(tx, loginUpdated, await rowOf(tx, this.#deps.clock, caller, id))), username: whole.username }
     })
   }
 
   remove(caller: Caller, id: string): Promise<{ id: string; deleted: true; identity_id: string }> {
     return this.#deps.database.transaction(async (tx) => {
-      const row = await rowOf(tx, caller, id)
+      const row = await rowOf(tx, this.#deps.clock, caller, id)
       await this.#erase(tx, row)
       await this.#emit(tx, loginDeleted, row)
       // the identity is for the audit log

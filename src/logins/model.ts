@@ -9,11 +9,7 @@ function secret(longest: number) {
   return text.refine((given) => Buffer.byteLength(given) <= longest, { error: `must have at most ${longest} bytes` })
 }
 
-const Place = z
-  .string()
-  .trim()
-  .max(2048)
-  .refine(isPlace, { error: 'must be an http or https URL without a user name or password' })
+const Place = Line(2048).refine(isPlace, { error: 'must be an http or https URL without a user name or password' })
 
 function isPlace(text: string): boolean {
   const url = URL.parse(text)

@@ -30,7 +30,7 @@ interface Deps extends ModuleBasis {
 export function loginsModule(deps: Deps): Module {
   const secrets = new Secrets(deps.seal)
   const { policyCheck, holds } = deps.policy
-  const heldReveals = heldLoginReveals(deps.policy)
+  const heldReveals = heldLoginReveals(deps.policy, deps.clock)
   const common = { ...deps, secrets, policyCheck, holds, heldReveals }
   return {
     name: 'logins',

@@ -7,7 +7,7 @@ import { type LoginPurpose, loginRevealed, type LoginSecrets, type RevealedLogin
 import { type LoginRow, rowOf } from './row.ts'
 import type { Secrets } from './secrets.ts'
 
-interface Deps extends Pick<Basis, 'database' | 'events'> {
+interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   secrets: Secrets
   policyCheck: PolicyCheck
   heldReveals: HeldLoginReveals
@@ -28,7 +28,7 @@ export class Reveals {
   async reveal(caller: Caller, id: string, input: LoginPurpose): Promise<RevealedLogin> {
     const purpose = input.purpose ?? null
     const outcome = await this.#deps.database.transaction<Outcome>(async (tx) => {
-      const login = await rowOf(tx, caller, id)
+      const login = await rowOf(tx, this.#deps.clock, caller, id)
       const hold = await this.#hold(tx, caller, login, purpose)
       return hold === undefined ? this.#open(tx, caller, login, purpose) : { hold }
     })

@@ -1,6 +1,8 @@
+import { type Clock, iso } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { picked } from '../core/shapes.ts'
+import { isLiving } from '../identities/row.ts'
 import { type Reader, sql } from '../store/database.ts'
 import { LoginNoted } from './model.ts'
 
@@ -22,18 +24,18 @@ export const columns = sql`stored_logins.*,
   (SELECT totp_entries.id FROM totp_entries WHERE totp_entries.id = stored_logins.totp_id) AS totp_id`
 
 /** The row of a login that the caller may see; throws Fault not_found, also when its identity is deleted. */
-export async function rowOf(reader: Reader, caller: Caller, id: string): Promise<LoginRow> {
-  const row = await livingRow(reader, id)
+export async function rowOf(reader: Reader, clock: Clock, caller: Caller, id: string): Promise<LoginRow> {
+  const row = await livingRow(reader, clock, id)
   const isOwn = row?.account_id === caller.account_id
   if (!isOwn || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('login')
   return row
 }
 
 /** The row of a login whose identity is not deleted. */
-export function livingRow(reader: Reader, id: string): Promise<LoginRow | undefined> {
+export function livingRow(reader: Reader, clock: Clock, id: string): Promise<LoginRow | undefined> {
   return reader.get<LoginRow>(
     sql`SELECT ${columns} FROM stored_logins WHERE id = ${id} AND EXISTS
-      (SELECT 1 FROM identities WHERE identities.id = stored_logins.identity_id AND identities.status <> 'deleted')`,
+      (SELECT 1 FROM identities WHERE identities.id = stored_logins.identity_id AND ${isLiving(iso(clock.now()))})`,
   )
 }
 

@@ -59,18 +59,25 @@ function without(kinds: readonly string[]): Sql {
   return kinds.length === 0 ? empty : sql` AND kind NOT IN (${join(kinds)})`
 }
 
+/** An account with waiting deliveries; `stopped` is 1 while it is stopped. */
+interface Turn {
+  account_id: string
+  stopped: number
+}
+
 /** The tables of the queue. Each change of a delivery also updates the next due time of its lane and account. */
 export class QueueStore {
   readonly #answers: AnswerStorage
-  /** Kinds that wait while their account is stopped. */
-  readonly #stopping: string[] = []
+  /** Kinds that are delivered also while their account is stopped. */
+  readonly #goingOn: string[] = []
 
   constructor(storage?: StorageCounter) {
     this.#answers = new AnswerStorage(storage)
   }
 
-  addStopping(kind: string): void {
-    this.#stopping.push(kind)
+  /** Registers a kind; `goesOn` is true if it is delivered also while its account is stopped. */
+  serve(kind: string, goesOn: boolean): void {
+    if (goesOn) this.#goingOn.push(kind)
   }
 
   async add(tx: Transaction, deliveries: readonly NewDelivery[], now: string): Promise<void> {
@@ -134,8 +141,8 @@ export class QueueStore {
       if (inFlight.available(health) <= 0) continue
       for (const account of await this.#accounts(reader, inFlight, health)) {
         const row = await reader.get<{ due_at: string }>(
-          sql`SELECT due_at FROM delivery_lanes WHERE sound = ${health} AND account_id = ${account}
-            AND due_at IS NOT NULL${without(inFlight.fullKinds())}${this.#going} ORDER BY due_at LIMIT 1`,
+          sql`SELECT due_at FROM delivery_lanes WHERE ${this.#lanesOf(account, health)}
+            AND due_at IS NOT NULL${without(inFlight.fullKinds())} ORDER BY due_at LIMIT 1`,
         )
         if (row) dues.push(row.due_at)
       }
@@ -151,7 +158,8 @@ export class QueueStore {
       if (available() <= 0) continue
       const accounts = await this.#accounts(tx, inFlight, health, claims.at(-1)?.account_id)
       for (const [index, account] of accounts.entries()) {
-        const share = Math.min(Math.ceil(available() / (accounts.length - index)), inFlight.availableToAccount(account, health))
+        const free = inFlight.availableToAccount(account.account_id, health)
+        const share = Math.min(Math.ceil(available() / (accounts.length - index)), free)
         if (share <= 0) break
         const taken = await this.#claimOf(tx, { account, health, now, share }, inFlight, claims)
         claims.push(...taken)
@@ -164,14 +172,14 @@ export class QueueStore {
   /** Claims a share of the due deliveries of one account, some from each of its lanes. */
   async #claimOf(
     tx: Transaction,
-    { account, health, now, share }: { account: string; health: Health; now: string; share: number },
+    { account, health, now, share }: { account: Turn; health: Health; now: string; share: number },
     inFlight: InFlight,
     claimed: readonly ClaimedDelivery[],
   ): Promise<ClaimedDelivery[]> {
     const own: ClaimedDelivery[] = []
     const lanes = await tx.all<AccountLane>(
-      sql`SELECT kind, lane, account_id FROM delivery_lanes WHERE sound = ${health} AND account_id = ${account}
-        AND due_at <= ${now}${without(inFlight.fullKinds(claimed))}${this.#going} ORDER BY due_at LIMIT ${share}`,
+      sql`SELECT kind, lane, account_id FROM delivery_lanes WHERE ${this.#lanesOf(account, health)}
+        AND due_at <= ${now}${without(inFlight.fullKinds(claimed))} ORDER BY due_at LIMIT ${share}`,
     )
     const [full, others]: [AccountLane[], AccountLane[]] = [[], []]
     for (const lane of lanes) {
@@ -192,23 +200,25 @@ export class QueueStore {
     return own
   }
 
-  /** The condition that leaves out lanes of stopped accounts. */
-  get #going(): Sql {
-    if (this.#stopping.length === 0) return empty
-    return sql` AND NOT (kind IN (${join(this.#stopping)}) AND account_id IN (SELECT account_id FROM stopped_accounts))`
+  /** The condition of the lanes of an account. Those of a stopped one are found by kind: very many others may be due in it. */
+  #lanesOf({ account_id, stopped }: Turn, health: Health): Sql {
+    if (stopped === 0) return sql`sound = ${health} AND account_id = ${account_id}`
+    // with a sum, as the index of what is due has no kind
+    return sql`kind IN (${join(['', ...this.#goingOn])}) AND account_id = ${account_id} AND sound + 0 = ${health}`
   }
 
   /** Accounts with waiting deliveries that are below their limit, in the order of turns. Takes one index step for each account. */
-  async #accounts(reader: Reader, inFlight: InFlight, health: Health, served = inFlight.served): Promise<string[]> {
+  async #accounts(reader: Reader, inFlight: InFlight, health: Health, served = inFlight.served): Promise<Turn[]> {
     const next = sql`SELECT min(account_id) FROM delivery_lanes WHERE sound = ${health} AND due_at IS NOT NULL`
-    const rows = await reader.all<{ account_id: string }>(
+    const rows = await reader.all<Turn>(
       sql`WITH RECURSIVE accounts (account_id) AS (SELECT (${next}) UNION ALL
         SELECT (${next} AND delivery_lanes.account_id > accounts.account_id) FROM accounts WHERE accounts.account_id IS NOT NULL)
-        SELECT account_id FROM accounts WHERE account_id IS NOT NULL`,
+        SELECT account_id, EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = accounts.account_id) AS stopped
+        FROM accounts WHERE account_id IS NOT NULL`,
     )
     const full = inFlight.fullAccounts(health)
-    const free = rows.map(({ account_id }) => account_id).filter((account) => !full.includes(account))
-    const turn = free.findIndex((account) => account > served)
+    const free = rows.filter(({ account_id }) => !full.includes(account_id))
+    const turn = free.findIndex(({ account_id }) => account_id > served)
     return turn === -1 ? free : [...free.slice(turn), ...free.slice(0, turn)]
   }
 

@@ -90,7 +90,7 @@ export class Queue {
   /** Registers a courier, before `start`. */
   add(courier: Courier): void {
     this.#couriers.set(courier.kind, courier)
-    if (courier.stops) this.#store.addStopping(courier.kind)
+    this.#store.serve(courier.kind, courier.stops !== true)
     if (courier.limits) this.#inFlight.setLimits(courier.kind, courier.limits)
   }
 

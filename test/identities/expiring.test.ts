@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { hour, iso, minute } from '../../src/core/clock.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
+import { card as newCard } from '../support/card.ts'
 import { connect } from '../support/mcp-clients.ts'
 
 type Any = ReturnType<typeof JSON.parse>
@@ -37,6 +38,25 @@ test('an identity that has expired takes no mail, is found by no call, and its k
   expect(code(await box.call('POST', `${at}/emails`, { to: 'a@elsewhere.test' }))).toEqual([404, 'not_found'])
   expect((await box.call('GET', '/v1/identities')).body.data).toEqual([])
   expect(await who()).toBe(401)
+})
+
+test('no login and no card of an identity that has expired is revealed, from that moment on', async () => {
+  const { box, clock, at } = await mortal()
+  const { body: login } = await box.call('POST', `${at}/logins`, { label: 'GitHub', password: 'correct horse' })
+  const { body: card } = await box.call('POST', `${at}/cards`, newCard())
+  const calls: [string, string][] = [
+    ['POST', `/v1/logins/${login['id']}/reveal`],
+    ['GET', `/v1/logins/${login['id']}`],
+    ['POST', `/v1/cards/${card['id']}/reveal`],
+    ['GET', `/v1/cards/${card['id']}`],
+  ]
+  const asked = async (): Promise<unknown[]> =>
+    Promise.all(calls.map(async ([method, path]) => (await box.call(method, path, method === 'POST' ? {} : undefined)).status))
+  clock.advance(hour - 1)
+  expect(await asked()).toEqual([200, 200, 200, 200])
+  clock.advance(1)
+  // before anything has looked for it
+  expect(await asked()).toEqual([404, 404, 404, 404])
 })
 
 test('it is deleted as by DELETE: with its event, and its address is never reused', async () => {

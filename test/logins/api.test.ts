@@ -92,6 +92,19 @@ describe('a stored login', () => {
     expect(shown.body).toEqual({ username: null, password: null, api_key: null, notes: 'n' })
   })
 
+  test('has a URL on one line, without what could hide or turn a text around', async () => {
+    const { box, at } = await scene()
+    for (const url of [
+      'https://a.example/\nb',
+      'https://a.exa\tmple/',
+      'https://a.example/\u001b[2J',
+      'https://a.example/\u202egnp.exe',
+    ]) {
+      const { status, body } = await box.call('POST', at, { label: 'GitHub', url })
+      expect([status, body.error.param]).toEqual([400, 'url'])
+    }
+  })
+
   test('keeps what a change does not name, and loses what it sets to null', async () => {
     const { box, ada, at } = await scene()
     const id = await stored(box, at)

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { auth, type OAuthClientProvider } from '@modelcontextprotocol/client'
 import { auth as oldAuth, type OAuthClientProvider as OldProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { whatScopesAllow } from '../../src/core/scopes.ts'
 import { openPair } from '../outbound/outgoing.ts'
 import { authority } from '../support/authority.ts'
 import { IssuerHost } from '../support/issuer-host.ts'
@@ -436,6 +437,19 @@ describe('tricks', () => {
     expect((await list(first.body['access_token']!)).status).toBe(401)
   })
 
+  test('of a code or refresh token that comes many times at once each is answered as OAuth says', async () => {
+    const client_id = await registered()
+    const code = await codeFor(query(client_id))
+    const given = { grant_type: 'authorization_code', code, client_id, redirect_uri: callback, code_verifier: verifier }
+    const codes = await Promise.all(Array.from({ length: 8 }, () => token(given)))
+    const { tokens } = await granted()
+    const again = { grant_type: 'refresh_token', refresh_token: tokens['refresh_token']!, client_id }
+    const refreshed = await Promise.all(Array.from({ length: 8 }, () => token(again)))
+    for (const { status, body } of [...codes, ...refreshed]) {
+      expect([status, body['error']]).toEqual(status === 200 ? [200, undefined] : [400, 'invalid_grant'])
+    }
+  })
+
   test('tokens are for this resource, and codes for their client', async () => {
     const client_id = await registered()
     const other = await browse('GET', `/oauth/authorize?${query(client_id, { resource: 'https://other.test/mcp' })}`)
@@ -481,6 +495,12 @@ describe('tricks', () => {
     expect(policy).toContain("frame-ancestors 'none'")
     expect(policy).not.toContain('script-src')
     expect(page.headers.get('referrer-policy')).toBe('same-origin')
+  })
+
+  test('the page says that whoever reads the identity gets its passwords', async () => {
+    const page = await browse('GET', `/oauth/authorize?${query(await registered(), { scope: 'identities:read' })}`)
+    expect(page.text).toContain('get codes of your one-time passwords, and your logins with their passwords')
+    expect(whatScopesAllow).toContain('one-time passwords and their codes, logins with their passwords')
   })
 
   test('a metadata document must be https, name itself, and hold no secret; a registered id cannot be made up', async () => {

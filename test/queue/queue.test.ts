@@ -3,8 +3,10 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Metrics } from '../../src/core/metrics.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../../src/queue/courier.ts'
 import { findDelivery, type QueuedDelivery } from '../../src/queue/history.ts'
+import { InFlight } from '../../src/queue/in-flight.ts'
+import { QueueStore } from '../../src/queue/queue-store.ts'
 import { Queue } from '../../src/queue/queue.ts'
-import { sql, type Transaction } from '../../src/store/database.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../../src/store/database.ts'
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { opened, quiet } from '../store/opened.ts'
 import { folder } from '../support/folder.ts'
@@ -469,6 +471,43 @@ test('what a former run had under way is tried again, under the same id', async 
     ],
   })
   await former.stop()
+})
+
+test('what waits in a stopped account, to however many destinations, is not looked at for the others', async () => {
+  const store = new QueueStore()
+  for (const [kind, goesOn] of [
+    ['mail', false],
+    ['digest', true],
+  ] as const)
+    store.serve(kind, goesOn)
+  const now = '2026-11-20T10:00:00.000Z'
+  await database.transaction(async (tx) => {
+    await tx.run(sql`INSERT INTO stopped_accounts (account_id, stopped_at) VALUES ('acct_b', ${now})`)
+    await tx.run(
+      sql`WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 1000)
+        INSERT INTO delivery_lanes (kind, lane, account_id, due_at) SELECT 'mail', n, 'acct_b', ${now} FROM many`,
+    )
+  })
+  const plans: string[] = []
+  const reader: Reader = {
+    all: (query) => database.all(query),
+    async get<Row>(query: Sql) {
+      plans.push(await plan(query))
+      return database.get<Row>(query)
+    },
+  }
+  expect(await store.nextDue(reader, new InFlight())).toBeUndefined()
+  // the lanes of that account by their kind, not all that are due in it
+  expect(plans).toEqual([expect.stringContaining('(kind=?')])
+  const others = [
+    { id: 'one', kind: 'digest', lane: 'there', account_id: 'acct_b', load: {} },
+    { id: 'two', kind: 'mail', lane: 'there', account_id: 'acct_a', load: {} },
+    { id: 'three', kind: 'mail', lane: 'there', account_id: 'acct_b', load: {} },
+  ]
+  await database.transaction((tx) => store.add(tx, others, now))
+  expect(await store.nextDue(database, new InFlight())).toBe(now)
+  const claims = await database.transaction((tx) => store.claim(tx, now, new InFlight()))
+  expect(claims.map(({ id }) => id).toSorted()).toEqual(['one', 'two'])
 })
 
 test('stopping cuts off what hangs, and the next start tries that again without counting it', async () => {

@@ -3,6 +3,7 @@ import type { Keys, Holder } from '../../accounts/keys.ts'
 import { keyHash } from '../../accounts/secret.ts'
 import { actorOf, type AuditRecorder } from '../../core/audit.ts'
 import { type Clock, day, iso } from '../../core/clock.ts'
+import { Fault } from '../../core/fault.ts'
 import type { Caller } from '../../core/scopes.ts'
 import { type Database, sql, type Sql, type Transaction } from '../../store/database.ts'
 import type { Offered } from './model.ts'
@@ -121,7 +122,12 @@ export class Grants {
     const caller = { ...held, client: clientName(row.client_id), ip: '', user_agent: '' }
     const entry = { ...actorOf(caller), action: 'oauth_grant.ended', target: keyId, identity_id, detail: {} }
     const record = async (tx: Transaction): Promise<boolean> => (await this.#audit.append(tx, entry), true)
-    await this.#database.recording({ record, recorded: false }, () => this.#keys.revoke(caller, keyId, false))
+    try {
+      await this.#database.recording({ record, recorded: false }, () => this.#keys.revoke(caller, keyId, false))
+    } catch (error) {
+      // another request has ended it meanwhile
+      if (!(error instanceof Fault) || error.type !== 'unauthorized') throw error
+    }
   }
 
   #row(condition: Sql): Promise<Row | undefined> {

@@ -3,7 +3,7 @@ import type { Scope } from '../../core/scopes.ts'
 
 /** The scopes that a person can grant: those of an identity; never of the account, nor of cards. */
 export const offered = {
-  'identities:read': 'Read your profile, and get codes of your one-time passwords',
+  'identities:read': 'Read your profile, get codes of your one-time passwords, and your logins with their passwords',
   'identities:write': 'Change your profile, and prove to others who you are (identity tokens)',
   'messages:read': 'Read your e-mails and text messages, with the codes and links in them',
   'messages:write': 'Send e-mails and text messages as you; mark and delete messages',
