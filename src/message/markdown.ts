@@ -176,7 +176,7 @@ const options: HtmlToTextOptions = {
       options: single,
     })),
     { selector: '[style]', format: 'markdownStyled' },
-    ...['img', 'head', '[hidden]', ...hiddenElements].map((selector) => ({ selector, format: 'skip' })),
+    ...['img', '[hidden]', ...hiddenElements].map((selector) => ({ selector, format: 'skip' })),
     { selector: 'a', format: 'markdownAnchor' },
     { selector: 'table', format: 'block', options: single },
     { selector: 'tr', format: 'markdownRow' },

@@ -133,8 +133,6 @@ class Writer {
 
   onselfclosingtag(): void {
     this.onopentagend()
-    // only these have no content then
-    if (['svg', 'math'].includes(this.#tag)) this.#nest.close(this.#tag)
   }
 
   onclosetag(start: number, end: number): void {

@@ -188,6 +188,22 @@ test('a text part that says what the HTML has further than it is shown is left o
   expect(text).not.toContain('Friday')
 })
 
+test.each([
+  ['what is behind a drawing that is closed in itself', 'Hello <svg viewBox="0 0 1 1"/> world.'],
+  ['what is behind a formula that is closed in itself', 'Hello <math/> world.'],
+  ['what is written where there is no text', '<html><head><title>x</title>Hello</head> world.'],
+  ['an element where there is none', '<html><head><p>Hello</p></head> world.'],
+])('programs read as people do %s', async (_what, html) => {
+  const shown = await sanitize(html, () => undefined)
+  const raw = Buffer.from(`Content-Type: text/html\r\n\r\n${html}\r\n`)
+  for (const text of [shown, (await parse(raw)).text])
+    expect(text.replace(/<[^>]*>/g, '').match(/\w+/g)).toEqual(['Hello', 'world'])
+})
+
+test('a drawing whose attribute ends with a slash is open', async () => {
+  expect(await sanitize('Hello <svg a=b/> world.', () => undefined)).toBe('Hello ')
+})
+
 test('of long HTML the start is shown, and others have their turn while it is read', async () => {
   let turns = 0
   const timer = setInterval(() => (turns += 1), 0)
