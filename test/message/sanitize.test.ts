@@ -192,6 +192,8 @@ test.each([
   ['what is behind a drawing that is closed in itself', 'Hello <svg viewBox="0 0 1 1"/> world.'],
   ['what is behind a formula that is closed in itself', 'Hello <math/> world.'],
   ['what is written where there is no text', '<html><head><title>x</title>Hello</head> world.'],
+  ['what is before a body', '<p>Hello</p><body> world.</body>'],
+  ['what is behind a body', '<body>Hello</body> world.'],
   ['an element where there is none', '<html><head><p>Hello</p></head> world.'],
 ])('programs read as people do %s', async (_what, html) => {
   const shown = await sanitize(html, () => undefined)
