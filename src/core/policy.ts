@@ -116,9 +116,9 @@ export function rank(action: Action): number {
   return actions.indexOf(action)
 }
 
-/** True if a policy looks at what a scan finds, or for links. */
+/** True if a policy looks at what a scan finds, or for attachments or links. */
 export function scans({ rules }: Policy): boolean {
-  return rules.some(({ when }) => when.found !== undefined || when.links !== undefined)
+  return rules.some(({ when }) => when.found !== undefined || when.attachments !== undefined || when.links !== undefined)
 }
 
 /** True if a policy sends everything. */
