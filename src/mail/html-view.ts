@@ -17,8 +17,9 @@ const maxDataUrls = 2 * maxImageBytes
 
 const imageTypes = /^image\/(?:png|jpeg|gif|webp)$/
 
-/** Elements in one another do not become ever smaller. */
-const ownStyle = '<style>body{color:#000;background:#fff}small,sub,sup,big{font-size:13px}</style>'
+/** Elements in one another do not become ever smaller, and each text is wrapped in its box, which has room for a letter where texts may be from right to left. */
+const ownStyle =
+  '<style>body{color:#000;background:#fff}small,sub,sup,big{font-size:13px}*{overflow-wrap:anywhere}pre{white-space:pre-wrap}[dir],[dir] *{min-width:1.5em}</style>'
 
 /**
  * A Content-Security-Policy under which nothing runs, nothing is fetched, and links open in a new window, even if sanitizing failed. The page can

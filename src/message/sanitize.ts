@@ -20,7 +20,7 @@ const globalAttributes: Readonly<Record<string, RegExp>> = {
   align: side,
   title: /^/,
 }
-const cell = { width: /^\d{1,4}%?$/, colspan: small, rowspan: small, valign: side, nowrap: /^/ }
+const cell = { width: /^\d{1,4}%?$/, colspan: small, rowspan: small, valign: side }
 
 /** Allowed elements with their own attributes. Elements that are not allowed lose their tags and keep their text. */
 const attributes: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {

@@ -168,6 +168,14 @@ test('whatever styles say, what is left of them fetches nothing and hides nothin
   )
 })
 
+test('every text of a page is wrapped, as nobody can scroll to where lines from right to left end', async () => {
+  const html =
+    '<p dir="rtl" style="width:20px;white-space:nowrap">a</p><p style="white-space:pre">b</p><table><tr><td nowrap>c</table>'
+  expect(await sanitize(html, none)).toBe(
+    '<p dir="rtl" style="width:20px">a</p><p style="white-space:pre-wrap">b</p><table><tr><td>c</table>',
+  )
+})
+
 const filling = 'x '.repeat(1_100_000)
 
 test.each([

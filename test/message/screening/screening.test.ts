@@ -26,6 +26,10 @@ test.each([
   '<p style="color:#ffff">hidden</p>',
   '<p style="color:rgba(0,0,0,.01)">hidden</p>',
   '<p style="margin-left:-100in">hidden</p>',
+  '<p style="padding-left:999em">hidden</p>',
+  '<p style="padding:5000px 0 0">hidden</p>',
+  `${'<div style="padding-left:300px">'.repeat(20)}hidden`,
+  '<div style="margin-left:-700px"><p style="padding-left:600px"><b>hidden</b></p></div>',
   '<p style="filter:opacity(0)">hidden</p>',
   '<div style="background:white url()"><p style="background:#eee;color:#eeeeef">hidden</p></div>',
 ])('%s shows nothing', async (html) => {
