@@ -68,6 +68,8 @@ export const openPolicy: Policy = { preset: 'open', rules: [] }
 /** One to whom a message goes. A card has none, nor has a login. */
 export interface Recipient {
   address: string
+  /** Other addresses of the same mailbox of this box, for rules for one address. */
+  aliases?: readonly string[]
   sort: Sort
   /** The message answers one of theirs, and DMARC verified them. */
   isAnswered: boolean
@@ -161,8 +163,8 @@ function fits(when: When, departure: Departure, recipient: Recipient | null): bo
   return when.amount_over === undefined || (amount !== null && amount > when.amount_over)
 }
 
-function isMeant(entry: string, { address, sort }: Recipient): boolean {
-  return entry === sort || entry === address || (entry.startsWith('@') && address.endsWith(entry))
+function isMeant(entry: string, { address, aliases = [], sort }: Recipient): boolean {
+  return entry === sort || entry === address || aliases.includes(entry) || (entry.startsWith('@') && address.endsWith(entry))
 }
 
 /**

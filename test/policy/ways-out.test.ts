@@ -139,7 +139,7 @@ async function submitted(fields: Record<string, string>, body: string): Promise<
   const client = await loggedIn(here, { key: senders[1]![1] })
   const answer = await submit(client, { to: [to], raw: message({ From: 'Ada <ada@pillarbox.test>', ...fields }, `${body}\r\n`) })
   client.destroy()
-  if (!answer.startsWith('250')) return answer
+  if (!answer.startsWith('250')) return answer.startsWith('550 5.7.1 ') ? 'refused' : answer
   const { body: sent } = await box.call('GET', `/v1/identities/${ada}/emails?direction=outbound&limit=1`)
   return sent.data[0].status === 'held' ? 'held' : 'queued'
 }
@@ -224,15 +224,15 @@ describe('what is found', () => {
   test.each(raws)(
     'in %s of a message that was composed elsewhere is not sent under a rule against it',
     async (_place, fields, body) => {
-      await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['secret', 'key'] }, action: 'hold' }] })
-      expect(await submitted({ To: to, ...fields }, body)).toBe('held')
+      await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['secret', 'key'] }, action: 'refuse' }] })
+      expect(await submitted({ To: to, ...fields }, body)).toBe('refused')
     },
   )
 
   test('is nothing in the ids of an answer, and in a boundary', async () => {
     await box.call('PATCH', '/v1/policy', {
       preset: 'open',
-      rules: [{ when: { found: ['secret', 'key', 'card'] }, action: 'hold' }],
+      rules: [{ when: { found: ['secret', 'key', 'card'] }, action: 'refuse' }],
     })
     const id = '<CAKxZk3vQ9mX2bLp8RtY6wNc4HsJ_4111111111111111@mail.example>'
     const boundary = 'Apple-Mail=_Zk3vQ9mX2bLp8RtY6wNc4HsJ'
@@ -251,10 +251,10 @@ describe('what is found', () => {
   ]
 
   test.each(files)('is an attachment too: %s', async (_what, fields, body) => {
-    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { attachments: true }, action: 'hold' }] })
-    expect(await submitted({ To: to, ...fields }, body)).toBe('held')
-    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['unread'] }, action: 'hold' }] })
-    expect(await submitted({ To: to, ...fields }, body)).toBe('held')
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { attachments: true }, action: 'refuse' }] })
+    expect(await submitted({ To: to, ...fields }, body)).toBe('refused')
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['unread'] }, action: 'refuse' }] })
+    expect(await submitted({ To: to, ...fields }, body)).toBe('refused')
     expect(await submitted({ To: to, ...mixed }, '--b\r\n\r\nHello.\r\n--b--\r\nA footer.\r\n')).toBe('queued')
   })
 
@@ -264,6 +264,22 @@ describe('what is found', () => {
     const zip = { filename: 'a.zip', content_type: 'application/zip', content: 'UEsDBA==' }
     expect((await box.call('POST', path, { to, attachments: [zip] }, { key: senders[1]![1] })).body.status).toBe('held')
   })
+})
+
+test('a rule for one address is for its tags and for the other addresses of its identity', async () => {
+  const { body: domains } = await box.call('GET', '/v1/domains')
+  const { id } = domains.data.find(({ name }: Any) => name === 'pillarbox.test')
+  const alias = { local_part: 'robert', identity_id: bob.id }
+  expect((await box.call('POST', `/v1/domains/${id}/aliases`, alias)).status).toBe(201)
+  const path = `/v1/identities/${ada}/emails`
+  const statusOf = async (address: string): Promise<string> =>
+    heard(await box.call('POST', path, { to: address, body_text: 'Hello.' }, { key: senders[1]![1] }))
+  await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { to: [to] }, action: 'refuse' }] })
+  for (const address of [to, to.replace('@', '+a@'), 'robert@pillarbox.test', 'robert+a@pillarbox.test'])
+    expect([address, await statusOf(address)]).toEqual([address, 'refused'])
+  await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { to: [to.replace('@', '+a@')] }, action: 'refuse' }] })
+  expect(await statusOf(to)).toBe('queued')
+  await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [] })
 })
 
 describe('a link', () => {
@@ -297,10 +313,10 @@ describe('a link', () => {
     ['one in the subject', { subject: `https://${outside}` }],
   ]
 
-  test.each([...forms, ...written])('is held by a rule for links: %s', async (_form, content) => {
-    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { links: true }, action: 'hold' }] })
+  test.each([...forms, ...written])('is refused by a rule for links: %s', async (_form, content) => {
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { links: true }, action: 'refuse' }] })
     const path = `/v1/identities/${ada}/emails`
-    expect((await box.call('POST', path, { to, ...content }, { key: senders[1]![1] })).body.status).toBe('held')
+    expect(heard(await box.call('POST', path, { to, ...content }, { key: senders[1]![1] }))).toBe('refused')
   })
 
   test('is none in the name of a language of HTML, nor in an embedded picture', async () => {
