@@ -148,6 +148,9 @@ function inside(encoding: string, body: string): Buffer {
   return Buffer.from(`Subject: a\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`)
 }
 
+const nested = (stray: string): string =>
+  `--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\n\r\nHello.\r\n--c--\r\n${stray}\r\n--b--\r\n`
+
 describe('what is found', () => {
   // put together here, so that scanners of repositories find none
   const secret = ['gh', 'p_16C7e42F292c6912E7710c838347Ae178B4a'].join('')
@@ -206,8 +209,6 @@ describe('what is found', () => {
   })
 
   const encoded = `=?utf-8?q?${secret.slice(0, 9)}?= =?utf-8?q?${secret.slice(9)}?=`
-  const nested = (stray: string): string =>
-    `--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\n\r\nHello.\r\n--c--\r\n${stray}\r\n--b--\r\n`
   const mixed = { 'MIME-Version': '1.0', 'Content-Type': 'multipart/mixed; boundary=b' }
   const raws: [place: string, fields: Record<string, string>, body: string][] = [
     ['a display name', { To: `"${secret}" <${to}>` }, 'Hello.'],
@@ -241,13 +242,13 @@ describe('what is found', () => {
     expect(await submitted({ ...fields, 'Content-Type': `multipart/mixed; boundary="${boundary}"` }, body)).toBe('queued')
   })
 
-  const zip = 'Content-Type: application/zip\r\nContent-Disposition: attachment; filename=a.zip\r\n\r\nPK\r\n'
+  const part = 'Content-Type: application/zip\r\nContent-Disposition: attachment; filename=a.zip\r\n\r\nPK\r\n'
   const files: [what: string, fields: Record<string, string>, body: string][] = [
     ['one in the text itself', {}, 'Hello.\r\nbegin 644 a.zip\r\n#86)C\r\n`\r\nend\r\n'],
     ['one in the text itself in base64', {}, 'Hello.\r\nbegin-base64 644 a.zip\r\nUEs=\r\n====\r\n'],
-    ['one before the first part', mixed, `${zip}\r\n--b\r\n\r\nHello.\r\n--b--\r\n`],
-    ['one behind the last part', mixed, `--b\r\n\r\nHello.\r\n--b--\r\n${zip}`],
-    ['one behind the last part of a part', mixed, nested(zip)],
+    ['one before the first part', mixed, `${part}\r\n--b\r\n\r\nHello.\r\n--b--\r\n`],
+    ['one behind the last part', mixed, `--b\r\n\r\nHello.\r\n--b--\r\n${part}`],
+    ['one behind the last part of a part', mixed, nested(part)],
   ]
 
   test.each(files)('is an attachment too: %s', async (_what, fields, body) => {
