@@ -68,6 +68,8 @@ export const openPolicy: Policy = { preset: 'open', rules: [] }
 /** One to whom a message goes. A card has none, nor has a login. */
 export interface Recipient {
   address: string
+  /** Other addresses of the same mailbox of this box, for rules for one address. */
+  aliases?: readonly string[]
   sort: Sort
   /** The message answers one of theirs, and DMARC verified them. */
   isAnswered: boolean
@@ -116,9 +118,9 @@ export function rank(action: Action): number {
   return actions.indexOf(action)
 }
 
-/** True if a policy looks at what a scan finds, or for links. */
+/** True if a policy looks at what a scan finds, or for attachments or links. */
 export function scans({ rules }: Policy): boolean {
-  return rules.some(({ when }) => when.found !== undefined || when.links !== undefined)
+  return rules.some(({ when }) => when.found !== undefined || when.attachments !== undefined || when.links !== undefined)
 }
 
 /** True if a policy sends everything. */
@@ -161,8 +163,8 @@ function fits(when: When, departure: Departure, recipient: Recipient | null): bo
   return when.amount_over === undefined || (amount !== null && amount > when.amount_over)
 }
 
-function isMeant(entry: string, { address, sort }: Recipient): boolean {
-  return entry === sort || entry === address || (entry.startsWith('@') && address.endsWith(entry))
+function isMeant(entry: string, { address, aliases = [], sort }: Recipient): boolean {
+  return entry === sort || entry === address || aliases.includes(entry) || (entry.startsWith('@') && address.endsWith(entry))
 }
 
 /**

@@ -50,6 +50,24 @@ async function accountOf(reader: Reader, address: string): Promise<string | null
   return owner?.account_id ?? null
 }
 
+/**
+ * The other addresses of the mailbox of an address: without its tag, where its domain is of this box, and all of its identity, where that is of this
+ * account (those of others are nobody's concern).
+ */
+export async function aliasesOf(reader: Reader, { account_id }: { account_id: string }, address: string): Promise<string[]> {
+  const { local, domain } = mailbox(address, '')
+  if (!(await reader.get(sql`SELECT 1 FROM domains WHERE name = ${domain} AND receives = 1`))) return []
+  const base = `${local}@${domain}`
+  const owner = await reader.get<{ id: string; email: string }>(
+    sql`SELECT id, email FROM addresses JOIN identities ON identities.id = addresses.identity_id WHERE address = ${base} AND account_id = ${account_id}`,
+  )
+  if (!owner) return [base]
+  const aliases = await reader.all<{ address: string }>(
+    sql`SELECT address FROM addresses WHERE identity_id = ${owner.id} AND alias_id IS NOT NULL`,
+  )
+  return [base, owner.email, ...aliases.map((alias) => alias.address)]
+}
+
 /** True if an address is outside of this account: at another server, or of another account of this box. */
 export async function isExternal(reader: Reader, accountId: string, address: string): Promise<boolean> {
   const account = await accountOf(reader, address)

@@ -17,8 +17,9 @@ const maxDataUrls = 2 * maxImageBytes
 
 const imageTypes = /^image\/(?:png|jpeg|gif|webp)$/
 
-/** Elements in one another do not become ever smaller. */
-const ownStyle = '<style>body{color:#000;background:#fff}small,sub,sup,big{font-size:13px}</style>'
+/** Elements in one another do not become ever smaller, and each text is wrapped in its box, which has room for a letter where texts may be from right to left. */
+const ownStyle =
+  '<style>body{color:#000;background:#fff}small,sub,sup,big{font-size:13px}*{overflow-wrap:anywhere}pre{white-space:pre-wrap}[dir],[dir] *{min-width:1.5em}</style>'
 
 /** How a page is to be used: `remote` allows external images; `measure` lets the page around it read its size, without external images and windows. */
 export interface Look {

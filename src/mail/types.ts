@@ -6,7 +6,7 @@ import type { Transaction } from '../store/database.ts'
 import type { Envelope, Verdict } from './model.ts'
 
 /** The result of examining a raw message. */
-export interface Examination {
+export interface Examination extends Partial<LookedAt> {
   parsed: Parsed
   verdict: Verdict
   /** Of the raw message, in hexadecimal. */
@@ -19,10 +19,15 @@ export interface Examination {
   body_size: number
   /** True if that JSON has the lists too: for a message to many whose lists are long. */
   long_lists?: boolean
-  /** What was found in an outgoing message that was to be scanned; null where the scan failed. */
-  found?: Found[] | null
-  /** True if there may be a link in an outgoing message that was to be scanned. */
-  may_have_link?: boolean
+}
+
+/** What policies look at in an outgoing message that was to be scanned. */
+export interface LookedAt {
+  /** Null where the scan failed. */
+  found: Found[] | null
+  may_have_link: boolean
+  /** True if it has a file that is no attachment; null where software differs in what its parts are. */
+  may_have_file: boolean | null
 }
 
 /** A message that was examined and accepted. */

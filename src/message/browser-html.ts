@@ -29,6 +29,11 @@ export function asInBrowsers(html: string): string {
         rawStart.lastIndex = index
         const name = rawStart.exec(html)?.[1]?.toLowerCase()
         if (name !== undefined && html[end - 1] === '/') put(end - 1, at, '>')
+        closedInItself.lastIndex = index
+        const foreign = html[end - 1] === '/' ? closedInItself.exec(html)?.[1] : undefined
+        // unless the slash is that of a value
+        if (foreign !== undefined && !/=\s{0,20}[^\s"'=]{0,99}$/.test(html.slice(Math.max(index, end - 120), end)))
+          put(end - 1, at, `></${foreign}>`)
         if (name !== undefined) at = putText(html, { name, at, put })
       }
     } else {
@@ -56,6 +61,9 @@ function putText(
 const closing = /<\/[a-z][^\s/>]{0,40}>/iy
 
 const rawStart = /<(script|style|title|textarea|xmp|iframe|noembed|noframes)(?=[\s/>])/iy
+
+/** Elements of other languages, which have no content when they are closed in themselves; the library that makes Markdown takes all that follows for it. */
+const closedInItself = /<(svg|math)(?=[\s/])/iy
 
 function nameAt(html: string, start: number): string {
   return /^[a-z][^\s/>]{0,40}/i.exec(html.slice(start, start + 42))?.[0].toLowerCase() ?? ''

@@ -22,7 +22,7 @@ const displayed: readonly (readonly [property: string, values: RegExp])[] = [
   ['display', /^(?:block|inline|inline-block|table|table-row|table-cell|list-item)$/],
   ['text-align', /^(?:left|right|center|justify|start|end)$/],
   ['vertical-align', /^(?:top|middle|bottom|baseline)$/],
-  ['white-space', /^(?:normal|nowrap|pre|pre-wrap|pre-line)$/],
+  ['white-space', /^(?:normal|pre|pre-wrap|pre-line)$/],
   ['font-weight', /^(?:normal|bold|bolder|lighter|[1-9]00)$/],
   ['font-style', /^(?:normal|italic|oblique)$/],
   ['text-decoration', /^(?:none|underline|line-through)$/],
@@ -36,7 +36,8 @@ export const displayedProperties: ReadonlySet<string> = new Set([...displayed.ma
 export function elementStyle(styles: Styles): string {
   const kept = displayed.flatMap(([property, values]) => {
     const value = styles.get(property)
-    return value !== undefined && values.test(value) ? [`${property}:${value}`] : []
+    // each line is wrapped: where those from right to left end, nobody can scroll
+    return value !== undefined && values.test(value) ? [`${property}:${value === 'pre' ? 'pre-wrap' : value}`] : []
   })
   const background = colorOf(styles.get('background-color') ?? '')
   if (Array.isArray(background)) kept.push(`background-color:${hex(background as Color)}`)

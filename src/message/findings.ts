@@ -5,6 +5,8 @@ import { codesIn } from './codes.ts'
 export interface ScannedText {
   place: string
   text: string
+  /** True for a text of ids, in which only keys and tokens of a known form are looked for: ids have random characters. */
+  isOfIds?: boolean
 }
 
 /** What was found where, with the beginning of it. */
@@ -56,13 +58,14 @@ export function findingsIn(texts: readonly ScannedText[]): Found[] {
     if (isFull(kind) || found.some((one) => one.kind === kind && one.place === place && one.sample === sample)) return
     found.push({ kind, place, sample })
   }
-  for (const { place, text } of texts) {
+  for (const { place, text, isOfIds = false } of texts) {
     const key = keyForm.exec(text)
     if (key) add('key', place, key[0])
     for (const form of secretForms) {
       const match = form.exec(text)
       if (match) add('secret', place, match[0])
     }
+    if (isOfIds) continue
     for (const [run] of text.matchAll(runs)) {
       if (isFull('secret')) break
       if (isRandom(run)) add('secret', place, run)

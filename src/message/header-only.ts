@@ -2,6 +2,7 @@ import { mailboxes, upTo } from './addresses.ts'
 import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
 import type { Parsed } from './parsed.ts'
+import { withoutInvisible } from './screening/invisible.ts'
 import { displayLine } from '../core/text.ts'
 
 /** The result for a message that was not parsed: its undecoded header fields, which are cheap to read whatever they contain. */
@@ -12,7 +13,7 @@ export function headerOnly(raw: Buffer, why: string): Parsed {
     mailboxes(fields.filter((field) => field.name === name).map(({ value }) => upTo(longestValue, value)))
   const [author, another] = boxes('from')
   return {
-    subject: displayLine(first('subject') ?? ''),
+    subject: withoutInvisible(displayLine(first('subject') ?? '')),
     // With several authors there is no From.
     from: author && !another ? author : null,
     reply_to: boxes('reply-to')[0]?.address ?? null,

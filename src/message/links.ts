@@ -1,6 +1,8 @@
 import { LinkifyIt } from 'linkify-it'
 import { type Anchor, anchorsOf } from './anchors.ts'
 import { asInBrowsers } from './browser-html.ts'
+import { strippedOf } from './markdown.ts'
+import { withoutEscapes } from './markup.ts'
 import { withoutControls } from '../core/text.ts'
 import type { Link } from '../mail/model.ts'
 import type { SeenText } from './screening/seen.ts'
@@ -46,20 +48,43 @@ export function linksIn(text: string): Link[] {
 }
 
 /**
- * True if a message may have a link, also of a kind that `linksOf` leaves out, such as those of forms and images, of long URLs and without a scheme: what
- * leaves is held rather for too many.
+ * True if a message may have a link, also of a kind that `linksOf` leaves out, such as those of forms and images, of long URLs, without a scheme, and
+ * names of servers of which programs make one: what leaves is held rather for too many.
  */
-export function mayHaveLink(text: string | null, html: string | null): boolean {
-  return urlStart.test(text ?? '') || urlStart.test(html?.replaceAll(namespaces, '') ?? '') || relative.test(html ?? '')
+export function mayHaveLink(text: string, html: string | null): boolean {
+  if (urlStart.test(text) || serverName.test(text)) return true
+  if (html === null) return false
+  const decoded = html.replace(namedLanguage, '').replaceAll(namespaces, '').replaceAll(references, characterOf)
+  // as it is written, without what browsers leave out of URLs, and with the characters for which escapes of CSS stand
+  const forms = [decoded, decoded.replaceAll(/[\t\r\n]/g, ''), withoutEscapes(decoded)]
+  return serverName.test(strippedOf(decoded)) || forms.some((form) => urlStart.test(form) || valueStart.test(form))
 }
 
 const urlStart = /\b(?:https?|ftp):[\\/]|\bwww\.[a-z\d]/i
 
-/** Addresses in HTML that name its language. */
-const namespaces = /<!doctype[^<>]{0,300}>|\bxmlns(?::[a-z]{1,20})?\s{0,9}=\s{0,9}(?:"[^"<>]{0,100}"|'[^'<>]{0,100}')/gi
+/** A URL at the start of an attribute's value, or in a style: of the scheme of the page, or without slashes. */
+const valueStart = /[=("',;][\s"'\0]{0,9}(?:(?:https?|ftp):\S|[\\/]{2})/i
 
-/** Of the scheme of the page. */
-const relative = /\b(?:href|src|action|background)\s{0,9}=\s{0,9}["']?\s{0,9}[\\/]{2}/i
+/** The name of a server, with an end that domains have; not the domain of a mail address. */
+const serverName =
+  /(?<![@\w.-])(?:[a-z\d][a-z\d-]{0,62}\.){1,9}(?:[a-z]{2}|com|net|org|info|biz|app|dev|xyz|top|site|online|link|click|shop|live|club|page|icu|vip|cloud|store|space|website|xn--[a-z\d-]{2,59})(?![\w@-]|\.[a-z\d])/i
+
+/** Where HTML says its language. */
+const namedLanguage = /^\s{0,99}<!doctype[^<>]{0,300}>/i
+const namespaces =
+  /\bxmlns(?::[a-z]{1,20})?\s{0,9}=\s{0,9}(["']?)https?:\/\/(?:www\.w3\.org|schemas\.(?:microsoft|openxmlformats)\.(?:com|org))\/[\w./-]{0,100}\1/gi
+
+/** Character references of what a URL begins with. */
+const references = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(colon|sol|bsol|tab|newline|period));?/gi
+const named: ReadonlyMap<string, string> = new Map(
+  Object.entries({ colon: ':', sol: '/', bsol: '\\', tab: '\t', newline: '\n', period: '.' }),
+)
+
+function characterOf(_whole: string, decimal?: string, hex?: string, name?: string): string {
+  if (name !== undefined) return named.get(name.toLowerCase())!
+  const code = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal)
+  return code <= 0x10ffff ? String.fromCodePoint(code) : ''
+}
 
 const linkify = new LinkifyIt({ fuzzyLink: false, fuzzyEmail: false, maxLength: longestUrl })
 

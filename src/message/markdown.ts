@@ -157,6 +157,8 @@ const single = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
 
 const options: HtmlToTextOptions = {
   wordwrap: false,
+  // what is outside of a body is displayed too
+  baseElements: { selectors: [] },
   limits: { maxInputLength: htmlLimit, maxDepth: 100, maxChildNodes: 20_000, ellipsis: '' },
   formatters: {
     markdownStyled: styled,
@@ -176,7 +178,7 @@ const options: HtmlToTextOptions = {
       options: single,
     })),
     { selector: '[style]', format: 'markdownStyled' },
-    ...['img', 'head', '[hidden]', ...hiddenElements].map((selector) => ({ selector, format: 'skip' })),
+    ...['img', '[hidden]', ...hiddenElements].map((selector) => ({ selector, format: 'skip' })),
     { selector: 'a', format: 'markdownAnchor' },
     { selector: 'table', format: 'block', options: single },
     { selector: 'tr', format: 'markdownRow' },

@@ -64,12 +64,13 @@ async function headersOnly(fields: readonly HeaderField[], raw: Buffer, reason: 
 }
 
 function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, reason: string | null): Parsed {
-  const subject = subjectOf(fields, mail)
+  const writtenSubject = subjectOf(fields, mail)
+  const subject = withoutInvisible(writtenSubject)
   const [bodyText, bodyHtml] = [bodyOf(mail?.text), bodyOf(mail?.html)]
   const { links, depth, tags, seen } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
   const isAlternative = mail?.areSeparateBodies !== true
-  const { screening, isTextUnseen } = screen({ subject, from, text: bodyText, seen, isAlternative })
+  const { screening, isTextUnseen } = screen({ subject: writtenSubject, from, text: bodyText, seen, isAlternative })
   let markdown: string | undefined
   const toMarkdown = (markup: string) =>
     // a character reference of HTML may be a control character

@@ -20,7 +20,7 @@ const globalAttributes: Readonly<Record<string, RegExp>> = {
   align: side,
   title: /^/,
 }
-const cell = { width: /^\d{1,4}%?$/, colspan: small, rowspan: small, valign: side, nowrap: /^/ }
+const cell = { width: /^\d{1,4}%?$/, colspan: small, rowspan: small, valign: side }
 
 /** Allowed elements with their own attributes. Elements that are not allowed lose their tags and keep their text. */
 const attributes: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
@@ -133,8 +133,6 @@ class Writer {
 
   onselfclosingtag(): void {
     this.onopentagend()
-    // only these have no content then
-    if (['svg', 'math'].includes(this.#tag)) this.#nest.close(this.#tag)
   }
 
   onclosetag(start: number, end: number): void {

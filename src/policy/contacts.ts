@@ -1,7 +1,7 @@
 import { canonicalOf } from '../core/address-list.ts'
 import { day, iso } from '../core/clock.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { firstOrLastById, isOwn } from '../mail/address.ts'
+import { aliasesOf, firstOrLastById, isOwn } from '../mail/address.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { Recipient, Sort } from '../core/policy.ts'
 
@@ -16,7 +16,8 @@ export async function emailRecipients(
   const found: Recipient[] = []
   for (const given of addresses) {
     const address = contactKey(given)
-    found.push({ address, sort: await sortOf(reader, owner, address), isAnswered: answered === address })
+    const sort = await sortOf(reader, owner, address)
+    found.push({ address, aliases: await aliasesOf(reader, owner, address), sort, isAnswered: answered === address })
   }
   return found
 }

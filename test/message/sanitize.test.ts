@@ -168,6 +168,14 @@ test('whatever styles say, what is left of them fetches nothing and hides nothin
   )
 })
 
+test('every text of a page is wrapped, as nobody can scroll to where lines from right to left end', async () => {
+  const html =
+    '<p dir="rtl" style="width:20px;white-space:nowrap">a</p><p style="white-space:pre">b</p><table><tr><td nowrap>c</table>'
+  expect(await sanitize(html, none)).toBe(
+    '<p dir="rtl" style="width:20px">a</p><p style="white-space:pre-wrap">b</p><table><tr><td>c</table>',
+  )
+})
+
 const filling = 'x '.repeat(1_100_000)
 
 test.each([
@@ -186,6 +194,24 @@ test('a text part that says what the HTML has further than it is shown is left o
   const { text } = await parse(mailOf({ html, text: 'Hello. Pay the invoice of Friday to the account below.' }))
   expect(await sanitize(html, none)).not.toContain('Friday')
   expect(text).not.toContain('Friday')
+})
+
+test.each([
+  ['what is behind a drawing that is closed in itself', 'Hello <svg viewBox="0 0 1 1"/> world.'],
+  ['what is behind a formula that is closed in itself', 'Hello <math/> world.'],
+  ['what is written where there is no text', '<html><head><title>x</title>Hello</head> world.'],
+  ['what is before a body', '<p>Hello</p><body> world.</body>'],
+  ['what is behind a body', '<body>Hello</body> world.'],
+  ['an element where there is none', '<html><head><p>Hello</p></head> world.'],
+])('programs read as people do %s', async (_what, html) => {
+  const shown = await sanitize(html, () => undefined)
+  const raw = Buffer.from(`Content-Type: text/html\r\n\r\n${html}\r\n`)
+  for (const text of [shown, (await parse(raw)).text])
+    expect(text.replace(/<[^>]*>/g, '').match(/\w+/g)).toEqual(['Hello', 'world'])
+})
+
+test('a drawing whose attribute ends with a slash is open', async () => {
+  expect(await sanitize('Hello <svg a=b/> world.', () => undefined)).toBe('Hello ')
 })
 
 test('of long HTML the start is shown, and others have their turn while it is read', async () => {

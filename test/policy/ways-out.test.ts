@@ -134,9 +134,22 @@ function asText(content: Buffer, content_type = 'text/plain'): object {
 
 const archive = Buffer.from('UEsDBBQAAAAIAAAAIQA=', 'base64')
 
+/** What becomes of a message by submission. */
+async function submitted(fields: Record<string, string>, body: string): Promise<string> {
+  const client = await loggedIn(here, { key: senders[1]![1] })
+  const answer = await submit(client, { to: [to], raw: message({ From: 'Ada <ada@pillarbox.test>', ...fields }, `${body}\r\n`) })
+  client.destroy()
+  if (!answer.startsWith('250')) return answer.startsWith('550 5.7.1 ') ? 'refused' : answer
+  const { body: sent } = await box.call('GET', `/v1/identities/${ada}/emails?direction=outbound&limit=1`)
+  return sent.data[0].status === 'held' ? 'held' : 'queued'
+}
+
 function inside(encoding: string, body: string): Buffer {
   return Buffer.from(`Subject: a\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`)
 }
+
+const nested = (stray: string): string =>
+  `--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\n\r\nHello.\r\n--c--\r\n${stray}\r\n--b--\r\n`
 
 describe('what is found', () => {
   // put together here, so that scanners of repositories find none
@@ -195,12 +208,79 @@ describe('what is found', () => {
     expect((await box.call('POST', path, { to, attachments: [text] }, { key: senders[1]![1] })).body.status).toBe('queued')
   })
 
+  const encoded = `=?utf-8?q?${secret.slice(0, 9)}?= =?utf-8?q?${secret.slice(9)}?=`
+  const mixed = { 'MIME-Version': '1.0', 'Content-Type': 'multipart/mixed; boundary=b' }
+  const raws: [place: string, fields: Record<string, string>, body: string][] = [
+    ['a display name', { To: `"${secret}" <${to}>` }, 'Hello.'],
+    ['a display name in encoded words', { To: `${encoded} <${to}>` }, 'Hello.'],
+    ['a field of its own', { 'X-Note': secret }, 'Hello.'],
+    ['a Message-ID', { 'Message-ID': `<${secret}@pillarbox.test>` }, 'Hello.'],
+    ['a second Subject', { Subject: `Hello\r\nSubject: ${secret}` }, 'Hello.'],
+    ['a text before the first part', mixed, `${secret}\r\n--b\r\n\r\nHello.\r\n--b--\r\n`],
+    ['a text behind the last part', mixed, `--b\r\n\r\nHello.\r\n--b--\r\n${secret}\r\n`],
+    ['a text behind the last part of a part', mixed, nested(secret)],
+    ['the header of a part', mixed, `--b\r\nContent-Description: ${secret}\r\n\r\nHello.\r\n--b--\r\n`],
+  ]
+
+  test.each(raws)(
+    'in %s of a message that was composed elsewhere is not sent under a rule against it',
+    async (_place, fields, body) => {
+      await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['secret', 'key'] }, action: 'refuse' }] })
+      expect(await submitted({ To: to, ...fields }, body)).toBe('refused')
+    },
+  )
+
+  test('is nothing in the ids of an answer, and in a boundary', async () => {
+    await box.call('PATCH', '/v1/policy', {
+      preset: 'open',
+      rules: [{ when: { found: ['secret', 'key', 'card'] }, action: 'refuse' }],
+    })
+    const id = '<CAKxZk3vQ9mX2bLp8RtY6wNc4HsJ_4111111111111111@mail.example>'
+    const boundary = 'Apple-Mail=_Zk3vQ9mX2bLp8RtY6wNc4HsJ'
+    const fields = { To: to, References: id, 'In-Reply-To': id, 'Message-ID': id, ...mixed }
+    const body = `This is a multi-part message in MIME format.\r\n--${boundary}\r\n\r\nHello.\r\n--${boundary}--\r\n`
+    expect(await submitted({ ...fields, 'Content-Type': `multipart/mixed; boundary="${boundary}"` }, body)).toBe('queued')
+  })
+
+  const part = 'Content-Type: application/zip\r\nContent-Disposition: attachment; filename=a.zip\r\n\r\nPK\r\n'
+  const files: [what: string, fields: Record<string, string>, body: string][] = [
+    ['one in the text itself', {}, 'Hello.\r\nbegin 644 a.zip\r\n#86)C\r\n`\r\nend\r\n'],
+    ['one in the text itself in base64', {}, 'Hello.\r\nbegin-base64 644 a.zip\r\nUEs=\r\n====\r\n'],
+    ['one before the first part', mixed, `${part}\r\n--b\r\n\r\nHello.\r\n--b--\r\n`],
+    ['one behind the last part', mixed, `--b\r\n\r\nHello.\r\n--b--\r\n${part}`],
+    ['one behind the last part of a part', mixed, nested(part)],
+  ]
+
+  test.each(files)('is an attachment too: %s', async (_what, fields, body) => {
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { attachments: true }, action: 'refuse' }] })
+    expect(await submitted({ To: to, ...fields }, body)).toBe('refused')
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['unread'] }, action: 'refuse' }] })
+    expect(await submitted({ To: to, ...fields }, body)).toBe('refused')
+    expect(await submitted({ To: to, ...mixed }, '--b\r\n\r\nHello.\r\n--b--\r\nA footer.\r\n')).toBe('queued')
+  })
+
   test('an attachment that is no text was not scanned, which a rule can ask for', async () => {
     await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['unread'] }, action: 'hold' }] })
     const path = `/v1/identities/${ada}/emails`
     const zip = { filename: 'a.zip', content_type: 'application/zip', content: 'UEsDBA==' }
     expect((await box.call('POST', path, { to, attachments: [zip] }, { key: senders[1]![1] })).body.status).toBe('held')
   })
+})
+
+test('a rule for one address is for its tags and for the other addresses of its identity', async () => {
+  const { body: domains } = await box.call('GET', '/v1/domains')
+  const { id } = domains.data.find(({ name }: Any) => name === 'pillarbox.test')
+  const alias = { local_part: 'robert', identity_id: bob.id }
+  expect((await box.call('POST', `/v1/domains/${id}/aliases`, alias)).status).toBe(201)
+  const path = `/v1/identities/${ada}/emails`
+  const statusOf = async (address: string): Promise<string> =>
+    heard(await box.call('POST', path, { to: address, body_text: 'Hello.' }, { key: senders[1]![1] }))
+  await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { to: [to] }, action: 'refuse' }] })
+  for (const address of [to, to.replace('@', '+a@'), 'robert@pillarbox.test', 'robert+a@pillarbox.test'])
+    expect([address, await statusOf(address)]).toEqual([address, 'refused'])
+  await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { to: [to.replace('@', '+a@')] }, action: 'refuse' }] })
+  expect(await statusOf(to)).toBe('queued')
+  await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [] })
 })
 
 describe('a link', () => {
@@ -217,10 +297,27 @@ describe('a link', () => {
     ['a name of a web server', { body_text: `www.${outside}` }],
   ]
 
-  test.each(forms)('is held by a rule for links: %s', async (_form, content) => {
-    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { links: true }, action: 'hold' }] })
+  const written: [form: string, content: object][] = [
+    ['a picture in character references', { body_html: `<img src="&#104;ttps://${outside}">` }],
+    ['a form in character references', { body_html: `<form action="&#x68;ttps:&sol;/${outside}"><button>x</button></form>` }],
+    ['one without slashes', { body_html: `<a href="https:${outside}">x</a>` }],
+    ['one with a tabulator in it', { body_html: `<img src="ht\ttps://${outside}">` }],
+    ['one without a scheme, with a tabulator in it', { body_html: `<a href="/\t/${outside}">x</a>` }],
+    ['one without a scheme, in a reference', { body_html: `<a href="&#47;/${outside}">x</a>` }],
+    ['a picture of several', { body_html: `<img srcset="//${outside} 2x">` }],
+    ['a button of another form', { body_html: `<form><button formaction="//${outside}">x</button></form>` }],
+    ['a background', { body_html: `<p style="background:url(//${outside})">x</p>` }],
+    ['a background with escapes', { body_html: String.raw`<p style="background:url(\68ttps://evil.example/x)">x</p>` }],
+    ['a style sheet', { body_html: `<style>@import "//${outside}"</style>` }],
+    ['a name of a server that programs make a link', { body_text: 'See evil.com/login.' }],
+    ['a name of a server with a short end', { body_text: 'Sign in at login.evil.io now' }],
+    ['one in the subject', { subject: `https://${outside}` }],
+  ]
+
+  test.each([...forms, ...written])('is refused by a rule for links: %s', async (_form, content) => {
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { links: true }, action: 'refuse' }] })
     const path = `/v1/identities/${ada}/emails`
-    expect((await box.call('POST', path, { to, ...content }, { key: senders[1]![1] })).body.status).toBe('held')
+    expect(heard(await box.call('POST', path, { to, ...content }, { key: senders[1]![1] }))).toBe('refused')
   })
 
   test('is none in the name of a language of HTML, nor in an embedded picture', async () => {

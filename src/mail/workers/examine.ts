@@ -9,9 +9,13 @@ import { oneLine } from '../../mailauth/authentication-results.ts'
 import { Dns, type DnsSettings } from '../../net/dns.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
 import { linksOf, mayHaveLink } from '../../message/links.ts'
+import { type HeaderField, headersOf } from '../../message/headers.ts'
+import { decodeWords } from '../../message/mime/mailparser.ts'
+import { hasStrayFile, hasWrittenFile, type Strays, straysOf } from '../../message/mime/strays.ts'
 import { attachedText } from '../../message/attached-text.ts'
 import { type Found, findingsIn, type ScannedText } from '../../message/findings.ts'
 import { type Envelope, isVouchedFor, type Verdict } from '../model.ts'
+import type { LookedAt } from '../types.ts'
 import { type Lists, listsOf, type DecodedAttachment, type Parsed, type StoredBodies } from '../../message/parsed.ts'
 import { headerOnly } from '../../message/header-only.ts'
 import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
@@ -221,7 +225,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       sha256: hash('sha256', raw),
       body_size: json.length,
       long_lists,
-      ...(envelope.scan ? { found: await scanned(parsed, raw), may_have_link: mayHaveLink(body_text, body_html) } : {}),
+      ...(envelope.scan ? await lookedAt(parsed, raw) : {}),
     }
     return {
       result: { id, spans: [], message, ...mark },
@@ -229,11 +233,26 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     }
   }
 
+  /** What policies look at in an outgoing message. */
+  async function lookedAt(parsed: Parsed, raw: Buffer): Promise<LookedAt> {
+    const { subject, body_text, body_html } = parsed
+    const fields = headersOf(raw)
+    const strays = straysOf(raw, fields)
+    const hasFile = hasWrittenFile(body_text ?? '') || (strays !== null && hasStrayFile(strays))
+    return {
+      found: await scanned(parsed, raw, { outside: outsideOf(raw, fields, strays), hasFile }),
+      may_have_link: mayHaveLink(`${subject}\n${body_text ?? ''}\n${strays?.text ?? ''}`, body_html),
+      may_have_file: hasFile || (strays === null ? null : false),
+    }
+  }
+
   /** What an outgoing message has in it that a policy may look for; null when it cannot be read whole. */
   async function scanned(
     { subject, body_text, body_html, text, attachments, parse_error }: Parsed,
     raw: Buffer,
+    { outside, hasFile }: { outside: readonly ScannedText[] | null; hasFile: boolean },
   ): Promise<Found[] | null> {
+    if (outside === null) return null
     if (parse_error !== null) return null
     try {
       const files = attachments
@@ -253,11 +272,13 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
         { place: 'body_text', text: body_text ?? '' },
         { place: 'body_html', text: body_html ?? '' },
         { place: 'text', text },
+        ...outside,
         ...attached,
       ]
       const names = attachments.map(({ filename }) => filename)
       const whole = new Set(attached.filter(({ isWhole }) => isWhole).map(({ index }) => index))
-      const unread = attachments.filter(({ index }) => !whole.has(index)).map(({ filename }) => filename)
+      const unreadFiles = attachments.filter(({ index }) => !whole.has(index)).map(({ filename }) => filename)
+      const unread = hasFile ? ['parts', ...unreadFiles] : unreadFiles
       return [
         ...findingsIn([...texts, { place: 'attachments', text: names.join('\n') }]),
         ...unread.slice(0, 5).map((place): Found => ({ kind: 'unread', place, sample: '' })),
@@ -302,6 +323,23 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
 
 /** The attachments of an outgoing message that are scanned: how many, and the bytes of each. */
 const maxScanned = { files: 20, bytes: 4 * 1024 * 1024 }
+
+/** Fields of ids, of random boundaries, and of servers before. */
+const idFields = /^(?:message-id|in-reply-to|references|content-type|received|date|mime-version)$/
+
+/** What is in a message beside its subject, bodies and attachments; null for what is too long to be scanned. */
+function outsideOf(raw: Buffer, fields: readonly HeaderField[], strays: Strays | null): ScannedText[] | null {
+  // whatever its parts are
+  if (strays === null && raw.length > maxScanned.bytes) return null
+  const textOf = (isOfIds: boolean): string =>
+    fields.flatMap(({ name, value }) => (idFields.test(name) === isOfIds ? [value, decodeWords(value)] : [])).join('\n')
+  return [
+    { place: 'header', text: textOf(false) },
+    { place: 'header', text: textOf(true), isOfIds: true },
+    { place: 'parts', text: strays?.text ?? '' },
+    { place: 'parts', text: strays === null ? raw.toString('latin1') : strays.headers, isOfIds: true },
+  ]
+}
 
 function isText(contentType: string): boolean {
   return /^(?:text\/|application\/(?:json|xml|x-sh|javascript|yaml)\b|message\/)/i.test(contentType)

@@ -67,7 +67,7 @@ export const plainAppearance: Appearance = {
   backgroundFilters: 0,
   background: white,
   opacity: 1,
-  shift: { x: 0, y: 0, scaleX: 1, scaleY: 1 },
+  shift: { x: 0, y: 0, paddingX: 0, paddingY: 0, scaleX: 1, scaleY: 1 },
   indent: 0,
   spacing: 0,
   isCutLine: false,
@@ -92,7 +92,7 @@ export function hidingOf(look: Appearance): Hiding | null {
   if (isInvisible) return 'visibility'
   if (opacity < 0.05) return 'opacity'
   if (size * Math.min(Math.abs(shift.scaleX), Math.abs(shift.scaleY)) < leastSize || spacing <= -size / 2) return 'size'
-  if (isFarAway(shift.x + indent) || isFarAway(shift.y)) return 'position'
+  if (isFarAway(shift.x + indent, shift.paddingX) || isFarAway(shift.y, shift.paddingY)) return 'position'
   if (isCutLine) return 'zero_box'
   const color = filtered(look.fill === undefined ? look.color : look.fill, look.filters)
   if (color === 'transparent') return 'color'

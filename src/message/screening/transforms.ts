@@ -16,13 +16,16 @@ const windowHeight = 800
 export interface Shift {
   x: number
   y: number
+  /** The paddings of all around, which move what is inside, or do not, as in an element of a line. */
+  paddingX: number
+  paddingY: number
   scaleX: number
   scaleY: number
 }
 
-/** True for a place that nobody sees. */
-export function isFarAway(place: number): boolean {
-  return place <= -before || place >= after
+/** True for a place that nobody sees, `padding` further or not. */
+export function isFarAway(place: number, padding = 0): boolean {
+  return place <= -before || place + padding >= after
 }
 
 /** True unless an element has a fixed place outside of the window. */
@@ -44,6 +47,8 @@ export function shiftOf(around: Shift, styles: ReadonlyMap<string, string>, size
   move(measured('margin-left'), measured('margin-top'))
   // a margin that is larger than any page moves what is inside too
   if (measured('margin-right') <= -before && Number.isNaN(measured('margin-left'))) move(measured('margin-right'), 0)
+  shift.paddingX += (measured('padding-left') || 0) * shift.scaleX
+  shift.paddingY += (measured('padding-top') || 0) * shift.scaleY
   if (/^(?:absolute|fixed|relative)$/.test(styles.get('position') ?? '')) {
     const [left, top] = [measured('left'), measured('top')]
     move(Number.isNaN(left) ? -measured('right') : left, Number.isNaN(top) ? -measured('bottom') : top)

@@ -303,11 +303,16 @@ export function contentOf({
   parsed,
   found,
   may_have_link,
+  may_have_file,
 }: Examination): Pick<OutgoingEmail, 'hasAttachments' | 'hasLinks' | 'found'> {
   const { attachments, links, parse_error } = parsed
   // of a message that was read in part, more may be in the rest
-  const some = (list: readonly unknown[]): boolean | null => (list.length > 0 ? true : parse_error === null ? false : null)
-  return { hasAttachments: some(attachments), hasLinks: may_have_link === false ? some(links) : (may_have_link ?? null), found }
+  const some = (isAny: boolean, isSure: boolean): boolean | null => isAny || (isSure && parse_error === null ? false : null)
+  return {
+    hasAttachments: some(attachments.length > 0 || may_have_file === true, may_have_file !== null),
+    hasLinks: some(links.length > 0 || may_have_link === true, may_have_link !== undefined),
+    found,
+  }
 }
 
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {

@@ -1,0 +1,47 @@
+import { type HeaderField, headEnd } from '../headers.ts'
+import { leavesOf } from './leaves.ts'
+
+/** What is in a message and in no body of a part. */
+export interface Strays {
+  /** Before the first and behind the last part of a multipart, which some software displays. */
+  text: string
+  /** The header fields of the parts. */
+  headers: string
+}
+
+/** The strays of a message; null where software differs in what its parts are. */
+export function straysOf(raw: Buffer, fields: readonly HeaderField[]): Strays | null {
+  const leaves = leavesOf(raw, fields)
+  if (leaves === null) return null
+  const found: Strays = { text: '', headers: '' }
+  const boundaries = new Set(leaves.flatMap(({ around }) => around.map(({ boundary }) => boundary)))
+  let at = Math.min(headEnd(raw), raw.length)
+  for (const { start, end } of [...leaves, { start: raw.length, end: raw.length }]) {
+    addBetween(raw.toString('utf8', at, start), boundaries, found)
+    at = end
+  }
+  return found
+}
+
+/** Adds what is between two bodies: after a boundary the header of a part, and else strays. */
+function addBetween(between: string, boundaries: ReadonlySet<string>, found: Strays): void {
+  let into: keyof Strays = 'text'
+  const kept: Record<keyof Strays, string[]> = { text: [], headers: [] }
+  for (const line of between.split(/\r?\n/)) {
+    if (line.startsWith('--') && boundaries.has(line.slice(2))) into = 'headers'
+    else if (line.startsWith('--') && line.endsWith('--') && boundaries.has(line.slice(2, -2))) into = 'text'
+    else if (line === '') into = 'text'
+    else kept[into].push(line)
+  }
+  for (const one of ['text', 'headers'] as const) found[one] += `${kept[one].join('\n')}\n`
+}
+
+/** True if a text has a file written in its lines. */
+export function hasWrittenFile(text: string): boolean {
+  return /^(?:begin(?:-base64)? [0-7]{3,4} \S|=ybegin )/im.test(text)
+}
+
+/** True if strays have a file, or a part that is none. */
+export function hasStrayFile({ text }: Strays): boolean {
+  return hasWrittenFile(text) || /^content-(?:type|disposition|transfer-encoding)[ \t]{0,9}:/im.test(text)
+}
