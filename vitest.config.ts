@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -12,6 +12,8 @@ function temporary(): Record<string, string> {
     const { bavail, bsize } = statfsSync(memory)
     if (bavail * bsize < 2 * 1024 ** 3) return {}
     const directory = mkdtempSync(`${memory}/pillarbox-`)
+    // some tests run programs as another user
+    chmodSync(directory, 0o1777)
     // with what was left by workers that were ended
     process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
     return { TMPDIR: directory }

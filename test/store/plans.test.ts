@@ -31,6 +31,7 @@ const allowed: Record<string, RegExp[]> = {
     /^SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = \? /,
     /^SELECT from_address, to_text FROM \( SELECT seq, sum\(octets\) OVER .* -> USE TEMP B-TREE FOR GROUP BY, USE TEMP B-TREE FOR ORDER BY$/,
     / FROM reputation_reports WHERE subject = \? .* -> USE TEMP B-TREE FOR GROUP BY$/,
+    / FROM delivery_lanes WHERE kind IN \(.*\) AND account_id = \? .* -> USE TEMP B-TREE FOR ORDER BY$/,
     /^DELETE FROM sign_in_networks WHERE person_id = \? .* -> USE TEMP B-TREE FOR ORDER BY$/,
     / WHERE deliveries_queue\.id IN \(.* -> USE TEMP B-TREE FOR ORDER BY$/,
   ],
