@@ -11,7 +11,7 @@ import { DnsTally } from '../../net/dns-tally.ts'
 import { linksOf, mayHaveLink } from '../../message/links.ts'
 import { type HeaderField, headersOf } from '../../message/headers.ts'
 import { decodeWords } from '../../message/mime/mailparser.ts'
-import { hasStrayFile, hasWrittenFile, type Strays, straysOf } from '../../message/mime/strays.ts'
+import { hasOutsideFile, hasWrittenFile, type OutsideBodies, outsideBodies } from '../../message/mime/outside-bodies.ts'
 import { attachedText } from '../../message/attached-text.ts'
 import { type Found, findingsIn, type ScannedText } from '../../message/findings.ts'
 import { type Envelope, isVouchedFor, type Verdict } from '../model.ts'
@@ -237,12 +237,12 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   async function lookedAt(parsed: Parsed, raw: Buffer): Promise<LookedAt> {
     const { subject, body_text, body_html } = parsed
     const fields = headersOf(raw)
-    const strays = straysOf(raw, fields)
-    const hasFile = hasWrittenFile(body_text ?? '') || (strays !== null && hasStrayFile(strays))
+    const outside = outsideBodies(raw, fields)
+    const hasFile = hasWrittenFile(body_text ?? '') || (outside !== null && hasOutsideFile(outside))
     return {
-      found: await scanned(parsed, raw, { outside: outsideOf(raw, fields, strays), hasFile }),
-      may_have_link: mayHaveLink(`${subject}\n${body_text ?? ''}\n${strays?.text ?? ''}`, body_html),
-      may_have_file: hasFile || (strays === null ? null : false),
+      found: await scanned(parsed, raw, { outside: outsideOf(raw, fields, outside), hasFile }),
+      may_have_link: mayHaveLink(`${subject}\n${body_text ?? ''}\n${outside?.text ?? ''}`, body_html),
+      may_have_file: hasFile || (outside === null ? null : false),
     }
   }
 
@@ -328,16 +328,16 @@ const maxScanned = { files: 20, bytes: 4 * 1024 * 1024 }
 const idFields = /^(?:message-id|in-reply-to|references|content-type|received|date|mime-version)$/
 
 /** What is in a message beside its subject, bodies and attachments; null for what is too long to be scanned. */
-function outsideOf(raw: Buffer, fields: readonly HeaderField[], strays: Strays | null): ScannedText[] | null {
+function outsideOf(raw: Buffer, fields: readonly HeaderField[], outside: OutsideBodies | null): ScannedText[] | null {
   // whatever its parts are
-  if (strays === null && raw.length > maxScanned.bytes) return null
+  if (outside === null && raw.length > maxScanned.bytes) return null
   const textOf = (isOfIds: boolean): string =>
     fields.flatMap(({ name, value }) => (idFields.test(name) === isOfIds ? [value, decodeWords(value)] : [])).join('\n')
   return [
     { place: 'header', text: textOf(false) },
     { place: 'header', text: textOf(true), isOfIds: true },
-    { place: 'parts', text: strays?.text ?? '' },
-    { place: 'parts', text: strays === null ? raw.toString('latin1') : strays.headers, isOfIds: true },
+    { place: 'parts', text: outside?.text ?? '' },
+    { place: 'parts', text: outside === null ? raw.toString('latin1') : outside.headers, isOfIds: true },
   ]
 }
 

@@ -1,19 +1,19 @@
 import { type HeaderField, headEnd } from '../headers.ts'
 import { leavesOf } from './leaves.ts'
 
-/** What is in a message and in no body of a part. */
-export interface Strays {
+/** What a message has outside of the bodies of its parts: preambles and epilogues (RFC 2046 5.1.1), and headers. */
+export interface OutsideBodies {
   /** Before the first and behind the last part of a multipart, which some software displays. */
   text: string
   /** The header fields of the parts. */
   headers: string
 }
 
-/** The strays of a message; null where software differs in what its parts are. */
-export function straysOf(raw: Buffer, fields: readonly HeaderField[]): Strays | null {
+/** Null where software differs in what the parts of a message are. */
+export function outsideBodies(raw: Buffer, fields: readonly HeaderField[]): OutsideBodies | null {
   const leaves = leavesOf(raw, fields)
   if (leaves === null) return null
-  const found: Strays = { text: '', headers: '' }
+  const found: OutsideBodies = { text: '', headers: '' }
   const boundaries = new Set(leaves.flatMap(({ around }) => around.map(({ boundary }) => boundary)))
   let at = Math.min(headEnd(raw), raw.length)
   for (const { start, end } of [...leaves, { start: raw.length, end: raw.length }]) {
@@ -23,10 +23,10 @@ export function straysOf(raw: Buffer, fields: readonly HeaderField[]): Strays | 
   return found
 }
 
-/** Adds what is between two bodies: after a boundary the header of a part, and else strays. */
-function addBetween(between: string, boundaries: ReadonlySet<string>, found: Strays): void {
-  let into: keyof Strays = 'text'
-  const kept: Record<keyof Strays, string[]> = { text: [], headers: [] }
+/** Adds what is between two bodies: after a boundary the header of a part, and else a preamble or epilogue. */
+function addBetween(between: string, boundaries: ReadonlySet<string>, found: OutsideBodies): void {
+  let into: keyof OutsideBodies = 'text'
+  const kept: Record<keyof OutsideBodies, string[]> = { text: [], headers: [] }
   for (const line of between.split(/\r?\n/)) {
     if (line.startsWith('--') && boundaries.has(line.slice(2))) into = 'headers'
     else if (line.startsWith('--') && line.endsWith('--') && boundaries.has(line.slice(2, -2))) into = 'text'
@@ -41,7 +41,7 @@ export function hasWrittenFile(text: string): boolean {
   return /^(?:begin(?:-base64)? [0-7]{3,4} \S|=ybegin )/im.test(text)
 }
 
-/** True if strays have a file, or a part that is none. */
-export function hasStrayFile({ text }: Strays): boolean {
+/** True if a file, or a part that is none, is written outside of the bodies. */
+export function hasOutsideFile({ text }: OutsideBodies): boolean {
   return hasWrittenFile(text) || /^content-(?:type|disposition|transfer-encoding)[ \t]{0,9}:/im.test(text)
 }
