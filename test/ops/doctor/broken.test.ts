@@ -367,8 +367,8 @@ describe('names the fault', () => {
       { status: 'pass', message: 'None has failed for 10 minutes or longer.' },
     ])
     sink.paths.set('/one', says(200))
-    // the box tries again by itself
     expect(line!.fix).toMatch(/once it is fixed: pillarbox queue retry ID, or wait\.$/)
+    for (const { id } of await waiting()) await pillarbox('queue', 'retry', id)
     await expect.poll(() => linesOf(box, 'queue'), timeout).toMatchObject([{ status: 'pass' }])
   })
 
