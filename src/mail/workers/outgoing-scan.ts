@@ -1,0 +1,83 @@
+import { attachedText } from '../../message/attached-text.ts'
+import { type Found, findingsIn, type ScannedText } from '../../message/findings.ts'
+import { type HeaderField, headersOf } from '../../message/headers.ts'
+import { mayHaveLink } from '../../message/links.ts'
+import { decodeWords } from '../../message/mime/mailparser.ts'
+import { hasOutsideFile, hasWrittenFile, type OutsideBodies, outsideBodies } from '../../message/mime/outside-bodies.ts'
+import type { DecodedAttachment, Parsed } from '../../message/parsed.ts'
+import type { LookedAt } from '../types.ts'
+
+type AttachmentsOf = (indexes: readonly number[]) => Promise<DecodedAttachment[]>
+
+/** The attachments of an outgoing message that are scanned: how many, and the bytes of each. */
+const maxScanned = { files: 20, bytes: 4 * 1024 * 1024 }
+
+/** Fields of ids, of random boundaries, and of servers before. */
+const idFields = /^(?:message-id|in-reply-to|references|content-type|received|date|mime-version)$/
+
+/** What policies look at in an outgoing message. `attachmentsOf` decodes those with these indexes. */
+export async function lookedAt(parsed: Parsed, raw: Buffer, attachmentsOf: AttachmentsOf): Promise<LookedAt> {
+  const { subject, body_text, body_html } = parsed
+  const fields = headersOf(raw)
+  const outside = outsideBodies(raw, fields)
+  const hasFile = hasWrittenFile(body_text ?? '') || (outside !== null && hasOutsideFile(outside))
+  return {
+    found: await scanned(parsed, attachmentsOf, { outside: outsideOf(raw, fields, outside), hasFile }),
+    may_have_link: mayHaveLink(`${subject}\n${body_text ?? ''}\n${outside?.text ?? ''}`, body_html),
+    may_have_file: hasFile || (outside === null ? null : false),
+  }
+}
+
+/** What an outgoing message has in it that a policy may look for; null when it cannot be read whole. */
+async function scanned(
+  { subject, body_text, body_html, text, attachments, parse_error }: Parsed,
+  attachmentsOf: AttachmentsOf,
+  { outside, hasFile }: { outside: readonly ScannedText[] | null; hasFile: boolean },
+): Promise<Found[] | null> {
+  if (outside === null || parse_error !== null) return null
+  try {
+    const files = attachments
+      .slice(0, maxScanned.files)
+      .filter(({ content_type, size }) => isText(content_type) && size <= maxScanned.bytes)
+    const read = await attachmentsOf(files.map(({ index }) => index))
+    const attached = read.map(({ attachment: { index, filename, content_type }, charset, content }) => {
+      return { index, place: filename, ...attachedText(content, charset, content_type) }
+    })
+    const texts: ScannedText[] = [
+      { place: 'subject', text: subject },
+      { place: 'body_text', text: body_text ?? '' },
+      { place: 'body_html', text: body_html ?? '' },
+      { place: 'text', text },
+      ...outside,
+      ...attached,
+    ]
+    const names = attachments.map(({ filename }) => filename)
+    const whole = new Set(attached.filter(({ isWhole }) => isWhole).map(({ index }) => index))
+    const unreadFiles = attachments.filter(({ index }) => !whole.has(index)).map(({ filename }) => filename)
+    const unread = hasFile ? ['parts', ...unreadFiles] : unreadFiles
+    return [
+      ...findingsIn([...texts, { place: 'attachments', text: names.join('\n') }]),
+      ...unread.slice(0, 5).map((place): Found => ({ kind: 'unread', place, sample: '' })),
+    ]
+  } catch {
+    return null
+  }
+}
+
+/** What is in a message beside its subject, bodies and attachments; null for what is too long to be scanned. */
+function outsideOf(raw: Buffer, fields: readonly HeaderField[], outside: OutsideBodies | null): ScannedText[] | null {
+  // whatever its parts are
+  if (outside === null && raw.length > maxScanned.bytes) return null
+  const textOf = (isOfIds: boolean): string =>
+    fields.flatMap(({ name, value }) => (idFields.test(name) === isOfIds ? [value, decodeWords(value)] : [])).join('\n')
+  return [
+    { place: 'header', text: textOf(false) },
+    { place: 'header', text: textOf(true), isOfIds: true },
+    { place: 'parts', text: outside?.text ?? '' },
+    { place: 'parts', text: outside === null ? raw.toString('latin1') : outside.headers, isOfIds: true },
+  ]
+}
+
+function isText(contentType: string): boolean {
+  return /^(?:text\/|application\/(?:json|xml|x-sh|javascript|yaml)\b|message\/)/i.test(contentType)
+}
