@@ -123,6 +123,11 @@ export function scans({ rules }: Policy): boolean {
   return rules.some(({ when }) => when.found !== undefined || when.attachments !== undefined || when.links !== undefined)
 }
 
+/** True if a policy has a rule for one address. */
+export function namesAddress({ rules }: Policy): boolean {
+  return rules.some(({ when }) => when.to?.some((entry) => entry.indexOf('@') > 0) === true)
+}
+
 /** True if a policy sends everything. */
 export function isOpen({ preset, rules }: Policy): boolean {
   return preset === 'open' && rules.every(({ action }) => action === 'send')

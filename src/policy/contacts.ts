@@ -5,19 +5,20 @@ import { aliasesOf, firstOrLastById, isOwn } from '../mail/address.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { Recipient, Sort } from '../core/policy.ts'
 
-/** The recipients of an e-mail as rules see them; `inReplyTo` is the Message-ID that it answers. */
+/** The recipients of an e-mail as rules see them; `inReplyTo` is the Message-ID that it answers. `withAliases` is for rules for one address. */
 export async function emailRecipients(
   reader: Reader,
   owner: IdentityRow,
   addresses: readonly string[],
-  inReplyTo: string | null,
+  { inReplyTo, withAliases }: { inReplyTo: string | null; withAliases: boolean },
 ): Promise<Recipient[]> {
   const answered = inReplyTo === null ? undefined : await verifiedAuthor(reader, owner.id, inReplyTo)
   const found: Recipient[] = []
   for (const given of addresses) {
     const address = contactKey(given)
     const sort = await sortOf(reader, owner, address)
-    found.push({ address, aliases: await aliasesOf(reader, owner, address), sort, isAnswered: answered === address })
+    const aliases = withAliases ? await aliasesOf(reader, owner, address) : []
+    found.push({ address, aliases, sort, isAnswered: answered === address })
   }
   return found
 }

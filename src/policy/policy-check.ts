@@ -9,7 +9,7 @@ import type { Reader, Transaction } from '../store/database.ts'
 import { contactKey, emailRecipients, isKnownPlace, newToday, noteContacts, placeKey, smsRecipient } from './contacts.ts'
 import type { HoldReason } from './model.ts'
 import type { Level, Policies } from './policies.ts'
-import { type Departure, type Finding, isOpen, judge, type Policy, rank, scans } from '../core/policy.ts'
+import { type Departure, type Finding, isOpen, judge, namesAddress, type Policy, rank, scans } from '../core/policy.ts'
 
 interface Deps extends Pick<Basis, 'clock'> {
   policies: Policies
@@ -102,7 +102,8 @@ export class PolicyCheck {
     const { owner, addresses, inReplyTo, hasAttachments, hasLinks, found } = message
     const policies = await this.#closed(tx, sender, owner)
     if (!policies) return leaves
-    const recipients = await emailRecipients(tx, owner, addresses, inReplyTo)
+    const withAliases = policies.some(({ policy }) => namesAddress(policy))
+    const recipients = await emailRecipients(tx, owner, addresses, { inReplyTo, withAliases })
     const departure = { ...plain, channel: 'email', recipients, hasAttachments, hasLinks } as const
     const verdict = await this.#decide(tx, sender, owner, policies, departure, found ?? null)
     const own = isPerson(sender) ? [] : addresses.filter((_, index) => recipients[index]!.sort === 'own')
