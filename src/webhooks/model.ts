@@ -169,7 +169,7 @@ export type WebhookFilter = z.output<typeof WebhookFilter>
 
 // headers may hold a receiver's secrets, and the event log is not encrypted
 const { headers: _, ...told } = Webhook.shape
-export const WebhookEventData = z.object(told)
+export const WebhookEventData = z.object(told).meta({ id: 'WebhookNoted', description: 'a webhook without its headers' })
 export type WebhookEventData = z.output<typeof WebhookEventData>
 
 const readers = ['account:read' as const]

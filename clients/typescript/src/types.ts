@@ -2121,6 +2121,30 @@ export interface WebhookDeliveryWithRequest {
   }
 }
 
+/** a webhook without its headers */
+export interface WebhookNoted {
+  id: string
+  url: string
+  events: string[]
+  active: boolean
+  /** only events of this identity */
+  identity_id: string | null
+  description: string | null
+  /** time of the first failed attempt since the last success */
+  failing_since: string | null
+  disabled_at: string | null
+  /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
+  disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
+  created_at: string
+  /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
+  created_by: string | null
+  updated_at: string
+  /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
+  updated_by: string | null
+  /** time at which it ends with the key that created it; null if it does not expire */
+  expires_at: string | null
+}
+
 export interface WebhookWithSecret {
   id: string
   url: string
@@ -3035,94 +3059,10 @@ export interface EventData {
   'token.revoked': TokensRevoked
   'reputation.updated': Reputation
   'reputation.reported': Report
-  'webhook.created': {
-    id: string
-    url: string
-    events: string[]
-    active: boolean
-    /** only events of this identity */
-    identity_id: string | null
-    description: string | null
-    /** time of the first failed attempt since the last success */
-    failing_since: string | null
-    disabled_at: string | null
-    /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
-    disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
-    created_at: string
-    /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
-    created_by: string | null
-    updated_at: string
-    /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
-    updated_by: string | null
-    /** time at which it ends with the key that created it; null if it does not expire */
-    expires_at: string | null
-  }
-  'webhook.updated': {
-    id: string
-    url: string
-    events: string[]
-    active: boolean
-    /** only events of this identity */
-    identity_id: string | null
-    description: string | null
-    /** time of the first failed attempt since the last success */
-    failing_since: string | null
-    disabled_at: string | null
-    /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
-    disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
-    created_at: string
-    /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
-    created_by: string | null
-    updated_at: string
-    /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
-    updated_by: string | null
-    /** time at which it ends with the key that created it; null if it does not expire */
-    expires_at: string | null
-  }
-  'webhook.deleted': {
-    id: string
-    url: string
-    events: string[]
-    active: boolean
-    /** only events of this identity */
-    identity_id: string | null
-    description: string | null
-    /** time of the first failed attempt since the last success */
-    failing_since: string | null
-    disabled_at: string | null
-    /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
-    disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
-    created_at: string
-    /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
-    created_by: string | null
-    updated_at: string
-    /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
-    updated_by: string | null
-    /** time at which it ends with the key that created it; null if it does not expire */
-    expires_at: string | null
-  }
-  'webhook.disabled': {
-    id: string
-    url: string
-    events: string[]
-    active: boolean
-    /** only events of this identity */
-    identity_id: string | null
-    description: string | null
-    /** time of the first failed attempt since the last success */
-    failing_since: string | null
-    disabled_at: string | null
-    /** why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended */
-    disabled_reason: 'gone' | 'failing' | 'identity_deleted' | 'key_ended' | null
-    created_at: string
-    /** the key or session that created it; null if it was created on the machine of the box, or before this was recorded */
-    created_by: string | null
-    updated_at: string
-    /** the key or session that last changed its url, events or secret; null if unchanged since its creation */
-    updated_by: string | null
-    /** time at which it ends with the key that created it; null if it does not expire */
-    expires_at: string | null
-  }
+  'webhook.created': WebhookNoted
+  'webhook.updated': WebhookNoted
+  'webhook.deleted': WebhookNoted
+  'webhook.disabled': WebhookNoted
   'webhook.test': {
     webhook_id: string
   }

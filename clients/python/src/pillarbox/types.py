@@ -2192,6 +2192,31 @@ class WebhookDeliveryWithRequest(TypedDict):
     """the request of the next attempt; its headers and signature are created then"""
 
 
+class WebhookNoted(TypedDict):
+    """a webhook without its headers"""
+
+    id: str
+    url: str
+    events: list[str]
+    active: bool
+    identity_id: str | None
+    """only events of this identity"""
+    description: str | None
+    failing_since: str | None
+    """time of the first failed attempt since the last success"""
+    disabled_at: str | None
+    disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
+    """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
+    created_at: str
+    created_by: str | None
+    """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
+    updated_at: str
+    updated_by: str | None
+    """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
+    expires_at: str | None
+    """time at which it ends with the key that created it; null if it does not expire"""
+
+
 class WebhookWithSecret(TypedDict):
     id: str
     url: str
@@ -3637,29 +3662,6 @@ class ReputationReportedEvent(TypedDict):
     """Of a resource that was deleted since: `{id, deleted}`."""
 
 
-class WebhookCreatedEventData(TypedDict):
-    id: str
-    url: str
-    events: list[str]
-    active: bool
-    identity_id: str | None
-    """only events of this identity"""
-    description: str | None
-    failing_since: str | None
-    """time of the first failed attempt since the last success"""
-    disabled_at: str | None
-    disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
-    """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
-    created_at: str
-    created_by: str | None
-    """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
-    updated_at: str
-    updated_by: str | None
-    """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
-    expires_at: str | None
-    """time at which it ends with the key that created it; null if it does not expire"""
-
-
 class WebhookCreatedEvent(TypedDict):
     id: str
     type: Literal["webhook.created"]
@@ -3667,31 +3669,8 @@ class WebhookCreatedEvent(TypedDict):
     """The same as `type`."""
     identity_id: str | None
     created_at: str
-    data: WebhookCreatedEventData
+    data: WebhookNoted
     """Of a resource that was deleted since: `{id, deleted}`."""
-
-
-class WebhookUpdatedEventData(TypedDict):
-    id: str
-    url: str
-    events: list[str]
-    active: bool
-    identity_id: str | None
-    """only events of this identity"""
-    description: str | None
-    failing_since: str | None
-    """time of the first failed attempt since the last success"""
-    disabled_at: str | None
-    disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
-    """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
-    created_at: str
-    created_by: str | None
-    """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
-    updated_at: str
-    updated_by: str | None
-    """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
-    expires_at: str | None
-    """time at which it ends with the key that created it; null if it does not expire"""
 
 
 class WebhookUpdatedEvent(TypedDict):
@@ -3701,31 +3680,8 @@ class WebhookUpdatedEvent(TypedDict):
     """The same as `type`."""
     identity_id: str | None
     created_at: str
-    data: WebhookUpdatedEventData
+    data: WebhookNoted
     """Of a resource that was deleted since: `{id, deleted}`."""
-
-
-class WebhookDeletedEventData(TypedDict):
-    id: str
-    url: str
-    events: list[str]
-    active: bool
-    identity_id: str | None
-    """only events of this identity"""
-    description: str | None
-    failing_since: str | None
-    """time of the first failed attempt since the last success"""
-    disabled_at: str | None
-    disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
-    """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
-    created_at: str
-    created_by: str | None
-    """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
-    updated_at: str
-    updated_by: str | None
-    """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
-    expires_at: str | None
-    """time at which it ends with the key that created it; null if it does not expire"""
 
 
 class WebhookDeletedEvent(TypedDict):
@@ -3735,31 +3691,8 @@ class WebhookDeletedEvent(TypedDict):
     """The same as `type`."""
     identity_id: str | None
     created_at: str
-    data: WebhookDeletedEventData
+    data: WebhookNoted
     """Of a resource that was deleted since: `{id, deleted}`."""
-
-
-class WebhookDisabledEventData(TypedDict):
-    id: str
-    url: str
-    events: list[str]
-    active: bool
-    identity_id: str | None
-    """only events of this identity"""
-    description: str | None
-    failing_since: str | None
-    """time of the first failed attempt since the last success"""
-    disabled_at: str | None
-    disabled_reason: Literal["gone", "failing", "identity_deleted", "key_ended"] | None
-    """why the box disabled it: it answered 410, failed for 5 days, its identity was deleted, or the key that created it ended"""
-    created_at: str
-    created_by: str | None
-    """the key or session that created it; null if it was created on the machine of the box, or before this was recorded"""
-    updated_at: str
-    updated_by: str | None
-    """the key or session that last changed its url, events or secret; null if unchanged since its creation"""
-    expires_at: str | None
-    """time at which it ends with the key that created it; null if it does not expire"""
 
 
 class WebhookDisabledEvent(TypedDict):
@@ -3769,7 +3702,7 @@ class WebhookDisabledEvent(TypedDict):
     """The same as `type`."""
     identity_id: str | None
     created_at: str
-    data: WebhookDisabledEventData
+    data: WebhookNoted
     """Of a resource that was deleted since: `{id, deleted}`."""
 
 
