@@ -43,7 +43,7 @@ export class Reveals {
     const { database, clock, ledger } = this.#deps
     const outcome = await database.transaction<Outcome>(async (tx) => {
       const now = clock.now()
-      const before = await rowOf(tx, this.#deps.clock, caller, id)
+      const before = await rowOf(tx, clock, caller, id)
       const amount_cents = input.amount_cents ?? null
       const purpose = input.purpose ?? null
       const entry = { type: 'reveal', amount_cents, purpose } as const
@@ -69,7 +69,7 @@ export class Reveals {
     const { database, clock, ledger } = this.#deps
     const outcome = await database.transaction<Outcome>(async (tx) => {
       const now = clock.now()
-      const before = await rowOf(tx, this.#deps.clock, caller, id)
+      const before = await rowOf(tx, clock, caller, id)
       const first = (await ledger.find(tx, transactionId))!
       if (first.allowed === 0) return { refusal: first.reason as Refusal }
       const open = await this.#open(tx, id)

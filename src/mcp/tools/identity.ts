@@ -3,6 +3,7 @@ import type { Page } from '../../core/shapes.ts'
 import { nearest } from '../../core/text.ts'
 import type { Identity, WhoAmI } from '../../identities/model.ts'
 import type { Login, RevealedLogin } from '../../logins/model.ts'
+import { hostOf } from '../../logins/row.ts'
 import type { EmailRow } from '../../mail/model.ts'
 import type { IdentityToken } from '../../tokens/model.ts'
 import type { TotpCode, TotpEntry } from '../../totp/model.ts'
@@ -69,7 +70,7 @@ export const identityTools: Tool[] = [
       const login = one('login', service, await all<Login>(call, logins), placeOf, ({ id, label, url }) => [
         id,
         label,
-        url === null ? '' : new URL(url).host,
+        hostOf(url) ?? '',
       ])
       const secrets = await call<RevealedLogin>(reveal, {
         params: { id: login.id },
@@ -146,8 +147,8 @@ function one<Entry>(
 }
 
 function placeOf({ label, url, username }: Login): string {
-  const host = url === null ? [] : [new URL(url).host]
-  return [label, ...[...host, ...(username === null ? [] : [username])].map((part) => `(${part})`)].join(' ')
+  const parts = [hostOf(url), username].filter((part) => part !== null)
+  return [label, ...parts.map((part) => `(${part})`)].join(' ')
 }
 
 function labelOf({ service_name, account_name }: TotpEntry): string {
