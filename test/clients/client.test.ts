@@ -109,14 +109,14 @@ test('errors have a class, a code, the parameter and the id of the request', asy
   const missing = await thrown(client.emails.send(id, { subject: 'x' } as never))
   expect(missing).toBeInstanceOf(InvalidRequestError)
   expect(missing).toMatchObject({ type: 'invalid_request', param: 'to', status: 400 })
-  const cases: [Promise<unknown>, typeof PillarboxError, object][] = [
-    [clientOf({ ...box, key: 'wrong' }).account.get(), UnauthorizedError, { code: 'invalid_key', status: 401 }],
-    [clientOf({ ...box, key: narrow.key }).account.get(), ForbiddenError, { code: 'insufficient_scope', status: 403 }],
-    [client.identities.get('ident_01jd3v8m2ef1pbx9mz5k7q4w6a'), NotFoundError, { type: 'not_found', status: 404 }],
-    [client.identities.create({ name: 'errors' }), ConflictError, { type: 'conflict', param: 'name', status: 409 }],
+  const cases: [() => Promise<unknown>, typeof PillarboxError, object][] = [
+    [() => clientOf({ ...box, key: 'wrong' }).account.get(), UnauthorizedError, { code: 'invalid_key', status: 401 }],
+    [() => clientOf({ ...box, key: narrow.key }).account.get(), ForbiddenError, { code: 'insufficient_scope', status: 403 }],
+    [() => client.identities.get('ident_01jd3v8m2ef1pbx9mz5k7q4w6a'), NotFoundError, { type: 'not_found', status: 404 }],
+    [() => client.identities.create({ name: 'errors' }), ConflictError, { type: 'conflict', param: 'name', status: 409 }],
   ]
   for (const [call, Class, fields] of cases) {
-    const error = await thrown(call)
+    const error = await thrown(call())
     expect(error).toBeInstanceOf(Class)
     expect(error).toBeInstanceOf(PillarboxError)
     expect(error).toMatchObject({ ...fields, name: Class.name, request_id: expect.stringMatching(/^req_/) })

@@ -144,10 +144,10 @@ export class Firefox {
 
   /** Presses these keys, one after the other. */
   async type(text: string): Promise<void> {
-    const actions = Array.from(text, (value) => value).flatMap((value) => [
+    const actions = Array.from(text, (value) => [
       { type: 'keyDown', value },
       { type: 'keyUp', value },
-    ])
+    ]).flat()
     await this.#act({ type: 'key', id: 'keyboard', actions })
   }
 
