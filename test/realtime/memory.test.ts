@@ -61,8 +61,11 @@ async function start(): Promise<Box> {
     async peak(work) {
       let most = resident()
       const timer = setInterval(() => (most = Math.max(most, resident())), 20)
-      await work()
-      clearInterval(timer)
+      try {
+        await work()
+      } finally {
+        clearInterval(timer)
+      }
       return Math.max(most, resident())
     },
     async change(count) {
