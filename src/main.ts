@@ -1,37 +1,44 @@
 #!/usr/bin/env -S node --max-semi-space-size=16 --heap-growing-percent=100
 import './runtime.ts'
 import { Command } from 'commander'
-import { addAccountCommand } from './commands/account.ts'
-import { addAuditCommand } from './commands/audit.ts'
-import { addBackupCommand } from './commands/backup/backup.ts'
-import { addCertificateCommand } from './commands/certificate.ts'
-import { addCompletionCommand } from './commands/docs/shells.ts'
-import { addConfigCommand } from './commands/config.ts'
-import { addDocsCommand } from './commands/docs/docs.ts'
-import { addDoctorCommand } from './commands/doctor.ts'
-import { addDomainCommand } from './commands/domain.ts'
-import { addHoldsCommand } from './commands/holds.ts'
-import { addPeopleCommand } from './commands/people.ts'
-import { addInitCommand } from './commands/init/init.ts'
-import { addExportCommand } from './commands/export.ts'
-import { addImportCommand } from './commands/import.ts'
-import { addKeyCommand } from './commands/key.ts'
-import { addListenCommand } from './commands/listen.ts'
-import { addLogCommand } from './commands/log/log.ts'
-import { addMcpCommand } from './commands/mcp.ts'
-import { addReadyCommand } from './commands/support/ready.ts'
 import { exits, mustBeKnown, refuse, unread, usageError } from './commands/support/refuse.ts'
-import { addReloadCommand } from './commands/reload.ts'
-import { addReputationCommand } from './commands/reputation.ts'
-import { addRestoreCommand } from './commands/backup/restore.ts'
-import { addServeCommand } from './commands/serve.ts'
-import { addVerifyCommand } from './commands/backup/verify.ts'
-import { addIdentityCommand } from './commands/identity.ts'
-import { addQueueCommand } from './commands/queue.ts'
-import { addSendCommand } from './commands/send.ts'
-import { addStatusCommand } from './commands/status.ts'
 import { nameProcess } from './core/service-unit.ts'
 import { version } from './version.ts'
+
+/** All commands, in the order of the help. One that is called is loaded alone: all of them take longer to load than most take to run. */
+const commands: Record<string, () => Promise<(program: Command) => void>> = {
+  serve: async () => (await import('./commands/serve.ts')).addServeCommand,
+  init: async () => (await import('./commands/init/init.ts')).addInitCommand,
+  config: async () => (await import('./commands/config.ts')).addConfigCommand,
+  key: async () => (await import('./commands/key.ts')).addKeyCommand,
+  reputation: async () => (await import('./commands/reputation.ts')).addReputationCommand,
+  reload: async () => (await import('./commands/reload.ts')).addReloadCommand,
+  account: async () => (await import('./commands/account.ts')).addAccountCommand,
+  people: async () => (await import('./commands/people.ts')).addPeopleCommand,
+  audit: async () => (await import('./commands/audit.ts')).addAuditCommand,
+  docs: async () => (await import('./commands/docs/docs.ts')).addDocsCommand,
+  domain: async () => (await import('./commands/domain.ts')).addDomainCommand,
+  doctor: async () => (await import('./commands/doctor.ts')).addDoctorCommand,
+  ready: async () => (await import('./commands/support/ready.ts')).addReadyCommand,
+  export: async () => (await import('./commands/export.ts')).addExportCommand,
+  import: async () => (await import('./commands/import.ts')).addImportCommand,
+  backup: async () => (await import('./commands/backup/backup.ts')).addBackupCommand,
+  verify: async () => (await import('./commands/backup/verify.ts')).addVerifyCommand,
+  restore: async () => (await import('./commands/backup/restore.ts')).addRestoreCommand,
+  certificate: async () => (await import('./commands/certificate.ts')).addCertificateCommand,
+  identity: async () => (await import('./commands/identity.ts')).addIdentityCommand,
+  send: async () => (await import('./commands/send.ts')).addSendCommand,
+  mcp: async () => (await import('./commands/mcp.ts')).addMcpCommand,
+  queue: async () => (await import('./commands/queue.ts')).addQueueCommand,
+  holds: async () => (await import('./commands/holds.ts')).addHoldsCommand,
+  listen: async () => (await import('./commands/listen.ts')).addListenCommand,
+  log: async () => (await import('./commands/log/log.ts')).addLogCommand,
+  status: async () => (await import('./commands/status.ts')).addStatusCommand,
+  completion: async () => (await import('./commands/docs/shells.ts')).addCompletionCommand,
+}
+
+/** The commands that tell of all others. */
+const tellsOfAll = ['completion', 'docs']
 
 nameProcess('pillarbox')
 
@@ -41,34 +48,9 @@ const program = new Command('pillarbox')
   // before the commands, which inherit both
   .configureOutput({ outputError: (text, write) => write(usageError(text)) })
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exits.usage))
-addServeCommand(program)
-addInitCommand(program)
-addConfigCommand(program)
-addKeyCommand(program)
-addReputationCommand(program)
-addReloadCommand(program)
-addAccountCommand(program)
-addPeopleCommand(program)
-addAuditCommand(program)
-addDocsCommand(program)
-addDomainCommand(program)
-addDoctorCommand(program)
-addReadyCommand(program)
-addExportCommand(program)
-addImportCommand(program)
-addBackupCommand(program)
-addVerifyCommand(program)
-addRestoreCommand(program)
-addCertificateCommand(program)
-addIdentityCommand(program)
-addSendCommand(program)
-addMcpCommand(program)
-addQueueCommand(program)
-addHoldsCommand(program)
-addListenCommand(program)
-addLogCommand(program)
-addStatusCommand(program)
-addCompletionCommand(program)
+const called = process.argv[2] ?? 'serve'
+const alone = Object.hasOwn(commands, called) && !tellsOfAll.includes(called)
+for (const load of alone ? [commands[called]!] : Object.values(commands)) (await load())(program)
 unread(process.stdout)
 mustBeKnown(program, process.argv.slice(2))
 await program.parseAsync().catch(refuse)
