@@ -78,7 +78,7 @@ async function scanner(box: Appliance, hostname: string): Promise<(mail: Landed)
   const port = await freePort()
   const files: Record<string, string> = {
     // without the last, it compiles expressions for most of a minute first
-    'options.inc': `dns { nameserver = ["${box.dns.servers[0]}"]; timeout = 0.5s; retransmits = 1; }\ndisable_hyperscan = true;\n`,
+    'options.inc': `dns { nameserver = ["${box.dns.servers[0]}"]; timeout = 10s; retransmits = 2; }\ndisable_hyperscan = true;\n`,
     'logging.inc': 'type = "console"; level = "notice";\n',
     'worker-normal.inc': `bind_socket = "127.0.0.1:${port}"; count = 1;\n`,
     ...Object.fromEntries(['controller', 'proxy', 'fuzzy'].map((name) => [`worker-${name}.inc`, 'enabled = false;\n'])),
