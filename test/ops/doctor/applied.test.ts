@@ -159,11 +159,10 @@ describe.each(faults)('$what', ({ harm, name, subject, message, given }) => {
     expect(fixes[1]).toBe(fixes[0])
     if (name === 'disk') await box.shell(`rm ${box.directory}/home/ballast`)
     else await box.shell(commandsOf(fixes[0]!, given?.()))
-    for (const as of ['root', 'user'] satisfies Asker[]) {
-      const { lines } = await box.doctor(as)
-      const wrong = lines.filter((line) => ['data', 'permissions', 'disk', 'store'].includes(line.name) && line.status === 'fail')
-      expect(wrong).toEqual([])
-    }
+    // what its own user can read root can
+    const { lines } = await box.doctor('user')
+    const wrong = lines.filter((line) => ['data', 'permissions', 'disk', 'store'].includes(line.name) && line.status === 'fail')
+    expect(wrong).toEqual([])
   })
 })
 
