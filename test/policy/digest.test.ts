@@ -2,7 +2,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test, vi } from 'vitest'
 import { type Reporting, reporting } from '../reporting/box.ts'
+import { card } from '../support/card.ts'
 import { signIn, withPassword } from '../support/people.ts'
+import { pillarbox } from '../support/pillarbox.ts'
 
 type Any = ReturnType<typeof JSON.parse>
 
@@ -162,6 +164,34 @@ test('a link approves no other bytes than those that were held when it was maile
   expect(code(await decide(world, token, 'approve'))).toEqual([409, 'hold_changed'])
   expect(await open(world)).toMatchObject([{ id, status: 'open' }])
   expect(code(await decide(world, token, 'reject'))).toEqual([200, 'rejected'])
+})
+
+test('a digest, and the command that shows a hold, say how much of which card would be revealed', async () => {
+  const world = await watched()
+  const { box, ada, job, arrived } = world
+  const { body: stored } = await box.call(
+    'POST',
+    `/v1/identities/${ada}/cards`,
+    card({ card_name: 'travel', budget_cents: 5_000_000 }),
+  )
+  const asked = { amount_cents: 1_234_500, purpose: 'a stamp for one dollar' }
+  expect((await box.call('POST', `/v1/cards/${stored.id}/reveal`, asked)).body.error['code']).toBe('held')
+  await job('send-hold-digests')
+  const [mail] = await arrived(1)
+  expect(mail!.raw).toContain('$12,345.00')
+  expect(mail!.raw).toContain('ending in 4242')
+  const [hold] = await open(world)
+  const { output } = await pillarbox(box, ['holds', 'show', hold.id])
+  for (const fact of ['travel', '4242', '$12,345.00', asked.purpose]) expect(output).toContain(fact)
+})
+
+test('the command that shows a hold shows a held text message whole', async () => {
+  const { box, ada } = await watched({ PILLARBOX_SMS__PROVIDER: 'loopback' })
+  await box.call('POST', `/v1/identities/${ada}/phone`, {})
+  const { body } = await box.call('POST', `/v1/identities/${ada}/sms`, { to: '+15550100199', body: 'The door is open.' })
+  const { output } = await pillarbox(box, ['holds', 'show', body.hold.id])
+  for (const fact of ['+15550100199', 'The door is open.']) expect(output).toContain(fact)
+  expect(output).not.toContain('deleted')
 })
 
 test('none is sent while the setting is off, to readers, or to an address of this box, whose mail keys can read', async () => {
