@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { verifyWebhook } from '../../clients/typescript/src/index.ts'
@@ -55,4 +56,24 @@ test('what other software signed by Standard Webhooks is verified', async () => 
     'webhook-signature': `v1,AAAA ${new Webhook(secret).sign('msg_1', now, body)}`,
   }
   expect(await verifyWebhook(body, headers, secret)).toEqual({ type: 'identity.created' })
+})
+
+test('a secret that is none verifies nothing, also not what was signed with no key', async () => {
+  const timestamp = String(Math.floor(Date.now() / 1000))
+  const signature = createHmac('sha256', '').update(`msg_1.${timestamp}.{}`).digest('base64')
+  const headers = { 'webhook-id': 'msg_1', 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
+  for (const secret of ['', 'whsec_', 'whsec_no base64?'])
+    await expect(verifyWebhook('{}', headers, secret)).rejects.toMatchObject({ code: 'bad_secret' })
+})
+
+test('a body of a stranger costs no more than a few times its size before it is refused', async () => {
+  const body = new Uint8Array(64 * 1024 * 1024)
+  const signed = {
+    'webhook-id': 'msg_1',
+    'webhook-timestamp': String(Math.floor(Date.now() / 1000)),
+    'webhook-signature': 'v1,AAAA',
+  }
+  const before = process.memoryUsage().rss
+  await expect(verifyWebhook(body, signed, 'whsec_AAAA')).rejects.toMatchObject({ code: 'webhook_forged' })
+  expect((process.memoryUsage().rss - before) / body.length).toBeLessThan(4)
 })

@@ -1,4 +1,5 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import { cpSync, globSync, readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
@@ -311,6 +312,14 @@ test('a delivery of a box is verified, and only that', async () => {
     ['webhook_unsigned', raw, {}, webhook.secret],
   ] as const)
     expect((await verify(args)).error.code).toBe(code)
+})
+
+test('a secret that is none verifies nothing, also not what was signed with no key', async () => {
+  const timestamp = String(Math.floor(Date.now() / 1000))
+  const signature = createHmac('sha256', '').update(`msg_1.${timestamp}.{}`).digest('base64')
+  const headers = { 'webhook-id': 'msg_1', 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
+  for (const secret of ['', 'whsec_', 'whsec_no base64?'])
+    expect((await verify(['{}', headers, secret])).error.code).toBe('bad_secret')
 })
 
 test('the block of its page runs', async () => {
