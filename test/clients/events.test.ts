@@ -1,4 +1,7 @@
-import { afterEach, expect, test } from 'vitest'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { type Event, type EventStream, PillarboxError } from '../../clients/typescript/src/index.ts'
 import { type Appliance, appliance, deliver, message } from '../support/appliance.ts'
 import { freePort } from '../support/free-port.ts'
@@ -162,3 +165,20 @@ test('a key that is revoked while it listens is told so', async () => {
   await clientOf(box).apiKeys.revoke(made.id)
   await expect(waiting).rejects.toMatchObject({ status: 401, type: 'unauthorized' })
 })
+
+test.each(['no JSON', 'null', '{"type":"event"}', '{"type":"event","event":null}'])(
+  'a frame that no box sends, %s, ends the events with an error, and not the program',
+  async (frame) => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    onTestFinished(() => server.close())
+    server.on('connection', (socket) => {
+      socket.send(frame)
+      socket.send('{"type":"subscribed","since":null}')
+    })
+    await once(server, 'listening')
+    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const answer = async (): Promise<Response> => Response.json({ token: 'rtt_x', url })
+    const stream = clientOf({ url: 'http://127.0.0.1:9', key: 'pbx_x' }, { fetch: answer }).events()
+    await expect(next(stream, 1)).rejects.toMatchObject({ code: 'malformed_frame' })
+  },
+)
