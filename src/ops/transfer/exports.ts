@@ -37,7 +37,8 @@ const lifetime = day
 /** The most files of one identity: each may be as large as all its data, and none counts against the quota. */
 const maxFiles = 3
 
-const reading: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read']
+/** The scopes by which it is told what an export contains: events of keys and webhooks take account:read. */
+const reading: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read', 'account:read']
 
 export class Exports {
   readonly #deps: Deps
