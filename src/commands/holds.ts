@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { moneyText } from '../core/text.ts'
 import type { Hold, HoldRow } from '../policy/model.ts'
 import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
 import { everyOne } from './support/found.ts'
@@ -53,7 +54,7 @@ function recipientsOf(reasons: HoldRow['reasons']): string {
   return [...new Set(reasons.flatMap(({ recipient }) => recipient ?? []))].join(' ')
 }
 
-function formatHold({ id, status, expires_at, sha256, created_by, reasons, found, email, login }: Hold): string {
+function formatHold({ id, status, expires_at, sha256, created_by, reasons, found, email, sms, card, login }: Hold): string {
   const why = reasons.map(({ level, rule, recipient, unscanned }) => {
     const which = rule === null ? 'its preset' : `rule ${rule}`
     return `Held by the policy of the ${level}: ${which}${recipient === null ? '' : `, for ${recipient}`}${unscanned ? ', as it could not be scanned' : ''}`
@@ -70,6 +71,16 @@ function formatHold({ id, status, expires_at, sha256, created_by, reasons, found
     const { label, host, purpose } = login
     return [...head, '', `login: ${label}`, `host: ${host ?? 'none'}`, `purpose: ${purpose ?? 'none'}`].join('\n')
   }
+  if (card) {
+    const { label, last4, amount_cents, currency, purpose } = card
+    const facts = [
+      `card: ${label}, ending in ${last4}`,
+      `amount: ${moneyText(amount_cents, currency)}`,
+      `purpose: ${purpose ?? 'none'}`,
+    ]
+    return [...head, '', ...facts].join('\n')
+  }
+  if (sms) return [...head, '', `from: ${sms.from}`, `to: ${sms.to}`, '', sms.body].join('\n')
   if (!email) return [...head, 'The message was deleted.'].join('\n')
   const { from, recipients, subject, attachments, body_text, text } = email
   const named = (['to', 'cc', 'bcc'] as const).flatMap((field) => {

@@ -1,3 +1,4 @@
+import { moneyText } from '../../core/text.ts'
 import type { Hold } from '../model.ts'
 
 /** A hold in a digest, and the URL of the page on which it is decided. */
@@ -41,7 +42,11 @@ function describe({ kind, email, sms, card, login, found, expires_at }: Hold): s
       : ['An e-mail that was deleted'],
     sms: sms ? [`Text message to ${sms.to}`, sms.body] : ['A text message that was deleted'],
     card: card
-      ? [`Reveal of the card ${card.id}`, `For ${card.purpose ?? 'no purpose that was said'}`]
+      ? [
+          `Reveal of the card ${card.label}, ending in ${card.last4} (${card.id})`,
+          `Amount: ${moneyText(card.amount_cents, card.currency)}`,
+          `For ${card.purpose ?? 'no purpose that was said'}`,
+        ]
       : ['A card that was deleted'],
     login: login
       ? [

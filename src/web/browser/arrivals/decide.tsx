@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Hold, HoldRow } from '../../../policy/model.ts'
 import { type ApiError, post, requireApiError } from '../api.ts'
 import { Field, Form } from '../widgets/form.tsx'
-import { moment } from '../widgets/format.tsx'
+import { moment, money } from '../widgets/format.tsx'
 import { Fact, Trouble } from '../widgets/listing.tsx'
 import { Texts } from '../holds/texts.tsx'
 import { useLink } from './link.ts'
@@ -78,7 +78,10 @@ function Content({ hold: { email, sms, card, login, found, expires_at } }: { hol
         {sms && <Fact name="Text message to">{sms.to}</Fact>}
         {card && (
           <>
-            <Fact name="Reveal of the card">{card.id}</Fact>
+            <Fact name="Reveal of the card">
+              {card.label} ·· {card.last4}
+            </Fact>
+            <Fact name="Amount">{card.amount_cents === null ? 'any' : money(card.amount_cents, card.currency)}</Fact>
             <Fact name="Purpose">{card.purpose ?? 'none was said'}</Fact>
           </>
         )}
