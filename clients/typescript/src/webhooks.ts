@@ -8,6 +8,7 @@ type WebhookHeaders = Headers | Record<string, string | string[] | undefined>
 /**
  * Verifies a delivery (Standard Webhooks) and returns its event. `rawBody` is the body as received, before any parser. Throws PillarboxError:
  * `webhook_unsigned`, `webhook_too_old` (more than `tolerance` seconds from now; 300 by default) or `webhook_forged`; answer those with 401.
+ * `bad_secret`: without a secret nothing is verified.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -20,8 +21,12 @@ export async function verifyWebhook(
   if (!(Math.abs(now / 1000 - Number(timestamp)) <= tolerance))
     throw refused('too_old', `was not sent within ${tolerance} s of now`)
   const body = typeof rawBody === 'string' ? utf8(rawBody) : rawBody
-  const signed = new Uint8Array([...utf8(`${id}.${timestamp}.`), ...body])
+  const head = utf8(`${id}.${timestamp}.`)
+  const signed = new Uint8Array(head.length + body.length)
+  signed.set(head)
+  signed.set(body, head.length)
   const bytes = secret.startsWith('whsec_') ? fromBase64(secret.slice(6)) : utf8(secret)
+  if (bytes.length === 0) throw new PillarboxError('The secret of the webhook is empty, or no base64 after whsec_.', 'bad_secret')
   const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
   for (const one of signatures.split(' ')) {
     // verify compares in constant time

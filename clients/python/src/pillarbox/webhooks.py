@@ -21,6 +21,7 @@ def verify_webhook(
     """
     Verifies a delivery and returns its event. `raw_body` is the body as received, before any parser. Raises PillarboxError: `webhook_unsigned`,
     `webhook_too_old` (more than `tolerance` seconds from now) or `webhook_forged`; answer those with 401.
+    `bad_secret`: without a secret nothing is verified.
     """
     fields = {name.lower(): value for name, value in headers.items()}
     identifier, timestamp, signatures = (fields.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature"))
@@ -34,6 +35,8 @@ def verify_webhook(
         raise _refused("too_old", f"was not sent within {tolerance:g} s of now")
     body = raw_body.encode() if isinstance(raw_body, str) else raw_body
     key = from_base64(secret[6:]) if secret.startswith("whsec_") else secret.encode()
+    if not key:
+        raise PillarboxError("The secret of the webhook is empty, or no base64 after whsec_.", "bad_secret")
     right = hmac.new(key, f"{identifier}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     for one in signatures.split(" "):
         if one.startswith("v1,") and hmac.compare_digest(from_base64(one[3:]), right):
