@@ -159,7 +159,8 @@ export class EventStream implements AsyncIterable<Event> {
         // what comes after it was left comes again on the next connection
         if (left) return
         heard = Date.now()
-        const frame = JSON.parse(String(data)) as Frame
+        const frame = frameOf(String(data))
+        if (!frame) return leave(new PillarboxError(`${url} sent what is no frame of a Pillarbox.`, 'malformed_frame'))
         if (frame.type === 'subscribed') this.#begun(frame.since)
         if (frame.type === 'event') this.#take(frame.event)
         if (frame.type === 'error') leave(new PillarboxError(frame.message, frame.code, { param: frame.param }))
@@ -188,6 +189,16 @@ export class EventStream implements AsyncIterable<Event> {
     if (types && !types.includes(event.type)) return
     this.#waiting.push(event)
     this.#changed()
+  }
+}
+
+/** Undefined for what is none. What a listener throws ends the program. */
+function frameOf(text: string): Frame | undefined {
+  try {
+    const frame = JSON.parse(text) as Frame
+    return frame.type === 'event' && typeof frame.event.id !== 'string' ? undefined : frame
+  } catch {
+    return undefined
   }
 }
 
