@@ -4,6 +4,7 @@ import { generateSync } from 'otplib'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { reporting } from '../reporting/box.ts'
+import { card } from '../support/card.ts'
 import { appliance } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
@@ -121,6 +122,28 @@ test('the link of a digest opens what is held, and only the button decides', asy
   await page.goto(link)
   await page.getByText('This is rejected.').waitFor()
   expect(await page.getByRole('button').count()).toBe(0)
+})
+
+test('the link of a digest shows which card would be revealed, and for how much', async () => {
+  if (!browser) return
+  const world = await reporting({ PILLARBOX_POLICY__DIGEST: 'true' })
+  const { box, ada } = world
+  box.dns.mx('owner.example', 'mx.owner.example').a('mx.owner.example', '127.0.0.1')
+  await withPassword(box, { ...person, email: 'ada@owner.example' })
+  await box.call('PATCH', '/v1/policy', { preset: 'all' })
+  const { body: stored } = await box.call(
+    'POST',
+    `/v1/identities/${ada}/cards`,
+    card({ card_name: 'travel', budget_cents: 5_000_000 }),
+  )
+  await box.call('POST', `/v1/cards/${stored.id}/reveal`, { amount_cents: 1_234_500, purpose: 'a stamp for one dollar' })
+  await world.job('send-hold-digests')
+  const raw = (await world.arrived(1))[0]!.raw.replaceAll(/=\r?\n/g, '').replaceAll('=3D', '=')
+  const url = new URL(/http:\S+decision=approve/.exec(raw)![0])
+  const { page } = await screen(browser, box, url.pathname + url.hash, { visitor: true })
+  await page.getByText('$12,345.00').waitFor()
+  const shown = await page.locator('main').textContent()
+  for (const fact of ['travel', '4242', 'a stamp for one dollar']) expect(shown).toContain(fact)
 })
 
 test('over plain http from elsewhere the page says what it needs', async () => {
