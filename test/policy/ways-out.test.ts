@@ -230,6 +230,75 @@ describe('what is found', () => {
     },
   )
 
+  const number = '4111 1111 1111 1111'
+  const markups: [what: string, markup: string][] = [
+    ['a tag in it', `<p>${secret.slice(0, 9)}<b></b>${secret.slice(9)}</p>`],
+    ['character references', `<p>&#52;${number.slice(1)}</p>`],
+    ['hidden text in it', `<p>${secret.slice(0, 9)}<i style="display:none">x</i>${secret.slice(9)}</p>`],
+    ['character references in a hidden text', `<p hidden>&#52;${number.slice(1)}</p>`],
+    ['character references in an attribute', `<img alt="&#52;${number.slice(1)}">`],
+  ]
+
+  test.each(markups)('in HTML beside a text, with %s, is not sent under a rule against it', async (_what, markup) => {
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: ['secret', 'card'] }, action: 'refuse' }] })
+    const content = { to, body_text: 'Hello.', body_html: `<p>Hello.</p>${markup}` }
+    expect(heard(await box.call('POST', `/v1/identities/${ada}/emails`, content, { key: senders[1]![1] }))).toBe('refused')
+  })
+
+  test.each<[what: string, file: object, finds: string]>([
+    [
+      'text with the byte order mark of UTF-16',
+      asText(Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(secret)])),
+      'secret',
+    ],
+    [
+      'UTF-16 of which nothing says the order',
+      asText(Buffer.from(secret, 'utf16le').swap16(), 'text/plain; charset=utf-16'),
+      'unread',
+    ],
+    ['an unknown character set', asText(Buffer.from([0xf4, 0xf1]), 'text/plain; charset=ibm037'), 'unread'],
+    [
+      'HTML with a tag in it',
+      asText(Buffer.from(`<p>${secret.slice(0, 9)}<b></b>${secret.slice(9)}</p>`), 'text/html'),
+      'secret',
+    ],
+    ['a comment before an encoding', asText(inside('(x) quoted-printable', '=67'), 'message/rfc822'), 'unread'],
+    [
+      'a sender in encoded words',
+      asText(Buffer.from(`From: =?utf-8?q?=67${secret.slice(1)}?= <a@b.example>\r\n\r\nHello.\r\n`), 'message/rfc822'),
+      'secret',
+    ],
+  ])('%s in an attachment of text is found, or it counts as unread', async (_what, file, finds) => {
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { found: [finds] }, action: 'refuse' }] })
+    const content = { to, attachments: [file] }
+    expect(heard(await box.call('POST', `/v1/identities/${ada}/emails`, content, { key: senders[1]![1] }))).toBe('refused')
+  })
+
+  const twofold: [what: string, fields: Record<string, string>, body: string][] = [
+    [
+      'a second encoding',
+      { 'Content-Type': 'text/plain', 'Content-Transfer-Encoding': '7bit\r\nContent-Transfer-Encoding: quoted-printable' },
+      `=34${number.slice(1)}`,
+    ],
+    [
+      'a second encoding of a part',
+      mixed,
+      `--b\r\nContent-Transfer-Encoding: 8bit\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=34${number.slice(1)}\r\n--b--\r\n`,
+    ],
+    [
+      'a second type',
+      { 'Content-Type': 'text/plain\r\nContent-Type: multipart/mixed; boundary=b' },
+      '--b\r\nContent-Type: application/zip\r\nContent-Transfer-Encoding: base64\r\n\r\nUEsDBA==\r\n--b--\r\n',
+    ],
+  ]
+
+  test.each(twofold)('may be in a message with %s, of which programs take the first or the last', async (_what, fields, body) => {
+    for (const when of [{ found: ['card'] }, { found: ['unread'] }, { attachments: true }, { links: true }]) {
+      await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when, action: 'refuse' }] })
+      expect([when, await submitted({ To: to, ...fields }, body)]).toEqual([when, 'refused'])
+    }
+  })
+
   test('is nothing in the ids of an answer, and in a boundary', async () => {
     await box.call('PATCH', '/v1/policy', {
       preset: 'open',
@@ -312,6 +381,16 @@ describe('a link', () => {
     ['a name of a server that programs make a link', { body_text: 'See evil.com/login.' }],
     ['a name of a server with a short end', { body_text: 'Sign in at login.evil.io now' }],
     ['one in the subject', { subject: `https://${outside}` }],
+    ['a picture in a long character reference', { body_html: `<img src="&#00000104;ttps://${outside}">` }],
+    ['one without a scheme, in a long reference', { body_html: `<img src="&#x0000002f;/${outside}">` }],
+    ['one behind many blanks', { body_html: `<img src="${' '.repeat(20)}//${outside}">` }],
+    ['one behind a control character', { body_html: `<img src="&#1;//${outside}">` }],
+    ['one with an escaped line end in a style', { body_html: `<style>p{background:url("/\\\n/${outside}")}</style>` }],
+    ['one in an attachment of HTML', { attachments: [asText(Buffer.from(`<a href="https://${outside}">x</a>`), 'text/html')] }],
+    [
+      'one in a forwarded message',
+      { attachments: [asText(Buffer.from(`Subject: a\r\n\r\nhttps://${outside}\r\n`), 'message/rfc822')] },
+    ],
   ]
 
   test.each([...forms, ...written])('is refused by a rule for links: %s', async (_form, content) => {
