@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
 import { database, pair } from '../outbound/outgoing.ts'
+import { hour, reporting } from '../reporting/box.ts'
+import { deliver, message } from '../support/appliance.ts'
+
+type Any = ReturnType<typeof JSON.parse>
 
 test('an identity’s notes of new recipients are bounded, the oldest go first, and they go with it some at a time', async () => {
   const world = await pair()
@@ -27,4 +31,44 @@ test('an identity’s notes of new recipients are bounded, the oldest go first, 
   expect(noted()).toBeGreaterThan(50_000)
   await box.settled()
   expect(noted()).toBe(0)
+})
+
+/** An agent of Ada's, whom a stranger whose domain DMARC verifies writes to. */
+async function besideStranger() {
+  const world = await reporting({})
+  const { box, ada } = world
+  box.dns.txt('stranger.example', 'v=spf1 ip4:127.0.0.1 -all').txt('_dmarc.stranger.example', 'v=DMARC1; p=reject')
+  box.dns.mx('stranger.example', 'mx.stranger.example').a('mx.stranger.example', '127.0.0.1')
+  const { body: agent } = await box.call('POST', '/v1/api-keys', { label: 'agent', identity_id: ada })
+  const send = async (input: object): Promise<Any> =>
+    (await box.call('POST', `/v1/identities/${ada}/emails`, { subject: 'Out', ...input }, { key: agent['key'] })).body
+  return { ...world, send }
+}
+
+test('who was set aside is not known, nor answered, until a person releases the message', async () => {
+  const { box, ada, send } = await besideStranger()
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
+  await box.call('PATCH', `/v1/identities/${ada}/senders`, { allow: ['@friend.example'] })
+  const raw = message({ From: 'x@stranger.example', Subject: 'Hello' }, 'Hello.\r\n')
+  const to = ['ada@pillarbox.test', bob['email'] as string]
+  expect(await deliver(box.smtp, { from: 'x@stranger.example', to, raw })).toMatch(/^250 /)
+  const { body } = await box.call('GET', `/v1/identities/${ada}/emails?spam=true`)
+  const { id, verified_domain } = body.data[0]
+  expect(verified_domain).toBe('stranger.example')
+  await box.call('PATCH', '/v1/policy', { preset: 'known' })
+  expect((await send({ to: 'x@stranger.example' })).status).toBe('held')
+  await box.call('PATCH', '/v1/policy', { preset: 'all', rules: [{ when: { reply: 'verified' }, action: 'send' }] })
+  expect((await send({ to: 'x@stranger.example', in_reply_to: id })).status).toBe('held')
+  expect((await box.call('POST', `/v1/identities/${ada}/emails/${id}/release`)).status).toBe(200)
+  expect((await send({ to: 'x@stranger.example', in_reply_to: id })).status).toBe('queued')
+})
+
+test('recipients of a message that was rejected are as new the next day', async () => {
+  const { box, clock, send } = await besideStranger()
+  await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { new_per_day_over: 2 }, action: 'hold' }] })
+  const to = ['x', 'y', 'z'].map((name) => `${name}@stranger.example`)
+  const { hold } = await send({ to })
+  expect((await box.call('POST', `/v1/holds/${hold.id}/reject`, {})).status).toBe(200)
+  clock.advance(25 * hour)
+  expect((await send({ to })).status).toBe('held')
 })
