@@ -49,6 +49,13 @@ const runs = /[A-Za-z\d+/_-]{24,512}/g
 /** Digits that may be a card number (ISO/IEC 7812), with single blanks, dots or hyphens between. */
 const digits = /(?<![\d.])\d(?:[ .-]?\d){12,18}(?![\d.]?\d)/g
 
+/** Digits in the groups in which card numbers are written, whatever other digits stand before and behind them, such as those of a date. */
+const groups =
+  /(?<![\d.])(?=((?:\d{4}[\s_-]{0,3}){3}\d{4}|\d{4}[\s_-]{0,3}\d{6}[\s_-]{0,3}\d{4,5}|\d{13,19})(?!\d|\.\d))\d+/g
+
+/** Numbers as the networks of cards issue them. */
+const issued = /^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6\d{15,18})$/
+
 /** What is found in these texts, the worst first of each text. Every pattern is linear in the length of a text. */
 export function findingsIn(texts: readonly ScannedText[]): Found[] {
   const found: Found[] = []
@@ -58,7 +65,8 @@ export function findingsIn(texts: readonly ScannedText[]): Found[] {
     if (isFull(kind) || found.some((one) => one.kind === kind && one.place === place && one.sample === sample)) return
     found.push({ kind, place, sample })
   }
-  for (const { place, text, isOfIds = false } of texts) {
+  for (const { place, text: written, isOfIds = false } of texts) {
+    const text = displayed(written)
     const key = keyForm.exec(text)
     if (key) add('key', place, key[0])
     for (const form of secretForms) {
@@ -70,13 +78,32 @@ export function findingsIn(texts: readonly ScannedText[]): Found[] {
       if (isFull('secret')) break
       if (isRandom(run)) add('secret', place, run)
     }
-    for (const [number] of text.matchAll(digits)) {
+    for (const number of cardsIn(text)) {
       if (isFull('card')) break
-      if (isCardNumber(number.replaceAll(/\D/g, ''))) add('card', place, number)
+      add('card', place, number)
     }
     for (const code of codesIn('', text)) add('code', place, code)
   }
   return found
+}
+
+/** A text with one sort of blanks, hyphens and digits, and without characters that nobody sees: what is displayed alike is found alike. */
+function displayed(text: string): string {
+  // eslint-disable-next-line no-control-regex -- every character beyond ASCII is looked for
+  if (!/[^\0-\x7f]/.test(text)) return text
+  return text
+    .replace(/[\p{Cf}\p{Variation_Selector}\u034f]+/gu, '')
+    .replace(/\p{Zs}/gu, ' ')
+    .replace(/[\p{Pd}\u2212]/gu, '-')
+    .replace(/[\u0660-\u0669\u06f0-\u06f9\uff10-\uff19]/g, (digit) => String(digit.charCodeAt(0) & 0xf))
+}
+
+function* cardsIn(text: string): Generator<string> {
+  for (const [number] of text.matchAll(digits)) if (isCardNumber(number.replaceAll(/\D/g, ''))) yield number
+  for (const [, number = ''] of text.matchAll(groups)) {
+    const bare = number.replaceAll(/\D/g, '')
+    if (issued.test(bare) && isCardNumber(bare)) yield number
+  }
 }
 
 /** True for a card number: the check digit of Luhn, and a first digit that networks issue. */
