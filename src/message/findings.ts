@@ -37,7 +37,7 @@ const secretForms: readonly RegExp[] = [
   /\bpypi-[\w-]{32,255}/,
   /\bdop_v1_[a-f\d]{64}\b/,
   /\bhf_[A-Za-z\d]{30,64}\b/,
-  /\beyJ[\w-]{8,2048}\.eyJ[\w-]{8,4096}\.[\w-]{8,1024}/,
+  /(?<![\w-])eyJ[\w-]{8,2048}\.eyJ[\w-]{8,4096}\.[\w-]{8,1024}/,
 ]
 
 /** An API key of a box (`accounts/secret.ts`). */
