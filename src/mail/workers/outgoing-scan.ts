@@ -1,10 +1,11 @@
 import { attachedText } from '../../message/attached-text.ts'
 import { type Found, findingsIn, type ScannedText } from '../../message/findings.ts'
 import { type HeaderField, headersOf } from '../../message/headers.ts'
-import { mayHaveLink } from '../../message/links.ts'
+import { linksOf, mayHaveLink } from '../../message/links.ts'
 import { decodeWords } from '../../message/mime/mailparser.ts'
 import { hasOutsideFile, hasWrittenFile, type OutsideBodies, outsideBodies } from '../../message/mime/outside-bodies.ts'
 import type { DecodedAttachment, Parsed } from '../../message/parsed.ts'
+import { writtenText } from '../../message/written-text.ts'
 import type { LookedAt } from '../types.ts'
 
 type AttachmentsOf = (indexes: readonly number[]) => Promise<DecodedAttachment[]>
@@ -47,6 +48,7 @@ async function scanned(
       { place: 'subject', text: subject },
       { place: 'body_text', text: body_text ?? '' },
       { place: 'body_html', text: body_html ?? '' },
+      ...writtenIn(body_html),
       { place: 'text', text },
       ...outside,
       ...attached,
@@ -62,6 +64,13 @@ async function scanned(
   } catch {
     return null
   }
+}
+
+/** What programs may show of HTML: all of it, and what a person sees where hidden text stands between. */
+function writtenIn(html: string | null): ScannedText[] {
+  if (html === null) return []
+  const { seen } = linksOf(html, null, undefined)
+  return [html, seen?.html ?? ''].map((one) => ({ place: 'body_html', text: writtenText(one) }))
 }
 
 /** What is in a message beside its subject, bodies and attachments; null for what is too long to be scanned. */
