@@ -50,8 +50,7 @@ const runs = /[A-Za-z\d+/_-]{24,512}/g
 const digits = /(?<![\d.])\d(?:[ .-]?\d){12,18}(?![\d.]?\d)/g
 
 /** Digits in the groups in which card numbers are written, whatever other digits stand before and behind them, such as those of a date. */
-const groups =
-  /(?<![\d.])(?=((?:\d{4}[\s_-]{0,3}){3}\d{4}|\d{4}[\s_-]{0,3}\d{6}[\s_-]{0,3}\d{4,5}|\d{13,19})(?!\d|\.\d))\d+/g
+const groups = /(?<![\d.])(?=((?:\d{4}[\s_-]{0,3}){3}\d{4}|\d{4}[\s_-]{0,3}\d{6}[\s_-]{0,3}\d{4,5}|\d{13,19})(?!\d|\.\d))\d+/g
 
 /** Numbers as the networks of cards issue them. */
 const issued = /^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6\d{15,18})$/
