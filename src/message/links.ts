@@ -55,9 +55,16 @@ export function mayHaveLink(text: string, html: string | null): boolean {
   if (urlStart.test(text) || serverName.test(text)) return true
   if (html === null) return false
   const decoded = html.replace(namedLanguage, '').replaceAll(namespaces, '').replaceAll(references, characterOf)
-  // as it is written, without what browsers leave out of URLs, and with the characters for which escapes of CSS stand
-  const forms = [decoded, decoded.replaceAll(/[\t\r\n]/g, ''), withoutEscapes(decoded)]
+  const joined = decoded.replaceAll(/\\?[\t\r\n]/g, '')
+  // as it is written, without what browsers leave out of URLs and before them, and with the characters for which escapes of CSS stand
+  // eslint-disable-next-line no-control-regex -- these are left out before a URL
+  const forms = [decoded, joined, decoded.replaceAll(/[\0-\x20]+/g, ' '), withoutEscapes(joined)]
   return serverName.test(strippedOf(decoded)) || forms.some((form) => urlStart.test(form) || valueStart.test(form))
+}
+
+/** True if a text has a URL. */
+export function hasUrl(text: string): boolean {
+  return urlStart.test(text)
 }
 
 const urlStart = /\b(?:https?|ftp):[\\/]|\bwww\.[a-z\d]/i
@@ -75,7 +82,7 @@ const namespaces =
   /\bxmlns(?::[a-z]{1,20})?\s{0,9}=\s{0,9}(["']?)https?:\/\/(?:www\.w3\.org|schemas\.(?:microsoft|openxmlformats)\.(?:com|org))\/[\w./-]{0,100}\1/gi
 
 /** Character references of what a URL begins with. */
-const references = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(colon|sol|bsol|tab|newline|period));?/gi
+const references = /&(?:#0*(\d{1,7})|#x0*([\da-f]{1,6})|(colon|sol|bsol|tab|newline|period));?/gi
 const named: ReadonlyMap<string, string> = new Map(
   Object.entries({ colon: ':', sol: '/', bsol: '\\', tab: '\t', newline: '\n', period: '.' }),
 )
