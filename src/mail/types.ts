@@ -25,7 +25,8 @@ export interface Examination extends Partial<LookedAt> {
 export interface LookedAt {
   /** Null where the scan failed. */
   found: Found[] | null
-  may_have_link: boolean
+  /** Null where it is not known. */
+  may_have_link: boolean | null
   /** True if it has a file that is no attachment; null where software differs in what its parts are. */
   may_have_file: boolean | null
 }

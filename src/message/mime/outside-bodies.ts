@@ -45,3 +45,18 @@ export function hasWrittenFile(text: string): boolean {
 export function hasOutsideFile({ text }: OutsideBodies): boolean {
   return hasWrittenFile(text) || /^content-(?:type|disposition|transfer-encoding)[ \t]{0,9}:/im.test(text)
 }
+
+/** True if a field that says how a part is read stands twice in one header, wherever that is: some software takes the first, some the last. */
+export function repeatsFields(raw: Buffer): boolean {
+  const seen = new Set<string>()
+  for (const [, name] of raw.toString('latin1').matchAll(fieldsOfParts)) {
+    const key = name?.toLowerCase()
+    if (key === undefined) seen.clear()
+    else if (seen.has(key)) return true
+    else seen.add(key)
+  }
+  return false
+}
+
+/** A field of MIME, or an empty line, which ends a header. */
+const fieldsOfParts = /(?<![^\n])(?:(content-(?:type|transfer-encoding|disposition))\s{0,9}:|\r?\n)/gi

@@ -310,7 +310,7 @@ export function contentOf({
   const some = (isAny: boolean, isSure: boolean): boolean | null => isAny || (isSure && parse_error === null ? false : null)
   return {
     hasAttachments: some(attachments.length > 0 || may_have_file === true, may_have_file !== null),
-    hasLinks: some(links.length > 0 || may_have_link === true, may_have_link !== undefined),
+    hasLinks: some(links.length > 0 || may_have_link === true, may_have_link === false),
     found,
   }
 }
