@@ -141,7 +141,7 @@ class Walk {
   readonly #original: string
   readonly #config: Any
   readonly policies: Plain[] = [open, open, open]
-  /** Recipients that a rule has looked at, and those that a person has approved. */
+  /** New recipients of what was let go under a rule or approved, and those that a person has approved. */
   readonly #seen = new Set<string>()
   readonly #approved = new Set<string>()
   readonly #holds: { id: string; subject: string; recipients: string[] }[] = []
@@ -235,7 +235,10 @@ class Walk {
     if (!calls.includes('cancel')) assert.equal(decided.length, 1)
     const { body: after } = await box.call('GET', `/v1/identities/${ada}/emails/${body.about}`)
     if (after.hold.status !== 'approved') return
-    for (const one of hold.recipients) this.#approved.add(one)
+    for (const one of hold.recipients) {
+      if (this.#sortOf(one) === 'new') this.#seen.add(one)
+      this.#approved.add(one)
+    }
     if (after.status !== 'cancelled') this.#left.set(hold.subject, hold.recipients)
   }
 
@@ -269,9 +272,10 @@ class Walk {
       isKnownPlace: false,
     })
     const isOpen = this.policies.every(({ preset, rules }) => preset === 'open' && rules.every(({ action }) => action === 'send'))
-    if (isNoted && outcome !== 'refuse' && !isOpen) for (const one of fresh) this.#seen.add(one)
     // a person looks at what they send themselves
-    return outcome === 'hold' && given.sender === 'person' ? 'send' : outcome
+    const allowed = outcome === 'hold' && given.sender === 'person' ? 'send' : outcome
+    if (isNoted && allowed === 'send' && !isOpen) for (const one of fresh) this.#seen.add(one)
+    return allowed
   }
 
   #sortOf(address: string): 'own' | 'known' | 'new' {
