@@ -99,13 +99,18 @@ async function forgetOldest(tx: Transaction, identityId: string, count: number):
   await tx.run(sql`DELETE ${its} AND address IN (${oldest})`)
 }
 
-async function sortOf(reader: Reader, { id, account_id }: IdentityRow, address: string): Promise<Sort> {
+/** What an address, in the spelling of `contactKey`, is to an identity. */
+export async function sortOf(
+  reader: Reader,
+  { id, account_id }: Pick<IdentityRow, 'id' | 'account_id'>,
+  address: string,
+): Promise<Sort> {
   if (await isOwn(reader, account_id, address)) return 'own'
   if (await isContact(reader, id, address)) return 'known'
-  // the conditions of the index emails_by_verified_author
+  // the conditions of the index emails_by_verified_author; what was set aside, or is spam, makes nobody known
   const wrote = await reader.get(
     sql`SELECT 1 FROM emails WHERE identity_id = ${id} AND lower(from_address) = ${address} AND direction = 'inbound'
-      AND verified_domain IS NOT NULL AND octet_length(from_address) <= 1000 LIMIT 1`,
+      AND verified_domain IS NOT NULL AND octet_length(from_address) <= 1000 AND spam = 0 LIMIT 1`,
   )
   return wrote ? 'known' : 'new'
 }
@@ -117,11 +122,11 @@ async function isContact(reader: Reader, identityId: string, address: string): P
   return row !== undefined
 }
 
-/** Who wrote the message with this Message-ID, if DMARC verified them. */
+/** Who wrote the message with this Message-ID, if DMARC verified them and it was not set aside. */
 async function verifiedAuthor(reader: Reader, identityId: string, messageId: string): Promise<string | undefined> {
   const row = await reader.get<{ from_address: string }>(
     sql`SELECT from_address FROM ${firstOrLastById(identityId, [messageId], 'first')} JOIN emails ON emails.seq = named.seq
-      WHERE direction = 'inbound' AND verified_domain IS NOT NULL`,
+      WHERE direction = 'inbound' AND verified_domain IS NOT NULL AND spam = 0`,
   )
   return row && contactKey(row.from_address)
 }

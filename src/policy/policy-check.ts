@@ -6,7 +6,7 @@ import type { IdentityRow } from '../identities/identities.ts'
 import { findingsIn, type Found } from '../message/findings.ts'
 import { mayHaveLink } from '../message/links.ts'
 import type { Reader, Transaction } from '../store/database.ts'
-import { contactKey, emailRecipients, isKnownPlace, newToday, noteContacts, placeKey, smsRecipient } from './contacts.ts'
+import { contactKey, emailRecipients, isKnownPlace, newToday, noteContacts, placeKey, smsRecipient, sortOf } from './contacts.ts'
 import type { HoldReason } from './model.ts'
 import type { Level, Policies } from './policies.ts'
 import { type Departure, type Finding, isOpen, judge, namesAddress, type Policy, rank, scans } from '../core/policy.ts'
@@ -142,10 +142,17 @@ export class PolicyCheck {
   }
 
   /** Notes that a person approved a message to these: they are known from now on. */
-  async noteApproved(tx: Transaction, identityId: string, addresses: readonly string[]): Promise<void> {
-    // who was new was noted when it was held: the others do not count as new
-    const first_at = this.#deps.clock.now() - day
-    await noteContacts(tx, identityId, addresses.map(contactKey), { first_at, approved: true })
+  async noteApproved(
+    tx: Transaction,
+    owner: Pick<IdentityRow, 'id' | 'account_id'>,
+    addresses: readonly string[],
+  ): Promise<void> {
+    const now = this.#deps.clock.now()
+    for (const address of addresses.map(contactKey)) {
+      // one that was known before does not count as new
+      const first_at = (await sortOf(tx, owner, address)) === 'new' ? now : now - day
+      await noteContacts(tx, owner.id, [address], { first_at, approved: true })
+    }
   }
 
   /** Why what a caller sends must be held; undefined when it may leave. Throws Fault forbidden, code `policy_refused`, which says nothing of the rules. */
@@ -183,9 +190,11 @@ export class PolicyCheck {
     const reasons = policies.map(({ level, policy }): HoldReason => ({ level, ...judge(policy, departure) }))
     const strictest = Math.max(...reasons.map(({ action }) => rank(action)))
     if (strictest === rank('refuse')) return 'refused'
-    const unknown = recipients.filter(({ sort }) => sort === 'new').map(({ address }) => address)
-    await noteContacts(tx, owner.id, unknown, { first_at: now, approved: false })
-    if (strictest === rank('send') || isPerson(sender)) return undefined
+    if (strictest === rank('send') || isPerson(sender)) {
+      const unknown = recipients.filter(({ sort }) => sort === 'new').map(({ address }) => address)
+      await noteContacts(tx, owner.id, unknown, { first_at: now, approved: false })
+      return undefined
+    }
     return { reasons: reasons.filter(({ action }) => action === 'hold'), found: found ?? [] }
   }
 }

@@ -45,7 +45,7 @@ export class HeldMessages implements HoldHandler<'sms'> {
     const row = await heldRow(tx, about)
     if (!row) return
     const { id, account_id, identity_id, sender, recipient, provider } = row
-    await policyCheck.noteApproved(tx, identity_id, [recipient])
+    await policyCheck.noteApproved(tx, { id: identity_id, account_id }, [recipient])
     const load: SmsLoad = { sms_id: id }
     const isUnwanted = await hasOptedOut(tx, sender, recipient)
     const delivery = isUnwanted

@@ -65,7 +65,7 @@ export class HeldEmails implements HoldHandler<'email'> {
     const rows = await recipientsOf(tx, emailId)
     for (const { seq } of rows) await outgoing.updateDelivery(tx, seq, { status: 'scheduled', next_attempt_at: due, delivery_id })
     const addresses = rows.map(({ address }) => address)
-    await policyCheck.noteApproved(tx, email.identity_id, addresses)
+    await policyCheck.noteApproved(tx, { id: email.identity_id, account_id: email.account_id }, addresses)
     await outgoing.appendEvent(tx, emailApproved, emailId, {})
   }
 
