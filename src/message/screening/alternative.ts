@@ -10,13 +10,17 @@ export const maxCompared = 256 * 1024
 /** Characters of the names of pictures that are left out of the comparison; what is longer might say something. */
 const maxLabels = 300
 
+/** Numbers that are compared; those of a text that has more might say something. */
+const maxNumbers = 200
+
 /** What an HTML part shows, for comparison with other texts. It takes time in proportion to the texts, whatever they are. */
 export class ShownText {
+  readonly #letters: string
   readonly #bits: Uint8Array
   readonly #mask: number
 
   constructor(shown: string) {
-    const letters = lettersOf(shown)
+    const letters = (this.#letters = lettersOf(shown))
     const size = 2 ** Math.max(10, Math.ceil(Math.log2(letters.length + 1)))
     this.#bits = new Uint8Array(size)
     this.#mask = size * 8 - 1
@@ -35,6 +39,14 @@ export class ShownText {
     })
   }
 
+  /** The lines of a text with a number that is not shown, such as another code, amount or account. */
+  linesOfOtherNumbers(text: string): string[] {
+    let left = maxNumbers
+    return linesOf(text).filter((line) =>
+      (line.normalize('NFKC').match(number) ?? []).some((digits) => --left < 0 || !this.#letters.includes(digits)),
+    )
+  }
+
   #missingIn(letters: string): number {
     let missing = 0
     for (let at = 0; at + length <= letters.length; at++) {
@@ -51,6 +63,8 @@ export function saysMore(lines: readonly string[]): boolean {
   for (const line of lines) letters += lettersOf(line).length
   return letters >= differs
 }
+
+const number = /\p{Nd}{3,}/gu
 
 function hashAt(letters: string, at: number): number {
   let hash = 0

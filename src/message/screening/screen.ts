@@ -74,8 +74,9 @@ export function screen({ subject, from, text, seen, isAlternative }: Screened): 
   }
   const isSeparate = seen !== null && isAlternative && text !== null
   const shown = seen !== null && (isSeparate || seen.unseen.size > 0) ? new ShownText(seen.text) : null
-  const missing = isSeparate && shown !== null ? shown.missingLines(text) : []
-  const isTextUnseen = isSeparate && (seen.isCut || text.length > maxCompared || saysMore(missing))
+  const others = isSeparate && shown !== null ? shown.linesOfOtherNumbers(text) : []
+  const missing = isSeparate && shown !== null ? [...new Set([...shown.missingLines(text), ...others])] : []
+  const isTextUnseen = isSeparate && (seen.isCut || text.length > maxCompared || saysMore(missing) || others.length > 0)
 
   let omitted = 0
   for (const [where, hidden] of seen?.unseen ?? []) {
