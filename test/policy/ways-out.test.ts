@@ -230,13 +230,13 @@ describe('what is found', () => {
     },
   )
 
-  const number = '4111 1111 1111 1111'
+  const card = '4111 1111 1111 1111'
   const markups: [what: string, markup: string][] = [
     ['a tag in it', `<p>${secret.slice(0, 9)}<b></b>${secret.slice(9)}</p>`],
-    ['character references', `<p>&#52;${number.slice(1)}</p>`],
+    ['character references', `<p>&#52;${card.slice(1)}</p>`],
     ['hidden text in it', `<p>${secret.slice(0, 9)}<i style="display:none">x</i>${secret.slice(9)}</p>`],
-    ['character references in a hidden text', `<p hidden>&#52;${number.slice(1)}</p>`],
-    ['character references in an attribute', `<img alt="&#52;${number.slice(1)}">`],
+    ['character references in a hidden text', `<p hidden>&#52;${card.slice(1)}</p>`],
+    ['character references in an attribute', `<img alt="&#52;${card.slice(1)}">`],
   ]
 
   test.each(markups)('in HTML beside a text, with %s, is not sent under a rule against it', async (_what, markup) => {
@@ -278,12 +278,12 @@ describe('what is found', () => {
     [
       'a second encoding',
       { 'Content-Type': 'text/plain', 'Content-Transfer-Encoding': '7bit\r\nContent-Transfer-Encoding: quoted-printable' },
-      `=34${number.slice(1)}`,
+      `=34${card.slice(1)}`,
     ],
     [
       'a second encoding of a part',
       mixed,
-      `--b\r\nContent-Transfer-Encoding: 8bit\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=34${number.slice(1)}\r\n--b--\r\n`,
+      `--b\r\nContent-Transfer-Encoding: 8bit\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=34${card.slice(1)}\r\n--b--\r\n`,
     ],
     [
       'a second type',
