@@ -1,5 +1,6 @@
 import { TextDecoder } from 'node:util'
 import { headersOf } from './headers.ts'
+import { htmlLimit } from './markdown.ts'
 import { decodeWords } from './mime/mailparser.ts'
 import { writtenText } from './written-text.ts'
 
@@ -7,7 +8,7 @@ import { writtenText } from './written-text.ts'
 export interface AttachedText {
   /** All that programs may read in it. */
   text: string
-  /** False where there is more in it than that text says: octets of a program or an archive, an unknown character set, or an encoded part of a message. */
+  /** False where there is more in it than that text says: octets of a program or an archive, an unknown character set, long HTML, or an encoded part of a message. */
   isWhole: boolean
 }
 
@@ -17,11 +18,13 @@ export function attachedText(content: Buffer, charset: string | null, contentTyp
   const marked = markOf(content)
   const read = (marked ?? declared ?? new TextDecoder()).decode(content)
   const isMessage = /^message\//i.test(contentType)
-  const texts = [read, content.toString('latin1'), ...(isMarkup.test(contentType) ? [writtenText(read)] : [])]
+  const mayBeMarkup = isMarkup.test(contentType)
+  const isLong = mayBeMarkup && read.length > htmlLimit
+  const texts = [read, content.toString('latin1'), ...(mayBeMarkup && !isLong ? [writtenText(read)] : [])]
   if (declared && marked) texts.push(declared.decode(content))
   if (isMessage) texts.push(...headersOf(content).map(({ value }) => decodeWords(value)))
   const isKnown = marked !== null || (declared !== null && !isOfUnknownOrder(charset))
-  return { text: texts.join('\n'), isWhole: isKnown && !(isMessage && encoded.test(read)) && !noText.test(read) }
+  return { text: texts.join('\n'), isWhole: isKnown && !isLong && !(isMessage && encoded.test(read)) && !noText.test(read) }
 }
 
 const isMarkup = /^(?:text\/(?:html|x-amp-html|xml)|application\/xml|message\/)/i

@@ -2,6 +2,7 @@ import { attachedText } from '../../message/attached-text.ts'
 import { type Found, findingsIn, type ScannedText } from '../../message/findings.ts'
 import { type HeaderField, headersOf } from '../../message/headers.ts'
 import { hasUrl, linksOf, mayHaveLink } from '../../message/links.ts'
+import { htmlLimit } from '../../message/markdown.ts'
 import { decodeWords } from '../../message/mime/mailparser.ts'
 import {
   hasOutsideFile,
@@ -87,10 +88,10 @@ function scanned(
   ]
 }
 
-/** What programs may show of HTML: all of it, and what a person sees where hidden text stands between. */
+/** What programs may show of HTML: all of it, and what a person sees of its start where hidden text stands between. */
 function writtenIn(html: string | null): ScannedText[] {
   if (html === null) return []
-  const { seen } = linksOf(html, null, undefined)
+  const { seen } = linksOf(html.slice(0, htmlLimit), null, undefined)
   return [html, seen?.html ?? ''].map((one) => ({ place: 'body_html', text: writtenText(one) }))
 }
 
