@@ -1,9 +1,6 @@
 /** Letters that are compared at once. */
 const length = 6
 
-/** So many letters that the HTML does not have are another text. */
-const differs = 16
-
 /** Characters of a text part that are compared. */
 export const maxCompared = 256 * 1024
 
@@ -18,8 +15,11 @@ export class ShownText {
   readonly #letters: string
   readonly #bits: Uint8Array
   readonly #mask: number
+  readonly #urls: ReadonlySet<string>
 
-  constructor(shown: string) {
+  /** Of what is seen of HTML, as text and as HTML. */
+  constructor(shown: string, html: string) {
+    this.#urls = new Set(urlsOf(html.replaceAll('&amp;', '&')))
     const letters = (this.#letters = lettersOf(shown))
     const size = 2 ** Math.max(10, Math.ceil(Math.log2(letters.length + 1)))
     this.#bits = new Uint8Array(size)
@@ -30,38 +30,22 @@ export class ShownText {
     }
   }
 
-  /** The lines of a text that are not shown; the start of them. */
+  /** The lines of a text with anything that is not shown, be it a word or another number, and its URLs that the HTML does not have. */
   missingLines(text: string): string[] {
-    return linesOf(text).filter((line) => {
-      const letters = lettersOf(line)
-      const missing = this.#missingIn(letters)
-      return missing >= differs || missing > (letters.length - length + 1) / 2
-    })
-  }
-
-  /** The lines of a text with a number that is not shown, such as another code, amount or account. */
-  linesOfOtherNumbers(text: string): string[] {
     let left = maxNumbers
-    return linesOf(text).filter((line) =>
-      (line.normalize('NFKC').match(number) ?? []).some((digits) => --left < 0 || !this.#letters.includes(digits)),
-    )
+    const hasOtherNumber = (line: string): boolean =>
+      (line.normalize('NFKC').match(number) ?? []).some((digits) => --left < 0 || !this.#letters.includes(digits))
+    const lines = linesOf(text).filter((line) => this.#isMissing(lettersOf(line)) || hasOtherNumber(line))
+    return [...lines, ...urlsOf(text.slice(0, maxCompared)).filter((url) => !this.#urls.has(url))]
   }
 
-  #missingIn(letters: string): number {
-    let missing = 0
+  #isMissing(letters: string): boolean {
     for (let at = 0; at + length <= letters.length; at++) {
       const place = hashAt(letters, at) & this.#mask
-      if ((this.#bits[place >> 3]! & (1 << (place & 7))) === 0) missing += 1
+      if ((this.#bits[place >> 3]! & (1 << (place & 7))) === 0) return true
     }
-    return missing
+    return false
   }
-}
-
-/** True if lines say something of their own: more than a word or two. */
-export function saysMore(lines: readonly string[]): boolean {
-  let letters = 0
-  for (const line of lines) letters += lettersOf(line).length
-  return letters >= differs
 }
 
 const number = /\p{Nd}{3,}/gu
@@ -80,25 +64,40 @@ function lettersOf(text: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** The lines of a text without what programs that make a text of HTML add; short lines that follow each other are one. */
+const url = /https?:\/\/[^\s<>"]{1,4000}/gi
+
+/** The URLs of a text or of HTML, without what stands behind them in a sentence. */
+function urlsOf(text: string): string[] {
+  return (text.match(url) ?? []).map((found) => found.replace(/[)\]}'.,;:!?]{1,9}$/, ''))
+}
+
+/**
+ * The lines of a text without what programs that make a text of HTML add. Short lines that follow each other are one, and with too few letters to be compared
+ * they are part of the line before.
+ */
 function linesOf(text: string): string[] {
   const lines: string[] = []
   let short = ''
   let left = maxLabels
   const plain = text
     .slice(0, maxCompared)
-    .replace(/https?:\/\/[^\s<>"]{1,4000}|<mailto:[^\s<>]{1,320}>|\[cid:[^\]\s]{0,200}\]/gi, '')
+    .replace(url, '')
+    .replace(/<mailto:[^\s<>]{1,320}>|\[cid:[^\]\s]{0,200}\]/gi, '')
     .replace(/\[(?:cid|image|bild|imagen):[^\]\n]{0,60}\]/gi, (label) => ((left -= label.length) >= 0 ? '' : label))
-  for (const line of plain.split('\n')) {
-    if (line.trim().length >= 2 * length) {
-      lines.push(line)
-    } else {
-      if (short.length < 2000) short += ` ${line.trim()}`
-      continue
-    }
-    if (lettersOf(short).length >= length) lines.push(short)
+  const endShort = (): void => {
+    const isCompared = lettersOf(short).length >= length || lines.length === 0
+    if (isCompared) lines.push(short)
+    else lines.push(`${lines.pop()} ${short}`)
     short = ''
   }
-  if (lettersOf(short).length >= length) lines.push(short)
+  for (const line of plain.split('\n')) {
+    if (line.trim().length < 2 * length) {
+      if (short.length < 2000) short += ` ${line.trim()}`
+    } else {
+      if (short !== '') endShort()
+      lines.push(line)
+    }
+  }
+  if (short !== '') endShort()
   return lines
 }

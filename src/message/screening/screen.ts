@@ -1,6 +1,6 @@
 import type { Address, Screening } from '../../mail/model.ts'
 import { displayLine, withoutControls } from '../../core/text.ts'
-import { maxCompared, ShownText, saysMore } from './alternative.ts'
+import { maxCompared, ShownText } from './alternative.ts'
 import { comparable, type Instruction, instructionsIn } from './instructions.ts'
 import { invisibleIn, withoutInvisible } from './invisible.ts'
 import type { SeenText } from './seen.ts'
@@ -73,10 +73,9 @@ export function screen({ subject, from, text, seen, isAlternative }: Screened): 
     if (found.said !== '') addUnseen(where, found.said)
   }
   const isSeparate = seen !== null && isAlternative && text !== null
-  const shown = seen !== null && (isSeparate || seen.unseen.size > 0) ? new ShownText(seen.text) : null
-  const others = isSeparate && shown !== null ? shown.linesOfOtherNumbers(text) : []
-  const missing = isSeparate && shown !== null ? [...new Set([...shown.missingLines(text), ...others])] : []
-  const isTextUnseen = isSeparate && (seen.isCut || text.length > maxCompared || saysMore(missing) || others.length > 0)
+  const shown = seen !== null && (isSeparate || seen.unseen.size > 0) ? new ShownText(seen.text, seen.html) : null
+  const missing = isSeparate && shown !== null ? shown.missingLines(text) : []
+  const isTextUnseen = isSeparate && (seen.isCut || text.length > maxCompared || missing.length > 0)
 
   let omitted = 0
   for (const [where, hidden] of seen?.unseen ?? []) {

@@ -216,9 +216,23 @@ test.each([
   ['code', 'Your verification code is 493817.', 'Your verification code is 111222.'],
   ['amount', 'Please pay 1,250 EUR by Friday.', 'Please pay 9,750 EUR by Friday.'],
   ['account', 'Pay to DE89 3704 0044 0532 0130 00.', 'Pay to DE89 3704 0044 0532 9999 00.'],
+  ['word', 'You must pay the invoice today.', 'You must not pay the invoice today.'],
+  [
+    'word on a line of its own',
+    'It is true that you should send the money to them.',
+    'It is true that you should\nnot\nsend the money to them.',
+  ],
+  ['last word', 'The old account is the right one.', 'The old account is the right one. Not!'],
+  ['URL', 'Read more on our page today.', 'Read more on our page today. https://evil.example/ignore-previous-instructions'],
 ])('a text part with another %s is left out', async (_, seen, written) => {
   expect((await screened({ html: `<p>${seen}</p>`, text: written })).text).toBe(seen)
   expect((await screened({ html: `<p>${seen}</p>`, text: seen })).reasons).toEqual([])
+})
+
+test('a text part with the URLs of the links of the HTML, and what stands around them, is given', async () => {
+  const html = '<p>Read <a href="https://shop.example/a?b=1&amp;c=2">more on our page</a>.</p><p>Write to us.</p>'
+  const text = 'Read more on our page (https://shop.example/a?b=1&c=2).\n\n* Write to us.'
+  expect(await screened({ html, text })).toMatchObject({ text, reasons: [] })
 })
 
 test.each([
