@@ -87,14 +87,9 @@ export class PolicyCheck {
     this.#deps = deps
   }
 
-  /** True if a policy looks at what is in the messages of an identity. */
-  async scans(reader: Reader, owner: IdentityRow): Promise<boolean> {
-    return (await this.#deps.policies.of(reader, owner)).some(({ policy }) => scans(policy))
-  }
-
-  /** True if everything that this sender sends may leave. */
-  async isOpen(reader: Reader, sender: Sender, owner: IdentityRow): Promise<boolean> {
-    return (await this.#closed(reader, sender, owner)) === undefined
+  /** True if a policy looks at what is in the e-mails of this sender; undefined if they may leave whatever they are. */
+  async scans(reader: Reader, sender: Sender, owner: IdentityRow): Promise<boolean | undefined> {
+    return (await this.#closed(reader, sender, owner))?.some(({ policy }) => scans(policy))
   }
 
   /** Decides about an e-mail, in the transaction that stores or releases it, so that a change of policy is before or after it. */

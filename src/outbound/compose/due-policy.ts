@@ -39,10 +39,11 @@ export class DuePolicy {
     const { database, policyCheck, examiner } = this.#deps
     if (isApproved(email)) return undefined
     const owner = await ownerOf(database, email)
-    if (await policyCheck.isOpen(database, senderOf(email), owner)) return undefined
+    const scan = await policyCheck.scans(database, senderOf(email), owner)
+    if (scan === undefined) return undefined
     // as it was when it was accepted
     const raw = octets.subarray(Buffer.byteLength(email.trace))
-    const envelope = envelopeOf(email.from_address, await policyCheck.scans(database, owner))
+    const envelope = envelopeOf(email.from_address, scan)
     const examined = await examiner.examine(raw, envelope, email.account_id)
     return { ...contentOf(examined), sha256: examined.sha256 }
   }

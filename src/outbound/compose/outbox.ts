@@ -149,7 +149,7 @@ export class Outbox {
     if (octets.length > largestMessage) throw invalid('raw', 'The message is larger than 25 MiB.', 'message_too_large')
     if (addresses.length > maxRecipients) throw invalid('to', `A message can have at most ${maxRecipients} recipients.`)
     return largeWork(owner.account_id, octets.length, async () => {
-      const scan = await this.#deps.policyCheck.scans(this.#deps.database, owner)
+      const scan = await this.#deps.policyCheck.scans(this.#deps.database, caller, owner)
       const examined = await examiner.examine(octets, envelopeOf(from, scan), owner.account_id)
       const addressees = addresseesOf(addresses, examined)
       await this.#require(owner, from, addressees, null)
@@ -235,9 +235,9 @@ export class Outbox {
     })
   }
 
-  async #examine({ owner, from, raw, text }: ComposedEmail): Promise<Examination> {
+  async #examine({ caller, owner, from, raw, text }: ComposedEmail): Promise<Examination> {
     const { database, examiner, policyCheck } = this.#deps
-    const envelope = envelopeOf(from, await policyCheck.scans(database, owner))
+    const envelope = envelopeOf(from, await policyCheck.scans(database, caller, owner))
     return examiner.examine(raw, envelope, owner.account_id, text ?? undefined)
   }
 
@@ -284,7 +284,7 @@ export async function enqueueCopies(
 }
 
 /** The envelope for parsing an own message, which is not checked for spam. */
-export function envelopeOf(from: string, scan: boolean): Envelope {
+export function envelopeOf(from: string, scan = false): Envelope {
   return {
     remote_address: '127.0.0.1',
     helo: 'localhost',
