@@ -360,10 +360,9 @@ export class Api {
     const problem = problemOf(error)
     this.#metrics.failed(problem.code, state.rateLimit)
     if (problem.status >= 500 && state.abort.cut !== 'gone') {
-      this.#deps.log.error(
-        { request_id: state.requestId, route: state.route, err: error },
-        'request failed with an internal error',
-      )
+      const line = { request_id: state.requestId, route: state.route, err: error }
+      if (state.abort.cut === 'stopping') this.#deps.log.info(line, 'request was ended by the stop of the box')
+      else this.#deps.log.error(line, 'request failed with an internal error')
     }
     send(
       context,

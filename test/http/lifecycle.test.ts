@@ -22,6 +22,12 @@ test('stopping ends a wait at once with an answer, and takes no more calls', asy
   expect(answer.headers.get('retry-after')).toBe('2')
   expect(await errorOf(answer)).toMatchObject({ type: 'internal_error', code: 'restarting' })
   await stopped
+  // which is no error of the box
+  const lines = box.lines.filter((line) => line.includes(answer.headers.get('x-request-id')!)).map((line) => JSON.parse(line))
+  expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+    ['info', 'request was ended by the stop of the box'],
+    ['info', 'request'],
+  ])
   await expect(box.call('GET', '/healthz')).rejects.toThrow('fetch failed')
 })
 
