@@ -17,6 +17,7 @@ export function heldCardReveals(policy: PolicyModule, clock: Clock): HeldCardRev
         sql`SELECT cards.* FROM cards JOIN identities ON identities.id = cards.identity_id WHERE cards.id = ${id} AND ${isLiving(iso(clock.now()))}`,
       ),
     digest: ({ id }, { amount_cents, purpose }) => hash('sha256', `${id}\n${amount_cents ?? ''}\n${purpose ?? ''}`),
+    isExact: false,
     show: (row, { amount_cents, purpose, used_at, hold }) => ({
       ...toCard(row, clock.now()),
       amount_cents,

@@ -12,11 +12,13 @@ export function heldLoginReveals(policy: PolicyModule, clock: Clock): HeldLoginR
   return policy.heldReveals({
     kind: 'login',
     find: (reader, id) => livingRow(reader, clock, id),
-    // the place is approved too
-    digest: ({ id, label, url, place }, { purpose }) => hash('sha256', [id, label, url ?? '', place, purpose ?? ''].join('\n')),
+    // the place is approved too, and a changed login may have other secrets
+    digest: ({ id, label, url, place, updated_at }, { purpose }) =>
+      hash('sha256', [id, label, url ?? '', place, updated_at, purpose ?? ''].join('\n')),
+    isExact: true,
     show: (row, { purpose, used_at, hold }) => ({ ...noted(row), host: hostOf(row.url), purpose, used_at, hold }),
     events: { held: loginHeld, approved: loginApproved, rejected: loginRejected, expired: loginExpired },
-    repeated: 'the same key',
+    repeated: 'the same key and purpose',
     approved: (tx, { identity_id, place }) => policy.policyCheck.notePlace(tx, identity_id, place),
   })
 }

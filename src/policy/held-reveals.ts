@@ -4,8 +4,8 @@ import { type Caller, makerOf } from '../core/scopes.ts'
 import type { HoldState } from '../core/shapes.ts'
 import type { EventType } from '../events/model.ts'
 import type { Reader, Transaction } from '../store/database.ts'
-import type { Approvals } from './approvals.ts'
-import type { HoldHandler, Holds, StoredHold } from './holds.ts'
+import type { Approvals, Wanted } from './approvals.ts'
+import { holdChanged, type HoldHandler, type Holds, type StoredHold } from './holds.ts'
 import type { Hold } from './model.ts'
 import type { Held } from './policy-check.ts'
 
@@ -39,6 +39,8 @@ export interface HeldRevealOptions<Of extends Kind, Revealed extends Row> {
   find: (reader: Reader, id: string) => Promise<Revealed | undefined>
   /** SHA-256 of what a person looks at, in hexadecimal. */
   digest: (row: Revealed, asked: Asked) => string
+  /** True where an approval is of exactly what was looked at; false where it is of an amount. */
+  isExact: boolean
   show: (row: Revealed, asked: AskedReveal) => NonNullable<Hold[Of]>
   events: Record<'held' | 'approved' | 'rejected' | 'expired', EventType<NonNullable<Hold[Of]>>>
   /** What the repeated call must have. */
@@ -66,19 +68,17 @@ export class HeldReveals<Of extends Kind, Revealed extends Row> implements HoldH
   }
 
   /** Uses the approval of this reveal, in the transaction of it; returns false when there is none. */
-  use(tx: Transaction, { caller, row, amount_cents: amount }: HeldReveal<Revealed>): Promise<boolean> {
-    return this.#deps.approvals.use(tx, { caller, about: row.id, amount })
+  use(tx: Transaction, reveal: HeldReveal<Revealed>): Promise<boolean> {
+    return this.#deps.approvals.use(tx, this.#wanted(reveal))
   }
 
   /** The id of the hold of a reveal, which is made unless an open one covers it, and whether it is new. */
-  async hold(
-    tx: Transaction,
-    { caller, row, amount_cents, purpose, held }: HeldReveal<Revealed>,
-  ): Promise<{ id: string; isNew: boolean }> {
+  async hold(tx: Transaction, reveal: HeldReveal<Revealed>): Promise<{ id: string; isNew: boolean }> {
+    const { caller, row, amount_cents, purpose, held } = reveal
     const { holds, approvals } = this.#deps
     const { kind, digest, events } = this.#options
     const { id, account_id, identity_id } = row
-    const known = await approvals.openHold(tx, { caller, about: id, amount: amount_cents })
+    const known = await approvals.openHold(tx, this.#wanted(reveal))
     if (known !== undefined) return { id: known, isNew: false }
     const owner = { id: identity_id, account_id }
     const hold = await holds.prepare(tx, owner)
@@ -103,9 +103,11 @@ export class HeldReveals<Of extends Kind, Revealed extends Row> implements HoldH
   }
 
   async release(tx: Transaction, stored: StoredHold, hold: HoldState): Promise<void> {
-    const { find, kind, events, approved } = this.#options
+    const { find, digest, kind, events, approved } = this.#options
     const row = await find(tx, stored.about)
     if (!row) throw notFound(kind)
+    // it may have been changed since the digest was compared
+    if (digest(row, stored) !== stored.sha256) throw holdChanged()
     await approved?.(tx, row)
     await this.#emit(tx, events.approved, row, { ...stored, hold })
   }
@@ -122,6 +124,12 @@ export class HeldReveals<Of extends Kind, Revealed extends Row> implements HoldH
     const { id, status, expires_at, decided_at, reason } = stored
     const hold = { id, status, expires_at, decided_at, reason }
     return row ? this.#options.show(row, { ...stored, hold }) : null
+  }
+
+  #wanted({ caller, row, amount_cents, purpose }: HeldReveal<Revealed>): Wanted {
+    const { digest, isExact } = this.#options
+    const sha256 = isExact ? digest(row, { amount_cents, purpose }) : null
+    return { caller, about: row.id, amount: amount_cents, sha256 }
   }
 
   async #emit(tx: Transaction, type: EventType<NonNullable<Hold[Of]>>, row: Revealed, asked: AskedReveal): Promise<void> {

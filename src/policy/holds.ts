@@ -175,12 +175,7 @@ export class Holds {
     })
     if (changed) {
       log.warn({ hold: id, by: actingOf(caller) }, 'an approval was of other bytes')
-      throw conflict(
-        'What is held is not what was looked at. Read the hold again, and reject it if it is not what its sender says.',
-        {
-          code: 'hold_changed',
-        },
-      )
+      throw holdChanged()
     }
     return this.row(caller, id)
   }
@@ -281,6 +276,16 @@ export class Holds {
     tx.afterCommit(() => this.#deps.log.info({ hold: id, status, by }, 'hold decided'))
     return { id, status, expires_at, decided_at, reason }
   }
+}
+
+/** Fault conflict, code `hold_changed`. */
+export function holdChanged(): Fault {
+  return conflict(
+    'What is held is not what was looked at. Read the hold again, and reject it if it is not what its sender says.',
+    {
+      code: 'hold_changed',
+    },
+  )
 }
 
 function isOver({ expires_at }: StoredHold, clock: Clock): boolean {

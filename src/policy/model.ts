@@ -54,7 +54,7 @@ export const HoldRow = z
       .meta({ description: 'the key or person that decided; null for the operator, and for none' }),
     sha256: z.string().meta({
       description:
-        'in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose',
+        'in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place, updated_at and purpose',
     }),
     reasons: z.array(HoldReason),
     found: z.array(HoldFinding),

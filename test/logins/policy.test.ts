@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { minute } from '../../src/core/clock.ts'
+import { HeldReveals } from '../../src/policy/held-reveals.ts'
 import { appliance, type Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { signIn, withPassword } from '../support/people.ts'
@@ -91,6 +92,42 @@ describe('where a policy holds everything', () => {
     expect(hold).toMatchObject({ status: 'cancelled', login: null })
   })
 
+  test('a login that was changed after it was held or approved must be looked at again', async () => {
+    const world = await watched({ preset: 'all' })
+    const { box, clock, store, reveal } = world
+    const id = await store()
+    const change = async (password: string): Promise<void> => {
+      clock.advance(1)
+      expect((await box.call('PATCH', `/v1/logins/${id}`, { password })).status).toBe(200)
+    }
+    await reveal(id)
+    const { body: open } = await box.call('GET', '/v1/holds')
+    const first = `/v1/holds/${open.data[0].id}`
+    await change('another secret')
+    const refused = await box.call('POST', `${first}/approve`, {})
+    expect([refused.status, refused.body.error.code]).toEqual([409, 'hold_changed'])
+    // its sender asks anew
+    await reveal(id)
+    await box.call('POST', `${first}/reject`, {})
+    expect((await decide(world, 'approve')).status).toBe('approved')
+    await change('a third secret')
+    expect((await reveal(id)).body.error.code).toBe('held')
+    await decide(world, 'approve')
+    expect((await reveal(id)).body).toMatchObject({ password: 'a third secret' })
+  })
+
+  test('an approval is of the purpose that a person saw', async () => {
+    const world = await watched({ preset: 'all' })
+    const id = await world.store()
+    await world.reveal(id)
+    await decide(world, 'approve')
+    for (const other of [{}, { purpose: 'to delete the repository' }]) {
+      expect((await world.reveal(id, other)).body.error.code).toBe('held')
+      await decide(world, 'reject')
+    }
+    expect((await world.reveal(id)).body).toMatchObject({ password: 'correct horse' })
+  })
+
   test('a person reveals, as they look themselves', async () => {
     const { box, store } = await watched({ preset: 'all' })
     const id = await store()
@@ -167,4 +204,21 @@ describe('a rule for logins', () => {
     })
     expect(bad.body.error).toMatchObject({ status: 400, param: 'rules.0.when.to' })
   })
+})
+
+test('what is changed while it is being approved is not approved', async () => {
+  const deps = { holds: { serve: () => undefined }, database: {} }
+  const shown = { id: 'login_1', account_id: 'acct_1', identity_id: 'ident_1' }
+  const approved: unknown[] = []
+  const reveals = new HeldReveals(
+    deps as never,
+    {
+      find: () => Promise.resolve(shown),
+      digest: () => 'of the changed',
+      approved: () => void approved.push(shown),
+    } as never,
+  )
+  const stored = { about: 'login_1', sha256: 'of what was looked at' }
+  await expect(reveals.release({} as never, stored as never, {} as never)).rejects.toMatchObject({ code: 'hold_changed' })
+  expect(approved).toEqual([])
 })

@@ -857,7 +857,7 @@ export interface Hold {
   created_at: string
   /** the key or person that decided; null for the operator, and for none */
   decided_by: string | null
-  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose */
+  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place, updated_at and purpose */
   sha256: string
   reasons: {
     /** whose policy: of pillarbox.yaml, of the account, of the identity */
@@ -903,7 +903,7 @@ export interface HoldRow {
   created_at: string
   /** the key or person that decided; null for the operator, and for none */
   decided_by: string | null
-  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose */
+  /** in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place, updated_at and purpose */
   sha256: string
   reasons: {
     /** whose policy: of pillarbox.yaml, of the account, of the identity */

@@ -886,7 +886,7 @@ class Hold(TypedDict):
     decided_by: str | None
     """the key or person that decided; null for the operator, and for none"""
     sha256: str
-    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose"""
+    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place, updated_at and purpose"""
     reasons: list[HoldReasons]
     found: list[HoldFound]
     email: Email | None
@@ -936,7 +936,7 @@ class HoldRow(TypedDict):
     decided_by: str | None
     """the key or person that decided; null for the operator, and for none"""
     sha256: str
-    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place and purpose"""
+    """in hexadecimal: of the bytes of an e-mail; of a text message: to, a line end and body; of a card: its id, amount_cents and purpose, with line ends between; of a login: its id, label, url, place, updated_at and purpose"""
     reasons: list[HoldRowReasons]
     found: list[HoldRowFound]
 
