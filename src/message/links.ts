@@ -72,9 +72,12 @@ const urlStart = /\b(?:https?|ftp):[\\/]|\bwww\.[a-z\d]/i
 /** A URL at the start of an attribute's value, or in a style: of the scheme of the page, or without slashes. */
 const valueStart = /[=("',;][\s"'\0]{0,9}(?:(?:https?|ftp):\S|[\\/]{2})/i
 
-/** The name of a server, with an end that domains have; not the domain of a mail address. */
+/**
+ * The name of a server, with an end that domains have, of two letters those of countries; not the domain of a mail address. A name of a file with such an
+ * end is one too: programs make a link of `README.md`, but not of `index.ts`.
+ */
 const serverName =
-  /(?<![@\w.-])(?:[a-z\d][a-z\d-]{0,62}\.){1,9}(?:[a-z]{2}|com|net|org|info|biz|app|dev|xyz|top|site|online|link|click|shop|live|club|page|icu|vip|cloud|store|space|website|xn--[a-z\d-]{2,59})(?![\w@-]|\.[a-z\d])/i
+  /(?<![@\w.-])(?:[a-z\d][a-z\d-]{0,62}\.){1,9}(?:a[cdefgilmnoqrstuwxz]|b[abdefghijmnorstvwyz]|c[acdfghiklmnoruvwxyz]|d[ejkmoz]|e[cegrstu]|f[ijkmor]|g[abdefghilmnpqrstuwy]|h[kmnrtu]|i[delmnoqrst]|j[emop]|k[eghimnprwyz]|l[abcikrstuvy]|m[acdeghklmnopqrstuvwxyz]|n[acefgilopruz]|om|p[aefghklmnrstwy]|qa|r[eosuw]|s[abcdeghijklmnortuvxyz]|t[cdfghjklmnortvwz]|u[agksyz]|v[aceginu]|w[fs]|y[et]|z[amw]|com|net|org|info|biz|app|dev|xyz|top|site|online|link|click|shop|live|club|page|icu|vip|cloud|store|space|website|xn--[a-z\d-]{2,59})(?![\w@-]|\.[a-z\d])/i
 
 /** Where HTML says its language. */
 const namedLanguage = /^\s{0,99}<!doctype[^<>]{0,300}>/i

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { linksIn, linksOf } from '../../src/message/links.ts'
+import { linksIn, linksOf, mayHaveLink } from '../../src/message/links.ts'
 
 function ofHtml(html: string) {
   return linksOf(html, null, undefined).links
@@ -162,3 +162,26 @@ test.each([
 ])('words before an address in text say what it is for: %s', (text, kind) => {
   expect(linksIn(text)[0]?.kind).toBe(kind)
 })
+
+test.each([
+  'example.com',
+  'evil.md/path',
+  'https://evil.md',
+  'www.evil.js',
+  'login.evil.io',
+  'evil.xn--p1ai',
+  'README.md',
+  'EVIL.RS',
+  'evil.co.uk',
+])('what leaves may have a link: %s', (text) => {
+  expect(mayHaveLink(`See ${text} for more.`, null)).toBe(true)
+  expect(mayHaveLink('', `<p>See ${text} for more.</p>`)).toBe(true)
+})
+
+test.each(['index.ts', 'main.js', 'Node.js', 'app.go', 'dump.gz', 'lib.rb/x', 'src/data.db', 'ada@example.com'])(
+  'no program makes a link of %s, as no domain ends so',
+  (text) => {
+    expect(mayHaveLink(`See ${text} for more.`, null)).toBe(false)
+    expect(mayHaveLink('', `<p>See ${text} for more.</p>`)).toBe(false)
+  },
+)
