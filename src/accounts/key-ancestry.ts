@@ -1,6 +1,7 @@
 import { type Clock, iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { accountStopped, type Caller, makerOf, noLongerAdmitted } from '../core/scopes.ts'
+import { isOfLiving } from '../identities/row.ts'
 import { empty, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { ApiKey } from './model.ts'
 
@@ -51,7 +52,7 @@ export class Origins {
 
   /**
    * The end of the key's secret or of the session, in milliseconds since the epoch, as known now; undefined once it was revoked or replaced,
-   * has expired or ended. The operator is neither and has no end. Throws Fault 403, code `account_stopped`, for a key of a stopped account.
+   * has expired or ended, also by the end of its identity. The operator is neither and has no end. Throws Fault 403, code `account_stopped`, for a key of a stopped account.
    */
   async until(reader: Reader, { key_id, session_id, secret }: Who): Promise<number | undefined> {
     if (key_id === null) {
@@ -59,7 +60,8 @@ export class Origins {
       return (await reader.get(sql`SELECT 1 FROM sessions WHERE id = ${session_id}`)) === undefined ? undefined : Infinity
     }
     const row = await reader.get<SecretEnds & { stopped: number }>(
-      sql`SELECT *, ${isStopped} AS stopped FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL`,
+      sql`SELECT *, ${isStopped} AS stopped FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL
+        AND (identity_id IS NULL OR ${isOfLiving(sql`identity_id`, iso(this.#clock.now()))})`,
     )
     if (row?.stopped === 1) throw accountStopped()
     const end = row ? endOfSecret(row, secret) : 0

@@ -27,8 +27,6 @@ type LivingRow = KeyRow & { stopped: number; identity_expires_at: string | null 
 interface Known {
   id: string
   admits: Identified
-  /** The end of its identity, ISO 8601; null for never. */
-  ends: string | null
 }
 
 /** The rights of a key or session; `until` is when it ends. */
@@ -87,7 +85,7 @@ export class Keys {
     const now = this.#clock.now()
     const kept = this.#known.get(hash)
     // its identity may have been given a later end
-    const known = kept && (kept.ends === null || kept.ends > iso(now)) ? kept : await this.#find(hash)
+    const known = kept && kept.admits.until > now ? kept : await this.#find(hash)
     if (!known || known.admits.until <= now) return undefined
     this.noteUsed(known.id)
     return known.admits
@@ -157,7 +155,7 @@ export class Keys {
     if (input.expires_at !== undefined && Date.parse(input.expires_at) <= this.#clock.now()) {
       throw invalid('expires_at', 'expires_at must be in the future.')
     }
-    if (identityId !== null) await requireIdentity(this.#database, caller.account_id, identityId)
+    if (identityId !== null) await requireIdentity(this.#database, this.#clock, caller.account_id, identityId)
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
       const bounds = await this.#limits.bounds(tx, caller)
@@ -310,7 +308,7 @@ export class Keys {
     const line = row.created_by === null ? [] : await this.#limits.line(this.#database, row.id)
     const made_by = line.slice(1).filter(({ rate_limit }) => rate_limit)
     const secret = row.hash === hash ? row.rotations : row.rotations - 1
-    const known: Known = { id: row.id, ends: row.identity_expires_at, admits: { ...this.#identified(row, secret), made_by } }
+    const known: Known = { id: row.id, admits: { ...this.#identified(row, secret), made_by } }
     cache.set(hash, known)
     return known
   }
@@ -321,8 +319,7 @@ export class Keys {
         ${isStopped} AS stopped FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
         WHERE ${condition} AND revoked_at IS NULL`,
     )
-    const ended = row?.identity_expires_at ?? null
-    return row?.identity_status === 'deleted' || (ended !== null && ended <= iso(this.#clock.now())) ? undefined : row
+    return row?.identity_status === 'deleted' ? undefined : row
   }
 
   /** Forgets the keys of an identity, which may end at another time. */
@@ -345,7 +342,8 @@ export class Keys {
     const scopes = new Set(JSON.parse(row.scopes) as Scope[])
     const rate_limit = row.rate_limit ?? this.#defaultRate
     const stopped = row.stopped === 1 ? { stopped: true as const } : {}
-    const until = endOfSecret(row, secret)
+    const ended = row.identity_expires_at
+    const until = Math.min(endOfSecret(row, secret), ended === null ? Infinity : Date.parse(ended))
     return { account_id, key_id: id, session_id: null, secret, scopes, identity_id, rate_limit, until, ...stopped }
   }
 

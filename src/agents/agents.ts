@@ -8,7 +8,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { Page } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { localPartOf } from '../identities/names.ts'
-import { merged } from '../identities/row.ts'
+import { isOfLiving, merged } from '../identities/row.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { changeHandle, type Claimant, claimHandle, claimHandleLike } from './handles.ts'
 import {
@@ -84,7 +84,7 @@ export class Agents implements AgentDirectory {
       from: sql`agents`,
       account: caller.account_id,
       where: sql`account_id = ${caller.account_id}${named}`,
-      filters: [...bound, ...whose],
+      filters: [this.#isOfLiving, ...bound, ...whose],
       octets: agentOctets,
       present: (row) => this.#toAgent(row),
     })
@@ -96,7 +96,7 @@ export class Agents implements AgentDirectory {
 
   /** The row of an agent the caller may see; throws Fault not_found. */
   async row(caller: Caller, id: string, reader: Reader = this.#deps.database): Promise<AgentRow> {
-    const row = await first(reader, sql`id = ${id} AND account_id = ${caller.account_id}`)
+    const row = await this.#living(reader, sql`id = ${id} AND account_id = ${caller.account_id}`)
     if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('agent')
     return row
   }
@@ -153,14 +153,23 @@ export class Agents implements AgentDirectory {
 
   /** The public row of an agent, for any caller. Throws Fault not_found. */
   async published(id: string): Promise<AgentRow> {
-    const row = await first(this.#deps.database, sql`id = ${id}`)
+    const row = await this.#living(this.#deps.database, sql`id = ${id}`)
     if (!row) throw notFound('agent')
     return row
   }
 
   async #known(condition: Sql): Promise<KnownAgent | undefined> {
-    const row = await first(this.#deps.database, condition)
+    const row = await this.#living(this.#deps.database, condition)
     return row && { account_id: row.account_id, agent: this.#toAgent(row) }
+  }
+
+  /** An agent whose identity is neither deleted nor has expired. */
+  #living(reader: Reader, condition: Sql): Promise<AgentRow | undefined> {
+    return first(reader, sql`${condition} AND ${this.#isOfLiving}`)
+  }
+
+  get #isOfLiving(): Sql {
+    return isOfLiving(sql`identity_id`, iso(this.#deps.clock.now()))
   }
 
   async #remove(tx: Transaction, row: AgentRow): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
+import { isLiving } from '../identities/row.ts'
 import { page } from '../store/page.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -102,7 +103,7 @@ export class Erc8004Links {
   all(limit: number): Promise<Registered[]> {
     return this.#deps.database.all(
       sql`SELECT chain_id, registry, token_id FROM erc8004_links JOIN agents ON agents.id = erc8004_links.agent_id
-        JOIN identities ON identities.id = agents.identity_id WHERE identities.status = 'active' ORDER BY erc8004_links.seq LIMIT ${limit}`,
+        JOIN identities ON identities.id = agents.identity_id WHERE identities.status = 'active' AND ${isLiving(iso(this.#deps.clock.now()))} ORDER BY erc8004_links.seq LIMIT ${limit}`,
     )
   }
 }

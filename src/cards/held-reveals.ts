@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Clock, iso } from '../core/clock.ts'
-import { isLiving } from '../identities/row.ts'
+import { isOfLiving } from '../identities/row.ts'
 import type { HeldReveals } from '../policy/held-reveals.ts'
 import type { PolicyModule } from '../policy/module.ts'
 import { sql } from '../store/database.ts'
@@ -13,9 +13,7 @@ export function heldCardReveals(policy: PolicyModule, clock: Clock): HeldCardRev
   return policy.heldReveals({
     kind: 'card',
     find: (reader, id) =>
-      reader.get<CardRow>(
-        sql`SELECT cards.* FROM cards JOIN identities ON identities.id = cards.identity_id WHERE cards.id = ${id} AND ${isLiving(iso(clock.now()))}`,
-      ),
+      reader.get<CardRow>(sql`SELECT * FROM cards WHERE id = ${id} AND ${isOfLiving(sql`identity_id`, iso(clock.now()))}`),
     digest: ({ id }, { amount_cents, purpose }) => hash('sha256', `${id}\n${amount_cents ?? ''}\n${purpose ?? ''}`),
     isExact: false,
     show: (row, { amount_cents, purpose, used_at, hold }) => ({

@@ -2,7 +2,7 @@ import { type Clock, iso } from '../core/clock.ts'
 import { conflict, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { picked } from '../core/shapes.ts'
-import { isLiving } from '../identities/row.ts'
+import { isOfLiving } from '../identities/row.ts'
 import { type Reader, sql, type Sql } from '../store/database.ts'
 import { Card, CardLimits, type Period } from './model.ts'
 
@@ -17,8 +17,7 @@ export interface CardRow extends Omit<Card, 'label' | 'budget'> {
 /** The row of a card that the caller may see; throws Fault not_found, also when its identity is deleted. */
 export async function rowOf(reader: Reader, clock: Clock, caller: Caller, id: string): Promise<CardRow> {
   const row = await reader.get<CardRow>(
-    sql`SELECT * FROM cards WHERE id = ${id} AND account_id = ${caller.account_id} AND EXISTS
-      (SELECT 1 FROM identities WHERE identities.id = cards.identity_id AND ${isLiving(iso(clock.now()))})`,
+    sql`SELECT * FROM cards WHERE id = ${id} AND account_id = ${caller.account_id} AND ${isOfLiving(sql`identity_id`, iso(clock.now()))}`,
   )
   if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('card')
   return row

@@ -87,7 +87,9 @@ export const WhoAmI = z
     session_id: Id('sess').nullable().meta({ description: 'the session of a signed-in person; null for a key' }),
     scopes: z.array(z.enum(scopes)),
     rate_limit: z.int().meta({ description: 'calls a minute; 0 means no limit' }),
-    expires_at: Timestamp.nullable().meta({ description: 'time at which the key, or the secret that was used, ends' }),
+    expires_at: Timestamp.nullable().meta({
+      description: 'time at which the key, or the secret that was used, ends, also by the end of its identity',
+    }),
     can_send_outside: z.boolean().meta({
       description:
         'whether mail can be sent to addresses that are not on this box: by the identity, else by a new one at the domain of the box',

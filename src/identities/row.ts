@@ -1,4 +1,5 @@
 import { type Identity, type IdentityFilter, Metadata, type ReducedIdentity } from './model.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import { mergePatch } from '../core/json.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -31,6 +32,11 @@ export function present<Row extends Pick<IdentityRow, 'status' | 'expires_at'>>(
 /** The condition of rows of `identities` that are neither deleted nor have expired, though their row says so a little later. */
 export function isLiving(now: string): Sql {
   return sql`identities.status <> 'deleted' AND (identities.expires_at IS NULL OR identities.expires_at > ${now})`
+}
+
+/** The condition of rows of others whose identity (the column with its id) is one of those. */
+export function isOfLiving(identityId: Sql, now: string): Sql {
+  return sql`EXISTS (SELECT 1 FROM identities WHERE identities.id = ${identityId} AND ${isLiving(now)})`
 }
 
 /** An identity as callers see it. */
@@ -99,9 +105,9 @@ export interface PhoneNumbers {
 }
 
 /** Throws Fault not_found unless the account has this identity. */
-export async function requireIdentity(reader: Reader, accountId: string, id: string): Promise<void> {
+export async function requireIdentity(reader: Reader, clock: Clock, accountId: string, id: string): Promise<void> {
   const row = await reader.get(
-    sql`SELECT 1 FROM identities WHERE id = ${id} AND account_id = ${accountId} AND status <> 'deleted'`,
+    sql`SELECT 1 FROM identities WHERE id = ${id} AND account_id = ${accountId} AND ${isLiving(iso(clock.now()))}`,
   )
   if (!row) throw notFound('identity')
 }

@@ -1,5 +1,6 @@
 import type { Keys } from '../accounts/keys.ts'
 import { type Clock, day, iso } from '../core/clock.ts'
+import { isOfLiving } from '../identities/row.ts'
 import { type Cursors, page } from '../store/page.ts'
 import { sweep } from '../core/cron.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
@@ -208,9 +209,13 @@ export class Jobs {
     return row!.n
   }
 
-  /** True if there is such a job, in any account. */
+  /** True if there is such a job, in any account, and its identity, if it has one, is neither deleted nor has expired. */
   async knows(id: string): Promise<boolean> {
-    return (await this.#database.get(sql`SELECT 1 FROM jobs WHERE id = ${id}`)) !== undefined
+    return (
+      (await this.#database.get(
+        sql`SELECT 1 FROM jobs WHERE id = ${id} AND (identity_id IS NULL OR ${isOfLiving(sql`identity_id`, iso(this.#clock.now()))})`,
+      )) !== undefined
+    )
   }
 
   /** True if it is running in this process. */

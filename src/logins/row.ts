@@ -2,7 +2,7 @@ import { type Clock, iso } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { picked } from '../core/shapes.ts'
-import { isLiving } from '../identities/row.ts'
+import { isOfLiving } from '../identities/row.ts'
 import { type Reader, sql } from '../store/database.ts'
 import { LoginNoted } from './model.ts'
 
@@ -34,8 +34,7 @@ export async function rowOf(reader: Reader, clock: Clock, caller: Caller, id: st
 /** The row of a login whose identity is not deleted. */
 export function livingRow(reader: Reader, clock: Clock, id: string): Promise<LoginRow | undefined> {
   return reader.get<LoginRow>(
-    sql`SELECT ${columns} FROM stored_logins WHERE id = ${id} AND EXISTS
-      (SELECT 1 FROM identities WHERE identities.id = stored_logins.identity_id AND ${isLiving(iso(clock.now()))})`,
+    sql`SELECT ${columns} FROM stored_logins WHERE id = ${id} AND ${isOfLiving(sql`identity_id`, iso(clock.now()))}`,
   )
 }
 

@@ -8,6 +8,8 @@ import { largeWork } from '../core/work/long-work.ts'
 import { release } from '../core/memory.ts'
 import { Turns } from '../core/work/paced-work.ts'
 import type { Identities } from '../identities/identities.ts'
+import { isLiving } from '../identities/row.ts'
+import { iso } from '../core/clock.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
 import { join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
@@ -48,7 +50,7 @@ interface TimelineEntry {
   octets: number
 }
 
-interface Deps extends Pick<Basis, 'database' | 'cursors' | 'events'> {
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'events'> {
   identities: Identities
   plan: Plan
   trash: Trash
@@ -278,7 +280,7 @@ export class Emails {
   /** The row for a signed URL, while the e-mail and its identity exist. */
   async signedRow(id: string): Promise<StoredEmail & { account_id: string }> {
     const row = await this.#deps.database.get<StoredEmail & { account_id: string }>(
-      sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND identities.status <> 'deleted'`,
+      sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND ${isLiving(iso(this.#deps.clock.now()))}`,
     )
     if (!row) throw notFound('e-mail')
     return row

@@ -4,7 +4,7 @@ import { newId } from '../core/ids.ts'
 import { release } from '../core/memory.ts'
 import type { HoldState } from '../core/shapes.ts'
 import type { EventType } from '../events/model.ts'
-import type { IdentityRow } from '../identities/identities.ts'
+import { type IdentityRow, present } from '../identities/row.ts'
 import { readBlob } from '../store/blobs.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { EmailStore } from './email-store.ts'
@@ -112,11 +112,14 @@ export class OutgoingEmails {
     const recipient = await this.recipient(recipientSeq, reader)
     const email =
       recipient &&
-      (await reader.get<StoredEmail & Pick<QueuedEmail, 'account_id' | 'identity_status'>>(
-        sql`SELECT emails.*, identities.account_id, identities.status AS identity_status FROM emails
+      (await reader.get<StoredEmail & Pick<QueuedEmail, 'account_id' | 'identity_status'> & Pick<IdentityRow, 'expires_at'>>(
+        sql`SELECT emails.*, identities.account_id, identities.status AS identity_status, identities.expires_at FROM emails
           JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${recipient.email_id}`,
       ))
-    return email && { recipient, email, account_id: email.account_id, identity_status: email.identity_status }
+    if (!email) return undefined
+    const { account_id, identity_status: status, expires_at } = email
+    const identity = present({ status, expires_at }, iso(this.#clock.now()))
+    return { recipient, email, account_id, identity_status: identity!.status }
   }
 
   /** The raw message with signatures prepended; undefined when it was deleted. */

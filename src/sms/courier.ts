@@ -1,5 +1,6 @@
 import type { Basis } from '../basis.ts'
 import { hour, iso, minute } from '../core/clock.ts'
+import { type IdentityRow, present } from '../identities/row.ts'
 import { loggable } from '../core/log.ts'
 import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
@@ -123,11 +124,12 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
 
   /** A message may have waited for hours: the rules for new messages apply again. */
   async #requireWanted({ identity_id, sender, recipient }: SmsRow): Promise<void> {
-    const { database } = this.#deps
-    const holder = await database.get<{ status: string }>(
-      sql`SELECT identities.status FROM phone_numbers JOIN identities ON identities.id = phone_numbers.identity_id
+    const { database, clock } = this.#deps
+    const row = await database.get<Pick<IdentityRow, 'status' | 'expires_at'>>(
+      sql`SELECT identities.status, identities.expires_at FROM phone_numbers JOIN identities ON identities.id = phone_numbers.identity_id
         WHERE phone_numbers.number = ${sender} AND phone_numbers.identity_id = ${identity_id} AND phone_numbers.status = 'active'`,
     )
+    const holder = present(row, iso(clock.now()))
     if (!holder || holder.status === 'deleted') {
       throw refused('number_given_back', `${sender} was released before the message could be sent.`)
     }

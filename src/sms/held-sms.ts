@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Basis } from '../basis.ts'
+import { iso } from '../core/clock.ts'
+import { isLiving } from '../identities/row.ts'
 import type { Plan } from '../accounts/plan.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { HoldState } from '../core/shapes.ts'
@@ -12,7 +14,7 @@ import { type Sms, smsApproved, type SmsError, smsExpired, smsFailed, smsRejecte
 import { hasOptedOut } from './opt-outs.ts'
 import { emitSms, type SmsRow, whole } from './rows.ts'
 
-interface Deps extends Pick<Basis, 'database' | 'events'> {
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'events'> {
   queue: Queue
   plan: Plan
   policyCheck: PolicyCheck
@@ -73,7 +75,7 @@ export class HeldMessages implements HoldHandler<'sms'> {
     const { database } = this.#deps
     // its identity may be deleted, and is then invisible with all that it had
     const row = await database.get<SmsRow>(
-      sql`SELECT sms.* FROM sms JOIN identities ON identities.id = sms.identity_id WHERE sms.id = ${about} AND identities.status <> 'deleted'`,
+      sql`SELECT sms.* FROM sms JOIN identities ON identities.id = sms.identity_id WHERE sms.id = ${about} AND ${isLiving(iso(this.#deps.clock.now()))}`,
     )
     return row ? (await whole(database, [row]))[0]! : null
   }

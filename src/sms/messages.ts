@@ -9,6 +9,7 @@ import type { HoldState, Page } from '../core/shapes.ts'
 import type { Queue } from '../queue/queue.ts'
 import { endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
+import { isLiving } from '../identities/row.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import type { Holds } from '../policy/holds.ts'
 import type { PolicyCheck } from '../policy/policy-check.ts'
@@ -217,7 +218,7 @@ export class Messages {
   /** The row of a signed URL, while the message and its identity exist. */
   async signedRow(id: string): Promise<SmsRow> {
     const row = await this.#deps.database.get<SmsRow>(
-      sql`SELECT sms.* FROM sms JOIN identities ON identities.id = sms.identity_id WHERE sms.id = ${id} AND identities.status <> 'deleted'`,
+      sql`SELECT sms.* FROM sms JOIN identities ON identities.id = sms.identity_id WHERE sms.id = ${id} AND ${isLiving(iso(this.#deps.clock.now()))}`,
     )
     if (!row) throw notFound('SMS')
     return row

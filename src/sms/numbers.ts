@@ -7,7 +7,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Identity } from '../identities/model.ts'
-import type { Acquired } from '../identities/row.ts'
+import { type Acquired, isOfLiving } from '../identities/row.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { phoneProvisioned } from './model.ts'
 import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './rows.ts'
@@ -124,9 +124,11 @@ export class Numbers {
     await tx.run(sql`UPDATE identities SET phone_number = NULL WHERE id = ${identityId}`)
   }
 
-  /** The active holder of one of our numbers. */
+  /** The active holder of one of our numbers, whose identity has not expired. */
   async holder(number: string, reader: Reader = this.#deps.database): Promise<NumberRow | undefined> {
-    return reader.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE number = ${number} AND status = 'active'`)
+    return reader.get<NumberRow>(
+      sql`SELECT * FROM phone_numbers WHERE number = ${number} AND status = 'active' AND ${isOfLiving(sql`identity_id`, this.#now())}`,
+    )
   }
 
   /** The number of an identity; throws Fault conflict, code `no_phone_number`. */

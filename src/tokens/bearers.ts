@@ -1,3 +1,5 @@
+import { type Clock, iso } from '../core/clock.ts'
+import { isLiving } from '../identities/row.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 
 /** The fields of an identity that tokens contain. */
@@ -21,16 +23,18 @@ interface Proofs {
 /** Identities that can have tokens, and the current generation of their tokens. */
 export class Bearers {
   readonly #database: Database
+  readonly #clock: Clock
 
-  constructor(database: Database) {
+  constructor(database: Database, clock: Clock) {
     this.#database = database
+    this.#clock = clock
   }
 
   /** Undefined for a deleted or unknown identity. */
   find(id: string, reader: Reader = this.#database): Promise<Bearer | undefined> {
     return reader.get<Bearer>(
       sql`SELECT id, account_id, email, status, coalesce(generation, 0) AS generation FROM identities
-        LEFT JOIN token_generations ON token_generations.identity_id = identities.id WHERE id = ${id} AND status <> 'deleted'`,
+        LEFT JOIN token_generations ON token_generations.identity_id = identities.id WHERE id = ${id} AND ${isLiving(iso(this.#clock.now()))}`,
     )
   }
 

@@ -37,10 +37,11 @@ export class Issuing {
   async issue(caller: Caller, identityId: string, input: TokenInput): Promise<IdentityToken> {
     const { database, events, clock, identities, bearers, signer, agents, reputations, publicUrl } = this.#deps
     const audience = oneAudience(input) ?? publicUrl()
-    await identities.row(caller, identityId)
+    const { expires_at: ends } = await identities.row(caller, identityId)
     const [known, reputation] = await Promise.all([agents.ofIdentity(identityId), reputations().of(identityId)])
     const issued = Math.floor(clock.now() / 1000)
-    const expires = Math.min(issued + input.expires_in, Math.floor(caller.until / 1000))
+    const latest = Math.min(caller.until, ends === null ? Infinity : Date.parse(ends))
+    const expires = Math.min(issued + input.expires_in, Math.floor(latest / 1000))
     const id = newId('tok')
     const expires_at = iso(expires * 1000)
     const claims = await database.transaction(async (tx) => {

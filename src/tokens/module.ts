@@ -44,7 +44,7 @@ export class TokensModule implements Module {
     this.#outside = new Outside(outsideSettings(config), testing?.outsideDial)
     this.#issuers = new Issuers({ outside: this.#outside, clock })
     this.resolver = (account, did) => resolveDid(this.#issuers, account, did)
-    const bearers = new Bearers(database)
+    const bearers = new Bearers(database, clock)
     const reputations = (): ReputationSource => this.#known
     const shared = { ...deps, reputations, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
     this.judge = (account, token, audience) => judgeToken(shared, account, token, audience)

@@ -1,9 +1,10 @@
 import type { Basis } from '../basis.ts'
 import type { AgentDirectory } from '../agents/model.ts'
-import { day } from '../core/clock.ts'
+import { day, iso } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
+import { isLiving } from '../identities/row.ts'
 import { join, raw, type Reader, sql, type Transaction } from '../store/database.ts'
 import { type Reputation, type ReputationSource, reputationUpdated, type Tier } from './model.ts'
 import { type Counters, counterNames, scoreOf } from './score.ts'
@@ -69,7 +70,7 @@ export class Reputations implements ReputationSource {
       sql`SELECT reputations.*, identities.id, identities.account_id, identities.created_at, EXISTS (SELECT 1 FROM domains
         WHERE name = substr(email, instr(email, '@') + 1) AND receives = 1 AND domains.status = 'verified') AS verified
         FROM identities LEFT JOIN reputations ON reputations.identity_id = identities.id
-        WHERE identities.id = ${identityId} AND identities.status <> 'deleted'`,
+        WHERE identities.id = ${identityId} AND ${isLiving(iso(this.#deps.clock.now()))}`,
     )
   }
 

@@ -4,6 +4,8 @@ import { type Agent, type AgentDirectory, agentOfDid, canonicalDid, isOfBox, typ
 import { isId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
+import { isLiving } from '../identities/row.ts'
+import { iso } from '../core/clock.ts'
 import { sql } from '../store/database.ts'
 import type { Question } from './model.ts'
 
@@ -26,7 +28,7 @@ export type Subject =
   | { kind: 'email'; name: string; account_id: string | null }
   | { kind: 'unknown' }
 
-interface Deps extends Pick<Basis, 'database' | 'publicUrl'> {
+interface Deps extends Pick<Basis, 'database' | 'clock' | 'publicUrl'> {
   identities: Identities
   agents: AgentDirectory
 }
@@ -107,7 +109,7 @@ export class Subjects {
   }
 
   #row(id: string): Promise<IdentityRow | undefined> {
-    return this.#deps.database.get(sql`SELECT * FROM identities WHERE id = ${id} AND status <> 'deleted'`)
+    return this.#deps.database.get(sql`SELECT * FROM identities WHERE id = ${id} AND ${isLiving(iso(this.#deps.clock.now()))}`)
   }
 }
 

@@ -11,6 +11,7 @@ import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Out
 import { WorkLimiter } from '../net/work-limiter.ts'
 import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
 import type { Event } from '../events/model.ts'
+import { isOfLiving } from '../identities/row.ts'
 import { join, type Reader, sql, type Transaction } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
 import type { EventNames } from './event-names.ts'
@@ -118,7 +119,8 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     // read last, so that a webhook disabled, deleted or changed meanwhile gets nothing that it must not
     const webhook = await database.get<Addressee>(
       sql`SELECT id, url, events, scopes, identity_id, headers, secret, previous_secret, previous_expires_at FROM webhooks
-        WHERE id = ${load.webhook_id} AND ${listening(clock.now())}`,
+        WHERE id = ${load.webhook_id} AND ${listening(clock.now())}
+        AND (identity_id IS NULL OR ${isOfLiving(sql`identity_id`, iso(clock.now()))})`,
     )
     if (!webhook) throw new Refused(heard({ error: notPosted.disabled }))
     if (!names.sentTo(webhook, body.event)) throw new Refused(heard({ error: notPosted.unwanted }))

@@ -243,7 +243,7 @@ export class Webhooks {
   async #requireIdentity(reader: Reader, caller: Caller, id: string | null): Promise<void> {
     if (id === null) return
     if (caller.identity_id !== null && caller.identity_id !== id) throw notFound('identity')
-    await requireIdentity(reader, caller.account_id, id)
+    await requireIdentity(reader, this.#deps.clock, caller.account_id, id)
   }
 
   #now(): string {

@@ -2180,7 +2180,7 @@ export interface WhoAmI {
   scopes: ('identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write' | 'holds:decide' | 'audit:read')[]
   /** calls a minute; 0 means no limit */
   rate_limit: number
-  /** time at which the key, or the secret that was used, ends */
+  /** time at which the key, or the secret that was used, ends, also by the end of its identity */
   expires_at: string | null
   /** whether mail can be sent to addresses that are not on this box: by the identity, else by a new one at the domain of the box */
   can_send_outside: boolean

@@ -9,7 +9,8 @@ import { conflict, invalid, notFound } from '../../core/fault.ts'
 import { type Caller, makerOf } from '../../core/scopes.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { Domains } from '../../domains/domains.ts'
-import type { IdentityRow } from '../../identities/identities.ts'
+import { type IdentityRow, present } from '../../identities/row.ts'
+import { iso } from '../../core/clock.ts'
 import type { Examiner } from '../../mail/workers/examiner.ts'
 import type { Examination } from '../../mail/types.ts'
 import type { Email, Envelope } from '../../mail/model.ts'
@@ -205,7 +206,7 @@ export class Outbox {
       // fetching attachments may have taken long
       if (caller) await keys.origins.requireAdmitted(tx, caller)
       if (caller && send_at !== null) await keys.origins.requireInGrace(tx, caller, send_at, 'send_at')
-      const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
+      const row = present(await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`), iso(clock.now()))
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)
       quota.requireSent(row, raw.length)

@@ -2253,7 +2253,7 @@ class WhoAmI(TypedDict):
     rate_limit: int
     """calls a minute; 0 means no limit"""
     expires_at: str | None
-    """time at which the key, or the secret that was used, ends"""
+    """time at which the key, or the secret that was used, ends, also by the end of its identity"""
     can_send_outside: bool
     """whether mail can be sent to addresses that are not on this box: by the identity, else by a new one at the domain of the box"""
     cannot_send_outside_reason: str | None
