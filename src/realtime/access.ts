@@ -21,7 +21,7 @@ export interface Grant {
   channels: ReadonlyMap<ChannelName, ReadonlySet<string>>
   /** The time until which it may connect and join, in milliseconds since the epoch. */
   expires_at: number
-  /** The end of its key, that key's secret, or its session; Infinity for never. */
+  /** The end of its key, that key's secret, its session, or its identity; Infinity for never. */
   until: number
 }
 
@@ -83,19 +83,25 @@ export class Access {
     const opened = claims.channels
       .filter((name) => may(holder, channels[name].scopes))
       .map((name) => [name, new Set(seen.filter((type) => channels[name].covers(type)))] as const)
-    const grant = { ...claims, channels: new Map(opened), until: holder.until }
-    if (claims.identity_id !== null) await this.requireIdentity(grant, claims.identity_id).catch(rethrown)
-    return grant
+    return { ...claims, channels: new Map(opened), until: await this.#end(claims, holder).catch(rethrown) }
   }
 
-  /** How long a grant stays valid, computed again after its key or session changed. */
+  /** How long a grant stays valid, computed again after its key, session or identity changed. */
   async until(grant: Grant): Promise<number> {
-    return (await this.#deps.holders.holder(grant.holder_id, grant.secret))?.until ?? 0
+    const holder = await this.#deps.holders.holder(grant.holder_id, grant.secret)
+    return holder ? this.#end(grant, holder).catch(absent) : 0
   }
 
   /** Throws Fault not_found unless the identity exists and belongs to the account of the grant. */
   async requireIdentity(grant: Grant, id: string): Promise<void> {
     await this.#deps.identities.row(grant, id)
+  }
+
+  /** The end of the holder, or of the identity that the token is bound to. */
+  async #end(token: Pick<Grant, 'account_id' | 'identity_id'>, { until }: Pick<Caller, 'until'>): Promise<number> {
+    if (token.identity_id === null) return until
+    const { expires_at } = await this.#deps.identities.row(token, token.identity_id)
+    return expires_at === null ? until : Math.min(until, Date.parse(expires_at))
   }
 }
 
@@ -113,6 +119,12 @@ function framesFor(channel: ChannelName, identityId: string | null): RealtimeTok
 
 function gone(): Fault {
   return new Fault('unauthorized', 'The key or identity of this token no longer exists.', { code: 'invalid_token' })
+}
+
+/** What was deleted has ended. */
+function absent(error: unknown): number {
+  if (error instanceof Fault && error.type === 'not_found') return 0
+  throw error
 }
 
 /** A token of a deleted identity is invalid; other errors are not the token's fault. */

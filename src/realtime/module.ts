@@ -28,15 +28,18 @@ export function realtimeModule(deps: Deps): Module {
   const { events, clock, holders, log, metrics, config } = deps
   const access = new Access(deps)
   const sockets = new Sockets({ access, clock, log, metrics, limits: config.realtime })
+  const notRead = (error: unknown): void => log.error({ err: error }, 'changed key or session could not be read')
   const hub = new Hub(events, {
     // watchers of the identity get its deletion before the socket is closed
     passed: ({ type, identity_id }) => {
-      if (type === 'identity.deleted' && identity_id !== null) sockets.identityDeleted(identity_id)
+      if (identity_id === null) return
+      if (type === 'identity.deleted') sockets.identityDeleted(identity_id)
+      else if (type === 'identity.updated') sockets.identityChanged(identity_id).catch(notRead)
     },
     failed: (error) => log.error({ err: error }, 'WebSocket could not be notified'),
   })
   holders.onChange((id) => {
-    sockets.holderChanged(id).catch((error: unknown) => log.error({ err: error }, 'changed key or session could not be read'))
+    sockets.holderChanged(id).catch(notRead)
   })
   const hold: Sockets['hold'] = (socket, grant) => sockets.hold(socket, grant)
   const paced = new PacedWork()

@@ -23,6 +23,8 @@ export interface SocketDeps {
   ownerOf: (socket: Socket) => string
   sent: () => void
   slow: () => void
+  /** Called before a frame is sent: closes a socket whose key, session or identity has ended. */
+  requireGood: (socket: Socket) => void
   /** Called for a bug in a session: the socket is closed with 1011. */
   failed: (error: unknown) => void
   closed: (socket: Socket) => void
@@ -115,6 +117,7 @@ export class Socket implements UnsentClient {
 
   /** Sends a text frame, whose parts are not copied if it is long; closes with 1013 when the client has stopped reading. */
   send(...parts: (string | Buffer)[]): void {
+    this.#deps.requireGood(this)
     if (!this.open) return
     if (this.waiting > backlog) this.tooSlow()
     else this.#write(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
@@ -122,6 +125,7 @@ export class Socket implements UnsentClient {
 
   /** Sends a text frame, and resolves when the next may be sent, or the socket has closed. */
   async sendPaced(frame: Buffer): Promise<void> {
+    this.#deps.requireGood(this)
     if (!this.open) return
     await new Promise<void>((resolve) => {
       this.#write([frame], resolve)

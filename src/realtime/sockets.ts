@@ -77,6 +77,7 @@ export class Sockets {
       now: () => clock.now(),
       limiter: new UnsentLimiter(),
       ownerOf: (socket) => [...socket.holders].find(isAccount) ?? this.#unauthenticated.get(socket)?.network ?? '',
+      requireGood: (socket) => this.#requireGood(this.#guests.get(socket)),
       sent: () => frames.inc(),
       slow: () => slow.inc(),
       failed: (error) => log.error({ err: error }, 'WebSocket failed with an internal error'),
@@ -124,17 +125,13 @@ export class Sockets {
   /** Re-checks the grants of a changed key or session. */
   async holderChanged(holderId: string): Promise<void> {
     for (const socket of this.#held.get(holderId) ?? []) {
-      const guest = this.#guests.get(socket)!
-      for (const grant of guest.grants) {
-        if (grant.holder_id !== holderId) continue
-        grant.until = await this.#access.until(grant).catch((error: unknown) => {
-          // a changed key that cannot be read again grants nothing
-          this.#socketDeps.failed(error)
-          return 0
-        })
-        this.#requireGood(guest)
-      }
+      await this.#renew(this.#guests.get(socket)!, (grant) => grant.holder_id === holderId)
     }
+  }
+
+  /** Re-checks the grants of an identity that may end at another time. */
+  async identityChanged(id: string): Promise<void> {
+    for (const guest of this.#guests.values()) await this.#renew(guest, (grant) => grant.identity_id === id)
   }
 
   identityDeleted(id: string): void {
@@ -160,13 +157,27 @@ export class Sockets {
     }
   }
 
-  #requireGood({ socket, grants, tokenAt: shownAt }: ManagedSession): void {
-    if (!socket.open) return
+  async #renew(guest: ManagedSession, isChanged: (grant: Grant) => boolean): Promise<void> {
+    for (const grant of guest.grants) {
+      if (!isChanged(grant)) continue
+      grant.until = await this.#access.until(grant).catch((error: unknown) => {
+        // a changed key that cannot be read again grants nothing
+        this.#socketDeps.failed(error)
+        return 0
+      })
+      this.#requireGood(guest)
+    }
+  }
+
+  /** A socket that is being opened has no session yet. */
+  #requireGood(guest: ManagedSession | undefined): void {
+    if (!guest?.socket.open) return
+    const { socket, grants, tokenAt: shownAt } = guest
     const now = this.#clock.now()
     let known = false
     for (const grant of grants) {
       known = true
-      if (grant.until <= now) socket.close(4401, 'the API key or session of the token has ended')
+      if (grant.until <= now) socket.close(4401, 'the API key, session or identity of the token has ended')
     }
     if (!known && now - socket.openedAt >= unauthenticated.timeout) socket.close(4401, 'no valid token was sent')
     if (now - shownAt >= day) socket.close(4401, 'the connection is a day old; reconnect with a new token')

@@ -31,6 +31,53 @@ test('sockets and tokens of a key end with it: revoked, rotated, expired', async
   for (const { url, token: text } of old.slice(0, 3)) expect((await refusal(`${url}?token=${text}`)).status).toBe(401)
 })
 
+test('nothing is sent to a socket whose key or identity has expired, from that moment on', async () => {
+  const clock = movable()
+  const box = await appliance({}, clock)
+  const end = new Date(clock.now() + 3600_000).toISOString()
+  const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
+  const expiring = await keyWith(box, { expires_at: end })
+  const patch = (expires_at: string) => box.call('PATCH', `/v1/identities/${ada.id}`, { expires_at })
+  expect((await patch(end)).status).toBe(200)
+  const sockets = [await connect(box, {}, expiring.key), await connect(box, { identity_id: ada.id }), await connect(box)]
+  for (const socket of sockets) socket.say({ type: 'subscribe', channel: 'agent_events' })
+  for (const socket of sockets) await socket.until('subscribed')
+  const later = await connect(box, { identity_id: bob.id })
+  clock.ahead = 3601_000
+  // heard at once, and not only once a second
+  await box.call('PATCH', `/v1/identities/${bob.id}`, { name: 'Bob B' })
+  await sockets[2]!.until('event')
+  for (const socket of [sockets[0]!, sockets[1]!]) socket.say({ type: 'ping' })
+  for (const socket of [sockets[0]!, sockets[1]!]) {
+    expect((await socket.closed).code).toBe(4401)
+    expect(socket.frames.filter(({ type }) => type === 'event' || type === 'pong')).toEqual([])
+  }
+  later.say({ type: 'ping' })
+  await later.until('pong')
+})
+
+test('a socket stays open when its identity is given a later end, and closes at an earlier one', async () => {
+  const clock = movable()
+  const box = await appliance({}, clock)
+  const ada = await identity(box, 'Ada')
+  const patch = async (hours: number): Promise<void> => {
+    const expires_at = new Date(clock.now() + hours * 3600_000).toISOString()
+    expect((await box.call('PATCH', `/v1/identities/${ada.id}`, { expires_at })).status).toBe(200)
+    await box.settled()
+  }
+  await patch(1)
+  const socket = await connect(box, { identity_id: ada.id })
+  await patch(2)
+  clock.ahead += 3601_000
+  socket.say({ type: 'ping' })
+  await socket.until('pong')
+  await patch(0.1)
+  clock.ahead += 600_000
+  socket.say({ type: 'ping' })
+  expect((await socket.closed).code).toBe(4401)
+  expect(socket.frames.filter(({ type }) => type === 'pong')).toHaveLength(1)
+})
+
 test('a key that was changed and cannot be read again opens nothing', async () => {
   const box = await appliance()
   const { id, key } = await keyWith(box, {})
