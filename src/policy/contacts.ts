@@ -79,7 +79,7 @@ export async function noteContacts(
     )
   }
   // what is cancelled takes back its counts, not its notes
-  if (!approved && addresses.length > 0) await forgetOldest(tx, identityId, addresses.length)
+  if (addresses.length > 0) await forgetOldest(tx, identityId, addresses.length)
 }
 
 /** Deletes the notes of a deleted identity, some at a time. Returns undefined when none is left. */
@@ -91,12 +91,14 @@ export async function forgetContacts(tx: Transaction, identityId: string): Promi
   return changes < batch ? undefined : 0
 }
 
-/** Deletes as many of the oldest notes, and a few more, where there are more than may be; those that a person approved stay. */
+/** Deletes as many of the oldest notes, and a few more, where there are more than may be: those that a person approved last. */
 async function forgetOldest(tx: Transaction, identityId: string, count: number): Promise<void> {
   const its = sql`FROM contacts WHERE identity_id = ${identityId}`
-  if (!(await tx.get(sql`SELECT 1 ${its} LIMIT 1 OFFSET ${maxNoted}`))) return
-  const oldest = sql`SELECT address ${its} AND approved = 0 ORDER BY first_at LIMIT ${count + batch}`
-  await tx.run(sql`DELETE ${its} AND address IN (${oldest})`)
+  for (const approved of [0, 1]) {
+    if (!(await tx.get(sql`SELECT 1 ${its} LIMIT 1 OFFSET ${maxNoted}`))) return
+    const oldest = sql`SELECT address ${its} AND approved = ${approved} ORDER BY first_at LIMIT ${count + batch}`
+    await tx.run(sql`DELETE ${its} AND address IN (${oldest})`)
+  }
 }
 
 /** What an address, in the spelling of `contactKey`, is to an identity. */

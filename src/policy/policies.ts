@@ -1,6 +1,6 @@
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
-import { Fault } from '../core/fault.ts'
+import { Fault, invalid } from '../core/fault.ts'
 import { actingOf, type Caller } from '../core/scopes.ts'
 import type { Cascade } from '../identities/cascade.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
@@ -8,6 +8,9 @@ import { type Reader, sql } from '../store/database.ts'
 import { forgetContacts } from './contacts.ts'
 import type { PolicyInput, StoredPolicy } from './model.ts'
 import { checkedPolicy, openPolicy, type Policy } from '../core/policy.ts'
+
+/** Bytes of the policy of one identity or account, which is read with each message. */
+const maxBytes = 64 * 1024
 
 /** Whose policy it is. */
 export type Level = 'box' | 'account' | 'identity'
@@ -42,9 +45,11 @@ export class Policies {
     return database.transaction(async (tx) => {
       const before = await stored(tx, subject)
       const { preset, rules } = checkedPolicy({ preset: input.preset ?? before.preset, rules: input.rules ?? before.rules })
+      const policy = JSON.stringify({ preset, rules })
+      if (Buffer.byteLength(policy) > maxBytes) throw invalid('rules', 'A policy must be at most 64 KiB, as JSON.')
       const updated_at = iso(clock.now())
       await tx.run(
-        sql`INSERT INTO policies (subject_id, policy, updated_at) VALUES (${subject}, ${JSON.stringify({ preset, rules })}, ${updated_at})
+        sql`INSERT INTO policies (subject_id, policy, updated_at) VALUES (${subject}, ${policy}, ${updated_at})
           ON CONFLICT (subject_id) DO UPDATE SET policy = excluded.policy, updated_at = excluded.updated_at`,
       )
       const by = actingOf(caller) ?? 'operator'

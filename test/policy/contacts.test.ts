@@ -72,3 +72,42 @@ test('recipients of a message that was rejected are as new the next day', async 
   clock.advance(25 * hour)
   expect((await send({ to })).status).toBe('held')
 })
+
+test('those that a person approved are bounded too, and are forgotten last', async () => {
+  const { box, ada } = await pair()
+  const count = (condition: string): unknown =>
+    database(
+      box,
+      (db) => db.prepare(`SELECT count(*) AS n FROM contacts WHERE identity_id = '${ada.id}' ${condition}`).get()!['n'],
+    )
+  database(box, (db) =>
+    db.exec(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 101000)
+      INSERT INTO contacts (identity_id, address, first_at, approved)
+      SELECT '${ada.id}', 'r' || i || '@elsewhere.example', strftime('%Y-%m-%dT%H:%M:%fZ', 1000000 + i, 'unixepoch'), i <> 7 FROM n`),
+  )
+  const { body: agent } = await box.call('POST', '/v1/api-keys', { label: 'agent' })
+  await box.call('PATCH', '/v1/policy', { preset: 'all' })
+  const to = 'new@pillarbox.test'
+  const { body: sent } = await box.call('POST', `/v1/identities/${ada.id}/emails`, { to }, { key: agent.key })
+  const { status } = await box.call('POST', `/v1/holds/${sent.hold.id}/approve`, {})
+  expect(status).toBe(200)
+  expect(count('')).toBeLessThanOrEqual(101_000)
+  expect(count(`AND approved = 1 AND address = '${to}'`)).toBe(1)
+  expect(count(`AND address IN ('r0@elsewhere.example', 'r7@elsewhere.example')`)).toBe(0)
+  expect(count(`AND address = 'r100999@elsewhere.example'`)).toBe(1)
+})
+
+const rules = (many: number): object[] =>
+  Array.from({ length: 10 }, (_, rule) => ({
+    when: { to: Array.from({ length: many }, (_none, index) => `${'a'.repeat(60)}${rule}.${index}@${'b'.repeat(60)}.example`) },
+    action: 'hold',
+  }))
+
+test('a policy has at most 64 KiB', async () => {
+  const { box, ada } = await pair()
+  for (const path of ['/v1/policy', `/v1/identities/${ada.id}/policy`]) {
+    expect((await box.call('PATCH', path, { rules: rules(40) })).status).toBe(200)
+    const { status, body } = await box.call('PATCH', path, { rules: rules(60) })
+    expect([status, body.error['param']]).toEqual([400, 'rules'])
+  }
+})
