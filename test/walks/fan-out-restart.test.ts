@@ -6,13 +6,13 @@ import { bootstrapKey } from '../support/appliance.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 import { says, WebhookSink } from '../support/webhook-sink.ts'
 
-const kills = Number(process.env['PILLARBOX_TEST_KILLS'] ?? 6)
+const kills = Number(process.env['PILLARBOX_TEST_KILLS'] ?? 4)
 
 type Answer = ReturnType<typeof JSON.parse>
 
 test(
   `killed ${kills} times between commit, fan-out and delivery, every event reaches a slow endpoint, each under one id`,
-  { timeout: 60_000 + kills * 8000 },
+  { timeout: 200_000 + kills * 20_000 },
   async () => {
     const home = mkdtempSync(join(tmpdir(), 'pillarbox-fan-out-'))
     onTestFinished(() => rmSync(home, { recursive: true, force: true }))

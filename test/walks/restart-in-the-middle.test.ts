@@ -6,11 +6,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bootstrapKey, deliver, message } from '../support/appliance.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 
-const kills = Number(process.env['PILLARBOX_TEST_KILLS'] ?? 10)
+const kills = Number(process.env['PILLARBOX_TEST_KILLS'] ?? 5)
 
 test(
   `killed ${kills} times while mail flows, every message answered 250 is there once, whole`,
-  { timeout: 60_000 + kills * 6000 },
+  { timeout: 200_000 + kills * 20_000 },
   async () => {
     const home = mkdtempSync(join(tmpdir(), 'pillarbox-kill-'))
     onTestFinished(() => rmSync(home, { recursive: true, force: true }))

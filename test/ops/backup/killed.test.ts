@@ -7,7 +7,7 @@ import { boxProcess } from '../../support/process.ts'
 import { bigBox } from './big-box.ts'
 import { pillarbox } from './command.ts'
 
-const kills = 5
+const kills = 3
 
 /** Begins a command, and ends it somewhere after this file is there. */
 async function cutOff(box: Appliance, words: string[], begun: string, signal: NodeJS.Signals, within = 400): Promise<string> {

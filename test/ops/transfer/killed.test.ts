@@ -55,4 +55,4 @@ test('killed while it imports, the box says so at the next start, and the same i
   const { data, has_more } = await second.call('GET', `/v1/identities/${id}/emails?limit=1&offset=599`)
   expect([data.length, has_more]).toEqual([1, false])
   await second.process.end('SIGTERM')
-}, 90_000)
+})
