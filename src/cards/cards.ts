@@ -26,6 +26,7 @@ import {
   type Period,
 } from './model.ts'
 import { budgetState, type CardRow, limitsOf, livingRowOf, periodEnd, rowOf, toCard } from './row.ts'
+import { eraseSecret, saveSecret } from './secrets.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'cursors'> {
   identities: Identities
@@ -99,13 +100,13 @@ export class Cards {
     return database.transaction(async (tx) => {
       const { account_id } = await identities.row(caller, identityId, tx)
       await plan.require(tx, account_id, 'cards')
+      const slot = await saveSecret(tx, encrypted)
       const row = await tx.get<CardRow>(
         sql`INSERT INTO cards (id, account_id, identity_id, card_name, last4, brand, exp_month, exp_year, status, currency, period,
-          budget_cents, resets_at, created_at, updated_at) VALUES (${newId('card')}, ${account_id}, ${identityId}, ${name},
+          budget_cents, resets_at, created_at, updated_at, secret_slot) VALUES (${newId('card')}, ${account_id}, ${identityId}, ${name},
           ${input.last4}, ${input.brand}, ${input.exp_month}, ${input.exp_year}, 'active', ${currency}, ${period}, ${budget_cents},
-          ${periodEnd(period, now)}, ${iso(now)}, ${iso(now)}) RETURNING *`,
+          ${periodEnd(period, now)}, ${iso(now)}, ${iso(now)}, ${slot}) RETURNING *`,
       )
-      await tx.run(sql`INSERT INTO card_secrets (card_seq, encrypted_data) VALUES (${row!.seq}, ${encrypted})`)
       return this.#emit(tx, cardCreated, row!)
     })
   }
@@ -199,11 +200,8 @@ export class Cards {
   async #cancel(tx: Transaction, id: string): Promise<Card> {
     const row = await this.#setStatus(tx, id, 'cancelled')
     await this.#deps.holds.withdraw(tx, id)
-    const { size } = (await tx.get<{ size: number }>(
-      sql`SELECT length(encrypted_data) AS size FROM card_secrets WHERE card_seq = ${row.seq}`,
-    ))!
-    // of the same size, so that the bytes are overwritten in place
-    await tx.run(sql`UPDATE card_secrets SET encrypted_data = ${Buffer.alloc(size)} WHERE card_seq = ${row.seq}`)
+    await eraseSecret(tx, row.secret_slot!)
+    await tx.run(sql`UPDATE cards SET secret_slot = NULL WHERE seq = ${row.seq}`)
     return this.#emit(tx, cardCancelled, row)
   }
 

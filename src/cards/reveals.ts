@@ -9,6 +9,7 @@ import type { HeldCardReveals } from './held-reveals.ts'
 import { type Ledger, type TransactionRow, toCardTransaction } from './ledger.ts'
 import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
 import { budgetState, type CardRow, rollOver, rowOf, spentAt, toCard } from './row.ts'
+import { readSecret } from './secrets.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   ledger: Ledger
@@ -130,10 +131,8 @@ export class Reveals {
   }
 
   async #open(tx: Transaction, id: string): Promise<Open | undefined> {
-    const row = await tx.get<CardRow & { encrypted_data: Uint8Array | string }>(
-      sql`SELECT cards.*, encrypted_data FROM cards JOIN card_secrets ON card_seq = seq WHERE id = ${id} AND status = 'active'`,
-    )
-    return row && { ...row, encrypted_data: givenForm(row.encrypted_data) }
+    const row = await tx.get<CardRow>(sql`SELECT * FROM cards WHERE id = ${id} AND status = 'active'`)
+    return row && { ...row, encrypted_data: givenForm(await readSecret(tx, row.secret_slot!)) }
   }
 
   async #emit(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {

@@ -12,6 +12,8 @@ export interface CardRow extends Omit<Card, 'label' | 'budget'> {
   account_id: string
   round: number
   resets_at: string | null
+  /** Of `card_secrets`; null once the card is cancelled. */
+  secret_slot: number | null
 }
 
 /** The row of a card that the caller may see; throws Fault not_found, also when its identity is deleted. */
