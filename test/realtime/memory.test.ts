@@ -106,6 +106,9 @@ async function start(): Promise<Box> {
   }
 }
 
+/** The changes that a socket has heard of: the box has events of its own, such as of a domain that it could not look up. */
+const changes = ({ frames }: Live): Live['frames'] => frames.filter(({ event }) => event?.type === 'identity.updated')
+
 test('who never reads is closed with 1013, costs the process next to nothing, and misses nothing by coming back', async () => {
   const box = await start()
   const count = 1600
@@ -124,8 +127,6 @@ test('who never reads is closed with 1013, costs the process next to nothing, an
   })
   expect(most - before).toBeLessThan((crowd * count * note.length) / share)
   const { socket, since } = first!
-  // the box has events of its own: a domain that it could not look up
-  const changes = ({ frames }: Live): Live['frames'] => frames.filter(({ event }) => event?.type === 'identity.updated')
   const heard = changes(socket)
   expect(heard.length).toBeLessThan(count)
   const again = await box.open()
