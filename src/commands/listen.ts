@@ -100,6 +100,16 @@ interface Frame {
   message: string
 }
 
+/** The frame, or undefined for what no box sends. */
+function frameOf(data: unknown): Frame | undefined {
+  try {
+    const frame = JSON.parse(data as string) as Frame
+    return frame.type === 'event' && typeof frame.event.id !== 'string' ? undefined : frame
+  } catch {
+    return undefined
+  }
+}
+
 /** Follows the events of a box, one after the other, over as many connections as it takes. */
 class Listener {
   readonly #api: Api
@@ -154,7 +164,8 @@ class Listener {
       socket.addEventListener('close', ({ code, reason }) => leave(new Error(`${code} ${reason}`.trim())))
       socket.addEventListener('message', ({ data }) => {
         if (!open) return
-        const frame = JSON.parse(data as string) as Frame
+        const frame = frameOf(data)
+        if (frame === undefined) return leave(new Failure('The server sent what is no frame of a Pillarbox.', 'malformed_frame'))
         if (frame.type === 'error') return leave(new Failure(frame.message, frame.code))
         if (frame.type === 'event') this.#receive(frame.event)
         if (frame.type === 'subscribed') {

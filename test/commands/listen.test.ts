@@ -1,6 +1,11 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { verifyWebhook } from '../../clients/typescript/src/index.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
+import { folder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { identity } from '../support/live.ts'
 import { pillarbox } from '../support/pillarbox.ts'
@@ -59,6 +64,37 @@ test('what happens while the box is restarted is forwarded afterwards, once', as
   await expect.poll(() => command.output().trim().split('\n').length).toBe(4)
   expect(JSON.parse(command.output().split('\n')[0]!)).toMatchObject({ type: 'email.received', status: 200, error: null })
 })
+
+test.each(['not json', 'null', '{"type":"event"}', '{"type":"event","event":null}'])(
+  'a frame that no box sends, %s, ends it with a sentence',
+  async (frame) => {
+    const server = createServer((_, response) => {
+      const { port } = server.address() as AddressInfo
+      response.end(JSON.stringify({ url: `ws://127.0.0.1:${port}`, token: 'x' }))
+    })
+    const sockets = new WebSocketServer({ server })
+    sockets.on('connection', (socket) => {
+      socket.send('{"type":"subscribed"}')
+      socket.send(frame)
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => {
+      sockets.close()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    const env = { PILLARBOX_KEY: 'pbx_any', PILLARBOX_URL: `http://127.0.0.1:${port}` }
+    const { status, errors } = await pillarbox({ env, directory: folder() }, [
+      'listen',
+      '--forward',
+      'http://localhost:3000/hook',
+    ])
+    expect(status).toBe(1)
+    expect(errors).toContain('The server sent what is no frame of a Pillarbox.')
+    expect(errors).not.toMatch(/^ +at /m)
+  },
+)
 
 test('what cannot work is said at once', async () => {
   const box = await appliance()
