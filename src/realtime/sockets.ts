@@ -131,7 +131,10 @@ export class Sockets {
 
   /** Re-checks the grants of an identity that may end at another time. */
   async identityChanged(id: string): Promise<void> {
-    for (const guest of this.#guests.values()) await this.#renew(guest, (grant) => grant.identity_id === id)
+    const isOfIdentity = (grant: Grant): boolean => grant.identity_id === id
+    // every change of an identity comes here, and most sockets are of others
+    const guests = [...this.#guests.values()].filter(({ grants }) => Iterator.from(grants).some(isOfIdentity))
+    for (const guest of guests) await this.#renew(guest, isOfIdentity)
   }
 
   identityDeleted(id: string): void {
