@@ -131,10 +131,11 @@ export class Sockets {
 
   /** Re-checks the grants of an identity that may end at another time. */
   async identityChanged(id: string): Promise<void> {
-    const isOfIdentity = (grant: Grant): boolean => grant.identity_id === id
+    const concerned = new Set<ManagedSession>()
     // every change of an identity comes here, and most sockets are of others
-    const guests = [...this.#guests.values()].filter(({ grants }) => Iterator.from(grants).some(isOfIdentity))
-    for (const guest of guests) await this.#renew(guest, isOfIdentity)
+    for (const guest of this.#guests.values())
+      for (const { identity_id } of guest.grants) if (identity_id === id) concerned.add(guest)
+    for (const guest of concerned) await this.#renew(guest, ({ identity_id }) => identity_id === id)
   }
 
   identityDeleted(id: string): void {

@@ -40,7 +40,7 @@ export const Pillarbox = function (options: PillarboxOptions): Pillarbox {
     let base = ''
     all[group] = {}
     for (const line of text.split('\n')) {
-      if (line.includes(' ')) Object.assign(all[group], methodsOf(transport, base, line))
+      if (/^\w/.test(line)) Object.assign(all[group], methodsOf(transport, base, line))
       else base = line
     }
   }
@@ -67,7 +67,8 @@ type Method = (...given: unknown[]) => Promise<unknown>
 
 /** A method, and with a page the iterator over its rows, from a line of the table. */
 function methodsOf(transport: Transport, base: string, line: string): Record<string, unknown> {
-  const [name, method, ...words] = line.split(' ') as [string, string, ...string[]]
+  const [name, ...words] = line.split(' ') as [string, ...string[]]
+  const method = /^[A-Z]/.test(words[0] ?? '') ? words.shift()! : 'GET'
   const path = base + (words[0]?.startsWith('/') ? words.shift() : '')
   const [word] = words
   const kind = word === 'page' ? 'query' : word

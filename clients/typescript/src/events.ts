@@ -159,11 +159,15 @@ export class EventStream implements AsyncIterable<Event> {
         // what comes after it was left comes again on the next connection
         if (left) return
         heard = Date.now()
-        const frame = frameOf(String(data))
-        if (!frame) return leave(new PillarboxError(`${url} sent what is no frame of a Pillarbox.`, 'malformed_frame'))
-        if (frame.type === 'subscribed') this.#begun(frame.since)
-        if (frame.type === 'event') this.#take(frame.event)
-        if (frame.type === 'error') leave(new PillarboxError(frame.message, frame.code, { param: frame.param }))
+        try {
+          const frame = JSON.parse(String(data)) as Frame
+          if (frame.type === 'subscribed') this.#begun(frame.since)
+          if (frame.type === 'event') this.#take(frame.event)
+          if (frame.type === 'error') leave(new PillarboxError(frame.message, frame.code, { param: frame.param }))
+        } catch {
+          // what a listener throws ends the program
+          leave(new PillarboxError(`${url} sent a malformed frame.`, 'malformed_frame'))
+        }
         if (this.#waiting.length >= mostWaiting) leave()
       })
       socket.addEventListener('close', ({ code, reason }) => {
@@ -189,16 +193,6 @@ export class EventStream implements AsyncIterable<Event> {
     if (types && !types.includes(event.type)) return
     this.#waiting.push(event)
     this.#changed()
-  }
-}
-
-/** Undefined for what is none. What a listener throws ends the program. */
-function frameOf(text: string): Frame | undefined {
-  try {
-    const frame = JSON.parse(text) as Frame
-    return frame.type === 'event' && typeof frame.event.id !== 'string' ? undefined : frame
-  } catch {
-    return undefined
   }
 }
 

@@ -150,189 +150,189 @@ import type {
 } from './types.ts'
 
 /**
- * The calls by group. A line with a path is the beginning of those that follow: each is a method with its HTTP method, the rest of its path, and
- * what else there is. `query`, `body` or `octets` is sent; `page` (which takes a query), `text` or `bytes` comes back instead of an object. A POST
+ * The calls by group. A line with a path is the beginning of those that follow: each is a method with its HTTP method (GET is left out), the rest of its
+ * path, and what else there is. `query`, `body` or `octets` is sent; `page` (which takes a query), `text` or `bytes` comes back instead of an object. A POST
  * takes an Idempotency-Key, unless it sends octets.
  */
 export const methods = {
   account: `
-sessions GET /account/sessions page
+sessions /account/sessions page
 endSessions DELETE /account/sessions
-get GET /account
-whoami GET /whoami
-events GET /events page`,
+get /account
+whoami /whoami
+events /events page`,
   accounts: `/accounts
-list GET page
+list page
 create POST body`,
   agents: `/agents
 create POST body
-list GET page
+list page
 /agents/{agent}
-get GET
+get
 update PATCH body
 delete DELETE
 addErc8004 POST /erc8004 body
-erc8004 GET /erc8004 page
+erc8004 /erc8004 page
 removeErc8004 DELETE /erc8004/{link}
-reputation GET /reputation`,
+reputation /reputation`,
   aliases: `/domains/{domain}/aliases
 create POST body
-list GET page
+list page
 /domains/{domain}/aliases/{alias}
-get GET
+get
 update PATCH body
 delete DELETE`,
   apiKeys: `/api-keys
 create POST body
-list GET page
+list page
 rotate POST /{api_key}/rotate body
 revoke DELETE /{api_key} query`,
   audit: `/audit
-list GET page`,
+list page`,
   backups: `/backups
 create POST
-list GET page`,
+list page`,
   billing: `/billing/subscription
-subscription GET`,
+subscription`,
   box: `
-stats GET /stats query
-status GET /status
+stats /stats query
+status /status
 reload POST /reload`,
   cards: `
 create POST /identities/{identity}/cards body
-list GET /identities/{identity}/cards page
+list /identities/{identity}/cards page
 /cards/{card}
-get GET
+get
 reveal POST /reveal body
 freeze POST /freeze
 unfreeze POST /unfreeze
 cancel POST /cancel
-limits GET /limits
+limits /limits
 updateLimits PATCH /limits body
-transactions GET /transactions page
+transactions /transactions page
 report POST /transactions body`,
   certificates: `/certificates
-list GET
+list
 renew POST /renew body`,
   doctor: `/doctor
-get GET
+get
 run POST`,
   domains: `/domains/{domain}
 update PATCH body
-get GET
+get
 delete DELETE
 verify POST /verify
 rotateKeys POST /dkim/rotate
-zone GET /zone text
-reports GET /reports page
+zone /zone text
+reports /reports page
 /domains
 create POST body
-list GET page`,
+list page`,
   emails: `/identities/{identity}/emails
-list GET page
-search GET /search page
+list page
+search /search page
 updateMany POST /bulk body
 send POST body
 /identities/{identity}/emails/{email}
-get GET
+get
 update PATCH body
 delete DELETE query
 restore POST /restore
-raw GET /raw bytes
-html GET /html query text
-attachments GET /attachments page
-attachment GET /attachments/{index}
-attachmentText GET /attachments/{index}/text query
+raw /raw bytes
+html /html query text
+attachments /attachments page
+attachment /attachments/{index}
+attachmentText /attachments/{index}/text query
 release POST /release
 reply POST /reply body
 forward POST /forward body
 cancel POST /cancel`,
   holds: `/holds
-list GET page
+list page
 /holds/{hold}
-get GET
+get
 approve POST /approve body
 reject POST /reject body`,
   identities: `/identities
 create POST body
-list GET page
+list page
 /identities/{identity}
-get GET
+get
 update PATCH body
 delete DELETE
 provisionPhone POST /phone body
 releasePhone DELETE /phone
 issueToken POST /token body
 revokeTokens POST /token/revoke
-reputation GET /reputation
+reputation /reputation
 report POST /events body
 credential POST /reputation/credential
-events GET /events page
-messages GET /messages page
-wait GET /wait query
+events /events page
+messages /messages page
+wait /wait query
 export POST /export body
 importMessages POST /import octets
 emptyTrash POST /trash/empty`,
   jobs: `/jobs
-list GET page
+list page
 /jobs/{job}
-get GET
+get
 cancel POST /cancel
 delete DELETE`,
   queue: `/queue
-list GET page
-summary GET /summary
+list page
+summary /summary
 /queue/{queue}
-get GET
+get
 retry POST /retry
 delete DELETE`,
   realtime: `/realtime/token
 token POST body`,
   senders: `
-get GET /senders
+get /senders
 update PATCH /senders body
-getOfIdentity GET /identities/{identity}/senders
+getOfIdentity /identities/{identity}/senders
 updateOfIdentity PATCH /identities/{identity}/senders body`,
   signingKeys: `/signing-keys/rotate
 rotate POST body`,
   sms: `/identities/{identity}
 send POST /sms body
-list GET /sms page
+list /sms page
 /identities/{identity}/sms/{sms}
-get GET
+get
 update PATCH body
 delete DELETE query
 restore POST /restore
-media GET /media/{index}
+media /media/{index}
 
 inject POST /sms/loopback/inject body`,
   suppressions: `/suppressions
-list GET page
+list page
 create POST body
 delete DELETE /{suppression}`,
   threads: `/identities/{identity}/threads
-list GET page
-get GET /{thread} query`,
+list page
+get /{thread} query`,
   tokens: `/verify/token
 verify POST body`,
   totp: `/identities/{identity}/totp
 create POST body
-list GET page
+list page
 /identities/{identity}/totp/{totp}
-get GET
-code GET /code query
+get
+code /code query
 delete DELETE`,
   trust: `/trust/evaluate
 evaluate POST body`,
   webhooks: `/webhooks
 create POST body
-list GET page
+list page
 /webhooks/{webhook}
-get GET
+get
 update PATCH body
 delete DELETE
-deliveries GET /deliveries page
-delivery GET /deliveries/{delivery}
+deliveries /deliveries page
+delivery /deliveries/{delivery}
 redeliver POST /deliveries/{delivery}/redeliver
 test POST /test
 rotateSecret POST /secret/rotate body`,

@@ -26,7 +26,7 @@ export async function verifyWebhook(
   signed.set(head)
   signed.set(body, head.length)
   const bytes = secret.startsWith('whsec_') ? fromBase64(secret.slice(6)) : utf8(secret)
-  if (bytes.length === 0) throw new PillarboxError('The secret of the webhook is empty, or no base64 after whsec_.', 'bad_secret')
+  if (bytes.length === 0) throw new PillarboxError('The secret is empty or malformed.', 'bad_secret')
   const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
   for (const one of signatures.split(' ')) {
     // verify compares in constant time

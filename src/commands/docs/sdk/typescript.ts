@@ -59,8 +59,8 @@ ${importOf(['RequestOptions'], './request.ts')}
 ${importOf([...imported, 'Page'].toSorted(), './types.ts')}
 
 /**
- * The calls by group. A line with a path is the beginning of those that follow: each is a method with its HTTP method, the rest of its path, and
- * what else there is. \`query\`, \`body\` or \`octets\` is sent; \`page\` (which takes a query), \`text\` or \`bytes\` comes back instead of an object. A POST
+ * The calls by group. A line with a path is the beginning of those that follow: each is a method with its HTTP method (GET is left out), the rest of its
+ * path, and what else there is. \`query\`, \`body\` or \`octets\` is sent; \`page\` (which takes a query), \`text\` or \`bytes\` comes back instead of an object. A POST
  * takes an Idempotency-Key, unless it sends octets.
  */
 export const methods = {
@@ -78,7 +78,7 @@ function tableOf(group: string, methods: readonly SdkMethod[]): string {
   const sections = Map.groupBy(methods, ({ path }) => beginningOf(path, methods))
   const lines = [...sections].flatMap(([beginning, own]) => [
     beginning,
-    ...own.map((method) => `${method.name} ${lineOf(method, beginning)}`),
+    ...own.map((method) => `${method.name} ${lineOf(method, beginning)}`.trimEnd()),
   ])
   return `  ${group}: \`${lines.join('\n').replaceAll('_id}', '}')}\`,`
 }
@@ -100,7 +100,8 @@ function lineOf({ group, name, httpMethod, path, input, answer, idempotent }: Sd
     throw new Error(`${group}.${name} is retried in another way`)
   const sent = input && answer.kind !== 'page' ? [input.kind] : []
   const back = { json: [], page: ['page'], text: ['text'], octets: ['bytes'] }[answer.kind]
-  return [`${httpMethod} ${path.slice(base.length)}`.trimEnd(), ...sent, ...back].join(' ')
+  const method = httpMethod === 'GET' ? [] : [httpMethod]
+  return [...method, path.slice(base.length), ...sent, ...back].filter((word) => word !== '').join(' ')
 }
 
 function signaturesOf(method: SdkMethod): string {
