@@ -47,7 +47,7 @@ export function openapiRoute(routes: readonly AnyRoute[], about: { version: stri
   return described
 }
 
-/** The document in bytes. Others have their turns between its steps, each of which takes up to 150 ms. */
+/** The document in bytes. Others have their turns between its steps, each of which took up to 270 ms on a slow machine. */
 async function published(
   routes: readonly AnyRoute[],
   about: { version: string; publicUrl: string },
