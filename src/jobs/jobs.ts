@@ -211,11 +211,10 @@ export class Jobs {
 
   /** True if there is such a job, in any account, and its identity, if it has one, is neither deleted nor has expired. */
   async knows(id: string): Promise<boolean> {
-    return (
-      (await this.#database.get(
-        sql`SELECT 1 FROM jobs WHERE id = ${id} AND (identity_id IS NULL OR ${isOfLiving(sql`identity_id`, iso(this.#clock.now()))})`,
-      )) !== undefined
+    const row = await this.#database.get(
+      sql`SELECT 1 FROM jobs WHERE id = ${id} AND (identity_id IS NULL OR ${isOfLiving(sql`identity_id`, iso(this.#clock.now()))})`,
     )
+    return row !== undefined
   }
 
   /** True if it is running in this process. */

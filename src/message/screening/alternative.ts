@@ -7,6 +7,9 @@ export const maxCompared = 256 * 1024
 /** Characters of the names of pictures that are left out of the comparison; what is longer might say something. */
 const maxLabels = 300
 
+/** Characters of short lines that are one. */
+const maxJoined = 2000
+
 /** Numbers that are compared; those of a text that has more might say something. */
 const maxNumbers = 200
 
@@ -21,7 +24,8 @@ export class ShownText {
   constructor(shown: string, html: string) {
     this.#urls = new Set(urlsOf(html.replaceAll('&amp;', '&')))
     const letters = (this.#letters = lettersOf(shown))
-    const size = 2 ** Math.max(10, Math.ceil(Math.log2(letters.length + 1)))
+    // at least 32 bits for each place, so that few letters that are not there seem to be
+    const size = 4 * 2 ** Math.max(10, Math.ceil(Math.log2(letters.length + 1)))
     this.#bits = new Uint8Array(size)
     this.#mask = size * 8 - 1
     for (let at = 0; at + length <= letters.length; at++) {
@@ -40,6 +44,8 @@ export class ShownText {
   }
 
   #isMissing(letters: string): boolean {
+    // of a whole text at most
+    if (letters.length < length) return !this.#letters.includes(letters)
     for (let at = 0; at + length <= letters.length; at++) {
       const place = hashAt(letters, at) & this.#mask
       if ((this.#bits[place >> 3]! & (1 << (place & 7))) === 0) return true
@@ -72,8 +78,8 @@ function urlsOf(text: string): string[] {
 }
 
 /**
- * The lines of a text without what programs that make a text of HTML add. Short lines that follow each other are one, and with too few letters to be compared
- * they are part of the line before.
+ * The lines of a text without what programs that make a text of HTML add. Short lines that follow each other are one; with too few letters to be compared
+ * they are part of the line before, or at the start of the line after.
  */
 function linesOf(text: string): string[] {
   const lines: string[] = []
@@ -85,19 +91,22 @@ function linesOf(text: string): string[] {
     .replace(/<mailto:[^\s<>]{1,320}>|\[cid:[^\]\s]{0,200}\]/gi, '')
     .replace(/\[(?:cid|image|bild|imagen):[^\]\n]{0,60}\]/gi, (label) => ((left -= label.length) >= 0 ? '' : label))
   const endShort = (): void => {
-    const isCompared = lettersOf(short).length >= length || lines.length === 0
-    if (isCompared) lines.push(short)
+    if (lettersOf(short).length >= length || lines.length === 0) lines.push(short)
     else lines.push(`${lines.pop()} ${short}`)
     short = ''
   }
   for (const line of plain.split('\n')) {
     if (line.trim().length < 2 * length) {
-      if (short.length < 2000) short += ` ${line.trim()}`
+      short += ` ${line.trim()}`
+      if (short.length > maxJoined) endShort()
+    } else if (lines.length === 0 && lettersOf(short).length < length) {
+      lines.push(`${short} ${line}`)
+      short = ''
     } else {
-      if (short !== '') endShort()
+      endShort()
       lines.push(line)
     }
   }
-  if (short !== '') endShort()
+  endShort()
   return lines
 }
