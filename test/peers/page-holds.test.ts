@@ -109,14 +109,15 @@ test('a held reveal of a login shows its label, its host and the purpose, and ta
   const login = { label: 'Forge', url: 'https://forge.example/login', password: 'correct horse' }
   const { body } = await box.call('POST', `/v1/identities/${ada.id}/logins`, login)
   const path = `/v1/logins/${body['id']}/reveal`
-  expect((await box.call('POST', path, { purpose: 'to open an issue' }, { key: agent })).status).toBe(409)
+  const reveal = { purpose: 'to open an issue' }
+  expect((await box.call('POST', path, reveal, { key: agent })).status).toBe(409)
   await page.getByRole('link', { name: 'Reveal of a login' }).click()
   for (const text of ['Forge', 'forge.example', 'to open an issue']) await page.getByText(text, { exact: true }).waitFor()
   await looksWell(page, 'hold-login')
   await page.getByRole('button', { name: 'Approve' }).click()
   await page.getByText('approved', { exact: true }).waitFor()
   expect(await page.content()).not.toContain('correct horse')
-  expect((await box.call('POST', path, {}, { key: agent })).body).toMatchObject({ password: 'correct horse' })
+  expect((await box.call('POST', path, reveal, { key: agent })).body).toMatchObject({ password: 'correct horse' })
 })
 
 test('an approval of another message than the one displayed is refused, and says so', async () => {

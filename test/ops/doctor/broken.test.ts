@@ -11,7 +11,7 @@ import { certificatePair } from '../../support/certificate-pair.ts'
 import { address, checkup, hostname, linesOf, patient, published } from '../../support/checkup.ts'
 import { MailSink } from '../../support/mail-sink.ts'
 import { TwilioStub, twilioSettings } from '../../support/twilio-stub.ts'
-import { succeed } from '../../support/program.ts'
+import { run, succeed } from '../../support/program.ts'
 import { says, WebhookSink } from '../../support/webhook-sink.ts'
 
 const program = new URL('../../../src/main.ts', import.meta.url).pathname
@@ -368,7 +368,11 @@ describe('names the fault', () => {
     ])
     sink.paths.set('/one', says(200))
     expect(line!.fix).toMatch(/once it is fixed: pillarbox queue retry ID, or wait\.$/)
-    for (const { id } of await waiting()) await pillarbox('queue', 'retry', id)
+    for (const { id } of await waiting()) {
+      const { code, errors } = await run(process.execPath, [program, 'queue', 'retry', id], { env: box.env, cwd: box.directory })
+      // the box may have tried it again by itself meanwhile
+      if (code !== 0) expect(errors).toContain('It is done; a retry would deliver it twice.')
+    }
     await expect.poll(() => linesOf(box, 'queue'), timeout).toMatchObject([{ status: 'pass' }])
   })
 
