@@ -51,6 +51,8 @@ interface State {
   counted: boolean
   /** The challenge of a 401; the usual one by default. */
   challenge: (() => string) | undefined
+  /** Of the log line. */
+  more: Readonly<Record<string, unknown>> | undefined
 }
 
 type ApiContext = Context & { state: State }
@@ -228,7 +230,9 @@ export class Api {
     const requireStillValid = (): Promise<void> => this.#admission.requireStillValid(state.arrival, caller, route)
     const checks = { turn, turnAgain, requireRead, requireStillValid }
     const keepOfBody = (bytes: number): void => share?.keep(bytes)
-    const call = { requestId, search, abort, caller, params, headers: request.headers, working, keepOfBody, ...checks, ...body }
+    const addToLog = (fields: State['more']): void => void (state.more = fields)
+    const given = { params, headers: request.headers, working, keepOfBody, addToLog }
+    const call = { requestId, search, abort, caller, ...given, ...checks, ...body }
     const done = (): void => {
       share?.end()
       if (share) void Promise.allSettled(uses).then(share.release)
@@ -284,16 +288,24 @@ export class Api {
     }
     if (state.rateLimit) setHeaders(response, rateLimitHeaders(state.rateLimit))
     if (this.#closing) response.setHeader('Connection', 'close')
+    // what is streamed is still being made
+    if (context.body instanceof Readable && !response.closed) response.once('close', () => this.#note(context))
+    else this.#note(context)
+  }
+
+  #note({ req: request, status, state }: ApiContext): void {
+    const { abort } = state
     this.#accessLog.note({
       request_id: state.requestId,
       method: request.method ?? '',
       route: state.route,
-      status: abort.cut === 'gone' ? 499 : context.status,
+      status: abort.cut === 'gone' ? 499 : status,
       began: state.began,
       key_id: state.keyId,
       session_id: state.sessionId,
       address: state.arrival.address,
       cut: abort.cut,
+      more: state.more,
     })
   }
 
@@ -311,6 +323,7 @@ export class Api {
       rateLimit: undefined,
       counted: false,
       challenge: undefined,
+      more: undefined,
     }
   }
 

@@ -38,6 +38,8 @@ export interface Call {
   working(this: void, work: Promise<unknown>): void
   /** Throws Fault 401 when the caller's key or session has ended since the call was admitted. */
   requireStillValid(): Promise<void>
+  /** Adds fields to the log line of the request. */
+  addToLog(this: void, fields: Readonly<Record<string, unknown>>): void
   /** The reply is taken as it is, without its JSON: it does not leave the box. */
   unwritten?: true
 }

@@ -42,6 +42,8 @@ export interface Exchange {
   body(): Promise<unknown>
   /** No more than so many bytes of the body are needed from now on. */
   keepOfBody(bytes: number): void
+  /** Adds fields to the log line of the request; nothing that was said. */
+  addToLog(fields: Readonly<Record<string, unknown>>): void
   /** Throws Fault unless the caller may make this call. */
   requireAllowed(route: AnyRoute): void
   /** Makes a call of the API for the same caller, as part of this request: the rate limits count the request as the first call, and each further one. */
@@ -89,6 +91,7 @@ export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: Inn
       return scan ? parseInTurns(bytes, scan) : {}
     },
     keepOfBody: (bytes) => call.keepOfBody(bytes),
+    addToLog: (fields) => call.addToLog(fields),
     requireAllowed: (route) => {
       const fault = refusal(route)
       if (fault) throw fault

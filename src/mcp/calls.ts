@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import { Fault, invalid } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Page } from '../core/shapes.ts'
@@ -34,12 +33,8 @@ export class ToolCalls {
   readonly #deps: Deps
   #routes: Map<string, AnyRoute> | undefined
 
-  /** For lines that hold no secrets: redaction would cost more than the line. */
-  readonly #toolLog: Log
-
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#toolLog = deps.log.child({}, { redact: [] })
   }
 
   get names(): string[] {
@@ -54,40 +49,30 @@ export class ToolCalls {
   /** Calls a tool. What goes wrong is answered, never thrown: a model reads answers, and its client shows it no other error. */
   async call(request: ToolRequest, name: string, given: unknown): Promise<Called> {
     const { exchange } = request
-    const began = performance.now()
     const tool = this.#deps.tools.find((one) => one.name === name)
-    let outcome = 'ok'
-    let identity = exchange.caller.identity_id
+    const logged = { tool: tool?.name ?? 'unknown', identity_id: exchange.caller.identity_id, outcome: 'cut' }
+    exchange.addToLog(logged)
     try {
       if (!tool) throw this.#unknown(request, name)
       const missing = this.#missing(tool, request)
       if (missing) throw missing
       this.#requireSize(tool, given)
       const { identity: named, ...input } = validated(tool, exchange, given)
-      identity = tool.account ? null : (exchange.caller.identity_id ?? (await this.#identity(exchange, named)))
-      return await tool.run(this.#context(exchange, identity ?? ''), input as never)
+      const identity = tool.account ? null : (exchange.caller.identity_id ?? (await this.#identity(exchange, named)))
+      logged.identity_id = identity
+      const answer = await tool.run(this.#context(exchange, identity ?? ''), input as never)
+      if (!exchange.signal.aborted) logged.outcome = 'ok'
+      return answer
     } catch (error) {
       const problem = problemOf(error)
-      outcome = problem.code ?? problem.type
+      const code = (logged.outcome = problem.code ?? problem.type)
       if (!(error instanceof Fault) && !exchange.signal.aborted) {
         this.#deps.log.error(
           { request_id: exchange.requestId, tool: name.slice(0, 64), err: error },
           'a tool failed with an internal error',
         )
       }
-      return { isError: true, text: sentence(error, tool, exchange.requestId), data: { code: outcome } }
-    } finally {
-      const { key_id } = exchange.caller
-      const line = {
-        request_id: exchange.requestId,
-        key_id,
-        account_id: exchange.caller.account_id,
-        identity_id: identity,
-        tool: tool?.name ?? 'unknown',
-        outcome,
-        ms: Math.round(performance.now() - began),
-      }
-      this.#toolLog.info(line, 'tool called')
+      return { isError: true, text: sentence(error, tool, exchange.requestId), data: { code } }
     }
   }
 

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Fault, storageFull } from '../core/fault.ts'
 import { copyBefore, finishUpgrade, saveCopy, pruneCopies } from './copies.ts'
+import { expectedSchema } from './expected-schema.ts'
 import { checkFiles, Newer, syncPath } from './files.ts'
 import { dropDraft } from './rewrite.ts'
 import { asFault } from './sqlite/failures.ts'
@@ -113,18 +114,12 @@ function checkContent(file: string, expected: boolean, migrations: string[]): nu
 
 /** The first table or index that these migrations create and the database does not have, or undefined. */
 function firstMissing(database: DatabaseSync, migrations: string[]): string | undefined {
-  const model = new DatabaseSync(':memory:')
-  try {
-    for (const path of migrations) model.exec(readFileSync(path, 'utf8'))
-    const present = new Set(namesIn(database))
-    return namesIn(model).find((name) => !present.has(name))
-  } finally {
-    model.close()
-  }
+  const present = new Set(namesIn(database))
+  return expectedSchema(migrations.map((path) => readFileSync(path, 'utf8'))).find((name) => !present.has(name))
 }
 
 function namesIn(database: DatabaseSync): string[] {
-  const rows = database.prepare(`SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'index') ORDER BY rowid`).all()
+  const rows = database.prepare(`SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'index')`).all()
   return rows.map(({ type, name }) => `${String(type)} ${String(name)}`)
 }
 

@@ -246,9 +246,19 @@ export function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType
   return schema instanceof z.ZodObject ? schema.shape : {}
 }
 
+/** By the text of a description: to read it takes seconds, and other files of this process have the same. */
+const known = new Map<string, Map<string, z.ZodType>>()
+
 /** What the description says each call answers, read back into schemas that refuse what it does not name. */
 function repliesOf(routes: readonly AnyRoute[]): Map<string, z.ZodType> {
-  const document = JSON.parse(JSON.stringify(openapi(routes, { version: '0', publicUrl: 'http://box.test' }))) as {
+  const text = JSON.stringify(openapi(routes, { version: '0', publicUrl: 'http://box.test' }))
+  const replies = known.get(text) ?? readReplies(text, routes)
+  known.set(text, replies)
+  return replies
+}
+
+function readReplies(text: string, routes: readonly AnyRoute[]): Map<string, z.ZodType> {
+  const document = JSON.parse(text) as {
     paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, { schema: object }> }> }>>
     components: { schemas: Record<string, object> }
   }

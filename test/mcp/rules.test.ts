@@ -282,15 +282,25 @@ test('a wait ends when its client goes, and holds nothing', async () => {
 
 test('each call is in the log with key, tool and identity, and never with what it said', async () => {
   const { id, key } = await keyFor(all)
-  const client = await connect('sdk 1', url, key)
+  const client = await connect('2026-07-28', url, key)
   await client.call('send_email', { to: [bob.email], subject: 'Secret subject', text: 'Secret text' })
   await client.call('read_message', { id: 'email_01jd3v8m2ef1pbx9mz5k7q4w6a' })
-  const lines = box.logged
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter((line) => line['msg'] === 'tool called' && line['key_id'] === id)
-  expect(lines.map(({ part, tool, identity_id, outcome }) => ({ part, tool, identity_id, outcome }))).toEqual([
-    { part: 'mcp', tool: 'send_email', identity_id: ada.id, outcome: 'ok' },
-    { part: 'mcp', tool: 'read_message', identity_id: ada.id, outcome: 'not_found' },
+  await client.call('wait_for_message', { from: 'nobody.test', timeout: 0 })
+  const leaving = new AbortController()
+  const waiting = client.call('wait_for_message', { from: 'nobody.test', timeout: 50 }, { signal: leaving.signal })
+  await expect.poll(() => openWaits()).toBe(1)
+  leaving.abort()
+  await expect(waiting).rejects.toThrow(/abort/i)
+  const lines = () =>
+    box.logged
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((line) => line['msg'] === 'request' && line['key_id'] === id && line['tool'] !== undefined)
+  await expect.poll(() => lines().length).toBe(4)
+  expect(lines().map(({ route, tool, identity_id, outcome }) => ({ route, tool, identity_id, outcome }))).toEqual([
+    { route: '/mcp', tool: 'send_email', identity_id: ada.id, outcome: 'ok' },
+    { route: '/mcp', tool: 'read_message', identity_id: ada.id, outcome: 'not_found' },
+    { route: '/mcp', tool: 'wait_for_message', identity_id: ada.id, outcome: 'ok' },
+    { route: '/mcp', tool: 'wait_for_message', identity_id: ada.id, outcome: 'cut' },
   ])
   expect(box.logged.join('\n')).not.toContain('Secret')
 })

@@ -16,6 +16,8 @@ interface Entry {
   session_id: string | null
   address: string
   cut: Cut | undefined
+  /** What a protocol adds: the tool that was called. */
+  more?: Readonly<Record<string, unknown>> | undefined
 }
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])
@@ -36,12 +38,12 @@ export class AccessLog {
     ])
   }
 
-  note({ began, cut, ...entry }: Entry): void {
+  note({ began, cut, more, ...entry }: Entry): void {
     const milliseconds = performance.now() - began
     const method = methods.has(entry.method) ? entry.method : 'other'
     this.#requests.inc({ route: entry.route, method, status: entry.status })
     this.#durations.observe({ route: entry.route, method }, milliseconds / 1000)
-    const line = { ...entry, duration_ms: Math.round(milliseconds * 10) / 10, ...(cut ? { cut } : {}) }
+    const line = { ...entry, duration_ms: Math.round(milliseconds * 10) / 10, ...more, ...(cut ? { cut } : {}) }
     if (entry.route === '/healthz') this.#log.debug(line, 'request')
     else this.#log.info(line, 'request')
   }
