@@ -14,6 +14,7 @@ import { live } from './goals/live.ts'
 import { million } from './goals/million.ts'
 import { outbound } from './goals/outbound.ts'
 import { plain } from './goals/plain.ts'
+import { policies } from './goals/policies.ts'
 import { prompt } from './goals/prompt.ts'
 import { real } from './goals/real.ts'
 import { slowDisk } from './goals/slow-disk.ts'
@@ -33,6 +34,7 @@ const benches: Bench[] = [
   fanOut,
   dispatch,
   outbound,
+  policies,
   waiting,
   million,
   footprint,

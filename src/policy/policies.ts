@@ -1,6 +1,7 @@
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
+import { lruMapOfBytes } from '../core/memory.ts'
 import { actingOf, type Caller } from '../core/scopes.ts'
 import type { Cascade } from '../identities/cascade.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
@@ -11,6 +12,9 @@ import { checkedPolicy, openPolicy, type Policy } from '../core/policy.ts'
 
 /** Bytes of the policy of one identity or account, which is read with each message. */
 const maxBytes = 64 * 1024
+
+/** Bytes of the policies that are kept as they were parsed. */
+const maxParsed = 4 * 1024 * 1024
 
 /** Whose policy it is. */
 export type Level = 'box' | 'account' | 'identity'
@@ -25,6 +29,8 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'log'> {
 /** The policies of the box, of accounts and of identities. What leaves must pass all three. */
 export class Policies {
   readonly #deps: Deps
+  /** By their JSON. */
+  readonly #parsed = lruMapOfBytes<Policy>(maxParsed, (_, json) => 8 * json.length + 500)
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -68,9 +74,17 @@ export class Policies {
     )
     const own = rows.map(({ subject_id, policy }): { level: Level; policy: Policy } => ({
       level: subject_id === id ? 'identity' : 'account',
-      policy: JSON.parse(policy) as Policy,
+      policy: this.#parse(policy),
     }))
     return [{ level: 'box', policy: this.#deps.ofBox() }, ...own]
+  }
+
+  #parse(json: string): Policy {
+    const known = this.#parsed.get(json)
+    if (known) return known
+    const policy = JSON.parse(json) as Policy
+    this.#parsed.set(json, policy)
+    return policy
   }
 
   async #subject(caller: Caller, identityId: string | null): Promise<string> {
