@@ -28,10 +28,9 @@ export const policies: Bench = {
     try {
       const basis = { database, clock: systemClock, log: createLog('silent') }
       const none = { onRemove: () => undefined, add: () => undefined }
-      const ofBox = (): typeof openPolicy => openPolicy
       const policyCheck = new PolicyCheck({
         ...basis,
-        policies: new Policies({ ...basis, identities: none as never, cascade: none as never, ofBox }),
+        policies: new Policies({ ...basis, identities: none as never, cascade: none as never, ofBox: () => openPolicy }),
       })
       const rules = Array.from({ length: maxRules }, (_, index) => ({
         when: { channel: ['email' as const], to: [`@partner${index}.test`, `bob@customer${index}.test`] },
