@@ -7,6 +7,8 @@ import { card } from '../support/card.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { type Live, live } from '../support/live.ts'
 import { type Browser, person, signIn, withPassword } from '../support/people.ts'
+import { type Guest, MailSink } from '../support/mail-sink.ts'
+import { sendingBox } from '../support/outgoing.ts'
 import { pillarbox } from '../support/pillarbox.ts'
 import { greeted, loggedIn, office, plain, submit } from '../support/submission.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
@@ -126,6 +128,35 @@ test('e-mails and text messages, queued or scheduled, wait while the account is 
     'delivered',
     expect.stringMatching(/sent|delivered/),
   ])
+})
+
+test('a server that was connected to before the stop, and greets after it, is given nothing; the message leaves later', async () => {
+  const sink = await MailSink.start()
+  const clock = new HeldClock()
+  const { box, ada, send } = await sendingBox(sink.port, env, { clock })
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  await withPassword(box)
+  const owner = await signIn(box)
+  const delivery = async (id: string) =>
+    (await owner.call('GET', `/v1/identities/${ada}/emails/${id}`)).body['deliveries'][0] as Record<string, unknown>
+  let guest: Guest | undefined
+  sink.script = (line, connected) => {
+    if (line !== '<greeting>') return undefined
+    guest = connected
+    return null
+  }
+  const id = await send('bob@far.test')
+  await expect.poll(() => guest).toBeDefined()
+  await owner.call('POST', '/v1/account/stop', {})
+  sink.script = undefined
+  guest!.write('220 mx.far.test ESMTP\r\n')
+  await expect.poll(() => delivery(id)).toMatchObject({ status: 'deferred', response: expect.stringContaining('account') })
+  expect(sink.commands.filter((line) => /^(MAIL|DATA)/.test(line))).toEqual([])
+  await owner.call('POST', '/v1/account/resume', {})
+  clock.advance(hour)
+  await box.settled()
+  await expect.poll(() => delivery(id)).toMatchObject({ status: 'delivered' })
+  expect(sink.messages).toHaveLength(1)
 })
 
 test('webhooks of a stopped account wait, without an attempt, and then hear all of it', async () => {

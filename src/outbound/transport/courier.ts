@@ -16,10 +16,11 @@ import {
 import { type Attempt, attemptsOf } from '../../queue/history.ts'
 import type { Domains } from '../../domains/domains.ts'
 import { isOwn } from '../../mail/address.ts'
+import type { IdentityRow } from '../../identities/identities.ts'
 import type { Inbox } from '../../mail/inbox.ts'
 import type { OutgoingEmails, QueuedEmail } from '../../mail/outgoing.ts'
 import { Refusal } from '../../smtp/replies.ts'
-import type { Reader, Transaction } from '../../store/database.ts'
+import { type Reader, sql, type Transaction } from '../../store/database.ts'
 import { AttemptBounds, noteSecurity, serverIn, type Timeouts, writeAttempt } from './attempt-bounds.ts'
 import { LocalDelivery } from './local-delivery.ts'
 import type { SmtpDelivery, ServerListener } from './smtp-delivery.ts'
@@ -177,7 +178,8 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     const { account_id: account } = queuedEmail
     return this.#bounds.run({ account, size: email.size }, signal, async (limited, reserve) => {
       const route = await routing.to(domainOf(to), require_tls)
-      const read = (): Promise<Buffer> => {
+      const read = async (): Promise<Buffer> => {
+        await this.#requireNotStopped(queuedEmail)
         reserve()
         return this.#raw(queuedEmail)
       }
@@ -227,6 +229,16 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     if (crashes.slice(-maxCrashes.running).every(Boolean)) {
       throw later('the box crashed repeatedly while sending this message; it is retried alone')
     }
+  }
+
+  /** The account or the identity may have been stopped while the server was reached, which can take minutes; from here on the message is handed over. */
+  async #requireNotStopped({ account_id, email }: QueuedEmail): Promise<void> {
+    const row = await this.#deps.database.get<{ status: IdentityRow['status']; stopped: number }>(
+      sql`SELECT status, EXISTS (SELECT 1 FROM stopped_accounts WHERE account_id = ${account_id}) AS stopped
+        FROM identities WHERE id = ${email.identity_id}`,
+    )
+    if (row?.stopped === 1) throw later('the account that sent it is stopped')
+    if (row?.status === 'suspended') throw suspended()
   }
 
   #requireSending(from: string, to: string): void {
