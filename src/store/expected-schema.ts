@@ -7,7 +7,7 @@ interface Part {
 
 /** What a migration begins a statement with, at the start of a line or after another one, that adds or removes a table or an index. */
 const change =
-  /(?:^|;)\s*(?:CREATE (?<virtual>VIRTUAL )?TABLE (?<table>\w+)|CREATE (?:UNIQUE )?INDEX (?<index>\w+) ON (?<on>\w+)|DROP (?<dropped>TABLE|INDEX) (?:IF EXISTS )?(?<gone>\w+)|ALTER TABLE (?<old>\w+) RENAME TO (?<now>\w+))/gm
+  /(?:^|;)[ \t]*(?:CREATE (?<virtual>VIRTUAL )?TABLE (?<table>\w+)|CREATE (?:UNIQUE )?INDEX (?<index>\w+) ON (?<on>\w+)|DROP (?<dropped>TABLE|INDEX) (?:IF EXISTS )?(?<gone>\w+)|ALTER TABLE (?<old>\w+) RENAME TO (?<now>\w+))/gm
 
 /** Tables in which FTS5 keeps what a contentless table of its own indexes ("FTS5 Data Structures" of SQLite's documentation). */
 const ofSearch = ['', '_data', '_idx', '_docsize', '_config']
