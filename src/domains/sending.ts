@@ -58,9 +58,7 @@ export function sendingRights({ name, status, is_default }: Sender, settings: Se
   return {
     outside: false,
     explanation: `${name} is not verified, so ${only}.`,
-    request:
-      `Ask ${who} to set the DNS records that GET /v1/domains shows, and then to call POST /v1/domains/{id}/verify: ` +
-      `both take a key with account:read and account:write.${unless}`,
+    request: `Ask ${who} to set the DNS records that GET /v1/domains shows, and then to call POST /v1/domains/{id}/verify.${unless}`,
     fix: `Publish the records shown by: pillarbox domain check ${name}${or}`,
   }
 }

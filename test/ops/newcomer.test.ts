@@ -22,13 +22,13 @@ class Newcomer {
   }
 
   /** Makes a call that the page shows for a job, the first, with these fields of the body or of the query instead of those that are shown. */
-  async do(job: string, instead: Record<string, string> = {}, which = 0): Promise<Json> {
+  async do(job: string, instead: Record<string, unknown> = {}, which = 0): Promise<Json> {
     const [section] = new RegExp(`^\\d+\\. ${job}[^]*?(?=^\\d+\\. |^## )`, 'm').exec(this.#guide) ?? []
     if (section === undefined) throw new Error(`The page has no job ${job}`)
     const calls = [...section.matchAll(/^(GET|POST) (\S+)(?: (\{.*\}))?\n\d{3} (.+)$/gm)]
     const [, method, shown, body, response] = calls[which]!
     const url = new URL(this.#filled(shown!), 'http://box')
-    if (method === 'GET') for (const [name, value] of Object.entries(instead)) url.searchParams.set(name, value)
+    if (method === 'GET') for (const [name, value] of Object.entries(instead)) url.searchParams.set(name, String(value))
     const given = body === undefined ? undefined : { ...JSON.parse(this.#filled(body)), ...instead }
     const text = await this.#read(method!, url.pathname + url.search, given && JSON.stringify(given))
     const answer: Json = JSON.parse(text)
@@ -63,7 +63,7 @@ class Newcomer {
   }
 }
 
-test('by /llms.txt and the answers alone an agent gets an address, reads a code and answers a mail, in few calls and bytes', async () => {
+test('by /llms.txt and the answers alone an agent gets an address, signs up, logs in, answers a mail, tidies up and makes a key, in few calls and bytes', async () => {
   const box = await appliance()
   const bob = await living(box, 'Bob')
   const agent = new Newcomer(box)
@@ -71,7 +71,7 @@ test('by /llms.txt and the answers alone an agent gets an address, reads a code 
 
   // its key reaches all identities, so that it creates one
   expect((await agent.do('Who am I')).identity).toBeNull()
-  const { email: address } = await agent.do('Get an address')
+  const { id: identity, email: address } = await agent.do('Get an address')
 
   const code = { From: 'Shop <hello@shop.test>', To: address, Subject: 'Welcome' }
   const waiting = agent.do('Wait for the next message', { subject_contains: 'Welcome' })
@@ -79,18 +79,26 @@ test('by /llms.txt and the answers alone an agent gets an address, reads a code 
   const first = await waiting
   expect(first.codes).toEqual(['493817'])
 
+  await agent.do('Log in with', { secret: 'KRSXG5CTMVRXEZLU' })
+  expect((await agent.do('Log in with', {}, 1)).code).toMatch(/^\d{6}$/)
+
   const question = { to: address, subject: 'Lunch?', body_text: 'At one?' }
   expect((await box.call('POST', `/v1/identities/${bob.id}/emails`, question)).status).toBe(201)
   const { item } = await agent.do('Wait for the next message', { subject_contains: 'Lunch', since: first.since })
   expect(item.text).toBe('At one?')
-  const { id, status } = await agent.do('Answer it', { body_text: 'Yes, at one.' })
-  expect(status).toBe('queued')
+  expect((await agent.do('Answer it', { body_text: 'Yes, at one.' })).status).toBe('queued')
   await box.settled()
-  const { data } = await agent.do('Answer it', {}, 1)
-  expect(data.find((row: { id: string }) => row.id === id).status).toBe('delivered')
+
+  const { data: found } = await agent.do('List what', { q: 'sign-up' }, 1)
+  expect(found).toMatchObject([{ id: first.item.id }])
+  await agent.do('Mark, label', { ids: [first.item.id], delete: true, read: undefined, labels: undefined })
+  const { key } = await agent.do('Make a narrow key')
 
   expect(agent.calls).toBeLessThanOrEqual(14)
   expect(agent.bytes).toBeLessThanOrEqual(12_000)
   const { body: inbox } = await box.call('GET', `/v1/identities/${bob.id}/emails?include=body`)
   expect(inbox.data[0]).toMatchObject({ from: address, subject: 'Re: Lunch?', text: 'Yes, at one.' })
+  const { body: rest } = await box.call('GET', `/v1/identities/${identity}/emails`, undefined, { key })
+  expect(rest.data.map(({ subject }) => subject)).toEqual(['Lunch?'])
+  expect((await box.call('GET', '/v1/identities', undefined, { key })).status).toBe(403)
 })
