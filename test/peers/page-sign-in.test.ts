@@ -94,6 +94,7 @@ test('the link of a digest opens what is held, and only the button decides', asy
   await box.call('PATCH', '/v1/policy', { preset: 'all' })
   const { body: email } = await box.call('POST', `/v1/identities/${ada}/emails`, {
     to: 'bob@elsewhere.example',
+    reply_to: 'eve@elsewhere.example',
     subject: 'An offer',
     body_text: 'Hello Bob.',
     body_html:
@@ -105,6 +106,7 @@ test('the link of a digest opens what is held, and only the button decides', asy
   const url = new URL(link)
   const { page } = await screen(browser, box, url.pathname + url.hash, { visitor: true })
   await page.getByText('An offer').waitFor()
+  await page.getByText('eve@elsewhere.example').waitFor()
   await page.getByText('All our secrets: here.').waitFor()
   await page.getByText('https://drop.example/box').waitFor()
   expect(await page.title()).not.toBe('ran')

@@ -66,6 +66,7 @@ function Content({ hold: { email, sms, card, login, found, expires_at } }: { hol
         {email && (
           <>
             <Fact name="From">{email.from}</Fact>
+            {email.reply_to !== null && <Fact name="Replies go to">{email.reply_to}</Fact>}
             <Fact name="To">{to.join(', ')}</Fact>
             <Fact name="Subject">{email.subject}</Fact>
             {email.attachments.length > 0 && (
