@@ -96,7 +96,7 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   root?: boolean
   /** Any one of these scopes admits; `public` needs no key. */
   scope: Scope | Scope[] | 'public'
-  /** The scopes for what the call reads besides: any one of these is needed too. */
+  /** The scopes for what the call reads or decides besides: any one of these is needed too. */
   reads?: Scope[]
   /**
    * The fields that a caller who may write but not read sees: these beside `id`, `identity_id`, `status`, `deleted`, `created_at` and

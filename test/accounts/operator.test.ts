@@ -77,6 +77,15 @@ test('another’s password is set on the machine of the box only, whatever a key
   expect([hers.status, hers.body.error.code]).toEqual([403, 'operator_only'])
 })
 
+test('an account is not added by a key that does not decide about holds: its owner would be one whom no policy holds', async () => {
+  const box = await appliance()
+  const { body: agent } = await box.call('POST', '/v1/api-keys', { label: 'agent' })
+  const input = { name: 'Other', email: 'eve@example.com', password: 'a password of the agent' }
+  const told = await box.call('POST', '/v1/accounts', input, { key: agent.key as string })
+  expect([told.status, told.body.error?.code]).toEqual([403, 'insufficient_scope'])
+  expect((await attempt(box, { email: input.email, password: input.password })).status).toBe(401)
+})
+
 test('an account that the operator takes off the list lets nobody in any more', async () => {
   const box = await appliance()
   const { id } = await box.app.accounts.add({ name: 'Grace', email: 'grace@example.com', password: 'a password of her own' })

@@ -127,10 +127,10 @@ PATCH  /v1/domains/:id/aliases/:alias_id                  account:write         
 DELETE /v1/domains/:id/aliases/:alias_id                  account:write                     all
 
 GET    /v1/senders                                        account:read
-PATCH  /v1/senders                                        account:write                     all
+PATCH  /v1/senders                                        account:write + holds:decide
 GET    /v1/identities/:id/senders                         account:read
-PATCH  /v1/identities/:id/senders                         account:write                     all
-POST   /v1/identities/:id/emails/:email_id/release        messages:write|emails:write       id identity_id status created_at
+PATCH  /v1/identities/:id/senders                         account:write + holds:decide
+POST   /v1/identities/:id/emails/:email_id/release        holds:decide + messages:read|emails:read
 
 GET    /v1/policy                                         holds:decide
 PATCH  /v1/policy                                         holds:decide                      all
@@ -192,7 +192,7 @@ POST   /v1/people/invitations/accept                      public
 GET    /v1/audit                                          audit:read
 GET    /v1/audit/box                                      audit:read                        operator
 GET    /v1/accounts                                       account:read                      operator
-POST   /v1/accounts                                       account:write                     operator all
+POST   /v1/accounts                                       account:write + holds:decide      operator
 GET    /v1/backups                                        account:read                      operator
 POST   /v1/backups                                        account:write                     operator all
 GET    /v1/certificates                                   account:read                      operator

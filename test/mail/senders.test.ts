@@ -74,7 +74,8 @@ test('what is refused for some recipients only, or is suspicious, is set aside u
   const adas = await aside(ada)
   expect((await box.call('GET', `/v1/identities/${ada.id}/emails/${adas.id}`)).body.set_aside).toBe('unverified_sender')
 
-  const { body: agent } = await box.call('POST', '/v1/api-keys', { label: 'agent', identity_id: bob.id })
+  const scopes = ['account:read', 'account:write', 'emails:read', 'holds:decide']
+  const { body: agent } = await box.call('POST', '/v1/api-keys', { label: 'agent', identity_id: bob.id, scopes })
   for (const [method, at] of [
     ['POST', `${path}/release`],
     ['PATCH', `/v1/identities/${bob.id}/senders`],
@@ -82,6 +83,15 @@ test('what is refused for some recipients only, or is suspicious, is set aside u
   ] as const) {
     const { status, body } = await box.call(method, at, method === 'PATCH' ? {} : undefined, { key: agent.key })
     expect([status, body.error.code]).toEqual([403, 'bound_key'])
+  }
+  const { body: wide } = await box.call('POST', '/v1/api-keys', { label: 'wide' })
+  for (const [method, at] of [
+    ['POST', `${path}/release`],
+    ['PATCH', `/v1/identities/${bob.id}/senders`],
+    ['PATCH', '/v1/senders'],
+  ] as const) {
+    const { status, body } = await box.call(method, at, method === 'PATCH' ? { max_score: null } : undefined, { key: wide.key })
+    expect([method, status, body.error?.code]).toEqual([method, 403, 'insufficient_scope'])
   }
   expect((await box.call('POST', `${path}/release`)).body).toMatchObject({ spam: false, set_aside: null, text: 'Hello.' })
   expect((await box.call('POST', `${path}/release`)).status).toBe(200)

@@ -191,6 +191,7 @@ async function change(agent: Agent): Promise<void> {
   await agent.call('PATCH', '/v1/senders', { allow: ['@out.example'] })
   await agent.call('POST', `/v1/identities/${ada}/aliases`, { address: 'x@out.example' })
   await agent.call('PATCH', `/v1/identities/${ada}`, { email: 'x@out.example' })
+  await agent.call('POST', '/v1/accounts', { name: 'Other', email: 'x@out.example', password: 'a password of the agent' })
 }
 
 /** Policies that let nothing go to strangers. */

@@ -1610,7 +1610,7 @@ export interface Rotation {
   grace_seconds?: number | undefined
 }
 
-/** What a key may do. identities: read identities, one-time passwords and their codes, logins with their passwords, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. holds:decide: change what may leave, and decide what is held, but for what the key sent itself. audit: read who did what in the account; not for bound keys. */
+/** What a key may do. identities: read identities, one-time passwords and their codes, logins with their passwords, agents; write: also create, change and delete them. messages: read e-mail and SMS; write: send, mark and delete them. emails, sms: the same for one of the two. cards: read and reveal cards; write: store, freeze and cancel them. account: read keys, webhooks, domains and limits; write: change them, which includes making keys. holds:decide: change what may leave and who may write, add accounts, release what was set aside, and decide what is held, but for what the key sent itself. audit: read who did what in the account; not for bound keys. */
 export type Scope = 'identities:read' | 'identities:write' | 'messages:read' | 'messages:write' | 'emails:read' | 'emails:write' | 'sms:read' | 'sms:write' | 'cards:read' | 'cards:write' | 'account:read' | 'account:write' | 'holds:decide' | 'audit:read'
 
 export interface Screening {

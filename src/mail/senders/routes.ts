@@ -21,8 +21,8 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
     }),
     route('PATCH', '/senders', {
       scope: 'account:write',
+      reads: ['holds:decide'],
       sdk: 'senders.update',
-      receipt: 'all',
       errors: { 403: ['bound_key'] },
       audit: 'rules.changed',
       summary: 'Change who may write to the account',
@@ -45,8 +45,8 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
     }),
     route('PATCH', '/identities/:id/senders', {
       scope: 'account:write',
+      reads: ['holds:decide'],
       sdk: 'senders.updateOfIdentity',
-      receipt: 'all',
       errors: { 403: ['bound_key'] },
       audit: 'rules.changed',
       summary: 'Change who may write to an identity',
@@ -57,7 +57,8 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
       handle: ({ caller, params, body }) => rules.update(caller, params.id, body),
     }),
     route('POST', '/identities/:id/emails/:email_id/release', {
-      scope: ['messages:write', 'emails:write'],
+      scope: 'holds:decide',
+      reads: ['messages:read', 'emails:read'],
       sdk: 'emails.release',
       errors: { 403: ['bound_key'] },
       audit: 'email.released',

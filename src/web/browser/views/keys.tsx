@@ -25,7 +25,7 @@ const scopeWords: Record<ApiKey['scopes'][number], string> = {
   'cards:write': 'store, freeze and cancel cards, set budgets',
   'account:read': 'read keys, webhooks, domains and settings',
   'account:write': 'create and revoke keys, change webhooks and domains',
-  'holds:decide': 'say what may leave, and approve or reject what is held',
+  'holds:decide': 'say what may leave and who may write, and approve or reject what is held',
   'audit:read': 'read who did what; not for a key of one identity',
 }
 
