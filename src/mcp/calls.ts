@@ -65,8 +65,11 @@ export class ToolCalls {
       return answer
     } catch (error) {
       const problem = problemOf(error)
-      const code = (logged.outcome = problem.code ?? problem.type)
-      if (!(error instanceof Fault) && !exchange.signal.aborted) {
+      const code = problem.code ?? problem.type
+      // what a call met because its client had gone is not its outcome
+      const cut = exchange.signal.aborted && !(error instanceof Fault)
+      if (!cut) logged.outcome = code
+      if (!cut && !(error instanceof Fault)) {
         this.#deps.log.error(
           { request_id: exchange.requestId, tool: name.slice(0, 64), err: error },
           'a tool failed with an internal error',

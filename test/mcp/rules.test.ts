@@ -261,6 +261,42 @@ test('an answer has at most 8,000 characters, and the next ones go on where it e
   expect(next.data['ids']).toHaveLength(2)
 })
 
+test('of rows that do not fit into an answer the cursor shows the rest, and none is passed over', async () => {
+  const { body: carol } = await box.call('POST', '/v1/identities', { name: 'Carol Long' })
+  const client = await connected(all, { identity: carol['id'] as string })
+  const expected = []
+  for (let number = 0; number < 26; number += 1) {
+    const fields = { To: carol['email'] as string, Subject: `${number} ${'subject '.repeat(40)}` }
+    await deliver(box.smtp, { to: carol['email'] as string, raw: message(fields, 'text '.repeat(100)) })
+    expected.unshift(String(number))
+  }
+  const shown = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const told = await client.call('list_messages', { limit: 25, ...(cursor === '' ? {} : { cursor }) })
+    expect(told.text.length).toBeLessThanOrEqual(8000)
+    const rows = [...told.text.matchAll(/^\d+\. from .*? \| (\d+) subject/gm)].map(([, number]) => number)
+    expect(told.data['ids']).toHaveLength(rows.length)
+    shown.push(...rows)
+    cursor = told.data['next_cursor'] as string | null
+  }
+  expect(shown).toEqual(expected)
+})
+
+test('a search for what was sent finds it', async () => {
+  const client = await connected(all)
+  await client.call('send_email', { to: [bob.email], subject: 'Marmalade', text: 'x' })
+  await arrived(client, { Subject: 'Marmalade, an answer' }, 'x')
+  const sent = await client.call('list_messages', { query: 'marmalade', sent: true })
+  expect(sent.text).toContain(`to ${bob.email} | Marmalade |`)
+  expect(sent.data['ids']).toHaveLength(1)
+  for (const given of [{}, { sent: false }]) {
+    const received = await client.call('list_messages', { query: 'marmalade', ...given })
+    expect(received.text).toContain('| Marmalade, an answer |')
+    expect(received.data['ids']).toHaveLength(1)
+  }
+})
+
 test('a repetition with the same key sends once, by either way', async () => {
   const client = await connected(all)
   const given = { to: [bob.email], subject: 'Once', text: 'x', idempotency_key: 'the-same' }

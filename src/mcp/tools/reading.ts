@@ -98,42 +98,38 @@ interface ListInput {
 }
 
 async function listEmails({ call }: ToolContext, { query, unread, sent, limit, cursor }: ListInput): Promise<ToolAnswer> {
-  const common = { unread: unread?.toString(), limit: String(limit), cursor }
-  const page =
-    query === undefined
-      ? await call<Page<EmailRow>>(list, { query: present({ ...common, direction: sent ? 'outbound' : undefined }) })
-      : await call<Page<EmailRow>>(search, { query: present({ ...common, query }) })
-  // a search finds both
-  const rows = page.data.filter(({ direction }) => sent === undefined || sent === (direction === 'outbound'))
-  return listed(rows, page, emailRowLines)
+  const asked = { query, unread: unread?.toString(), direction: sent ? 'outbound' : undefined, cursor }
+  const route = query === undefined ? list : search
+  return listed(
+    (most) => call<Page<EmailRow>>(route, { query: present({ ...asked, limit: String(most) }) }),
+    limit,
+    emailRowLines,
+  )
 }
 
 async function listTexts({ call }: ToolContext, { query, unread, sent, limit, cursor }: ListInput): Promise<ToolAnswer> {
   if (query !== undefined)
     return { text: 'query searches e-mails. List text messages without it: list_messages {"channel":"sms"}' }
-  const direction = sent ? 'outbound' : 'inbound'
-  const page = await call<Page<Sms>>(texts, {
-    query: present({ unread: unread?.toString(), limit: String(limit), cursor, direction }),
-  })
-  return listed(page.data, page, smsRowLines)
+  const asked = { unread: unread?.toString(), direction: sent ? 'outbound' : 'inbound', cursor }
+  return listed((most) => call<Page<Sms>>(texts, { query: present({ ...asked, limit: String(most) }) }), limit, smsRowLines)
 }
 
-function listed<Row extends { id: string }>(
-  rows: Row[],
-  { next_cursor }: Page<unknown>,
+/** A page of at most `limit` rows; of fewer where these do not fit, so that its cursor goes on after the last that is shown. */
+async function listed<Row extends { id: string }>(
+  read: (limit: number) => Promise<Page<Row>>,
+  limit: number,
   lines: (text: AnswerText, number: number, row: Row) => boolean,
-): ToolAnswer {
+): Promise<ToolAnswer> {
+  const { data, next_cursor } = await read(limit)
   const text = new AnswerText()
   const shown: string[] = []
-  for (const [index, row] of rows.entries()) {
+  for (const [index, row] of data.entries()) {
     // a line of the box takes as much again
-    if (text.left < 700 || !lines(text, index + 1, row)) break
+    if (text.left < 700 || !lines(text, index + 1, row)) return listed(read, index, lines)
     shown.push(row.id)
   }
-  const last = shown.length < rows.length ? [`${rows.length - shown.length} rows did not fit: use a smaller limit.`] : []
-  if (rows.length === 0) text.line('No messages.')
-  if (next_cursor !== null) last.push(`More: cursor ${next_cursor}`)
-  return { text: text.toString(last), data: { ids: shown, next_cursor } }
+  if (data.length === 0) text.line('No messages.')
+  return { text: text.toString(next_cursor === null ? [] : [`More: cursor ${next_cursor}`]), data: { ids: shown, next_cursor } }
 }
 
 function readEmail(email: Email, full: boolean, offset: number): ToolAnswer {
