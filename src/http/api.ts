@@ -270,9 +270,11 @@ export class Api {
     const state = this.#stateOf(context, abort)
     context.state = state
     this.#calls.add(abort)
+    let streams = false
     response.once('close', () => {
       this.#calls.delete(abort)
       if (!response.writableFinished) abort.abort('gone')
+      if (streams) this.#note(context)
     })
     if (this.#closing) abort.abort('stopping')
     setHeaders(response, this.#settings.headers)
@@ -289,8 +291,8 @@ export class Api {
     if (state.rateLimit) setHeaders(response, rateLimitHeaders(state.rateLimit))
     if (this.#closing) response.setHeader('Connection', 'close')
     // what is streamed is still being made
-    if (context.body instanceof Readable && !response.closed) response.once('close', () => this.#note(context))
-    else this.#note(context)
+    streams = context.body instanceof Readable && !response.closed
+    if (!streams) this.#note(context)
   }
 
   #note({ req: request, status, state }: ApiContext): void {
