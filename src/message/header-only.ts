@@ -2,7 +2,7 @@ import { mailboxes, upTo } from './addresses.ts'
 import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
 import type { Parsed } from './parsed.ts'
-import { withoutInvisible } from './screening/invisible.ts'
+import { withoutInvisible, withSeenName } from './screening/invisible.ts'
 import { displayLine } from '../core/text.ts'
 
 /** The result for a message that was not parsed: its undecoded header fields, which are cheap to read whatever they contain. */
@@ -10,7 +10,7 @@ export function headerOnly(raw: Buffer, why: string): Parsed {
   const fields = headersOf(raw.subarray(0, longestHeader))
   const first = (name: string) => firstValue(fields, name)?.slice(0, longestValue)
   const boxes = (name: string) =>
-    mailboxes(fields.filter((field) => field.name === name).map(({ value }) => upTo(longestValue, value)))
+    mailboxes(fields.filter((field) => field.name === name).map(({ value }) => upTo(longestValue, value))).map(withSeenName)
   const [author, another] = boxes('from')
   return {
     subject: withoutInvisible(displayLine(first('subject') ?? '')),

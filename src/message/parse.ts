@@ -12,7 +12,7 @@ import type { Attachment } from '../mail/model.ts'
 import type { DecodedAttachment, Parsed } from './parsed.ts'
 import { stripReply, snippetOf, stripMarkdown } from './reply-text.ts'
 import { reportOf } from './reports/report.ts'
-import { withoutInvisible } from './screening/invisible.ts'
+import { withoutInvisible, withSeenName } from './screening/invisible.ts'
 import { screen } from './screening/screen.ts'
 import { displayLine, withoutControls } from '../core/text.ts'
 import { maxLines, textLimit, unixText } from './mime/body-text.ts'
@@ -86,10 +86,10 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
   if (codes.length === 0 && inReplyTo === null && seenText !== null && html !== null) codes = codesIn(subject, toMarkdown(html))
   return {
     subject,
-    from,
+    from: from && withSeenName(from),
     reply_to: mailboxes(first(fields, 'reply-to'))[0]?.address ?? null,
-    to: mailboxes(every(fields, 'to'), decodeWords),
-    cc: mailboxes(every(fields, 'cc'), decodeWords),
+    to: mailboxes(every(fields, 'to'), decodeWords).map(withSeenName),
+    cc: mailboxes(every(fields, 'cc'), decodeWords).map(withSeenName),
     message_id: messageIds(first(fields, 'message-id'))[0] ?? null,
     in_reply_to: inReplyTo,
     references: messageIds(every(fields, 'references')),

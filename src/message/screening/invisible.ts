@@ -2,17 +2,32 @@
 const any = /[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/u
 
 /**
- * Those that are never needed to read a text: all but the marks of direction, joiners, and selectors of one variant of a character. The flags of
- * England, Scotland and Wales are a black flag with tags (UTS 51): these are matched to be kept.
+ * Those that are not needed to read a text: all but selectors behind characters that have variants, joiners behind letters and digits that are joined or emoji, and
+ * marks of direction. The flags of England, Scotland and Wales are a black flag with tags (UTS 51): these are matched to be kept.
  */
 const needless =
-  /\u{1f3f4}\u{e0067}\u{e0062}[\u{e0061}-\u{e007a}]{3}\u{e007f}|(?!\p{Join_Control}|\p{Variation_Selector}|\p{Bidi_Control})\p{Default_Ignorable_Code_Point}|[\u202d\u202e\ufff9-\ufffb]|(?<=\p{Variation_Selector})\p{Variation_Selector}|(?<=\p{Join_Control})\p{Join_Control}|(?<=[a-z])(?:\p{Join_Control}|\p{Variation_Selector})(?=[a-z])/giu
+  /\u{1f3f4}\u{e0067}\u{e0062}[\u{e0061}-\u{e007a}]{3}\u{e007f}|(?!\p{Join_Control}|\p{Variation_Selector}|\p{Bidi_Control})\p{Default_Ignorable_Code_Point}|[\u202d\u202e\ufff9-\ufffb]|(?<![0-9#*])(?<![\p{Emoji}\p{S}\p{sc=Han}\p{sc=Mongolian}\p{sc=Phags_Pa}\p{sc=Myanmar}\p{sc=Manichaean}])\p{Variation_Selector}|(?<=[0-9#*])\p{Variation_Selector}(?!\u20e3)|(?<!\p{sc=Han})[\u{e0100}-\u{e01ef}]|(?<!(?![0-9\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Han}])[\p{L}\p{M}\p{Nd}\p{Extended_Pictographic}\p{Emoji_Modifier}])\p{Join_Control}|(?<=[a-z])\p{Bidi_Control}(?=[a-z])/giu
+
+/** A letter that is written from the right. */
+const fromTheRight = /[\u0590-\u061b\u061d-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
 
 const flag = '\u{1f3f4}'
 
 /** A text without the characters that nobody sees and no script needs. Flags, emoji, Persian, Hebrew and Arabic stay as they are. */
 export function withoutInvisible(text: string): string {
-  return any.test(text) ? text.replace(needless, (found) => (found.startsWith(flag) ? found : '')) : text
+  if (!any.test(text)) return text
+  const directed = fromTheRight.test(text) ? text : text.replace(/\p{Bidi_Control}/gu, '')
+  // a joiner may follow a selector that is left out
+  return withoutNeedless(withoutNeedless(directed))
+}
+
+/** The same of the name of an address. */
+export function withSeenName<Named extends { name: string }>(address: Named): Named {
+  return { ...address, name: withoutInvisible(address.name) }
+}
+
+function withoutNeedless(text: string): string {
+  return text.replace(needless, (found) => (found.startsWith(flag) ? found : ''))
 }
 
 /** What is written with characters that nobody sees. */
@@ -62,4 +77,4 @@ function byteOf(code: number): number[] {
 
 // soft hyphens and spaces of no width say where a long word may break: those are few
 const between =
-  /(?<=[a-z\u00c0-\u024f\u0400-\u04ff])(?:\p{Join_Control}|[\u034f\u180e\u200b\u2060-\u2064\ufeff]){1,100}(?=[a-z\u00c0-\u024f\u0400-\u04ff])/giu
+  /(?<=[a-z\u00c0-\u024f\u0400-\u04ff])(?:\p{Join_Control}|\p{Variation_Selector}|\p{Bidi_Control}|[\u034f\u180e\u200b\u2060-\u2064\ufeff]){1,100}(?=[a-z\u00c0-\u024f\u0400-\u04ff])/giu
