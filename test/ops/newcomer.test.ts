@@ -47,13 +47,18 @@ class Newcomer {
     const { url, token, frames } = JSON.parse(await this.#read('POST', path!, body))
     this.calls += 1
     const socket = new WebSocket(url + query! + token)
-    const close = (): void => socket.close()
+    const ended = new AbortController()
+    const close = (): void => {
+      ended.abort()
+      socket.close()
+    }
     onTestFinished(close)
     const arrived: Json[] = []
-    socket.addEventListener('message', ({ data }) => {
+    const read = ({ data }: MessageEvent): void => {
       this.bytes += Buffer.byteLength(data as string)
       arrived.push(JSON.parse(data as string))
-    })
+    }
+    socket.addEventListener('message', read, { signal: ended.signal })
     socket.addEventListener('open', () => socket.send(JSON.stringify(frames.subscribe)))
     const next = async (): Promise<Json> => {
       await expect.poll(() => arrived.length).toBeGreaterThan(0)
