@@ -75,7 +75,7 @@ export class ToolCalls {
           'a tool failed with an internal error',
         )
       }
-      return { isError: true, text: sentence(error, tool, exchange.requestId), data: { code } }
+      return { isError: true, text: sentence(error, tool, exchange), data: { code } }
     }
   }
 
@@ -180,12 +180,15 @@ function jsonOf(answer: Answer): unknown {
 }
 
 /** What went wrong, with a right call where the input was wrong. Parameters have the names that the tool gives them. */
-function sentence(error: unknown, tool: Tool | undefined, requestId: string): string {
+function sentence(error: unknown, tool: Tool | undefined, { caller, requestId }: Exchange): string {
   const problem = problemOf(error)
   const message = problem.message.replaceAll(/\w+/g, (word) => tool?.names.get(word) ?? word)
   const lines = [`Error ${problem.code ?? problem.type}: ${withoutMarks(displayLine(message)).slice(0, 2000)}`]
   if (error instanceof Fault && error.retryAfter !== undefined) lines.push(`Try again in ${Math.ceil(error.retryAfter)} s.`)
   if (problem.status === 500) lines.push(`request_id: ${requestId}`)
-  if (problem.type === 'invalid_request' && tool) lines.push(`A right call: ${tool.name} ${JSON.stringify(tool.example)}`)
+  if (tool && (problem.type === 'invalid_request' || problem.code === 'bad_id')) {
+    const named = caller.identity_id === null && !tool.account ? { identity: 'ada@example.com' } : {}
+    lines.push(`A right call: ${tool.name} ${JSON.stringify({ ...tool.example, ...named })}`)
+  }
   return lines.join('\n')
 }

@@ -22,6 +22,7 @@ interface Operation {
 
 interface Described {
   openapi: string
+  info: { description: string }
   servers: { url: string }[]
   paths: Record<string, Record<string, Operation>>
   components: {
@@ -115,6 +116,9 @@ test('what a program reads is under 120 kB, valid, and has the daily calls in fe
     ]),
   )
   expect(calls).not.toContain('listAccounts')
+  // who reads it learns that there is more
+  expect(document.info.description).toContain('/v1/openapi.json?all=true')
+  expect((await described(shared, '?all=true')).info.description).not.toContain('all=true')
 })
 
 test('every reference leads to a component, and any JSON is one schema with a name', async () => {

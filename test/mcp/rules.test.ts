@@ -120,6 +120,8 @@ test('a key of the account names an identity, by id or address, and has tools fo
   const some = await wide.call('whoami')
   expect(some).toMatchObject({ isError: true, data: { code: 'missing' } })
   expect(some.text).toContain('list_identities')
+  // the same call without an identity would be as wrong
+  expect(some.text).toMatch(/A right call: whoami \{"identity":"\S+@\S+"\}$/)
   for (const identity of [ada.id, ada.email, 'Ada']) {
     expect((await wide.call('whoami', { identity })).data['identity_id']).toBe(ada.id)
   }
@@ -161,6 +163,7 @@ test('a wrong call is answered with what is right and an example, and an unknown
   const id = await client.call('reply_email', { message_id: 'nonsense', text: 'x' })
   expect(id).toMatchObject({ isError: true })
   expect(id.text).toContain('message_id')
+  expect(id.text).toContain('A right call: reply_email {"message_id":"email_')
   const unknown = await client.call('send_mail', { to: 'x' })
   expect(unknown).toMatchObject({ isError: true, data: { code: 'unknown_tool' } })
   expect(unknown.text).toContain('Did you mean "send_email"?')

@@ -92,6 +92,12 @@ test('the page says what this box can do now', async () => {
   expect(page).toContain('Text messages cannot be sent or received')
 })
 
+test('the page says how many are deleted, and how a token opens a socket', async () => {
+  const page = await guideOf(await appliance())
+  expect(page).toMatch(/^8\. .*`"delete": true`/m)
+  expect(page).toContain('`url?token=`')
+})
+
 test('the links of the page lead to pages of the box', async () => {
   const box = await appliance()
   const links = [...(await guideOf(box)).matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => new URL(link!).pathname)

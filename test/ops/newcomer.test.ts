@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { living } from '../outbound/outgoing.ts'
 import { type Appliance, appliance, deliver, message } from '../support/appliance.ts'
 
@@ -36,6 +36,38 @@ class Newcomer {
     return answer
   }
 
+  /** Keeps a value that the page has a name for. */
+  know(name: string, value: string): void {
+    this.#names.set(name, value)
+  }
+
+  /** Opens a socket by the token call that the page names, and subscribes. */
+  async follow(): Promise<{ next: () => Promise<Json>; close: () => void }> {
+    const [, path, body, query] = /`POST (\S+) (\{\})` answers a token.+`url(\?token=)`/.exec(this.#guide)!
+    const { url, token, frames } = JSON.parse(await this.#read('POST', path!, body))
+    this.calls += 1
+    const socket = new WebSocket(url + query! + token)
+    const ended = new AbortController()
+    const close = (): void => {
+      ended.abort()
+      socket.close()
+    }
+    onTestFinished(close)
+    const arrived: Json[] = []
+    const read = ({ data }: MessageEvent): void => {
+      this.bytes += Buffer.byteLength(data as string)
+      arrived.push(JSON.parse(data as string))
+    }
+    socket.addEventListener('message', read, { signal: ended.signal })
+    socket.addEventListener('open', () => socket.send(JSON.stringify(frames.subscribe)))
+    const next = async (): Promise<Json> => {
+      await expect.poll(() => arrived.length).toBeGreaterThan(0)
+      return arrived.shift()
+    }
+    expect((await next()).type).toBe('subscribed')
+    return { next, close }
+  }
+
   async #read(method: string, path: string, body?: string): Promise<string> {
     this.calls += 1
     const headers = {
@@ -63,7 +95,7 @@ class Newcomer {
   }
 }
 
-test('by /llms.txt and the answers alone an agent gets an address, signs up, logs in, answers a mail, tidies up and makes a key, in few calls and bytes', async () => {
+test('by /llms.txt and the answers alone an agent gets an address, reads a code and answers a mail, in few calls and bytes', async () => {
   const box = await appliance()
   const bob = await living(box, 'Bob')
   const agent = new Newcomer(box)
@@ -71,7 +103,7 @@ test('by /llms.txt and the answers alone an agent gets an address, signs up, log
 
   // its key reaches all identities, so that it creates one
   expect((await agent.do('Who am I')).identity).toBeNull()
-  const { id: identity, email: address } = await agent.do('Get an address')
+  const { email: address } = await agent.do('Get an address')
 
   const code = { From: 'Shop <hello@shop.test>', To: address, Subject: 'Welcome' }
   const waiting = agent.do('Wait for the next message', { subject_contains: 'Welcome' })
@@ -79,26 +111,53 @@ test('by /llms.txt and the answers alone an agent gets an address, signs up, log
   const first = await waiting
   expect(first.codes).toEqual(['493817'])
 
-  await agent.do('Log in with', { secret: 'KRSXG5CTMVRXEZLU' })
-  expect((await agent.do('Log in with', {}, 1)).code).toMatch(/^\d{6}$/)
-
   const question = { to: address, subject: 'Lunch?', body_text: 'At one?' }
   expect((await box.call('POST', `/v1/identities/${bob.id}/emails`, question)).status).toBe(201)
   const { item } = await agent.do('Wait for the next message', { subject_contains: 'Lunch', since: first.since })
   expect(item.text).toBe('At one?')
-  expect((await agent.do('Answer it', { body_text: 'Yes, at one.' })).status).toBe('queued')
+  const { id, status } = await agent.do('Answer it', { body_text: 'Yes, at one.' })
+  expect(status).toBe('queued')
   await box.settled()
-
-  const { data: found } = await agent.do('List what', { q: 'sign-up' }, 1)
-  expect(found).toMatchObject([{ id: first.item.id }])
-  await agent.do('Mark, label', { ids: [first.item.id], delete: true, read: undefined, labels: undefined })
-  const { key } = await agent.do('Make a narrow key')
+  const { data } = await agent.do('Answer it', {}, 1)
+  expect(data.find((row: { id: string }) => row.id === id).status).toBe('delivered')
 
   expect(agent.calls).toBeLessThanOrEqual(14)
   expect(agent.bytes).toBeLessThanOrEqual(12_000)
   const { body: inbox } = await box.call('GET', `/v1/identities/${bob.id}/emails?include=body`)
   expect(inbox.data[0]).toMatchObject({ from: address, subject: 'Re: Lunch?', text: 'Yes, at one.' })
-  const { body: rest } = await box.call('GET', `/v1/identities/${identity}/emails`, undefined, { key })
-  expect(rest.data.map(({ subject }) => subject)).toEqual(['Lunch?'])
-  expect((await box.call('GET', '/v1/identities', undefined, { key })).status).toBe(403)
+})
+
+test('so it signs up, logs in by a one-time password, follows events, searches, deletes, and makes a narrow key, in few calls and bytes', async () => {
+  const box = await appliance()
+  const bob = await living(box, 'Bob')
+  const agent = new Newcomer(box)
+  await agent.begin()
+
+  const { id: identity, email: address } = await agent.do('Get an address')
+  const { next, close } = await agent.follow()
+  const code = { From: bob.email, To: address, Subject: 'Welcome' }
+  await deliver(box.smtp, { from: bob.email, to: address, raw: message(code, 'Your sign-up code is 493817.\n') })
+  const { event } = await next()
+  close()
+  expect(event).toMatchObject({ type: 'email.received', identity_id: identity, data: { from: bob.email, codes: ['493817'] } })
+  agent.know('email', event.data.id)
+
+  await agent.do('Log in', { service_name: 'Shop' })
+  expect((await agent.do('Log in', {}, 1)).code).toMatch(/^\d{6}$/)
+  expect((await agent.do('Answer it', { body_text: 'I am in.' })).status).toBe('queued')
+  await box.settled()
+  expect((await agent.do('Answer it', { limit: 1 }, 1)).data[0].status).toBe('delivered')
+  const found = await agent.do('List what is unread', { q: 'welcome' }, 1)
+  expect(found.data.map((row: { id: string }) => row.id)).toEqual([event.data.id])
+  expect((await agent.do('Mark and label', { delete: true, read: undefined, labels: undefined })).changed).toEqual([
+    event.data.id,
+  ])
+  expect((await box.call('GET', `/v1/identities/${identity}/emails`)).body.data).toEqual([])
+  const { key } = await agent.do('Make a narrow key')
+  expect((await box.call('GET', '/v1/whoami', undefined, { key })).body).toMatchObject({ scopes: ['messages:read'] })
+
+  expect(agent.calls).toBeLessThanOrEqual(14)
+  expect(agent.bytes).toBeLessThanOrEqual(12_000)
+  const { body: inbox } = await box.call('GET', `/v1/identities/${bob.id}/emails?include=body`)
+  expect(inbox.data[0]).toMatchObject({ from: address, subject: 'Re: Welcome', text: 'I am in.' })
 })

@@ -22,6 +22,8 @@ const info = `Identities with real mail for software agents, on your own server.
 Lists return \`{data, has_more, next_cursor}\`: the next page is requested with \`cursor\`. Times are ISO 8601 in UTC, ids are opaque. Fields may be added to responses.
 How the commonest things are done is at \`/llms.txt\`, the documentation at \`/docs\`.`
 
+const ofPart = `${info}\nThese are the daily calls. All, also those of logins, tokens, domains and holds, are at \`/v1/openapi.json?all=true\`.`
+
 /** `GET /v1/openapi.json`: each of the two documents is generated once, at its first request. */
 export function openapiRoute(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }): AnyRoute {
   const documents = new Map<boolean, Promise<Buffer>>()
@@ -56,7 +58,7 @@ async function published(
   await setImmediate()
   const whole = openapi(all ? routes : routes.filter(isDaily), about)
   await setImmediate()
-  const described = all ? whole : brief(whole)
+  const described = all ? whole : { ...brief(whole), info: { ...whole.info, description: ofPart } }
   await setImmediate()
   const short = compact(described)
   await setImmediate()

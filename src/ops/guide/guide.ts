@@ -71,7 +71,7 @@ POST /v1/identities/{identity}/emails/{email}/reply {"body_text": "Thank you."}
 GET /v1/identities/{identity}/emails?direction=outbound&limit=5
 200 {"data": [{"id": "email_…", "status": "…", "subject": "Re: Your code"}], "next_cursor": null}
 \`\`\`
-8. Mark, label, or delete (\`"delete": true\` alone) many: by \`ids\` or by \`search\`.
+8. Mark and label, or delete (\`"delete": true\` alone), many: by \`ids\` or by \`search\`.
 \`\`\`
 POST /v1/identities/{identity}/emails/bulk {"ids": ["{email}"], "read": true, "labels": {"add": ["done"]}}
 200 {"changed": ["{email}"], "not_found": []}
@@ -95,7 +95,7 @@ lacks a scope or a limit is reached: ask whoever gave it to you. 404: a wrong id
 box now". 429: wait for \`Retry-After\` seconds.
 
 ## More
-- [Events by WebSocket, webhook or long polling](${url}/docs/events.md): \`POST /v1/realtime/token {}\` answers a token with frames to send
+- [Events by WebSocket, webhook or long polling](${url}/docs/events.md): \`POST /v1/realtime/token {}\` answers a token, for \`url?token=\`, with frames to send
 - [Concepts](${url}/docs/concepts.md), [mail](${url}/docs/email.md), [text messages](${url}/docs/sms.md), [cards and passwords](${url}/docs/vault.md)
 - [All pages](${url}/docs/README.md), [every call](${url}/docs/api.md) (long), [OpenAPI](${url}/v1/openapi.json) of the daily calls (\`?all=true\`: of all)
 `
