@@ -64,7 +64,8 @@ class Newcomer {
       await expect.poll(() => arrived.length).toBeGreaterThan(0)
       return arrived.shift()
     }
-    expect((await next()).type).toBe('subscribed')
+    const { type } = await next()
+    if (type !== 'subscribed') throw new Error(`The box answered ${type}`)
     return { next, close }
   }
 
