@@ -15,6 +15,7 @@ export function routes(timeline: Timeline, waiting: Waiting, feed: EventFeed): A
     route('GET', '/events', {
       scope: readers,
       sdk: 'account.events',
+      errors: { 400: ['since_expired'], 404: ['not_found'], 429: ['too_many_waits'] },
       audit: 'event.listed',
       summary: 'List events of the account',
       description:

@@ -96,6 +96,14 @@ test('a field that a resource does not name is not part of it, and a caller may 
   expect(components.schemas['NewEmail']).toHaveProperty('additionalProperties', false)
 })
 
+test('the feed of the account says that an identity may not be there, an event no longer, and that too many may wait', async () => {
+  const { status } = await shared.call('GET', '/v1/events?identity_id=ident_01jd3v8m2ef1pbx9mz5k7q4w6a')
+  const { responses } = (await described(shared, '?all=true')).paths['/v1/events']!['get']!
+  expect([status, Object.keys(responses)]).toEqual([404, expect.arrayContaining(['404'])])
+  const reference = JSON.stringify(responses)
+  for (const code of ['since_expired', 'too_many_waits']) expect(reference).toContain(code)
+})
+
 test('what a program reads is under 120 kB, valid, and has the daily calls in few words', async () => {
   const response = await fetch(`${shared.url}/v1/openapi.json`)
   const text = await response.text()

@@ -64,7 +64,8 @@ class Newcomer {
       await expect.poll(() => arrived.length).toBeGreaterThan(0)
       return arrived.shift()
     }
-    expect((await next()).type).toBe('subscribed')
+    const { type } = await next()
+    if (type !== 'subscribed') throw new Error(`The box answered ${type}`)
     return { next, close }
   }
 
@@ -160,4 +161,16 @@ test('so it signs up, logs in by a one-time password, follows events, searches, 
   expect(agent.bytes).toBeLessThanOrEqual(12_000)
   const { body: inbox } = await box.call('GET', `/v1/identities/${bob.id}/emails?include=body`)
   expect(inbox.data[0]).toMatchObject({ from: address, subject: 'Re: Welcome', text: 'I am in.' })
+})
+
+test('the same wait made again, for the next code, does not answer the one before', async () => {
+  const box = await appliance()
+  const agent = new Newcomer(box)
+  await agent.begin()
+  const { email: address } = await agent.do('Get an address')
+  for (const code of ['493817', '777111']) {
+    const raw = message({ To: address, Subject: 'Your code' }, `Your code is ${code}.\n`)
+    await deliver(box.smtp, { from: 'hello@shop.test', to: address, raw })
+    expect((await agent.do('Wait for the next message')).codes).toEqual([code])
+  }
 })

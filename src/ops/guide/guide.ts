@@ -47,9 +47,9 @@ POST /v1/identities {"name": "Ada"}
 POST /v1/identities/{identity}/emails {"to": "{address}", "subject": "Your code", "body_text": "Your code is 493817"}
 201 {"id": "email_…", "status": "queued"}
 \`\`\`
-4. Wait for the next message: \`item\` is all of it, with \`text\`. \`since\` of the answer goes into the next call. \`timeout\` is at most 120 seconds.
+4. Wait for the next message: \`item\` is all of it, with \`text\`. \`since\` of the answer goes into the next call; without it, what came in the last two minutes counts. \`timeout\` is at most 120 seconds.
 \`\`\`
-GET /v1/identities/{identity}/wait?channel=email&subject_contains=code&timeout=60&since=2026-01-01
+GET /v1/identities/{identity}/wait?channel=email&subject_contains=code&timeout=60
 200 {"timed_out": false, "since": "…", "codes": ["493817"], "links": [], "item": {"id": "{email}", "subject": "Your code"}}
 \`\`\`
 5. List what is unread, newest first, with texts; or search.
