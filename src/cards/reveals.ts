@@ -65,17 +65,20 @@ export class Reveals {
     return this.#answer(outcome)
   }
 
-  /** Answers a repeated call: the card as it is now, nothing charged; refused once it is frozen or cancelled. */
+  /** Answers a repeated call: the card as it is now, nothing charged; refused once it is frozen or cancelled, or a policy refuses it. */
   async again(caller: Caller, id: string, transactionId: string): Promise<Revealed> {
-    const { database, clock, ledger } = this.#deps
+    const { database, clock, ledger, policyCheck } = this.#deps
     const outcome = await database.transaction<Outcome>(async (tx) => {
       const now = clock.now()
       const before = await rowOf(tx, clock, caller, id)
       const first = (await ledger.find(tx, transactionId))!
       if (first.allowed === 0) return { refusal: first.reason as Refusal }
-      const open = await this.#open(tx, id)
+      const owner = { id: before.identity_id, account_id: before.account_id }
+      // what a policy would hold by now was let go the first time
+      const isRefused = (await policyCheck.card(tx, caller, { owner, amount: first.amount_cents })) === 'refused'
+      const open = isRefused ? undefined : await this.#open(tx, id)
       const entry = { type: 'reveal', amount_cents: null, reveal_id: first.id, purpose: first.purpose } as const
-      const refusal = open ? null : refusalOf(before)
+      const refusal = open ? null : isRefused ? 'policy_refused' : refusalOf(before)
       const reason = refusal ?? 'repeated'
       const transaction = await ledger.record(tx, caller, open ?? before, now, { ...entry, allowed: refusal === null, reason })
       if (!open) return { refusal: refusal! }

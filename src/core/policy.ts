@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
 import { entryOf } from './address-list.ts'
-import { invalid } from './fault.ts'
+import { type Fault, invalid } from './fault.ts'
 
 /** What becomes of a message or a reveal; the later the stricter. */
 export const actions = ['send', 'hold', 'refuse'] as const
@@ -177,28 +177,57 @@ function isMeant(entry: string, { address, aliases = [], sort }: Recipient): boo
  * no address, domain or number.
  */
 export function checkedPolicy({ preset, rules }: Policy, place = 'rules'): Policy {
-  const seen = new Map<string, { index: number; action: Action }>()
-  let isOver: number | undefined
-  const checked = rules.map(({ when, action }, index) => {
+  const checked: Rule[] = []
+  for (const [index, { when, action }] of rules.entries()) {
     const at = `${place}.${index}`
-    if (isOver !== undefined)
-      throw invalid(at, `${at} never matches: ${place}.${isOver} matches everything before it. Remove one of them.`)
     const read = {
       ...when,
       ...(when.to ? { to: when.to.map((entry, number) => recipientOf(entry, `${at}.when.to.${number}`)) } : {}),
     }
-    requirePossible(read, at)
-    const key = JSON.stringify(read, Object.keys(read).toSorted())
-    const same = seen.get(key)
-    if (same) {
-      const what = same.action === action ? 'repeats' : 'contradicts'
-      throw invalid(at, `${at} ${what} ${place}.${same.index}, which has the same condition. Remove one of them.`)
-    }
-    seen.set(key, { index, action })
-    if (Object.keys(read).length === 0) isOver = index
-    return { when: read, action }
-  })
+    const channelsOfRule = possibleChannels(read, at)
+    const over = checked.findIndex((earlier) => covers(earlier.when, read, channelsOfRule))
+    if (over !== -1) throw coveredFault(at, { when: read, action }, { at: `${place}.${over}`, rule: checked[over]! })
+    checked.push({ when: read, action })
+  }
   return { preset, rules: checked }
+}
+
+function coveredFault(at: string, { when, action }: Rule, earlier: { at: string; rule: Rule }): Fault {
+  const isSame = covers(when, earlier.rule.when, earlier.rule.when.channel ?? channels)
+  if (!isSame)
+    return invalid(
+      at,
+      `${at} never matches: ${earlier.at} matches all that it does, and comes first. Change their order, or remove one.`,
+    )
+  const what = earlier.rule.action === action ? 'repeats' : 'contradicts'
+  return invalid(at, `${at} ${what} ${earlier.at}, which has the same condition. Remove one of them.`)
+}
+
+/** True if all that a later rule matches, which is of these channels, an earlier one has matched. */
+function covers(earlier: When, later: When, ofLater: readonly Channel[]): boolean {
+  if (earlier.channel && !ofLater.every((one) => earlier.channel!.includes(one))) return false
+  if (earlier.to && !coversRecipients(earlier.to, later.to, ofLater)) return false
+  if (earlier.found && !(later.found?.every((one) => earlier.found!.includes(one)) ?? false)) return false
+  for (const field of ['reply', 'attachments', 'links'] as const) {
+    if (earlier[field] !== undefined && earlier[field] !== later[field]) return false
+  }
+  for (const field of ['recipients_over', 'new_per_day_over', 'amount_over'] as const) {
+    const [least, given] = [earlier[field], later[field]]
+    if (least !== undefined && (given === undefined || given < least)) return false
+  }
+  return true
+}
+
+function coversRecipients(
+  earlier: readonly string[],
+  later: readonly string[] | undefined,
+  ofLater: readonly Channel[],
+): boolean {
+  const isOfMessages = ofLater.every((one) => one === 'email' || one === 'sms')
+  if (isOfMessages && sorts.every((sort) => earlier.includes(sort))) return true
+  return (
+    later?.every((entry) => earlier.includes(entry) || earlier.includes(entry.slice(Math.max(0, entry.indexOf('@'))))) ?? false
+  )
 }
 
 /** What only messages have, by the channels that have it. */
@@ -213,7 +242,8 @@ const only: [field: keyof When, channels: readonly Channel[]][] = [
   ['amount_over', ['card']],
 ]
 
-function requirePossible(when: When, at: string): void {
+/** The channels of which a rule can match something. Throws Fault invalid_request where there are none. */
+function possibleChannels(when: When, at: string): readonly Channel[] {
   let left: readonly Channel[] = when.channel ?? channels
   for (const [field, having] of only) {
     if (when[field] === undefined) continue
@@ -230,13 +260,27 @@ function requirePossible(when: When, at: string): void {
   if (when.reply !== undefined && when.to?.every((entry) => entry === 'new')) {
     throw invalid(`${at}.when.reply`, `${at} never matches: whoever is answered is not new.`)
   }
+  if (!when.to) return left
+  const reached = left.filter((one) => when.to!.some((entry) => !entry.startsWith('+') !== (one === 'sms') || isSort(entry)))
+  if (reached.length === 0) {
+    throw invalid(`${at}.when.to`, `${at} never matches: ${left.join(', ')} has no such recipients.`)
+  }
+  return reached
 }
 
 function recipientOf(entry: string, param: string): string {
-  if ((sorts as readonly string[]).includes(entry)) return entry
+  if (isSort(entry)) return entry
   if (/^\+[1-9]\d{6,14}$/.test(entry)) return entry
   if (/^\+?[\d ().-]+$/.test(entry) && isIP(entry) === 0) {
     throw invalid(param, `${entry} is not a number such as +15550100123.`)
   }
-  return entryOf(entry, param)
+  const address = entryOf(entry, param)
+  if (!address.includes('.', address.lastIndexOf('@'))) {
+    throw invalid(param, `${entry} is neither own, known, new, an address, a domain such as @example.net, nor a number.`)
+  }
+  return address
+}
+
+function isSort(entry: string): boolean {
+  return (sorts as readonly string[]).includes(entry)
 }

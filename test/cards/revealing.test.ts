@@ -52,6 +52,21 @@ describe('revealing', () => {
     ])
   })
 
+  test('a repetition is refused once a policy refuses it', async () => {
+    const world = await settled()
+    const { box } = world
+    const path = await stored(world, { budget_cents: 1000 })
+    const again = () => box.call('POST', `${path}/reveal`, { amount_cents: 1 }, { headers: { 'Idempotency-Key': 'once' } })
+    expect((await again()).status).toBe(200)
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [{ when: { channel: ['card'] }, action: 'refuse' }] })
+    const { status, body } = await again()
+    expect([status, body.error?.code]).toEqual([403, 'policy_refused'])
+    await box.call('PATCH', '/v1/policy', { preset: 'open', rules: [] })
+    expect((await again()).status).toBe(200)
+    const { body: list } = await box.call('GET', `${path}/transactions`)
+    expect(list.data.map(({ reason }) => reason as string)).toEqual(['repeated', 'policy_refused', null])
+  })
+
   test('without an amount also when more is spent than the budget that is left', async () => {
     const world = await settled()
     const { box } = world

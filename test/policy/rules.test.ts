@@ -195,6 +195,64 @@ describe('a policy is refused, with the place of the rule, when', () => {
       'rules.0.when.reply',
       /never matches/,
     ],
+    [
+      'one before it is for smaller amounts too',
+      [
+        { when: { amount_over: 100 }, action: 'hold' },
+        { when: { amount_over: 500 }, action: 'refuse' },
+      ],
+      'rules.1',
+      /never matches: rules\.0/,
+    ],
+    [
+      'one before it is for the whole domain',
+      [
+        { when: { to: ['@friend.example', 'own'] }, action: 'send' },
+        { when: { to: ['ada@friend.example'], links: true }, action: 'hold' },
+      ],
+      'rules.1',
+      /never matches: rules\.0/,
+    ],
+    [
+      'one before it is for each sort of recipient',
+      [
+        { when: { to: ['own', 'known', 'new'] }, action: 'hold' },
+        { when: { to: ['@friend.example'] }, action: 'send' },
+      ],
+      'rules.1',
+      /never matches: rules\.0/,
+    ],
+    [
+      'one before it is for each channel',
+      [
+        { when: { channel: ['email', 'sms', 'card', 'login'] }, action: 'hold' },
+        { when: { links: true }, action: 'send' },
+      ],
+      'rules.1',
+      /never matches: rules\.0/,
+    ],
+    [
+      'it says the opposite in another order',
+      [
+        { when: { to: ['own', 'new'] }, action: 'hold' },
+        { when: { to: ['new', 'own'] }, action: 'send' },
+      ],
+      'rules.1',
+      /contradicts rules\.0/,
+    ],
+    [
+      'an e-mail goes to a number',
+      [{ when: { channel: ['email'], to: ['+15550100123'] }, action: 'hold' }],
+      'rules.0.when.to',
+      /never matches/,
+    ],
+    [
+      'a text message goes to an address',
+      [{ when: { channel: ['sms'], to: ['@a.example'] }, action: 'hold' }],
+      'rules.0.when.to',
+      /never matches/,
+    ],
+    ['a domain is one word', [{ when: { to: ['new', 'everyone'] }, action: 'hold' }], 'rules.0.when.to.1', /neither/],
     ['a domain is none', [{ when: { to: ['@not a domain'] }, action: 'hold' }], 'rules.0.when.to.0', /neither an address/],
     ['a number is none', [{ when: { to: ['555 0100'] }, action: 'hold' }], 'rules.0.when.to.0', /not a number/],
   ]
@@ -203,6 +261,20 @@ describe('a policy is refused, with the place of the rule, when', () => {
       expect.objectContaining({ type: 'invalid_request', param, message: expect.stringMatching(message) }),
     )
   })
+})
+
+test('a rule that another does not cover stays', () => {
+  const rules: Rule[] = [
+    { when: { amount_over: 500 }, action: 'refuse' },
+    { when: { amount_over: 100 }, action: 'hold' },
+    { when: { to: ['ada@friend.example'] }, action: 'hold' },
+    { when: { to: ['@friend.example'] }, action: 'send' },
+    { when: { found: ['secret'], links: true }, action: 'refuse' },
+    { when: { found: ['secret', 'card'] }, action: 'hold' },
+    { when: { to: ['own', 'known', 'new'] }, action: 'hold' },
+    { when: { channel: ['card', 'login'] }, action: 'hold' },
+  ]
+  expect(checkedPolicy({ preset: 'open', rules }).rules).toEqual(rules)
 })
 
 test('of a hundred thousand policies and messages each is judged as by a plain reading of its rules', () => {
