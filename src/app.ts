@@ -3,6 +3,7 @@ import type { Accounts } from './accounts/accounts.ts'
 import type { AccountsModule } from './accounts/module.ts'
 import { assemble, type Testing } from './assembly.ts'
 import { changed, type Config, ConfigError, controlSocket } from './config.ts'
+import { concerns } from './config/problems.ts'
 import { type AuditRecorder, byOperator } from './core/audit.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import { type CronJob, Schedule } from './core/cron.ts'
@@ -260,9 +261,15 @@ export class App {
       return reloaded
     } catch (error) {
       const problem = (error as Error).message
-      this.#log.error({ problem }, 'settings could not be reloaded; the former ones remain in effect')
+      const isUnknown = (section: string): boolean => !(error instanceof ConfigError) || concerns(error.problems, section)
+      const effects = this.#modules.flatMap((module) => module.refuseReload?.(isUnknown) ?? [])
+      this.#log.error(
+        { problem, ...(effects.length === 0 ? {} : { effects }) },
+        'settings could not be reloaded; the former ones remain in effect',
+      )
       if (!(error instanceof ConfigError)) throw error
-      throw new Fault('invalid_request', `${problem}\nThe former settings remain in effect.`, { code: 'settings_refused' })
+      const message = [problem, 'The former settings remain in effect.', ...effects].join('\n')
+      throw new Fault('invalid_request', message, { code: 'settings_refused' })
     }
   }
 

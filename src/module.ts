@@ -39,4 +39,6 @@ export interface Module {
   stop?(): Promise<void>
   /** Applies changed settings that need no restart. */
   reload?(config: Config): Promise<void> | void
+  /** Called when settings were to be reloaded and cannot be used: what they say in `section` is not known. Returns what follows from that, for people. */
+  refuseReload?(isUnknown: (section: keyof Config) => boolean): string | undefined
 }

@@ -31,6 +31,15 @@ export class ConfigError extends Error {
   }
 }
 
+/** True if the problems leave open what a section says: one is in it, or in a file that cannot be read at all. */
+export function concerns(problems: readonly ConfigProblem[], section: string): boolean {
+  const variable = `PILLARBOX_${section.toUpperCase()}`
+  return problems.some(({ source, path }) => {
+    if (path !== undefined) return path.startsWith(section)
+    return source.startsWith('PILLARBOX_') ? source.startsWith(variable) : true
+  })
+}
+
 /** `pillarbox.yaml:3:5 http.listen: …`, or `PILLARBOX_HTTP__LISTEN: …` */
 export function formatProblem(problem: ConfigProblem): string {
   return `${formatSource(problem)}${problem.path ? ` ${problem.path}` : ''}: ${problem.message}`

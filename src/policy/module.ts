@@ -28,11 +28,13 @@ export class PolicyModule implements Module {
   readonly jobs: CronJob[]
   readonly #deps: Deps
   #config: Config['policy']
+  /** What the settings should say could not be read. */
+  #isUnknown = false
 
   constructor(deps: Deps) {
     this.#deps = deps
     this.#config = deps.config.policy
-    const policies = new Policies({ ...deps, ofBox: () => this.#config })
+    const policies = new Policies({ ...deps, ofBox: () => (this.#isUnknown ? holding(this.#config) : this.#config) })
     this.policyCheck = new PolicyCheck({ ...deps, policies })
     const holds = new Holds({ ...deps, lifetime: () => this.#config.hold_lifetime })
     this.holds = holds
@@ -50,5 +52,18 @@ export class PolicyModule implements Module {
 
   reload(config: Config): void {
     this.#config = config.policy
+    this.#isUnknown = false
   }
+
+  refuseReload(isUnknown: (section: keyof Config) => boolean): string | undefined {
+    this.#isUnknown ||= isUnknown('policy')
+    return this.#isUnknown
+      ? 'As it is not known what policy is to say, all that keys send is held until the settings are right and reloaded.'
+      : undefined
+  }
+}
+
+/** A policy that sends nothing. */
+function holding({ rules, ...rest }: Config['policy']): Config['policy'] {
+  return { ...rest, preset: 'all', rules: rules.filter(({ action }) => action !== 'send') }
 }
