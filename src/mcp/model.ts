@@ -106,6 +106,7 @@ export const inputs = {
     expires_at: z.string().min(1).max(64).optional().describe('ISO 8601; deleted then'),
   },
   list_domains: { cursor: z.string().min(1).max(200).optional() },
+  list_holds: { cursor: z.string().min(1).max(200).optional() },
   get_doctor: {},
 } satisfies Record<string, z.ZodRawShape>
 

@@ -33,7 +33,7 @@ export function plainCall(message: unknown, headers: IncomingHttpHeaders, wire: 
   if (method !== 'tools/call' || !(typeof id === 'string' || Number.isSafeInteger(id))) return undefined
   if (!has(params, ['name', 'arguments', '_meta'])) return undefined
   const { name, arguments: given = {}, _meta: meta = {} } = params
-  if (typeof name !== 'string' || name === streaming || !isRecord(given) || !isRecord(meta)) return undefined
+  if (typeof name !== 'string' || name === streaming || !isRecord(meta)) return undefined
   const modern = headers['mcp-protocol-version'] === wire.revision
   if (!(modern ? isModern(name, meta, headers, wire) : isEarlier(meta, headers, wire))) return undefined
   return { id: id as string | number, name, given, modern }

@@ -72,3 +72,8 @@ export function tool<const Name extends ToolName>(name: Name, declaration: Decla
     schema: { bound: publishedSchema(own), account: publishedSchema(wide) },
   }
 }
+
+/** The parameters that are there. */
+export function present(query: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined))
+}

@@ -50,6 +50,6 @@ test('each line is answered in its own time, and a line that is no message is to
     .split('\n')
     .map((line) => JSON.parse(line) as { id: unknown; error?: object; result?: { tools: unknown[] } })
   expect(lines.find(({ id }) => id === null)!.error).toMatchObject({ code: -32_700 })
-  expect(lines.find(({ id }) => id === 'a')!.result!.tools).toHaveLength(18)
+  expect(lines.find(({ id }) => id === 'a')!.result!.tools).toHaveLength(19)
   expect(lines).toHaveLength(2)
 })

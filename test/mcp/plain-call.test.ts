@@ -103,3 +103,13 @@ test('a wait streams to clients of the revisions before, so that they see that i
   const wait = call('2025-06-18', { name: 'wait_for_message', arguments: { from: 'nobody.test', timeout: 0 } })
   expect((await send('2025-06-18', wait)).type).toContain('text/event-stream')
 })
+
+test.each([
+  ['a text', '{"limit": 5}'],
+  ['a list', [5]],
+  ['null', null],
+])('arguments that are %s are answered as a result, with a right call', async (_, given) => {
+  const { status, message } = await send('2026-07-28', call('2026-07-28', { name: 'list_messages', arguments: given }))
+  expect([status, message]).toMatchObject([200, { result: { isError: true } }])
+  expect(JSON.stringify(message)).toContain('A right call: list_messages')
+})

@@ -59,7 +59,7 @@ test('what clients put into every prompt is short', async () => {
   expect(bound).toHaveLength(14)
   expect(JSON.stringify(bound).length).toBeLessThan(6144)
   const wide = await (await connect('2026-07-28', url, box.key)).list()
-  expect(wide).toHaveLength(18)
+  expect(wide).toHaveLength(19)
   const inputs = wide.map(({ inputSchema }) => JSON.stringify(inputSchema)).join('')
   expect(inputs.length).toBeLessThan(6144)
 })
@@ -130,6 +130,12 @@ test('a key of the account names an identity, by id or address, and has tools fo
   const made = await wide.call('create_identity', { name: 'Carol', username: 'carol' })
   expect(made.data['email']).toBe('carol@pillarbox.test')
   expect((await wide.call('list_domains')).text).toContain('pillarbox.test')
+  const agent = await connected(all, { identity: ada.id })
+  await box.call('PATCH', '/v1/policy', { preset: 'all' })
+  const held = await agent.call('send_email', { to: [bob.email], subject: 'May I?', text: 'x' })
+  await box.call('PATCH', '/v1/policy', { preset: 'open' })
+  expect((await wide.call('list_holds')).text).toContain(`email ${held.data['id']} of ${ada.id}`)
+  expect((await agent.call('list_holds')).data['code']).toBe('bound_key')
   expect((await wide.call('get_doctor')).text).toMatch(/\d+ checks pass/)
 
   const bound = await connected([...all, 'account:read'])
@@ -471,6 +477,7 @@ test('honest hints: what only reads says so, what cannot be taken back does not'
     'read_attachment',
     'list_identities',
     'list_domains',
+    'list_holds',
     'get_doctor',
   ])
   expect([...hints].filter(([, one]) => one['destructiveHint']).map(([name]) => name)).toEqual([

@@ -2,12 +2,15 @@ import type { Page } from '../../core/shapes.ts'
 import type { Domain } from '../../domains/model.ts'
 import type { Identity, ReducedIdentity } from '../../identities/model.ts'
 import type { DoctorReport } from '../../ops/doctor/model.ts'
+import type { HoldRow } from '../../policy/model.ts'
 import { AnswerText } from '../answer-text.ts'
-import { tool, type Tool } from '../tool.ts'
+import { present, tool, type Tool } from '../tool.ts'
+import { listed } from './listed.ts'
 
 const identities = 'GET /identities'
 const create = 'POST /identities'
 const domains = 'GET /domains'
+const holds = 'GET /holds'
 const doctor = 'GET /doctor'
 const reads = { readOnlyHint: true, openWorldHint: false }
 
@@ -18,20 +21,16 @@ export const accountTools: Tool[] = [
     annotations: reads,
     routes: [identities],
     account: true,
-    run: async ({ call }, { query, cursor }) => {
-      const given = { limit: '25', ...(query === undefined ? {} : { query }), ...(cursor === undefined ? {} : { cursor }) }
-      const { data, next_cursor } = await call<Page<ReducedIdentity>>(identities, { query: given })
-      const text = new AnswerText()
-      for (const { id, email, phone_number, status, name } of data) {
-        text.line(`${id} ${email}${phone_number === null ? '' : ` ${phone_number}`} ${status}`)
-        text.foreign(`${id} name: `, name, 60)
-      }
-      if (data.length === 0) text.line('No identities.')
-      return {
-        text: text.toString(next_cursor === null ? [] : [`More: cursor ${next_cursor}`]),
-        data: { ids: data.map(({ id }) => id), next_cursor },
-      }
-    },
+    run: ({ call }, { query, cursor }) =>
+      listed(
+        (limit) => call<Page<ReducedIdentity>>(identities, { query: present({ query, cursor, limit: String(limit) }) }),
+        25,
+        (text, _, { id, email, phone_number, status, name }) => {
+          text.line(`${id} ${email}${phone_number === null ? '' : ` ${phone_number}`} ${status}`)
+          return text.foreign(`${id} name: `, name, 60)
+        },
+        'No identities.',
+      ),
   }),
   tool('create_identity', {
     description: 'Create an identity with an e-mail address, which is permanent.',
@@ -56,15 +55,29 @@ export const accountTools: Tool[] = [
     annotations: reads,
     routes: [domains],
     account: true,
-    run: async ({ call }, { cursor }) => {
-      const { data, next_cursor } = await call<Page<Domain>>(domains, {
-        query: { limit: '50', ...(cursor === undefined ? {} : { cursor }) },
-      })
-      const text = new AnswerText()
-      for (const { id, name, status } of data) text.foreign(`${id} `, `${name} ${status}`)
-      if (data.length === 0) text.line('No domains.')
-      return { text: text.toString(next_cursor === null ? [] : [`More: cursor ${next_cursor}`]), data: { next_cursor } }
-    },
+    run: ({ call }, { cursor }) =>
+      listed(
+        (limit) => call<Page<Domain>>(domains, { query: present({ cursor, limit: String(limit) }) }),
+        50,
+        (text, _, { id, name, status }) => text.foreign(`${id} `, `${name} ${status}`),
+        'No domains.',
+      ),
+  }),
+  tool('list_holds', {
+    description: 'List what waits for a person to approve it.',
+    annotations: reads,
+    routes: [holds],
+    account: true,
+    run: ({ call }, { cursor }) =>
+      listed(
+        (limit) => call<Page<HoldRow>>(holds, { query: present({ cursor, limit: String(limit) }) }),
+        25,
+        (text, _, { id, kind, about, identity_id, created_at, expires_at }) => {
+          text.line(`${id} ${kind} ${about} of ${identity_id}, held ${created_at}, rejected ${expires_at} if nobody decides`)
+          return true
+        },
+        'Nothing is held.',
+      ),
   }),
   tool('get_doctor', {
     description: 'The health of the box: problems and their remedies.',

@@ -5,7 +5,8 @@ import type { Email, EmailRow } from '../../mail/model.ts'
 import type { Sms } from '../../sms/model.ts'
 import type { WaitAnswer } from '../../timeline/model.ts'
 import { AnswerText, longestAnswer } from '../answer-text.ts'
-import { tool, type Tool, type ToolAnswer, type ToolContext } from '../tool.ts'
+import { present, tool, type Tool, type ToolAnswer, type ToolContext } from '../tool.ts'
+import { listed } from './listed.ts'
 import {
   attachmentLines,
   type Channel,
@@ -114,24 +115,6 @@ async function listTexts({ call }: ToolContext, { query, unread, sent, limit, cu
   return listed((most) => call<Page<Sms>>(texts, { query: present({ ...asked, limit: String(most) }) }), limit, smsRowLines)
 }
 
-/** A page of at most `limit` rows; of fewer where these do not fit, so that its cursor goes on after the last that is shown. */
-async function listed<Row extends { id: string }>(
-  read: (limit: number) => Promise<Page<Row>>,
-  limit: number,
-  lines: (text: AnswerText, number: number, row: Row) => boolean,
-): Promise<ToolAnswer> {
-  const { data, next_cursor } = await read(limit)
-  const text = new AnswerText()
-  const shown: string[] = []
-  for (const [index, row] of data.entries()) {
-    // a line of the box takes as much again
-    if (text.left < 700 || !lines(text, index + 1, row)) return listed(read, index, lines)
-    shown.push(row.id)
-  }
-  if (data.length === 0) text.line('No messages.')
-  return { text: text.toString(next_cursor === null ? [] : [`More: cursor ${next_cursor}`]), data: { ids: shown, next_cursor } }
-}
-
 function readEmail(email: Email, full: boolean, offset: number): ToolAnswer {
   const text = new AnswerText()
   const last: string[] = []
@@ -219,9 +202,4 @@ async function lastOf(
 
 async function threadOf(call: ToolContext['call'], id: string): Promise<string> {
   return (await call<Email>(messageRoute('GET', 'email'), { params: messageParams(id) })).thread_id
-}
-
-/** The parameters that are there. */
-function present(query: Record<string, string | undefined>): Record<string, string> {
-  return Object.fromEntries(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
