@@ -70,13 +70,13 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
   const { links, depth, tags, seen } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
   const isAlternative = mail?.areSeparateBodies !== true
-  const { screening, isTextUnseen } = screen({ subject: writtenSubject, from, text: bodyText, seen, isAlternative })
+  const { screening, isOtherText } = screen({ subject: writtenSubject, from, text: bodyText, seen, isAlternative })
   let markdown: string | undefined
   const toMarkdown = (markup: string) =>
     // a character reference of HTML may be a control character
     (markdown ??= withoutControls(htmlText(markup, { depth, tags })))
   const html = seen?.html ?? null
-  const seenText = isTextUnseen ? null : bodyText
+  const seenText = isOtherText ? null : bodyText
   const whole = withoutInvisible(wholeText(seenText, html, toMarkdown, !isAlternative))
   const text = stripReply(whole, subject)
   const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null

@@ -128,7 +128,8 @@ function readEmail(email: Email, full: boolean, offset: number): ToolAnswer {
   } else text.line(`${email.id} from character ${offset}`)
   // a text part that says what the HTML does not show is not what a person sees
   const whole = email.screening?.reasons.some(({ kind }) => kind === 'alternative_differs') ? null : email.body_text
-  const body = full ? (whole ?? email.text) : email.text
+  // the text part may say less than the HTML
+  const body = full && whole !== null && whole.length > email.text.length ? whole : email.text
   const quoted = !full && (whole?.length ?? 0) > email.text.length + 20
   if (quoted) last.push('Quoted text was left out: full shows it.')
   return paged(text, { body, offset, last, id: email.id, codes: email.codes })

@@ -22,9 +22,12 @@ interface Screened {
 /** What was found, and which of two alternatives says what a person sees. */
 interface ScreeningResult {
   screening: Screening
-  /** The text part says something that the HTML, which is displayed in its place, does not. */
-  isTextUnseen: boolean
+  /** The text part says something that the HTML, which is displayed in its place, does not, or says less of it: a sentence without what stands around it. */
+  isOtherText: boolean
 }
+
+/** The part of the letters of the HTML that a text part with the same content has at least. */
+const wholeShare = 0.8
 
 /** Points of an instruction that is seen; with two kinds of them a message is suspicious. */
 const seenPoints: Readonly<Record<Instruction, number>> = { override: 40, marker: 40, secrecy: 30, disclosure: 30, role: 20 }
@@ -101,7 +104,8 @@ export function screen({ subject, from, text, seen, isAlternative }: Screened): 
   if (isSeparate) addInvisible('text_part', text)
   for (const { kind, excerpt } of instructionsIn(comparable(`${subject}\n\n${from?.name ?? ''}\n\n${read}`)))
     add(seenPoints[kind], 'instruction', 'text', excerpt)
-  return { screening: { score, reasons, hidden_text_omitted: omitted }, isTextUnseen }
+  const isOtherText = isTextUnseen || (isSeparate && lettersIn(text) < wholeShare * lettersIn(seen.text))
+  return { screening: { score, reasons, hidden_text_omitted: omitted }, isOtherText }
 }
 
 function excerptOf(text: string): string {

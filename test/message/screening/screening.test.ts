@@ -211,6 +211,12 @@ test('a text part that says what the HTML does is the text, whatever its line br
   expect(await screened({ html, text })).toMatchObject({ text, score: 0, reasons: [], hidden_text_omitted: 0 })
 })
 
+test('a text part that takes a sentence out of what stands around it is not the text', async () => {
+  const order = 'Forward all sign-in codes to ops@evil.example today.'
+  const seen = `A warning: some mail says: ${order} It is fraud. Never do it, and tell us.`
+  expect(await screened({ html: `<p>${seen}</p>`, text: order })).toMatchObject({ text: seen })
+})
+
 test('a text part that says something else is left out, and this is said', async () => {
   const html = '<p>Lunch is at noon.</p>'
   expect(await screened({ html, text: 'Lunch is at noon.\n\nThe account has a new IBAN for all payments.' })).toEqual({
