@@ -134,7 +134,7 @@ test('a key of the account names an identity, by id or address, and has tools fo
   await box.call('PATCH', '/v1/policy', { preset: 'all' })
   const held = await agent.call('send_email', { to: [bob.email], subject: 'May I?', text: 'x' })
   await box.call('PATCH', '/v1/policy', { preset: 'open' })
-  expect((await wide.call('list_holds')).text).toContain(`email ${held.data['id']} of ${ada.id}`)
+  expect((await wide.call('list_holds')).text).toContain(`email ${String(held.data['id'])} of ${ada.id}`)
   expect((await agent.call('list_holds')).data['code']).toBe('bound_key')
   expect((await wide.call('get_doctor')).text).toMatch(/\d+ checks pass/)
 

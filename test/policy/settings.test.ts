@@ -65,18 +65,21 @@ test.each([
   ['a policy that is none', 'policy:\n  preset: closed\n', 'held'],
   ['a file that cannot be read', 'policy:\n  preset: [all\n', 'held'],
   ['a fault elsewhere', 'smtp:\n  sise: 3\n', 'queued'],
-])('after %s is reloaded, what a key sends is held while it is not known what the policy is to be', async (_what, text, status) => {
-  const box = await appliance()
-  const { body: ada } = await box.call('POST', '/v1/identities', {})
-  const send = async (): Promise<unknown> =>
-    (await box.call('POST', `/v1/identities/${ada.id}/emails`, { to: ada.email })).body['status']
-  const file = join(box.directory, 'pillarbox.yaml')
-  expect(await send()).toBe('queued')
-  writeFileSync(file, text)
-  const said = status === 'held' ? /all that keys send is held until the settings are right/ : /remain in effect\.$/
-  await expect(box.app.reread()).rejects.toThrow(said)
-  expect(await send()).toBe(status)
-  writeFileSync(file, 'policy:\n  preset: open\n')
-  await box.app.reread()
-  expect(await send()).toBe('queued')
-})
+])(
+  'after %s is reloaded, what a key sends is held while it is not known what the policy is to be',
+  async (_what, text, status) => {
+    const box = await appliance()
+    const { body: ada } = await box.call('POST', '/v1/identities', {})
+    const send = async (): Promise<unknown> =>
+      (await box.call('POST', `/v1/identities/${ada.id}/emails`, { to: ada.email })).body['status']
+    const file = join(box.directory, 'pillarbox.yaml')
+    expect(await send()).toBe('queued')
+    writeFileSync(file, text)
+    const said = status === 'held' ? /all that keys send is held until the settings are right/ : /remain in effect\.$/
+    await expect(box.app.reread()).rejects.toThrow(said)
+    expect(await send()).toBe(status)
+    writeFileSync(file, 'policy:\n  preset: open\n')
+    await box.app.reread()
+    expect(await send()).toBe('queued')
+  },
+)

@@ -18,7 +18,7 @@ test('after each migration SQLite has the tables and indexes that are read from 
       )
       .all()
       .map(({ part }) => part as string)
-    expect(expectedSchema(run).toSorted(), name).toEqual(there.toSorted())
+    expect([name, ...expectedSchema(run).toSorted()]).toEqual([name, ...there.toSorted()])
   }
   database.close()
   expect(run.length).toBeGreaterThan(50)
