@@ -1,5 +1,6 @@
 import type { Seal, SealedColumn } from '../core/seal/seal.ts'
-import { type Reader, sql, type Transaction } from '../store/database.ts'
+import type { Reader, Transaction } from '../store/database.ts'
+import { Slots } from '../store/slots.ts'
 
 export const sealedSecrets: SealedColumn = {
   table: 'login_secrets',
@@ -28,8 +29,9 @@ export interface Slot {
   octets: number
 }
 
-/** Sealed JSON in slots, each of which can be overwritten in place. */
+/** Sealed JSON in slots. */
 export class Secrets {
+  readonly #slots = new Slots('login_secrets')
   readonly #seal: Seal
 
   constructor(seal: Seal) {
@@ -39,35 +41,21 @@ export class Secrets {
   async save(tx: Transaction, identityId: string, value: unknown): Promise<Slot> {
     const text = padded(JSON.stringify(value))
     const octets = text.length + sealing
-    const slot = await this.#take(tx, octets)
-    const sealed = this.#seal.seal(text, contextOf(slot, identityId))
-    await tx.run(sql`UPDATE login_secrets SET free = 0, secret = ${sealed} WHERE slot = ${slot}`)
+    const slot = await this.#slots.take(tx, octets)
+    await this.#slots.write(tx, slot, this.#seal.seal(text, contextOf(slot, identityId)))
     return { slot, octets }
   }
 
   async read(reader: Reader, identityId: string, slot: number): Promise<unknown> {
-    const row = await reader.get<{ secret: Uint8Array }>(sql`SELECT secret FROM login_secrets WHERE slot = ${slot}`)
-    return this.open(row!.secret, identityId, slot)
+    return this.open(await this.#slots.read(reader, slot), identityId, slot)
   }
 
   open(sealed: Uint8Array, identityId: string, slot: number): unknown {
     return JSON.parse(this.#seal.open(sealed, contextOf(slot, identityId)).toString())
   }
 
-  async erase(tx: Transaction, slot: number): Promise<void> {
-    const row = await tx.get<Pick<Slot, 'octets'>>(sql`SELECT length(secret) AS octets FROM login_secrets WHERE slot = ${slot}`)
-    await tx.run(sql`UPDATE login_secrets SET free = 1, secret = ${new Uint8Array(row!.octets)} WHERE slot = ${slot}`)
-  }
-
-  async #take(tx: Transaction, octets: number): Promise<number> {
-    const used = await tx.get<Pick<Slot, 'slot'>>(
-      sql`SELECT slot FROM login_secrets WHERE free = 1 AND length(secret) = ${octets} LIMIT 1`,
-    )
-    if (used) return used.slot
-    const made = await tx.get<Pick<Slot, 'slot'>>(
-      sql`INSERT INTO login_secrets (free, secret) VALUES (1, ${new Uint8Array(octets)}) RETURNING slot`,
-    )
-    return made!.slot
+  erase(tx: Transaction, slot: number): Promise<void> {
+    return this.#slots.erase(tx, slot)
   }
 }
 

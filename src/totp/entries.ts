@@ -39,12 +39,12 @@ export class Entries {
     return database.transaction(async (tx) => {
       const { account_id } = await identities.row(caller, identityId, tx)
       await plan.require(tx, account_id, 'totp_entries')
-      const row = await tx.get<TotpRow>(
-        sql`INSERT INTO totp_entries (id, account_id, identity_id, service_name, account_name, algorithm, digits, period, created_at)
+      const slot = await secrets.save(tx, entry, secret)
+      await tx.run(
+        sql`INSERT INTO totp_entries (id, account_id, identity_id, service_name, account_name, algorithm, digits, period, secret_slot, created_at)
           VALUES (${entry.id}, ${account_id}, ${identityId}, ${entry.service_name}, ${entry.account_name}, ${entry.algorithm},
-          ${entry.digits}, ${entry.period}, ${entry.created_at}) RETURNING *`,
+          ${entry.digits}, ${entry.period}, ${slot}, ${entry.created_at})`,
       )
-      await secrets.save(tx, row!, secret)
       await events.append(tx, totpCreated, { account_id, identity_id: identityId, data: entry })
       return entry
     })
@@ -85,8 +85,8 @@ export class Entries {
   }
 
   async #eraseSome(tx: Transaction, identityId: string): Promise<number | undefined> {
-    const rows = await tx.all<Pick<TotpRow, 'seq'>>(
-      sql`SELECT seq FROM totp_entries WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${window}`,
+    const rows = await tx.all<Pick<TotpRow, 'seq' | 'secret_slot'>>(
+      sql`SELECT seq, secret_slot FROM totp_entries WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${window}`,
     )
     return endSome(rows, async (row) => {
       await this.#erase(tx, row)
@@ -94,7 +94,7 @@ export class Entries {
     })
   }
 
-  async #erase(tx: Transaction, row: Pick<TotpRow, 'seq'>): Promise<void> {
+  async #erase(tx: Transaction, row: Pick<TotpRow, 'seq' | 'secret_slot'>): Promise<void> {
     await this.#deps.secrets.erase(tx, row)
     await tx.run(sql`DELETE FROM totp_entries WHERE seq = ${row.seq}`)
   }

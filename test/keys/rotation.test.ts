@@ -92,11 +92,11 @@ test('killed at any moment, everything is sealed under the one key that is found
     await database.transaction(async (tx) => {
       for (let index = 0; index < count; index += 1) {
         await tx.run(
-          sql`INSERT INTO totp_entries (seq, id, account_id, identity_id, service_name, algorithm, digits, period, created_at)
-            VALUES (${index + 1}, ${`totp_${index}`}, 'acct', 'ident', 'X', 'SHA1', 6, 30, '2026')`,
+          sql`INSERT INTO totp_entries (seq, id, account_id, identity_id, service_name, algorithm, digits, period, secret_slot, created_at)
+            VALUES (${index + 1}, ${`totp_${index}`}, 'acct', 'ident', 'X', 'SHA1', 6, 30, ${index + 1}, '2026')`,
         )
         const sealed = seal.seal(Buffer.from(`secret ${index}`), contextOf(`totp_${index}`, 'ident'))
-        await tx.run(sql`INSERT INTO totp_secrets (totp_seq, secret) VALUES (${index + 1}, ${sealed})`)
+        await tx.run(sql`INSERT INTO totp_secrets (slot, secret) VALUES (${index + 1}, ${sealed})`)
       }
     })
   })
@@ -110,7 +110,7 @@ test('killed at any moment, everything is sealed under the one key that is found
     await during(file, async (database) => {
       const { seal } = await Keyring.open(database, key)
       const rows = await database.all<{ id: string; secret: Uint8Array }>(
-        sql`SELECT id, secret FROM totp_entries JOIN totp_secrets ON totp_seq = seq ORDER BY seq`,
+        sql`SELECT id, secret FROM totp_entries JOIN totp_secrets ON slot = secret_slot ORDER BY seq`,
       )
       const opened = rows.map(({ id, secret }) => seal.open(secret, contextOf(id, 'ident')).toString())
       expect(opened).toEqual(Array.from({ length: count }, (_, index) => `secret ${index}`))

@@ -5,6 +5,7 @@ import { codeAt } from '../../src/totp/codes.ts'
 import { type Answer, appliance, type Appliance } from '../support/appliance.ts'
 import { base32 } from '../support/base32.ts'
 import { databaseOf, holding, sealedValues } from '../keys/sealed.ts'
+import { database } from '../outbound/outgoing.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
 const secret = 'JBSWY3DPEHPK3PXP'
@@ -293,6 +294,22 @@ test('a wait for the next code ends with the caller, the entry, the key and the 
   await sleep(500)
   await box.app.stop()
   expect((await held).body.error).toMatchObject({ status: 500, code: 'restarting' })
+})
+
+test('the place of a deleted secret is used again, also where its identity was deleted, and codes are those of its new entry', async () => {
+  const { box, clock, at } = await scene()
+  const store = (path: string, secret: string) => box.call('POST', path, { service_name: 'Shop', secret })
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
+  await store(`/v1/identities/${bob.id}/totp`, base32(randomBytes(10)))
+  await box.call('DELETE', `/v1/identities/${bob.id}`)
+  await box.settled()
+  for (let number = 0; number < 20; number += 1) {
+    const { body } = await store(at, base32(randomBytes(10)))
+    await box.call('DELETE', `${at}/${body.id}`)
+  }
+  const { body: entry } = await store(at, secret)
+  expect((await box.call('GET', `${at}/${entry.id}/code`)).body).toMatchObject({ code: codeAt(key, usual, clock.now()) })
+  expect(database(box, (db) => db.prepare('SELECT count(*) AS n FROM totp_secrets').get())).toEqual({ n: 1 })
 })
 
 /** The secrets as they are kept, among all that is sealed. */

@@ -9,7 +9,7 @@ test('secrets that were kept beside their entries are kept apart after the migra
     )
     for (const seq of [3, 7, 8]) put.run(seq, `totp_${seq}`, Buffer.alloc(38, seq))
   })
-  const rows = database.prepare('SELECT id, secret FROM totp_entries JOIN totp_secrets ON totp_seq = seq ORDER BY seq').all()
+  const rows = database.prepare('SELECT id, secret FROM totp_entries JOIN totp_secrets ON slot = secret_slot ORDER BY seq').all()
   expect(rows.map(({ id, secret }) => [id, Buffer.from(secret as Uint8Array).toString('hex')])).toEqual(
     [3, 7, 8].map((seq) => [`totp_${seq}`, Buffer.alloc(38, seq).toString('hex')]),
   )
