@@ -20,7 +20,7 @@ export async function prepareRaw(raw: Buffer, { now, domain }: { now: number; do
   const end = octets.indexOf('\r\n\r\n')
   const header = (end < 0 ? octets : octets.subarray(0, end + 2)).toString('latin1')
   const fields = header.split(/(?<=\r\n)(?![ \t])/)
-  const kept = fields.filter((field) => !/^(?:bcc|resent-bcc|return-path)[ \t]*:/i.test(field))
+  const kept = fields.filter((field) => !/^(?:bcc|resent-bcc|return-path)\s*:/i.test(field))
   const has = (name: string): boolean => kept.some((field) => field.slice(0, field.indexOf(':')).trimEnd().toLowerCase() === name)
   if (!has('date')) kept.unshift(`Date: ${headerDate(now)}\r\n`)
   if (!has('message-id')) kept.unshift(`Message-ID: ${freshMessageId(domain)}\r\n`)
