@@ -37,7 +37,12 @@ export function kindOf(octets: Buffer, connection: object): Kind {
   return admitted.has(connection) ? 'admitted' : 'short'
 }
 
-/** What was received, and the network that sent it. */
+/** Whose time it is that the connections of admitted callers of a network use: what strangers there send, such as a monitor, does not wait for it. */
+function admittedOf(network: string): string {
+  return `admitted ${network}`
+}
+
+/** What was received, and the network that sent it, or its admitted callers. */
 interface Waiting {
   network: string
   read: () => void
@@ -80,10 +85,11 @@ class ReadingTurns {
 
   /** True if this network used no time lately. */
   isIdle(network: string): boolean {
-    return this.#usedBy(network) === 0
+    return this.#usedBy(network) === 0 && this.#usedBy(admittedOf(network)) === 0
   }
 
-  enter(kind: Kind, network: string, read: () => void): void {
+  enter(kind: Kind, from: string, read: () => void): void {
+    const network = kind === 'admitted' ? admittedOf(from) : from
     // what is read may have more to be read: it waits as all else does
     const now = this.#current || this.size > 0 ? undefined : performance.now()
     if (now !== undefined && this.#mayRead(now)) this.#read({ network, read }, now)

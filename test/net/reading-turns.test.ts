@@ -142,3 +142,26 @@ test('who was admitted does not wait behind strangers of any number of networks 
   await Promise.all([...strangers, enter('honest', connection)])
   expect(order.lastIndexOf('honest')).toBeLessThan(10)
 })
+
+test('what a network without a key sends does not wait for what its admitted callers used', async () => {
+  const order: string[] = []
+  const [call, connection] = [Buffer.alloc(500), {}]
+  const enter = (network: string, of: object, milliseconds = 1): Promise<void> =>
+    new Promise((resolve) => {
+      readingTurns.enter(kindOf(call, of), network, () => {
+        for (const until = performance.now() + milliseconds; performance.now() < until;);
+        order.push(network)
+        resolve()
+      })
+    })
+  admitConnection(connection)
+  await Promise.all([1, 2, 3].map(() => enter('monitored', connection, 5)))
+  // each stranger has used a little
+  const strangers = Array.from({ length: 20 }, (_, number) => `stranger ${number}`)
+  await Promise.all(strangers.map((network) => enter(network, {})))
+  order.length = 0
+  const all = [...strangers, ...strangers].map((network) => enter(network, {}))
+  all.push(enter('monitored', {}))
+  await Promise.all(all)
+  expect(order.indexOf('monitored')).toBeLessThanOrEqual(1)
+})
