@@ -20,7 +20,8 @@ describe('a message composed elsewhere', () => {
   )
 
   test('has no Bcc, folded or not, and no Return-Path', async () => {
-    const secret = 'Bcc: one@x.test,\r\n two@x.test\r\nBCC : three@x.test\r\nBcc\r\n : five@x.test\r\nReturn-Path: <four@x.test>\r\n'
+    const secret =
+      'Bcc: one@x.test,\r\n two@x.test\r\nBCC : three@x.test\r\nBcc\r\n : five@x.test\r\nReturn-Path: <four@x.test>\r\n'
     expect((await prepareRaw(Buffer.from(`${secret}${head}Bcc: in the body\r\n`), place)).toString()).toBe(
       `${head}Bcc: in the body\r\n`,
     )

@@ -92,8 +92,17 @@ export class Firefox {
   }
 
   async open(url: string): Promise<void> {
-    this.#origin = new URL(url).origin
+    const { origin } = new URL(url)
+    // the page of another box may still ask that box
+    if (origin !== this.#origin) await this.#leave()
+    this.#origin = origin
     await this.#send('browsingContext.navigate', { context: this.#tab, url, wait: 'complete' })
+  }
+
+  async #leave(): Promise<void> {
+    await this.#send('browsingContext.navigate', { context: this.#tab, url: 'about:blank', wait: 'complete' })
+    this.#origin = ''
+    this.troubles.length = 0
   }
 
   /** The value of an expression in the page. */
