@@ -356,7 +356,10 @@ export class Api {
       refused?.(verdict.caller, verdict.fault)
       throw verdict.fault
     }
-    if (verdict.caller.account_id !== '') admitConnection(state.connection)
+    if (verdict.caller.account_id !== '') {
+      const { remoteAddress } = state.connection
+      admitConnection(state.connection, networkOf(remoteAddress ?? ''))
+    }
     return verdict
   }
 

@@ -24,25 +24,29 @@ const short = 4 * 1024
 /** Connections on which a call with a valid key or session was made. */
 const admitted = new WeakSet<object>()
 
+/** When the last such call was made from a network, by `performance.now()`. */
+const admittedNetworks = lruMap<number>(10_000)
+
+/** Milliseconds for which the network of an admitted caller counts as known. */
+const known = 60_000
+
 /**
  * Says that a caller of this connection was admitted. From then on it does not wait behind strangers: of these there may be more networks than the
- * main thread can serve, each of which uses less time than an honest client.
+ * main thread can serve, each of which uses less time than an honest client. For a minute its network does not either: further connections, and a monitor.
  */
-export function admitConnection(connection: object): void {
+export function admitConnection(connection: object, network: string): void {
   admitted.add(connection)
+  admittedNetworks.set(network, performance.now())
 }
 
-export function kindOf(octets: Buffer, connection: object): Kind {
+export function kindOf(octets: Buffer, connection: object, network: string): Kind {
   if (octets.length > short) return 'long'
-  return admitted.has(connection) ? 'admitted' : 'short'
+  if (admitted.has(connection)) return 'admitted'
+  const at = admittedNetworks.peek(network)
+  return at !== undefined && performance.now() - at < known ? 'admitted' : 'short'
 }
 
-/** Whose time it is that the connections of admitted callers of a network use: what strangers there send, such as a monitor, does not wait for it. */
-function admittedOf(network: string): string {
-  return `admitted ${network}`
-}
-
-/** What was received, and the network that sent it, or its admitted callers. */
+/** What was received, and the network that sent it. */
 interface Waiting {
   network: string
   read: () => void
@@ -85,11 +89,10 @@ class ReadingTurns {
 
   /** True if this network used no time lately. */
   isIdle(network: string): boolean {
-    return this.#usedBy(network) === 0 && this.#usedBy(admittedOf(network)) === 0
+    return this.#usedBy(network) === 0
   }
 
-  enter(kind: Kind, from: string, read: () => void): void {
-    const network = kind === 'admitted' ? admittedOf(from) : from
+  enter(kind: Kind, network: string, read: () => void): void {
     // what is read may have more to be read: it waits as all else does
     const now = this.#current || this.size > 0 ? undefined : performance.now()
     if (now !== undefined && this.#mayRead(now)) this.#read({ network, read }, now)

@@ -129,13 +129,13 @@ test('who was admitted does not wait behind strangers of any number of networks 
   const connection = {}
   const enter = (network: string, of: object): Promise<void> =>
     new Promise((resolve) => {
-      readingTurns.enter(kindOf(call, of), network, () => {
+      readingTurns.enter(kindOf(call, of, network), network, () => {
         for (const until = performance.now() + 1; performance.now() < until;);
         order.push(network)
         resolve()
       })
     })
-  admitConnection(connection)
+  admitConnection(connection, 'honest')
   // the honest client has used more than any stranger
   await Promise.all([1, 2, 3].map(() => enter('honest', connection)))
   const strangers = Array.from({ length: 200 }, (_, number) => enter(`stranger ${number}`, {}))
@@ -143,18 +143,18 @@ test('who was admitted does not wait behind strangers of any number of networks 
   expect(order.lastIndexOf('honest')).toBeLessThan(10)
 })
 
-test('what a network without a key sends does not wait for what its admitted callers used', async () => {
+test('what else the network of an admitted caller sends does not wait behind strangers either', async () => {
   const order: string[] = []
   const [call, connection] = [Buffer.alloc(500), {}]
   const enter = (network: string, of: object, milliseconds = 1): Promise<void> =>
     new Promise((resolve) => {
-      readingTurns.enter(kindOf(call, of), network, () => {
+      readingTurns.enter(kindOf(call, of, network), network, () => {
         for (const until = performance.now() + milliseconds; performance.now() < until;);
         order.push(network)
         resolve()
       })
     })
-  admitConnection(connection)
+  admitConnection(connection, 'monitored')
   await Promise.all([1, 2, 3].map(() => enter('monitored', connection, 5)))
   // each stranger has used a little
   const strangers = Array.from({ length: 20 }, (_, number) => `stranger ${number}`)
