@@ -28,7 +28,7 @@ const admitted = new WeakSet<object>()
 const admittedNetworks = lruMap<number>(10_000)
 
 /** Milliseconds for which the network of an admitted caller counts as known. */
-const known = 60_000
+const knownFor = 60_000
 
 /**
  * Says that a caller of this connection was admitted. From then on it does not wait behind strangers: of these there may be more networks than the
@@ -43,7 +43,7 @@ export function kindOf(octets: Buffer, connection: object, network: string): Kin
   if (octets.length > short) return 'long'
   if (admitted.has(connection)) return 'admitted'
   const at = admittedNetworks.peek(network)
-  return at !== undefined && performance.now() - at < known ? 'admitted' : 'short'
+  return at !== undefined && performance.now() - at < knownFor ? 'admitted' : 'short'
 }
 
 /** What was received, and the network that sent it. */
