@@ -1,7 +1,7 @@
+import { performance } from 'node:perf_hooks'
 import type { Command } from 'commander'
 import type { App } from '../app.ts'
 import { type Config, controlSocket, loadConfig } from '../config.ts'
-import { performance } from 'node:perf_hooks'
 import { collect } from '../core/memory.ts'
 import { createLog, isReadByJournal, type Log, standardOutput } from '../core/log.ts'
 import { foreignOwner } from './support/owner.ts'

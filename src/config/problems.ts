@@ -35,7 +35,7 @@ export class ConfigError extends Error {
 export function concerns(problems: readonly ConfigProblem[], section: string): boolean {
   const variable = `PILLARBOX_${section.toUpperCase()}`
   return problems.some(({ source, path }) => {
-    if (path !== undefined) return path.startsWith(section)
+    if (path !== undefined) return path.split(/[.[]/)[0] === section
     return source.startsWith('PILLARBOX_') ? source.startsWith(variable) : true
   })
 }

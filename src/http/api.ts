@@ -7,7 +7,7 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import { WorkLimiter, type WorkShare } from '../net/work-limiter.ts'
 import { networkOf, networksOf, Networks } from '../net/networks.ts'
-import { admitConnection } from '../net/reading-turns.ts'
+import { admitNetwork } from '../net/reading-turns.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
 import { jsonAnswer, UnreadAnswers } from './answer.ts'
 import { recordRefusal } from './audit.ts'
@@ -356,10 +356,7 @@ export class Api {
       refused?.(verdict.caller, verdict.fault)
       throw verdict.fault
     }
-    if (verdict.caller.account_id !== '') {
-      const { remoteAddress } = state.connection
-      admitConnection(state.connection, networkOf(remoteAddress ?? ''))
-    }
+    if (verdict.caller.account_id !== '') admitNetwork(networkOf(state.connection.remoteAddress ?? ''))
     return verdict
   }
 

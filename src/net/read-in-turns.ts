@@ -38,7 +38,7 @@ export function readInTurns(socket: Socket): void {
       return false
     }
     const size = readingTurns.isIdle(network) ? slice.first : slice.usual
-    const kind = kindOf(octets, socket, network)
+    const kind = kindOf(octets, network)
     // a part of a large body would keep the buffer of its packet until the next garbage collection
     const isLarge = octets.length > slice.usual
     for (let at = 0; at < octets.length; at += size) {

@@ -13,7 +13,7 @@ const acceptTime = 10
 const kinds = ['handshake', 'admitted', 'short', 'long'] as const
 
 /**
- * What waits to be read: of a connection in its handshake; a short packet of one whose caller had a valid key or session, or of any other; or a slice of a
+ * What waits to be read: of a connection in its handshake; a short packet of a network from which a caller with a valid key or session was admitted, or of any other; or a slice of a
  * longer packet.
  */
 export type Kind = (typeof kinds)[number]
@@ -21,28 +21,23 @@ export type Kind = (typeof kinds)[number]
 /** Bytes of the longest packet that is short: a call, or a few. */
 const short = 4 * 1024
 
-/** Connections on which a call with a valid key or session was made. */
-const admitted = new WeakSet<object>()
+/** When the last call with a valid key or session was made from a network, by `performance.now()`. */
+const admitted = lruMap<number>(10_000)
 
-/** When the last such call was made from a network, by `performance.now()`. */
-const admittedNetworks = lruMap<number>(10_000)
-
-/** Milliseconds for which the network of an admitted caller counts as known. */
+/** Milliseconds for which the network of an admitted caller counts as known; longer than its connection is kept without a call. */
 const knownFor = 60_000
 
 /**
- * Says that a caller of this connection was admitted. From then on it does not wait behind strangers: of these there may be more networks than the
- * main thread can serve, each of which uses less time than an honest client. For a minute its network does not either: further connections, and a monitor.
+ * Says that a caller of this network was admitted. From then on it does not wait behind strangers: of these there may be more networks than the
+ * main thread can serve, each of which uses less time than an honest client.
  */
-export function admitConnection(connection: object, network: string): void {
-  admitted.add(connection)
-  admittedNetworks.set(network, performance.now())
+export function admitNetwork(network: string): void {
+  admitted.set(network, performance.now())
 }
 
-export function kindOf(octets: Buffer, connection: object, network: string): Kind {
+export function kindOf(octets: Buffer, network: string): Kind {
   if (octets.length > short) return 'long'
-  if (admitted.has(connection)) return 'admitted'
-  const at = admittedNetworks.peek(network)
+  const at = admitted.peek(network)
   return at !== undefined && performance.now() - at < knownFor ? 'admitted' : 'short'
 }
 

@@ -68,7 +68,7 @@ export function limitRecords(socket: Socket): LimitedRecords {
   }
   socket.on('data', (octets: Buffer) => {
     const size = readingTurns.isIdle(network) ? slice.first : slice.usual
-    const kind = secured ? kindOf(octets, secured, network) : 'handshake'
+    const kind = secured ? kindOf(octets, network) : 'handshake'
     for (let at = 0; at < octets.length; at += size) {
       waiting += 1
       readingTurns.enter(kind, network, () => read(octets.subarray(at, at + size)))

@@ -58,7 +58,7 @@ export class PolicyModule implements Module {
   refuseReload(isUnknown: (section: keyof Config) => boolean): string | undefined {
     this.#isUnknown ||= isUnknown('policy')
     return this.#isUnknown
-      ? 'As it is not known what policy is to say, all that keys send is held until the settings are right and reloaded.'
+      ? 'As policy could not be read anew, all that keys send is held until the settings are right and reloaded.'
       : undefined
   }
 }

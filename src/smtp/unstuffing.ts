@@ -100,7 +100,7 @@ export function feedMessage(parser: Parser, network: string): void {
     stream.once('close', resume)
   }
   parser._feedDataStream = (chunk, done) => {
-    readingTurns.enter(kindOf(chunk, parser, network), network, () => {
+    readingTurns.enter(kindOf(chunk, network), network, () => {
       if (chunk.length <= slice) return feed(chunk, done)
       const rest = chunk.subarray(slice)
       // the message may have ended within the slice

@@ -7,7 +7,7 @@ import { raw, type Reader, type Sql, sql, type Transaction } from './database.ts
 export class Slots {
   readonly #table: Sql
 
-  constructor(table: 'login_secrets' | 'totp_secrets') {
+  constructor(table: string) {
     this.#table = raw(table)
   }
 

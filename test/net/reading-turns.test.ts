@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { admitConnection, kindOf, readingTurns } from '../../src/net/reading-turns.ts'
+import { admitNetwork, kindOf, readingTurns } from '../../src/net/reading-turns.ts'
 
 test('what is read may enter more, any number of times: it waits for its turn', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -123,45 +123,37 @@ test('a call waits for one handshake and one large packet at most, however many 
   while (readingTurns.size > 0) await new Promise((done) => setImmediate(done))
 })
 
+/** Has a call of a network read, which takes so long. */
+function called(network: string, order: string[], milliseconds = 1): Promise<void> {
+  return new Promise((resolve) => {
+    readingTurns.enter(kindOf(Buffer.alloc(500), network), network, () => {
+      for (const until = performance.now() + milliseconds; performance.now() < until;);
+      order.push(network)
+      resolve()
+    })
+  })
+}
+
 test('who was admitted does not wait behind strangers of any number of networks that use less', async () => {
   const order: string[] = []
-  const call = Buffer.alloc(500)
-  const connection = {}
-  const enter = (network: string, of: object): Promise<void> =>
-    new Promise((resolve) => {
-      readingTurns.enter(kindOf(call, of, network), network, () => {
-        for (const until = performance.now() + 1; performance.now() < until;);
-        order.push(network)
-        resolve()
-      })
-    })
-  admitConnection(connection, 'honest')
+  admitNetwork('honest')
   // the honest client has used more than any stranger
-  await Promise.all([1, 2, 3].map(() => enter('honest', connection)))
-  const strangers = Array.from({ length: 200 }, (_, number) => enter(`stranger ${number}`, {}))
-  await Promise.all([...strangers, enter('honest', connection)])
+  await Promise.all([1, 2, 3].map(() => called('honest', order)))
+  const strangers = Array.from({ length: 200 }, (_, number) => called(`stranger ${number}`, order))
+  await Promise.all([...strangers, called('honest', order)])
   expect(order.lastIndexOf('honest')).toBeLessThan(10)
 })
 
 test('what else the network of an admitted caller sends does not wait behind strangers either', async () => {
   const order: string[] = []
-  const [call, connection] = [Buffer.alloc(500), {}]
-  const enter = (network: string, of: object, milliseconds = 1): Promise<void> =>
-    new Promise((resolve) => {
-      readingTurns.enter(kindOf(call, of, network), network, () => {
-        for (const until = performance.now() + milliseconds; performance.now() < until;);
-        order.push(network)
-        resolve()
-      })
-    })
-  admitConnection(connection, 'monitored')
-  await Promise.all([1, 2, 3].map(() => enter('monitored', connection, 5)))
+  admitNetwork('monitored')
+  await Promise.all([1, 2, 3].map(() => called('monitored', order, 5)))
   // each stranger has used a little
   const strangers = Array.from({ length: 20 }, (_, number) => `stranger ${number}`)
-  await Promise.all(strangers.map((network) => enter(network, {})))
+  await Promise.all(strangers.map((network) => called(network, order)))
   order.length = 0
-  const all = [...strangers, ...strangers].map((network) => enter(network, {}))
-  all.push(enter('monitored', {}))
+  const all = [...strangers, ...strangers].map((network) => called(network, order))
+  all.push(called('monitored', order))
   await Promise.all(all)
   expect(order.indexOf('monitored')).toBeLessThanOrEqual(1)
 })

@@ -215,8 +215,7 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     const { suppressions, database } = this.#deps
     // the server accepted the message although we did not get its reply
     if (recipient.status === 'bounced') throw refused('a bounce was received in the meantime')
-    if (identity_status === 'deleted') throw refused('the identity that sent it was deleted', { cancelled: true })
-    if (identity_status === 'suspended') throw suspended()
+    requireActive(identity_status)
     if ((await suppressions.among(database, account_id, [recipient.address])).length > 0) {
       throw refused(`${recipient.address} is suppressed`, { enhanced_code: '5.7.1' })
     }
@@ -238,7 +237,7 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
         FROM identities WHERE id = ${email.identity_id}`,
     )
     if (row?.stopped === 1) throw later('the account that sent it is stopped')
-    if (row?.status === 'suspended') throw suspended()
+    requireActive(row?.status ?? 'deleted')
   }
 
   #requireSending(from: string, to: string): void {
@@ -285,6 +284,12 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     const encrypted = verified === undefined ? 'none' : verified === true ? 'checked' : 'unchecked'
     this.#deliveries.labels(outcome, encrypted).inc()
   }
+}
+
+/** Throws Undelivered when the identity that wrote the message sends nothing. */
+function requireActive(status: IdentityRow['status']): void {
+  if (status === 'deleted') throw refused('the identity that sent it was deleted', { cancelled: true })
+  if (status === 'suspended') throw suspended()
 }
 
 function accepted(response: string): Omit<TransportAnswer, 'outcome' | 'mx' | 'ip' | 'tls'> {
