@@ -85,6 +85,7 @@ function describeIssue(issue: z.core.$ZodIssue, draft: Draft, top: Section): Con
     return issue.keys.map((key) => ({
       ...draft.place([...issue.path, key], 'name'),
       message: `is not a setting${names ?? suggestion(issue.path, key, settings)}`,
+      ...(issue.path.length === 0 ? { isUnknownSection: true as const } : {}),
     }))
   }
   const at = given(draft.tree, issue.path)

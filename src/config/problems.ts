@@ -16,6 +16,8 @@ export interface Place {
 /** What is wrong at a place; the message follows its name: `must be true or false`. */
 export interface ConfigProblem extends Place {
   message: string
+  /** No section has this name: which was meant is not known. */
+  isUnknownSection?: true
 }
 
 /** Configuration that cannot be used; the message lists every problem, one a line, after the heading. */
@@ -31,10 +33,11 @@ export class ConfigError extends Error {
   }
 }
 
-/** True if the problems leave open what a section says: one is in it, or in a file that cannot be read at all. */
+/** True if the problems leave open what a section says: one is in it, in a section that there is not, or in a file that cannot be read at all. */
 export function concerns(problems: readonly ConfigProblem[], section: string): boolean {
   const variable = `PILLARBOX_${section.toUpperCase()}`
-  return problems.some(({ source, path }) => {
+  return problems.some(({ source, path, isUnknownSection }) => {
+    if (isUnknownSection) return true
     if (path !== undefined) return path.split(/[.[]/)[0] === section
     return source.startsWith('PILLARBOX_') ? source.startsWith(variable) : true
   })

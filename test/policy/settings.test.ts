@@ -64,6 +64,7 @@ test('it holds for every account, and a change takes effect without a restart', 
 test.each([
   ['a policy that is none', 'policy:\n  preset: closed\n', 'held'],
   ['a file that cannot be read', 'policy:\n  preset: [all\n', 'held'],
+  ['a section that is misspelt', 'polcy:\n  preset: all\n', 'held'],
   ['a fault elsewhere', 'smtp:\n  sise: 3\n', 'queued'],
 ])(
   'after %s is reloaded, what a key sends is held while it is not known what the policy is to be',
