@@ -298,7 +298,7 @@ test('a wait for the next code ends with the caller, the entry, the key and the 
 
 test('the place of a deleted secret is used again, also where its identity was deleted, and codes are those of its new entry', async () => {
   const { box, clock, at } = await scene()
-  const store = (path: string, secret: string) => box.call('POST', path, { service_name: 'Shop', secret })
+  const store = (path: string, own: string) => box.call('POST', path, { service_name: 'Shop', secret: own })
   const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
   await store(`/v1/identities/${bob.id}/totp`, base32(randomBytes(10)))
   await box.call('DELETE', `/v1/identities/${bob.id}`)
