@@ -22,7 +22,7 @@ function views(ada: string, thread: string): View[] {
   const inbox = `/identities/${ada}/inbox/${thread}`
   return [
     { name: 'sign-in', path: '/', visitor: true },
-    { name: 'identities', path: '/' },
+    { name: 'identities', path: '/identities' },
     { name: 'inbox', path: inbox, before: (page) => page.getByText('Authentication', { exact: true }).click() },
     {
       name: 'reply',

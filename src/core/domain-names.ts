@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
+import { getDomain, parse } from 'tldts'
 
 /** Characters of a name as the DNS has it (RFC 1035 2.3.4, less the length octets). */
 const longestName = 253
@@ -32,6 +33,21 @@ export function hostNameOf(text: string): string | undefined {
 function aLabelOf(text: string): string {
   const ascii = domainToASCII(text)
   return ascii.startsWith('xn--') && domainToUnicode(ascii) === text.normalize('NFC').toLowerCase() ? ascii : ''
+}
+
+/** The registrable domain by the public suffix list, private suffixes included; the domain itself if it is a suffix. */
+export function organizationOf(domain: string): string {
+  return getDomain(domain, { allowPrivateDomains: true }) ?? domain
+}
+
+/** Top-level domains that the public DNS does not have, and names within networks do: RFC 6761 6, RFC 6762 appendix G, RFC 9476, and those that ICANN keeps back. */
+const privateTopLevels = new Set(
+  'alt corp example home internal intranet invalid lan local localhost mail onion private test'.split(' '),
+)
+
+/** False for a name whose top-level domain is neither in the public suffix list nor one for networks of one's own. */
+export function hasKnownTopLevel(domain: string): boolean {
+  return parse(domain).isIcann === true || privateTopLevels.has(domain.slice(domain.lastIndexOf('.') + 1))
 }
 
 /** True if a text is an address literal such as `[192.0.2.1]` (RFC 5321 4.1.3). */

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
 import { entryOf } from './address-list.ts'
+import { hasKnownTopLevel } from './domain-names.ts'
 import { type Fault, invalid } from './fault.ts'
 
 /** What becomes of a message or a reveal; the later the stricter. */
@@ -277,6 +278,14 @@ function recipientOf(entry: string, param: string): string {
   const address = entryOf(entry, param)
   if (!address.includes('.', address.lastIndexOf('@'))) {
     throw invalid(param, `${entry} is neither own, known, new, an address, a domain such as @example.net, nor a number.`)
+  }
+  const domain = address.slice(address.lastIndexOf('@') + 1)
+  if (!hasKnownTopLevel(domain)) {
+    const topLevel = domain.slice(domain.lastIndexOf('.') + 1)
+    throw invalid(
+      param,
+      `${entry} is of no known domain: there is no top-level domain ${topLevel}, neither public nor for networks of one's own (internal, lan, home.arpa ...).`,
+    )
   }
   return address
 }

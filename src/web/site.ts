@@ -13,7 +13,6 @@ const places = [
   'invitation',
   'decide',
   'identities',
-  'activity',
   'holds',
   'policy',
   'domains',

@@ -24,7 +24,7 @@ test('what all agents do is in one list, live, and can be filtered by agent and 
   const { box, ada, bob } = world
   const fields = { To: ada.email, Subject: 'Before', 'Message-ID': '<before@sender.test>' }
   await deliver(box.smtp, { to: ada.email, raw: message(fields, 'Hello.\n') })
-  const { page, troubles } = await screen(browser, box, '/activity', roomSize)
+  const { page, troubles } = await screen(browser, box, '/', roomSize)
   const lines = page.locator('#main .rows li')
   const line = (text: RegExp) => lines.filter({ hasText: text })
   await line(/Mail received.*Ada.*Before/).waitFor()
@@ -35,6 +35,7 @@ test('what all agents do is in one list, live, and can be filtered by agent and 
   const sent = await box.call('POST', `/v1/identities/${bob.id}/emails`, { to: ada.email, subject: 'May I?' }, agent)
   expect(sent.body['status']).toBe('held')
   await line(/Mail held.*Bob.*May I\?.*held/).waitFor()
+  await page.getByRole('link', { name: '1 held' }).waitFor()
   const { body: stored } = await box.call('POST', `/v1/identities/${ada.id}/cards`, card())
   await box.call('POST', `/v1/cards/${stored['id']}/reveal`, { amount_cents: 100, purpose: 'a ticket' })
   await line(/Card revealed.*Ada.*travel/).waitFor()

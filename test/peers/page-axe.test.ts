@@ -52,7 +52,7 @@ test('axe-core finds nothing wrong with any view or dialog, light or dark', asyn
   await visitor.page.goto(`${box.url}/setup#token=x`)
   await visitor.page.getByRole('button', { name: 'Set the password' }).waitFor()
   await inBoth(visitor.page, 'setting up', wrong)
-  const { page } = await screen(browser, box)
+  const { page } = await screen(browser, box, '/identities')
   await page.getByRole('link', { name: 'Settings of Ada' }).waitFor()
   await inBoth(page, 'identities', wrong)
   await page.getByRole('button', { name: 'New identity' }).click()
@@ -63,7 +63,7 @@ test('axe-core finds nothing wrong with any view or dialog, light or dark', asyn
   for (const [path, sign] of [
     [`/identities/${ada}/settings`, 'Rename'],
     [`/identities/${ada}/logins`, 'Show the login at Forge'],
-    ['/activity', 'Filter'],
+    ['/', 'Filter'],
     ['/account/people', 'Invite'],
     ['/account', 'Sign out everywhere else'],
     ['/account/audit', 'Filter'],

@@ -189,7 +189,7 @@ test('a link or an image of an e-mail to the box itself carries no session', asy
   await page.getByLabel('E-mail address').fill(person.email)
   await page.getByLabel('Password').fill(person.password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('link', { name: 'Ada', exact: true }).waitFor()
+  await page.getByRole('heading', { name: 'Activity' }).waitFor()
   const asked: { url: string; cookie: string | undefined }[] = []
   const image = `${box.url.replace('http:', 'https:')}/v1/identities?limit=2`
   await context.route(image, async (route) => {

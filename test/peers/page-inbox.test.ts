@@ -47,6 +47,7 @@ test('somebody signs in and makes an identity; mail appears by itself, its code 
   await page.getByText('The e-mail address or the password is wrong.').waitFor()
   await page.getByLabel('Password').fill(person.password)
   await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('link', { name: 'Identities', exact: true }).click()
   await page.getByRole('button', { name: 'New identity' }).click()
   await page.getByLabel('Name', { exact: true }).fill('ADA')
   await page.getByRole('button', { name: 'Create' }).click()

@@ -22,7 +22,7 @@ test('on 360 pixels nothing sticks out, and everything can be reached', async ()
   })
   const { page } = await screen(browser, box, '/', { width: 360, height: 740 })
   for (const [path, sign] of [
-    ['/', 'New identity'],
+    ['/identities', 'New identity'],
     [`/identities/${ada}/inbox`, 'Write'],
     [`/identities/${ada}/inbox/${thread}`, 'Reply'],
     [`/identities/${ada}/settings`, 'Rename'],
@@ -30,7 +30,7 @@ test('on 360 pixels nothing sticks out, and everything can be reached', async ()
     [`/identities/${ada}/sms`, 'Get a number'],
     [`/identities/${ada}/policy`, 'Save the policy'],
     ['/policy', 'Save the lists'],
-    ['/activity', 'Filter'],
+    ['/', 'Filter'],
     ['/account/people', 'Invite'],
     ['/account', 'Sign out everywhere else'],
     ['/account/audit', 'Filter'],
@@ -61,7 +61,10 @@ test('everything can be done by the keyboard alone', async () => {
   await tabTo(page, /^Password$/)
   await keyboard.type(person.password)
   await keyboard.press('Enter')
-  await page.getByRole('link', { name: 'Ada', exact: true }).waitFor()
+  await page.getByRole('heading', { name: 'Activity' }).waitFor()
+  await tabTo(page, /^Identities$/)
+  await keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Identities' }).waitFor()
   await tabTo(page, /^New identity$/)
   await keyboard.press('Enter')
   await page.getByRole('dialog').waitFor()

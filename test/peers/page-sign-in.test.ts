@@ -32,11 +32,13 @@ test('the one-time link leads to a password, and in; a second time it says why n
   await page.locator('.field', { hasText: 'Password' }).getByText('password must have 8 to 256 characters').waitFor()
   await page.getByLabel('Password', { exact: true }).fill(person.password)
   await page.getByRole('button', { name: 'Set the password' }).click()
-  await page.getByRole('heading', { name: 'Identities' }).waitFor()
+  await page.getByRole('heading', { name: 'Activity' }).waitFor()
   expect(page.url()).toBe(`${box.url}/`)
   // the first view says what a new box cannot send, why, and what to do
   const { cannot_send_outside_reason: reason } = (await box.call('GET', '/v1/whoami')).body
   await page.getByText(String(reason), { exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Create the first' }).click()
+  await page.getByRole('button', { name: 'New identity' }).waitFor()
   await context.clearCookies()
   await page.goto(`${box.url}/setup`)
   await page.getByText('This address works only with the token').waitFor()
@@ -65,7 +67,7 @@ test('an owner invites someone, who accepts on the page and sees what the role s
   await hers.page.getByLabel('Password', { exact: true }).fill(grace.password)
   expect(hers.page.url()).toBe(`${box.url}/invitation`)
   await hers.page.getByRole('button', { name: 'Accept' }).click()
-  await hers.page.getByRole('heading', { name: 'Identities' }).waitFor()
+  await hers.page.getByRole('heading', { name: 'Activity' }).waitFor()
   await hers.page.goto(`${box.url}/account/people`)
   await hers.page.getByText(person.email).waitFor()
   expect(await hers.page.getByRole('button', { name: /Invite|Remove|Role/ }).count()).toBe(0)
@@ -189,7 +191,7 @@ test('a second factor is added on the page, and asked for from then on', async (
   await page.locator('.field', { hasText: 'Code' }).getByText('This code is wrong').waitFor()
   await code.fill(recovery!)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('heading', { name: 'Identities' }).waitFor()
+  await page.getByRole('heading', { name: 'Activity' }).waitFor()
 })
 
 test('a session that ends keeps what was typed: signing in goes on with it', async () => {
@@ -271,7 +273,7 @@ test('an identity is suspended, resumed and deleted, and what goes with it is na
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   await box.call('POST', '/v1/identities', { name: 'Grace' })
   await box.call('POST', `/v1/identities/${ada['id']}/totp`, { secret: 'JBSWY3DPEHPK3PXP', service_name: 'GitHub' })
-  const { page } = await screen(browser, box)
+  const { page } = await screen(browser, box, '/identities')
   await page.getByLabel('Search identities').fill('GRA')
   await page.getByRole('link', { name: 'Ada', exact: true }).waitFor({ state: 'detached' })
   await page.getByLabel('Search identities').fill('ada@pillar')

@@ -43,6 +43,11 @@ test.each([
     /pillarbox\.yaml:9:.*@a b is neither an address/,
   ],
   [
+    'a domain that there is not',
+    `${rules}    - when: { to: ['ada@exmaple.con'] }\n      action: hold\n`,
+    /pillarbox\.yaml:9:.*ada@exmaple\.con is of no known domain: there is no top-level domain con,/,
+  ],
+  [
     'a contradiction',
     `${rules}    - when: { found: [secret] }\n      action: hold\n`,
     /pillarbox\.yaml:9:.*rules\.2 contradicts rules\.0/,
@@ -50,6 +55,13 @@ test.each([
 ])('%s is refused with its line', async (_what, text, message) => {
   await expect(written(text)).rejects.toThrow(message)
 })
+
+test.each(['bank.co.uk', 'shop.example', 'mx.home.arpa', 'files.lan', 'wiki.internal', 'bücher.みんな', 'a.github.io'])(
+  'a rule may name %s',
+  async (domain) => {
+    await expect(written(`${rules}    - when: { to: ['@${domain}'] }\n      action: hold\n`)).resolves.toBeDefined()
+  },
+)
 
 test('it holds for every account, and a change takes effect without a restart', async () => {
   const box = await appliance({ PILLARBOX_POLICY__PRESET: 'all' })

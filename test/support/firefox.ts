@@ -96,7 +96,12 @@ export class Firefox {
     // the page of another box may still ask that box
     if (origin !== this.#origin) await this.#leave()
     this.#origin = origin
-    await this.#send('browsingContext.navigate', { context: this.#tab, url, wait: 'complete' })
+    const navigate = (): Promise<unknown> => this.#send('browsingContext.navigate', { context: this.#tab, url, wait: 'complete' })
+    // seen under load: Firefox ends a navigation that begins while parts of the page before are being loaded
+    await navigate().catch((error: unknown) => {
+      if (!String(error).includes('NS_BINDING_ABORTED')) throw error
+      return navigate()
+    })
   }
 
   async #leave(): Promise<void> {

@@ -60,10 +60,9 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
   )
 }
 
-/** The root and all paths below `/identities` are the identities. */
 function isAt(path: string): boolean {
   const { path: now } = place.value
-  return path === '/' ? now === '/' || now.startsWith('/identities') : now === path || now.startsWith(`${path}/`)
+  return now === path || (path !== '/' && now.startsWith(`${path}/`))
 }
 
 function ThemeSwitch(): JSX.Element {

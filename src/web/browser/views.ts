@@ -17,8 +17,6 @@ export interface View {
   load: () => Promise<{ View: ComponentType<ViewProps> }>
 }
 
-const identities = (): ReturnType<View['load']> => import('./views/identities.tsx')
-
 const inbox = (): ReturnType<View['load']> => import('./views/inbox.tsx')
 
 const sms = (): ReturnType<View['load']> => import('./views/sms.tsx')
@@ -35,8 +33,8 @@ const agents = (): ReturnType<View['load']> => import('./views/agents.tsx')
 
 /** Every view, in the order of the navigation. */
 export const views: View[] = [
-  { path: '/', title: 'Identities', navigation: 'Identities', load: identities },
-  { path: '/identities', title: 'Identities', load: identities },
+  { path: '/', title: 'Activity', navigation: 'Activity', load: () => import('./views/activity.tsx') },
+  { path: '/identities', title: 'Identities', navigation: 'Identities', load: () => import('./views/identities.tsx') },
   { path: '/identities/:id', title: 'Inbox', load: inbox },
   { path: '/identities/:id/inbox', title: 'Inbox', tab: 'Inbox', load: inbox },
   { path: '/identities/:id/inbox/:thread_id', title: 'Inbox', load: inbox },
@@ -53,7 +51,6 @@ export const views: View[] = [
   { path: '/identities/:id/policy', title: 'Policy', tab: 'Policy', load: policy },
   { path: '/identities/:id/archive', title: 'Export and import', tab: 'Export', load: () => import('./views/archive.tsx') },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./views/identity.tsx') },
-  { path: '/activity', title: 'Activity', navigation: 'Activity', load: () => import('./views/activity.tsx') },
   { path: '/holds', title: 'Holds', navigation: 'Holds', load: holds },
   { path: '/holds/:id', title: 'Hold', load: holds },
   { path: '/policy', title: 'Policy', navigation: 'Policy', load: policy },

@@ -44,7 +44,7 @@ export async function expectPage(machine: Machine, link: string): Promise<void> 
     await page.getByLabel('E-mail address').fill('ada@sender.test')
     await page.getByLabel('Password', { exact: true }).fill('a long and quiet evening')
     await page.getByRole('button', { name: 'Set the password' }).click()
-    await page.getByRole('heading', { name: 'Identities' }).waitFor()
+    await page.getByRole('heading', { name: 'Activity' }).waitFor()
   } finally {
     await browser.close()
   }

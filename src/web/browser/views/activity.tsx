@@ -1,8 +1,9 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { Identity } from '../../../identities/model.ts'
+import type { Identity, WhoAmI } from '../../../identities/model.ts'
+import type { HoldRow } from '../../../policy/model.ts'
 import { listen, type LiveEvent } from '../live.ts'
-import { useList } from '../loaded.ts'
+import { eventsOf, type Listed, useList, useResource } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { filledIn, Form, Select } from '../widgets/form.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
@@ -50,11 +51,16 @@ interface Filter {
   types?: string
 }
 
+type Named = Pick<Identity, 'id' | 'name'>
+
+/** The start page: what all agents are doing, and what waits for a person. */
 export function View(): JSX.Element {
   const [filter, setFilter] = useState<Filter>({})
+  const identities = useList<Named>('/v1/identities', { limit: 100 }, eventsOf('identity.'))
   return (
     <>
       <h1>Activity</h1>
+      <Pending identities={identities} />
       <Form submit="Filter" label="Filter the activity" send={async (typed) => setFilter(filledIn(typed))}>
         <IdentityField label="Identity" none="every identity" />
         <Select name="types" label="What">
@@ -66,18 +72,42 @@ export function View(): JSX.Element {
           ))}
         </Select>
       </Form>
-      <Stream key={JSON.stringify(filter)} filter={filter} />
+      <Stream key={JSON.stringify(filter)} filter={filter} identities={identities} />
+    </>
+  )
+}
+
+/** What the person is to do or to know first. */
+function Pending({ identities: { value } }: { identities: Listed<Named> }): JSX.Element {
+  const { value: caller } = useResource<WhoAmI>('/v1/whoami', eventsOf('domain.'))
+  const holds = useList<HoldRow>('/v1/holds', { status: 'open' }, ({ data }) => Boolean(data['hold']))
+  const count = holds.value?.length ?? 0
+  return (
+    <>
+      {value?.length === 0 && (
+        <p>
+          No identity yet. Each has a name and an address that receives mail. <Link href="/identities">Create the first</Link>
+        </p>
+      )}
+      {caller?.can_send_outside === false && <p class="hint">{caller.cannot_send_outside_reason}</p>}
+      {count > 0 && (
+        <p role="status">
+          <Link href="/holds">
+            {count}
+            {holds.hasMore && ' or more'} held
+          </Link>
+          , waiting for a decision
+        </p>
+      )}
     </>
   )
 }
 
 /** Events, newest first. They are read once, as each reading is in the audit log; later ones come live. */
-function Stream({ filter }: { filter: Filter }): JSX.Element {
+function Stream({ filter, identities }: { filter: Filter; identities: Listed<Named> }): JSX.Element {
   const { identity_id, types } = filter
   const list = useList<LiveEvent>('/v1/events', { ...filter })
-  const names = new Map(
-    useList<Pick<Identity, 'id' | 'name'>>('/v1/identities', { limit: 100 }).value?.map(({ id, name }) => [id, name]),
-  )
+  const names = new Map(identities.value?.map(({ id, name }) => [id, name]))
   const [live, setLive] = useState<LiveEvent[]>([])
   useEffect(
     () =>

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
-import type { Identity, ReducedIdentity, WhoAmI } from '../../../identities/model.ts'
+import type { Identity, ReducedIdentity } from '../../../identities/model.ts'
 import type { LiveEvent } from '../live.ts'
-import { eventsOf, useList, useResource, useSearch } from '../loaded.ts'
+import { useList, useSearch } from '../loaded.ts'
 import { go, Link } from '../router.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { Mark, Time, typedTime } from '../widgets/format.tsx'
@@ -17,7 +17,6 @@ const concerns = ({ type }: LiveEvent): boolean => type.startsWith('identity.') 
 export function View(): JSX.Element {
   const [query, search] = useSearch()
   const list = useList<Row>('/v1/identities', { query }, concerns)
-  const { value: caller } = useResource<WhoAmI>('/v1/whoami', eventsOf('domain.'))
   return (
     <>
       <div class="head">
@@ -26,7 +25,6 @@ export function View(): JSX.Element {
           New identity
         </DialogButton>
       </div>
-      {caller?.can_send_outside === false && <p class="hint">{caller.cannot_send_outside_reason}</p>}
       <p>
         <label class="unseen" for="search">
           Search identities
