@@ -24,13 +24,18 @@ export class ConnectionLimiter {
     return this.#open
   }
 
+  /** True for a proxy. */
+  isUncounted(address: string): boolean {
+    return this.#limits().uncounted?.has(address) ?? false
+  }
+
   /**
    * Counts a connection, and returns what to call once when it has ended; or why it is refused: the server (`server_full`) or one of the client's
    * networks (`network_full`) is at its limit.
    */
   admit(address: string): (() => void) | 'server_full' | 'network_full' {
-    const { max_connections, max_connections_per_address: max, uncounted } = this.#limits()
-    if (uncounted?.has(address)) return () => undefined
+    if (this.isUncounted(address)) return () => undefined
+    const { max_connections, max_connections_per_address: max } = this.#limits()
     if (this.#open >= max_connections) return 'server_full'
     const networks = networksOf(address)
     if (networks.some((network, index) => this.#of(network) >= max * networkShares[index]!)) return 'network_full'

@@ -31,7 +31,7 @@ async function answerOn(socket: Socket): Promise<string> {
   let answer = ''
   socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
   socket.write(asked)
-  if (!socket.closed) await once(socket, 'close')
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
   return answer
 }
 
@@ -43,6 +43,27 @@ test('one address cannot hold all connections; others are still served, and so i
 
   held[0]!.destroy()
   await expect.poll(() => exchange(box.port, asked)).toContain('200 OK')
+})
+
+test('who holds many connections gives way to others when the port is full, and gets none more', async () => {
+  box = await openToybox({ max_connections: 6, max_connections_per_address: 100, uncounted: [] })
+  const [oldest] = await Promise.all([hold(box.port, '127.0.0.2'), hold(box.port, '127.0.0.3')])
+  for (let count = 0; count < 4; count++) await hold(box.port, '127.0.0.2')
+  const closed = once(oldest!, 'close')
+  expect(await answerOn(await hold(box.port, '127.0.0.4'))).toContain('200 OK')
+  await closed
+  await hold(box.port, '127.0.0.4')
+  // as many as all others have: no network gives way to one of those that have most
+  expect(await answerOn(await hold(box.port, '127.0.0.2'))).toBe('')
+  expect(await answerOn(held[1]!)).toContain('200 OK')
+})
+
+test('strangers do not take the places of a proxy, whatever it has', async () => {
+  box = await openToybox({ max_connections: 4, max_connections_per_address: 100, uncounted: ['127.0.0.9'] })
+  const proxied = await Promise.all(['127.0.0.9', '127.0.0.9', '127.0.0.9'].map((from) => hold(box.port, from)))
+  await hold(box.port, '127.0.0.2')
+  expect(await answerOn(await hold(box.port, '127.0.0.3'))).toBe('')
+  expect(await answerOn(proxied[0]!)).toContain('200 OK')
 })
 
 test('the ports of the box are counted together, before TLS', async () => {

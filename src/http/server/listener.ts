@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Chunks } from '../../core/byte-buffer.ts'
 import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
@@ -9,6 +9,7 @@ import type { Endpoint } from '../../net/listen.ts'
 import { readInTurns } from '../../net/read-in-turns.ts'
 import { readingTurns } from '../../net/reading-turns.ts'
 import { discardBody, giveUp } from './give-up.ts'
+import { OpenConnections } from './open-connections.ts'
 import { type ServedCertificate, TlsAcceptor, type TlsPair } from './tls-acceptor.ts'
 
 /** Timeouts in milliseconds. The idle timeout is above the longest wait of a handler, 120 s. */
@@ -57,7 +58,9 @@ export class Listener {
   readonly #requests = new WeakMap<Duplex, { all: number; ahead: number }>()
   /** Upgraded connections, which have limits of their own and do not count here. */
   readonly #upgraded = new Set<Duplex>()
-  #maxConnections = 0
+  /** Those that are HTTP. */
+  readonly #connections = new OpenConnections()
+  #maxConnections = Infinity
   #open = 0
 
   constructor(
@@ -108,12 +111,17 @@ export class Listener {
     this.#server.prependListener('connection', (socket: Socket) => {
       readingTurns.accepted()
       const address = socket.remoteAddress
-      // a peer that has disconnected has no address
-      const admission = address === undefined ? undefined : limiter?.admit(address)
-      if (typeof admission === 'function') socket.once('close', admission)
-      if (typeof admission !== 'string') return
-      connectionRefused?.()
-      socket.destroy()
+      // a peer that has disconnected has no address, nor has one on the control socket
+      if (address === undefined) return
+      const admission = limiter?.admit(address)
+      if (typeof admission === 'string') {
+        connectionRefused?.()
+        socket.destroy()
+        return
+      }
+      if (admission) socket.once('close', admission)
+      const trusted = limiter?.isUncounted(address) ?? false
+      if (!this.#connections.add(socket, { max: this.#maxConnections, trusted })) connectionRefused?.()
     })
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
     // Node would answer 417, which the API does not use; an unknown expectation is ignored
@@ -157,7 +165,8 @@ export class Listener {
 
   limit(maxConnections: number): void {
     this.#maxConnections = maxConnections
-    this.#server.maxConnections = maxConnections + this.#upgraded.size
+    // of a burst, before those whose place others took have closed
+    this.#server.maxConnections = 2 * maxConnections + this.#upgraded.size
   }
 
   /** Accepts no more connections; resolves when the last one is closed. */
@@ -218,6 +227,7 @@ export class Listener {
 
   #trackUpgraded(socket: Duplex): void {
     this.#upgraded.add(socket)
+    if (socket instanceof Socket) this.#connections.remove(socket)
     this.limit(this.#maxConnections)
     socket.once('close', () => {
       this.#upgraded.delete(socket)

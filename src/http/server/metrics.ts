@@ -47,7 +47,7 @@ export class PortMetrics {
     this.#handshakes = metrics.counter('http_tls_failures_total', 'Failed TLS handshakes of the API')
     this.#crowded = metrics.counter(
       'http_crowded_total',
-      'Connections closed because one address had too many (http.max_connections_per_address)',
+      'Connections closed because one address had too many (http.max_connections_per_address), or all together (http.max_connections)',
     )
     metrics.gauge('http_connections', 'Open connections of the API, including WebSockets', (gauge) => gauge.set(connections()))
     metrics.gauge(

@@ -50,7 +50,7 @@ export class TlsAcceptor {
   #accept(socket: Socket, serve: (secured: TLSSocket) => void): void {
     // a peer that has disconnected, or was refused
     if (socket.destroyed) return
-    const { remoteAddress } = socket
+    const { remoteAddress, remotePort } = socket
     socket.setNoDelay(true)
     const { stream, complete } = limitRecords(socket)
     const { byHostname } = this.#served
@@ -60,7 +60,7 @@ export class TlsAcceptor {
       ALPNProtocols: ['http/1.1'],
       ...(byHostname ? { SNICallback: (host: string, done) => done(null, byHostname(host)) } : {}),
     })
-    Object.defineProperty(secured, 'remoteAddress', { value: remoteAddress })
+    Object.defineProperties(secured, { remoteAddress: { value: remoteAddress }, remotePort: { value: remotePort } })
     const fail = (): void => void secured.destroy()
     const failed = (): void => this.#options.failed?.()
     const timer = setTimeout(fail, this.#options.timeout)
