@@ -49,7 +49,7 @@ test('who holds many connections gives way to others when the port is full, and 
   box = await openToybox({ max_connections: 6, max_connections_per_address: 100, uncounted: [] })
   const [oldest] = await Promise.all([hold(box.port, '127.0.0.2'), hold(box.port, '127.0.0.3')])
   for (let count = 0; count < 4; count++) await hold(box.port, '127.0.0.2')
-  const closed = once(oldest!, 'close')
+  const closed = once(oldest, 'close')
   expect(await answerOn(await hold(box.port, '127.0.0.4'))).toContain('200 OK')
   await closed
   await hold(box.port, '127.0.0.4')
