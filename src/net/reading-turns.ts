@@ -35,10 +35,15 @@ export function admitNetwork(network: string): void {
   admitted.set(network, performance.now())
 }
 
+/** True if a caller of this network was admitted lately. */
+export function isKnownNetwork(network: string): boolean {
+  const at = admitted.peek(network)
+  return at !== undefined && performance.now() - at < knownFor
+}
+
 export function kindOf(octets: Buffer, network: string): Kind {
   if (octets.length > short) return 'long'
-  const at = admitted.peek(network)
-  return at !== undefined && performance.now() - at < knownFor ? 'admitted' : 'short'
+  return isKnownNetwork(network) ? 'admitted' : 'short'
 }
 
 /** What was received, and the network that sent it. */

@@ -58,6 +58,19 @@ test('who holds many connections gives way to others when the port is full, and 
   expect(await answerOn(held[1]!)).toContain('200 OK')
 })
 
+test('strangers give way to who called with a key, and do not take their place', async () => {
+  box = await openToybox({ max_connections: 4, max_connections_per_address: 100, uncounted: [] })
+  // whose network is known from then on
+  expect((await box.call('GET', '/v1/toys')).status).toBe(200)
+  const known = await Promise.all([hold(box.port), hold(box.port)])
+  const [strange] = await Promise.all([hold(box.port, '127.0.0.2'), hold(box.port, '127.0.0.3')])
+  expect(await answerOn(await hold(box.port, '127.0.0.4'))).toBe('')
+  const closed = new Promise((resolve) => strange.once('close', resolve))
+  expect(await exchange(box.port, asked)).toContain('200 OK')
+  await closed
+  expect(await answerOn(known[0])).toContain('200 OK')
+})
+
 test('strangers do not take the places of a proxy, whatever it has', async () => {
   box = await openToybox({ max_connections: 4, max_connections_per_address: 100, uncounted: ['127.0.0.9'] })
   const proxied = await Promise.all(['127.0.0.9', '127.0.0.9', '127.0.0.9'].map((from) => hold(box.port, from)))

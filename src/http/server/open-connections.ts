@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
 import { networkOf } from '../../net/networks.ts'
+import { isKnownNetwork } from '../../net/reading-turns.ts'
 
 interface Network {
+  name: string
   /** Oldest first. */
   sockets: Set<Socket>
   /** Of a proxy, which speaks for many. */
@@ -16,17 +18,17 @@ export class OpenConnections {
 
   /**
    * Counts a connection until it is closed or removed. Where there are more than `max` then, the oldest of the network with most is closed, so that
-   * those who hold theirs do not shut out others; the new one if no network has more than its own. One of a network that is not trusted takes the
-   * place of none that is. Returns false if one was closed.
+   * those who hold theirs do not shut out others; the new one if no network has more than its own. Strangers never take the place of a proxy or of a
+   * network from which a caller was admitted lately, and always give way to these. Returns false if a connection was closed.
    */
   add(socket: Socket, { max, trusted }: { max: number; trusted: boolean }): boolean {
     const name = networkOf(socket.remoteAddress ?? '')
-    const own = this.#networks.get(name) ?? { sockets: new Set(), trusted }
+    const own = this.#networks.get(name) ?? { name, sockets: new Set(), trusted }
     this.#networks.set(name, own)
     own.sockets.add(socket)
     const peer = peerOf(socket)
     const remove = (): void => {
-      own.sockets.delete(socket)
+      if (!own.sockets.delete(socket)) return
       if (own.sockets.size === 0) this.#networks.delete(name)
       if (this.#removals.get(peer) === remove) this.#removals.delete(peer)
     }
@@ -44,14 +46,23 @@ export class OpenConnections {
     this.#removals.get(peerOf(socket))?.()
   }
 
-  /** The network with most connections; undefined if that is `own`. */
+  /** The network that gives way to `own`; undefined if none does. */
   #largest(own: Network): Network | undefined {
-    let largest = own
+    let known: Network | undefined
+    let strange: Network | undefined
     for (const network of this.#networks.values()) {
-      if ((own.trusted || !network.trusted) && network.sockets.size > largest.sockets.size) largest = network
+      const { size } = network.sockets
+      if (isPreferred(network)) {
+        if (size > (known?.sockets.size ?? own.sockets.size)) known = network
+      } else if (size > (strange?.sockets.size ?? 0)) strange = network
     }
-    return largest === own ? undefined : largest
+    if (isPreferred(own)) return strange ?? known
+    return strange && strange.sockets.size > own.sockets.size ? strange : undefined
   }
+}
+
+function isPreferred({ name, trusted }: Network): boolean {
+  return trusted || isKnownNetwork(name)
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {
