@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Packable, zip } from '../../src/core/zip/zip.ts'
@@ -322,6 +323,37 @@ const attacks: Attack[] = [
     },
     answers: ['200', '400 message_too_large', '429', '429 rate_limited', '429 too_much_at_once', '429 too_much_unread', 'closed'],
   },
+  ...(
+    [
+      ['read', 'GET', '', ['emails:read']],
+      ['listed with its text', 'GET', '?include=body', ['emails:read']],
+      ['marked', 'PATCH', '{"read":true}', ['emails:read', 'emails:write']],
+      ['answered', 'POST', '{"body":"Yes."}', ['emails:read', 'emails:write']],
+    ] as const
+  ).map(([what, method, given, scopes]): Attack => ({
+    name: `21 MB of text that nothing makes shorter, ${what} by six hundred calls at once`,
+    scopes: [...scopes],
+    lasts: 8000,
+    prepare: (attacker) =>
+      mailbox(attacker, 1, () => {
+        const lines = randomBytes(15_000_000).toString('base64').replaceAll(/.{76}/g, '$& x\r\n')
+        return mailWith('Subject: Long\r\nContent-Type: text/plain', `${lines}\r\n`)
+      }),
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/emails', { quiet: true })).body.data[0]
+      const { key, identity } = attacker.target
+      const emails = `/v1/identities/${identity.id}/emails`
+      const path = given.startsWith('?') ? `${emails}${given}` : `${emails}/${id}${method === 'POST' ? '/reply' : ''}`
+      const body = given.startsWith('{') ? given : ''
+      const head = `Host: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+      const call = `${method} ${path} HTTP/1.1\r\n${head}\r\n${body}`
+      await Promise.all(Array.from({ length: 75 }, () => attacker.raw('127.0.0.2', call.repeat(8))))
+      // many hear nothing until they hang up
+      attacker.note('closed')
+      await attacker.hold()
+    },
+    answers: ['200', '201', '400', '409', '429', '500', 'closed'],
+  })),
   {
     name: 'e-mails with the dearest text and HTML',
     scopes: ['messages:write'],
