@@ -108,7 +108,7 @@ const http = Group({
   }),
   max_connections: Whole(1, 1_000_000).prefault(1000).meta({
     description:
-      'Maximum number of open connections; a further one takes the place of the oldest of the network with most of them and without a call with a key within a minute, if that has more than its own, else it is closed immediately',
+      'Maximum number of open connections; a further one takes the place of the oldest of the network with most of them and without a call with a key within three minutes, if that has more than its own, else it is closed immediately',
     unit: 'connections',
   }),
   max_connections_per_address: Whole(1, 1_000_000).prefault(100).meta({

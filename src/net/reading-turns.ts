@@ -24,8 +24,8 @@ const short = 4 * 1024
 /** When the last call with a valid key or session was made from a network, by `performance.now()`. */
 const admitted = lruMap<number>(10_000)
 
-/** Milliseconds for which the network of an admitted caller counts as known; longer than its connection is kept without a call. */
-const knownFor = 60_000
+/** Milliseconds for which the network of an admitted caller counts as known; longer than the longest wait and than a connection is kept without a call. */
+const knownFor = 180_000
 
 /**
  * Says that a caller of this network was admitted. From then on it does not wait behind strangers: of these there may be more networks than the

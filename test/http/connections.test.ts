@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 import { generate } from 'selfsigned'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { OpenConnections } from '../../src/http/server/open-connections.ts'
 import { exchange, openToybox, type Toybox } from './toy-box.ts'
 
 const asked = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
@@ -56,6 +57,23 @@ test('who holds many connections gives way to others when the port is full, and 
   // as many as all others have: no network gives way to one of those that have most
   expect(await answerOn(await hold(box.port, '127.0.0.2'))).toBe('')
   expect(await answerOn(held[1]!)).toContain('200 OK')
+})
+
+test('who has many /64s of one /48 counts as one, and gives way', async () => {
+  const open = new OpenConnections()
+  const closed: string[] = []
+  let port = 0
+  const add = (remoteAddress: string): void => {
+    const socket = { remoteAddress, remotePort: (port += 1), once: () => socket, destroy: () => closed.push(remoteAddress) }
+    open.add(socket as unknown as Socket, { max: 40, trusted: false })
+  }
+  for (let number = 0; number < 37; number += 1) add(`2001:db8:1:${number.toString(16)}::1`)
+  for (let number = 0; number < 2; number += 1) add('2001:db8:2::1')
+  add('192.0.2.1')
+  add('192.0.2.1')
+  expect(closed).toEqual(['2001:db8:1:0::1'])
+  add('2001:db8:1:ff::1')
+  expect(closed[1]).toBe('2001:db8:1:ff::1')
 })
 
 test('strangers give way to who called with a key, and do not take their place', async () => {

@@ -1,43 +1,53 @@
 import type { Socket } from 'node:net'
-import { networkOf } from '../../net/networks.ts'
+import { networkShares, networksOf } from '../../net/networks.ts'
 import { isKnownNetwork } from '../../net/reading-turns.ts'
 
-interface Network {
-  name: string
-  /** Oldest first. */
-  sockets: Set<Socket>
+interface Connection {
+  socket: Socket
+  /** Narrowest first. */
+  networks: readonly string[]
   /** Of a proxy, which speaks for many. */
   trusted: boolean
 }
 
-/** The open connections of a port, by the network that they come from: an address of IPv4, a /64 of IPv6. */
+interface Network {
+  share: number
+  /** Oldest first. */
+  connections: Set<Connection>
+}
+
+/** The open connections of a port, by the networks that they come from. */
 export class OpenConnections {
   readonly #networks = new Map<string, Network>()
   /** By address and port. */
   readonly #removals = new Map<string, () => void>()
 
   /**
-   * Counts a connection until it is closed or removed. Where there are more than `max` then, the oldest of the network with most is closed, so that
-   * those who hold theirs do not shut out others; the new one if no network has more than its own. Strangers never take the place of a proxy or of a
-   * network from which a caller was admitted lately, and always give way to these. Returns false if a connection was closed.
+   * Counts a connection until it is closed or removed. Where there are more than `max` then, the oldest of the network with most for its width is
+   * closed, so that those who hold theirs do not shut out others; the new one if no network has more than its own. Strangers never take the place of a
+   * proxy or of a network from which a caller was admitted lately, and always give way to these. Returns false if a connection was closed.
    */
   add(socket: Socket, { max, trusted }: { max: number; trusted: boolean }): boolean {
-    const name = networkOf(socket.remoteAddress ?? '')
-    const own = this.#networks.get(name) ?? { name, sockets: new Set(), trusted }
-    this.#networks.set(name, own)
-    own.sockets.add(socket)
+    const own: Connection = { socket, networks: networksOf(socket.remoteAddress ?? ''), trusted }
+    for (const [index, name] of own.networks.entries()) {
+      const network = this.#networks.get(name) ?? { share: networkShares[index]!, connections: new Set() }
+      network.connections.add(own)
+      this.#networks.set(name, network)
+    }
     const peer = peerOf(socket)
     const remove = (): void => {
-      if (!own.sockets.delete(socket)) return
-      if (own.sockets.size === 0) this.#networks.delete(name)
+      for (const name of own.networks) {
+        const network = this.#networks.get(name)
+        if (network?.connections.delete(own) && network.connections.size === 0) this.#networks.delete(name)
+      }
       if (this.#removals.get(peer) === remove) this.#removals.delete(peer)
     }
     this.#removals.set(peer, remove)
     socket.once('close', remove)
     if (this.#removals.size <= max) return true
-    const [oldest = socket] = this.#largest(own)?.sockets ?? []
-    this.remove(oldest)
-    oldest.destroy()
+    const { socket: closed } = this.#leaving(own)
+    this.remove(closed)
+    closed.destroy()
     return false
   }
 
@@ -46,23 +56,37 @@ export class OpenConnections {
     this.#removals.get(peerOf(socket))?.()
   }
 
-  /** The network that gives way to `own`; undefined if none does. */
-  #largest(own: Network): Network | undefined {
-    let known: Network | undefined
-    let strange: Network | undefined
+  /** The connection that gives way to a new one, or the new one. */
+  #leaving(own: Connection): Connection {
+    const load = Math.max(...own.networks.map((name) => loadOf(this.#networks.get(name)!)))
+    if (!isPreferred(own)) return this.#oldest(load, (one) => !isPreferred(one)) ?? own
+    return this.#oldest(0, (one) => !isPreferred(one)) ?? this.#oldest(load, () => true) ?? own
+  }
+
+  /** The oldest of these connections in the network with most, if it has more than `least`. */
+  #oldest(least: number, among: (connection: Connection) => boolean): Connection | undefined {
+    let most = least
+    let oldest: Connection | undefined
     for (const network of this.#networks.values()) {
-      const { size } = network.sockets
-      if (isPreferred(network)) {
-        if (size > (known?.sockets.size ?? own.sockets.size)) known = network
-      } else if (size > (strange?.sockets.size ?? 0)) strange = network
+      if (loadOf(network) <= most) continue
+      for (const connection of network.connections) {
+        if (!among(connection)) continue
+        most = loadOf(network)
+        oldest = connection
+        break
+      }
     }
-    if (isPreferred(own)) return strange ?? known
-    return strange && strange.sockets.size > own.sockets.size ? strange : undefined
+    return oldest
   }
 }
 
-function isPreferred({ name, trusted }: Network): boolean {
-  return trusted || isKnownNetwork(name)
+/** How many connections a network has for its width. */
+function loadOf({ share, connections }: Network): number {
+  return connections.size / share
+}
+
+function isPreferred({ networks: [narrowest], trusted }: Connection): boolean {
+  return trusted || isKnownNetwork(narrowest!)
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {
