@@ -5,8 +5,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { bootstrapKey, deliver, message } from '../support/appliance.ts'
 import { boxProcess, testBox } from '../support/process.ts'
+import { killsOr } from '../support/kills.ts'
 
-const kills = Number(process.env['PILLARBOX_TEST_KILLS'] ?? 5)
+const kills = killsOr(3)
 
 test(
   `killed ${kills} times while mail flows, every message answered 250 is there once, whole`,
