@@ -1,0 +1,22 @@
+import { describe, expect, test } from 'vitest'
+import { textOf } from './builds.ts'
+import { runTrial } from './runner.ts'
+import { trials } from './trials/all.ts'
+
+// another seed each day, so that runs of all tests add up; a fault is reported with it
+const seed = Number(process.env['TORTURE_SEED'] ?? Math.floor(Date.now() / 86_400_000))
+
+// they share the machine: one after the other
+describe.each(trials)('$name', (trial) => {
+  test(`the box passes ${trial.short} ${trial.goal.unit} of the trial`, { timeout: 300_000 }, async ({ skip }) => {
+    const missing = trial.missing?.()
+    skip(missing !== undefined, missing)
+    const { findings } = await runTrial(trial, { seed, tries: trial.short })
+    const repeat = (number: number): string => `npm run torture -- --trial ${trial.name} --seed ${seed} --only ${number}`
+    expect(findings.map((finding) => `${finding.fault} (${repeat(finding.case)})`)).toEqual([])
+  })
+
+  test.each(Object.entries(trial.broken))('the broken build %s can be made', (_name, build) => {
+    expect(textOf(build)).toContain(build.replace)
+  })
+})
