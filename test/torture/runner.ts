@@ -39,6 +39,8 @@ export interface TrialResult {
 /** Runs the cases of a trial one after the other, as long as its bounds allow. */
 export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResult> {
   const directory = mkdtempSync(join(fastDirectory(), 'pillarbox-torture-'))
+  const remove = (): void => rmSync(directory, { recursive: true, force: true })
+  process.once('exit', remove)
   const began = performance.now()
   const from = bounds.from ?? 0
   const result: TrialResult = { trial: trial.name, seed: bounds.seed, from, cases: 0, tries: 0, seconds: 0, broken: bounds.broken ?? null, findings: [] }
@@ -64,7 +66,8 @@ export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResul
       await cases.close()
     }
   } finally {
-    rmSync(directory, { recursive: true, force: true })
+    remove()
+    process.off('exit', remove)
   }
   result.seconds = Math.round((performance.now() - began) / 1000)
   return result

@@ -156,6 +156,11 @@ interface Start {
   env?: Record<string, string>
 }
 
+const running = new Set<BoxProcess>()
+process.once('exit', () => {
+  for (const { child } of running) child.kill('SIGKILL')
+})
+
 function beginBox({ home, peers, program, env = {} }: Start, words = ['serve']): BoxProcess {
   const settings = {
     ...testBox,
@@ -169,7 +174,10 @@ function beginBox({ home, peers, program, env = {} }: Start, words = ['serve']):
     PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '0',
     ...env,
   }
-  return startProcess(settings, words, home, join(program, 'bin', 'pillarbox'))
+  const box = startProcess(settings, words, home, join(program, 'bin', 'pillarbox'))
+  running.add(box)
+  void box.ended.then(() => running.delete(box))
+  return box
 }
 
 async function startBox(start: Start): Promise<RunningBox> {

@@ -47,6 +47,7 @@ static uint64_t inodes[FILES];
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
 static char root[PATH_MAX];
 static size_t root_length;
+static dev_t device;
 static int recording = -1;
 static struct control *control;
 static useconds_t sync_delay;
@@ -59,6 +60,9 @@ __attribute__((constructor)) static void begin(void) {
   const char *given = getenv("DISK_ROOT");
   if (!given) return;
   snprintf(root, sizeof root, "%s", given);
+  struct stat status;
+  if (stat(root, &status) != 0) return;
+  device = status.st_dev;
   root_length = strlen(root);
   const char *file = getenv("DISK_RECORDING");
   if (file) {
@@ -101,7 +105,15 @@ static const char *below(int directory, const char *path, char *buffer) {
   return buffer;
 }
 
-static uint64_t inode_of(int file) { return file >= 0 && file < FILES ? inodes[file] : 0; }
+/* The inode of a file below the root, or 0. Not every close is seen: a number may be another file's by now. */
+static uint64_t inode_of(int file) {
+  if (file < 0 || file >= FILES || !inodes[file]) return 0;
+  int before = errno;
+  struct stat status;
+  if (fstat(file, &status) != 0 || status.st_ino != inodes[file] || status.st_dev != device) inodes[file] = 0;
+  errno = before;
+  return inodes[file];
+}
 
 /* The index of SQLite's log is mapped, and made anew after a crash. */
 static int ignored(const char *path) {

@@ -1,6 +1,7 @@
 import type { Trial } from '../trial.ts'
+import { failingDisks } from './failing-disks.ts'
 import { kills } from './kills.ts'
 import { powerCuts } from './power-cuts.ts'
 
 /** In the order in which they run. */
-export const trials: Trial[] = [kills, powerCuts]
+export const trials: Trial[] = [kills, powerCuts, failingDisks]

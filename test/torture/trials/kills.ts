@@ -4,6 +4,7 @@ import { type Random, randomFrom } from '../../support/random.ts'
 import { Load } from '../box/load.ts'
 import { faultsInBackup, faultsOf, faultsOnDisk } from '../box/oracle.ts'
 import { type RunningBox, started, World } from '../box/world.ts'
+import { compilePreload, noPreload, preloadEnv } from '../disk/preload.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
 /** Kills of the box of one case. */
@@ -33,16 +34,24 @@ export const kills: Trial = {
     },
   },
   async open({ directory, program, seed }: Setting): Promise<Cases> {
+    const library = noPreload() === undefined ? compilePreload(directory) : undefined
     const world = await World.open(directory, program, randomFrom(seed))
     return {
-      run: (number) => runCase(world, number, randomFrom(caseSeed(seed, number))),
+      run: (number) => runCase(world, { number, library }, randomFrom(caseSeed(seed, number))),
       close: () => world.close(),
     }
   },
 }
 
-async function runCase(world: World, number: number, random: Random): Promise<CaseResult> {
+async function runCase(
+  world: World,
+  { number, library }: { number: number; library: string | undefined },
+  random: Random,
+): Promise<CaseResult> {
   const home = world.home(`case-${number}`)
+  // on a slow disk more is between a write and its answer
+  const syncDelay = random(3) * 4000
+  const env = library === undefined ? {} : preloadEnv(library, home, { syncDelay })
   world.peers.begin(() => 0)
   const load = new Load(random, world.furnished)
   let box: RunningBox | undefined
@@ -50,7 +59,7 @@ async function runCase(world: World, number: number, random: Random): Promise<Ca
   try {
     for (let life = 0; life < lives; life++) {
       starts += 1
-      const process = world.begin(home)
+      const process = world.begin(home, env)
       if (life > 0 && random(4) === 0) {
         // killed while it starts
         await Promise.race([process.said('started'), sleep(random(1500))])
