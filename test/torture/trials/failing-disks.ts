@@ -2,7 +2,7 @@ import { rmSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Random, randomFrom } from '../../support/random.ts'
+import { pick, type Random, randomFrom } from '../../support/random.ts'
 import { Load, type Refusal } from '../box/load.ts'
 import { faultsOf, faultsOnDisk } from '../box/oracle.ts'
 import { lastLines, type RunningBox, started, World } from '../box/world.ts'
@@ -64,9 +64,11 @@ export const failingDisks: Trial = {
         const failing = { ...failures[number % failures.length]!, at: 1 + (Math.floor(number / failures.length / 2) % 100) }
         const atStart = Math.floor(number / failures.length) % 2 === 1
         const paths = ['log', 'control', 'base', 'dropped'].map((name) => join(directory, `case-${number}-${name}`))
-        const faults = await new FailingCase(world, { library, failing, atStart, paths, number }, randomFrom(caseSeed(seed, number))).run()
+        const one = new FailingCase(world, { library, failing, atStart, paths, number }, randomFrom(caseSeed(seed, number)))
+        const faults = await one.run()
         const what = `${failing.call} ${failing.at} fails with ${failing.error}${failing.permanent ? ' from then on' : ''}${failing.half ? ', half done' : ''} ${atStart ? 'from the start' : 'under load'}`
-        return { tries: 1, faults: faults.map((fault) => `${what}: ${fault}`) }
+        // where nothing failed, nothing was tried
+        return { tries: one.failed > 0 ? 1 : 0, faults: faults.map((fault) => `${what}: ${fault}`) }
       },
       close: () => world.close(),
     }
@@ -93,15 +95,16 @@ class FailingCase {
   readonly #log: string
   readonly #faults: string[] = []
   #starts = 0
+  failed = 0
 
   constructor(world: World, plan: Plan, random: Random) {
     this.#world = world
     this.#plan = plan
     this.#random = random
-    this.#load = new Load(random, world.furnished)
     const [log, control, base] = plan.paths as [string, string, string]
-    this.#control = new DiskControl(control)
     this.#log = log
+    this.#control = new DiskControl(control)
+    this.#load = new Load(random, world.furnished, () => this.#mark())
     this.#base = base
     this.#home = world.home(`case-${plan.number}`)
   }
@@ -110,22 +113,31 @@ class FailingCase {
     const { failing, paths } = this.#plan
     const base = this.#world.home(`case-${this.#plan.number}-base`)
     const inodes = inodesBelow(this.#home)
-    this.#world.peers.begin(() => 0)
+    this.#world.peers.begin(() => this.#mark())
     let home = this.#home
     try {
       await this.#failingLife()
+      let until = Infinity
       if (failing.call === 'sync') {
         // the next box finds in memory what is not on disk: what it acknowledges must not rest on that
-        await this.#life()
+        if (this.#random(2) === 0) await this.#life()
         home = paths[3]!
-        new Recording(this.#log, { home: this.#home, base, inodes }).rebuild(home, { cut: statSync(this.#log).size, loss: 'dropped', random: this.#random })
+        const recording = new Recording(this.#log, { home: this.#home, base, inodes })
+        const marks = this.#load.writes.flatMap(({ acknowledged }) => acknowledged?.mark ?? [])
+        until = pick([...marks, recording.length], this.#random)
+        recording.rebuild(home, { cut: until, loss: 'dropped', random: this.#random })
       }
-      await this.#compare(home)
+      await this.#compare(home, until)
       return this.#faults
     } finally {
       this.#control.close()
       for (const path of [this.#home, this.#base, ...paths]) rmSync(path, { recursive: true, force: true })
     }
+  }
+
+  /** How long the recording is by now. */
+  #mark(): number {
+    return statSync(this.#log, { throwIfNoEntry: false })?.size ?? 0
   }
 
   get #env(): Record<string, string> {
@@ -152,6 +164,7 @@ class FailingCase {
       this.#answers()
       await box.process.end(this.#random(2) === 0 ? 'SIGKILL' : 'SIGTERM')
     } finally {
+      this.failed = this.#control.failed
       this.#control.recover()
       await process.end('SIGKILL')
     }
@@ -179,7 +192,8 @@ class FailingCase {
   /** Lets the box work until something has failed, and a while longer. */
   async #underLoad(box: RunningBox, time: number): Promise<void> {
     const running = this.#load.begin(box, 4)
-    const backup = this.#random(4) === 0 ? this.#load.backup(box) : undefined
+    // a box under load removes and renames files for backups alone
+    const backup = ['truncate', 'rename', 'unlink'].includes(this.#plan.failing.call) || this.#random(4) === 0 ? this.#load.backup(box) : undefined
     const end = performance.now() + time
     while (performance.now() < end && this.#control.failed === 0) await sleep(10)
     await sleep(200)
@@ -211,7 +225,7 @@ class FailingCase {
     for (const refusal of this.#load.refusals) if (!isPutOff(refusal)) this.#faults.push(`${refusal.write.name} was answered with ${refusal.status}: ${refusal.answer}`)
   }
 
-  async #compare(home: string): Promise<void> {
+  async #compare(home: string, until: number): Promise<void> {
     this.#starts += 1
     let box: RunningBox
     try {
@@ -221,9 +235,9 @@ class FailingCase {
       return
     }
     try {
-      this.#faults.push(...(await faultsOf(box, { world: this.#world, load: this.#load, starts: this.#starts })))
+      this.#faults.push(...(await faultsOf(box, { world: this.#world, load: this.#load, until, starts: this.#starts })))
       await box.process.end('SIGTERM')
-      this.#faults.push(...(await faultsOnDisk(this.#world, home)))
+      this.#faults.push(...(await faultsOnDisk(this.#world, home, { mark: until })))
     } finally {
       await box.process.end('SIGKILL')
     }

@@ -31,10 +31,10 @@ export const powerCuts: Trial = {
       replace: '(async () => undefined)',
     },
     'no-directory-sync': {
-      what: 'the name of state.json is not forced to disk',
-      file: 'src/store/state.ts',
-      find: 'syncPath(dirname(this.#file))',
-      replace: 'dirname(this.#file)',
+      what: "the name of the database's log is not forced to disk",
+      file: 'src/store/sqlite/database.ts',
+      find: 'await folder.sync()',
+      replace: 'await folder.stat()',
     },
   },
   async open({ directory, program, seed }: Setting): Promise<Cases> {
