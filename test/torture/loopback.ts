@@ -8,7 +8,7 @@ export function mustBeLoopback(host: string): void {
 
 /** From here on every TCP connection of this process to another machine throws. */
 export function refuseOtherMachines(): void {
-  const connect = Socket.prototype.connect
+  const connect = Reflect.get(Socket.prototype, 'connect') as (...given: unknown[]) => Socket
   Socket.prototype.connect = function connectHere(this: Socket, ...given: unknown[]) {
     // Node hands its own calls over as one array
     const parameters = Array.isArray(given[0]) ? (given[0] as unknown[]) : given
@@ -16,6 +16,6 @@ export function refuseOtherMachines(): void {
     const options = typeof first === 'object' && first !== null ? (first as { host?: string; path?: string }) : undefined
     const host = options === undefined ? second : options.host
     if (options?.path === undefined && typeof host === 'string') mustBeLoopback(host)
-    return Reflect.apply(connect, this, given) as Socket
+    return Reflect.apply(connect, this, given)
   }
 }

@@ -31,7 +31,10 @@ export function append(result: TrialResult): void {
     ...result,
     findings: result.findings.slice(0, 20),
     at: new Date().toISOString(),
-    commit: execFileSync('git', ['describe', '--always', '--dirty', '--exclude', '*'], { cwd: checkout, encoding: 'utf8' }).trim(),
+    commit: execFileSync('git', ['describe', '--always', '--dirty', '--exclude', '*'], {
+      cwd: checkout,
+      encoding: 'utf8',
+    }).trim(),
     machine: describeMachine(tmpdir()),
   }
   appendFileSync(results, `${JSON.stringify(entry)}\n`)
@@ -40,7 +43,10 @@ export function append(result: TrialResult): void {
 /** Writes docs/reliability.md from the results. */
 export function writePage(trials: Trial[]): void {
   const entries = existsSync(results)
-    ? readFileSync(results, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line) as Entry)
+    ? readFileSync(results, 'utf8')
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Entry)
     : []
   const faults = existsSync(mended) ? (JSON.parse(readFileSync(mended, 'utf8')) as Mended[]) : []
   writeFileSync(page, `${pageOf(trials, entries, faults)}\n`)
@@ -65,9 +71,20 @@ function pageOf(trials: Trial[], entries: Entry[], faults: Mended[]): string {
     '',
     '| Trial | Goal | Done | Faults in the last run |',
     '|---|---|---|---|',
-    ...trials.map((trial) => summaryOf(trial, whole.filter((entry) => entry.trial === trial.name))),
+    ...trials.map((trial) =>
+      summaryOf(
+        trial,
+        whole.filter((entry) => entry.trial === trial.name),
+      ),
+    ),
     '',
-    ...trials.flatMap((trial) => sectionOf(trial, entries.filter((entry) => entry.trial === trial.name), faults.filter((fault) => fault.trial === trial.name))),
+    ...trials.flatMap((trial) =>
+      sectionOf(
+        trial,
+        entries.filter((entry) => entry.trial === trial.name),
+        faults.filter((fault) => fault.trial === trial.name),
+      ),
+    ),
   ]
     .join('\n')
     .trimEnd()
@@ -86,12 +103,15 @@ function sectionOf({ name, about, goal, broken }: Trial, entries: Entry[], fault
   if (runs.length > 0) {
     lines.push(`| Date | Commit | Seed | ${goal.unit} | Time | Faults |`, '|---|---|---|---|---|---|')
     for (const { at, commit, seed, tries, seconds, findings } of runs.slice(-10))
-      lines.push(`| ${at.slice(0, 16).replace('T', ' ')} | ${commit} | ${seed} | ${tries.toLocaleString('en')} | ${seconds} s | ${findings.length} |`)
+      lines.push(
+        `| ${at.slice(0, 16).replace('T', ' ')} | ${commit} | ${seed} | ${tries.toLocaleString('en')} | ${seconds} s | ${findings.length} |`,
+      )
     lines.push('', `The last run was on: ${runs.at(-1)!.machine.join('; ')}.`, '')
   }
   if (faults.length > 0) lines.push('Found and mended:', '', ...faults.map(({ fault, test }) => `- ${fault} (${test})`), '')
   lines.push('Broken builds:', '')
-  for (const [build, { what, file }] of Object.entries(broken)) lines.push(`- \`${build}\`, in \`${file}\`: ${what}. ${caughtBy(build, entries)}`)
+  for (const [build, { what, file }] of Object.entries(broken))
+    lines.push(`- \`${build}\`, in \`${file}\`: ${what}. ${caughtBy(build, entries)}`)
   return [...lines, '']
 }
 

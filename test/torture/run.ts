@@ -52,9 +52,19 @@ async function run(): Promise<void> {
   writePage(trials)
 }
 
-async function one(trial: Trial, { seed, time, broken }: { seed: number; time: number | undefined; broken: string | undefined }): Promise<void> {
+async function one(
+  trial: Trial,
+  { seed, time, broken }: { seed: number; time: number | undefined; broken: string | undefined },
+): Promise<void> {
   const only = options.only === undefined ? undefined : numberOf('only', options.only)
-  const tries = only !== undefined ? 1 : options.count !== undefined ? numberOf('count', options.count) : time === undefined ? trial.goal.tries : undefined
+  const tries =
+    only !== undefined
+      ? 1
+      : options.count !== undefined
+        ? numberOf('count', options.count)
+        : time === undefined
+          ? trial.goal.tries
+          : undefined
   const result = await runTrial(trial, {
     seed,
     from: only ?? 0,
@@ -68,7 +78,9 @@ async function one(trial: Trial, { seed, time, broken }: { seed: number; time: n
     `${trial.name}${broken === undefined ? '' : ` with ${broken}`}: ${result.tries} ${trial.goal.unit} in ${result.seconds} s, seed ${seed}, ${found} faults\n`,
   )
   for (const number of new Set(result.findings.map((finding: Finding) => finding.case)))
-    process.stdout.write(`  npm run torture -- --trial ${trial.name} --seed ${seed} --only ${number}${broken === undefined ? '' : ` --broken ${broken}`}\n`)
+    process.stdout.write(
+      `  npm run torture -- --trial ${trial.name} --seed ${seed} --only ${number}${broken === undefined ? '' : ` --broken ${broken}`}\n`,
+    )
   if (only === undefined) append(result)
   // a build without a fault has none, one with a fault has it found
   if (broken === undefined ? found > 0 : found === 0) process.exitCode = 1

@@ -43,9 +43,19 @@ export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResul
   process.once('exit', remove)
   const began = performance.now()
   const from = bounds.from ?? 0
-  const result: TrialResult = { trial: trial.name, seed: bounds.seed, from, cases: 0, tries: 0, seconds: 0, broken: bounds.broken ?? null, findings: [] }
+  const result: TrialResult = {
+    trial: trial.name,
+    seed: bounds.seed,
+    from,
+    cases: 0,
+    tries: 0,
+    seconds: 0,
+    broken: bounds.broken ?? null,
+    findings: [],
+  }
   try {
-    const program = bounds.broken === undefined ? checkout : makeBuild(brokenBuildOf(trial, bounds.broken), join(directory, 'program'))
+    const program =
+      bounds.broken === undefined ? checkout : makeBuild(brokenBuildOf(trial, bounds.broken), join(directory, 'program'))
     const work = join(directory, 'work')
     mkdirSync(work)
     const cases = await trial.open({ directory: work, program, seed: bounds.seed })

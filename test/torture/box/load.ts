@@ -58,14 +58,14 @@ export class Load {
 
   /** Writes with several clients at once until told to stop, or until the box is gone. */
   begin(box: RunningBox, clients = 6): { stop(): void; ended: Promise<void> } {
-    let stopped = false
+    const stopping = new AbortController()
     const client = async (): Promise<void> => {
-      while (!stopped && (await this.#one(box))) {
+      while (!stopping.signal.aborted && (await this.#one(box))) {
         // the next follows at once
       }
     }
     const ended = Promise.all(Array.from({ length: clients }, client)).then(() => undefined)
-    return { stop: () => (stopped = true), ended }
+    return { stop: () => stopping.abort(), ended }
   }
 
   /** Asks for a backup; resolves when it is made, or the box is gone. */
@@ -109,13 +109,17 @@ export class Load {
         return this.#posted(box, { kind, name, content: String(amount_cents), call })
       }
       case 'totp': {
-        const secret = base32(createHash('sha1').update(`${name} ${this.#random(1e9)}`).digest())
+        const secret = base32(
+          createHash('sha1')
+            .update(`${name} ${this.#random(1e9)}`)
+            .digest(),
+        )
         const call = { path: `/v1/identities/${inbox.id}/totp`, body: { secret, service_name: name } }
         return this.#posted(box, { kind, name, content: secret, call })
       }
       case 'metadata':
         return this.#metadata(box, name)
-      case 'delete':
+      default:
         return this.#delete(box)
     }
   }
@@ -154,7 +158,9 @@ export class Load {
   async #delete(box: RunningBox): Promise<boolean> {
     const there = this.writes.filter(
       ({ kind, name, acknowledged }) =>
-        kind === 'totp' && acknowledged !== undefined && !this.writes.some((other) => other.kind === 'delete' && other.content === name),
+        kind === 'totp' &&
+        acknowledged !== undefined &&
+        !this.writes.some((other) => other.kind === 'delete' && other.content === name),
     )
     if (there.length === 0) return true
     const gone = pick(there, this.#random)

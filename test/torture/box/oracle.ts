@@ -72,7 +72,8 @@ class Oracle {
       this.#count(write, found.length)
       for (const { id } of found) {
         const raw = await this.#box.text(`/v1/identities/${inbox.id}/emails/${id}/raw`)
-        if (!raw.endsWith(Buffer.from(write.content).toString('latin1'))) this.faults.push(`${write.name} is kept with other bytes`)
+        if (!raw.endsWith(Buffer.from(write.content).toString('latin1')))
+          this.faults.push(`${write.name} is kept with other bytes`)
         if (this.#isKept(write)) ids.push(String(id))
       }
     }
@@ -147,7 +148,8 @@ class Oracle {
     for (const write of this.#writes('reveal')) {
       const found = byPurpose.get(write.name) ?? []
       this.#count(write, found.length)
-      if (found.some(({ amount_cents }) => String(amount_cents) !== write.content)) this.faults.push(`${write.name} has another amount`)
+      if (found.some(({ amount_cents }) => String(amount_cents) !== write.content))
+        this.faults.push(`${write.name} has another amount`)
     }
     const sum = charged.reduce((total, { amount_cents }) => total + Number(amount_cents), 0)
     const { spent_cents } = await this.#box.get('GET', `/v1/cards/${card.id}/limits`)
@@ -170,14 +172,17 @@ class Oracle {
     for (const id of missing()) this.faults.push(`no webhook was told of ${id}`)
     for (const [id, told] of peers.heard()) {
       if (new Set(told.map(({ raw }) => raw)).size > 1) this.faults.push(`event ${id} was told with different contents`)
-      if (told.length > this.#expected.starts) this.faults.push(`event ${id} was told ${told.length} times with ${this.#expected.starts} starts`)
+      if (told.length > this.#expected.starts)
+        this.faults.push(`event ${id} was told ${told.length} times with ${this.#expected.starts} starts`)
     }
   }
 }
 
 /** The code of six digits for a secret in base32 at a time in seconds (RFC 6238). */
 function codeAt(secret: string, seconds: number): string {
-  const bits = [...secret.replaceAll('=', '')].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('')
+  const bits = Array.from(secret.replaceAll('=', ''))
+    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
+    .join('')
   const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)))
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(Math.floor(seconds / 30)))
@@ -194,7 +199,12 @@ export async function faultsOnDisk(world: World, home: string, until?: { mark: n
     if (whole?.['integrity_check'] !== 'ok') faults.push(`integrity_check: ${String(whole?.['integrity_check'])}`)
     const orphans = database.prepare('PRAGMA foreign_key_check').all()
     if (orphans.length > 0) faults.push(`foreign_key_check: ${JSON.stringify(orphans[0])}`)
-    const stored = new Set(database.prepare('SELECT id FROM events').all().map(({ id }) => String(id)))
+    const stored = new Set(
+      database
+        .prepare('SELECT id FROM events')
+        .all()
+        .map(({ id }) => String(id)),
+    )
     for (const [id, mark] of world.peers.events)
       if (mark <= (until?.mark ?? Infinity) && !stored.has(id)) faults.push(`event ${id} was told and is not stored`)
   } finally {
@@ -202,7 +212,8 @@ export async function faultsOnDisk(world: World, home: string, until?: { mark: n
   }
   const shelf = join(home, 'backups')
   const names = existsSync(shelf) ? readdirSync(shelf) : []
-  for (const name of names.filter((one) => one.endsWith('.tar')).slice(-1)) faults.push(...(await faultsOfBackup(world, home, join(shelf, name))))
+  for (const name of names.filter((one) => one.endsWith('.tar')).slice(-1))
+    faults.push(...(await faultsOfBackup(world, home, join(shelf, name))))
   return faults
 }
 

@@ -212,8 +212,11 @@ export async function furnish(box: RunningBox, peers: Peers): Promise<Furnished>
     card({ encrypted_data, budget_cents: 1_000_000_000 }),
   )
   await box.get('POST', '/v1/webhooks', { url: peers.hooks.url, events: ['identity.created', 'email.received'] })
-  const named = ({ id, email }: Answered): { id: string; email: string } => ({ id: id as string, email: email as string })
   return { inbox: named(inbox), writer: named(writer), card: { id: stored['id'] as string, encrypted_data } }
+}
+
+function named({ id, email }: Answered): { id: string; email: string } {
+  return { id: id as string, email: email as string }
 }
 
 /** What a process said last, for an error. */

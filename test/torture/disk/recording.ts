@@ -6,7 +6,19 @@ import type { Random } from '../../support/random.ts'
 export type Loss = 'dropped' | 'kept' | 'prefix' | 'torn' | 'reordered'
 export const losses: Loss[] = ['dropped', 'kept', 'prefix', 'torn', 'reordered']
 
-const types = { opened: 1, written: 2, truncated: 3, syncBegan: 4, synced: 5, renamed: 6, linked: 7, unlinked: 8, madeDirectory: 9, removedDirectory: 10, syncFailed: 11 }
+const types = {
+  opened: 1,
+  written: 2,
+  truncated: 3,
+  syncBegan: 4,
+  synced: 5,
+  renamed: 6,
+  linked: 7,
+  unlinked: 8,
+  madeDirectory: 9,
+  removedDirectory: 10,
+  syncFailed: 11,
+}
 const [created, emptied, isDirectory] = [1, 2, 4]
 const entryHeader = 40
 const sector = 512
@@ -75,7 +87,8 @@ export class Recording {
     for (const naming of this.#namings.filter(({ at }) => at <= cut)) {
       if (naming.durable > cut) {
         // the names of one directory are written in order
-        if (!allowed.has(naming.directory)) allowed.set(naming.directory, this.#pendingNames(naming.directory, { cut, loss, random }))
+        if (!allowed.has(naming.directory))
+          allowed.set(naming.directory, this.#pendingNames(naming.directory, { cut, loss, random }))
         const left = allowed.get(naming.directory)!
         if (left === 0) continue
         allowed.set(naming.directory, left - 1)
@@ -107,7 +120,9 @@ export class Recording {
   }
 
   #pendingNames(directory: string, { cut, loss, random }: { cut: number; loss: Loss; random: Random }): number {
-    const pending = this.#namings.filter((naming) => naming.directory === directory && naming.at <= cut && naming.durable > cut).length
+    const pending = this.#namings.filter(
+      (naming) => naming.directory === directory && naming.at <= cut && naming.durable > cut,
+    ).length
     return loss === 'dropped' ? 0 : loss === 'kept' ? pending : random(pending + 1)
   }
 
@@ -131,7 +146,10 @@ export class Recording {
       const data = first + firstLength + secondLength
       const end = data + (type === types.written ? length : 0)
       if (end > log.length) break
-      const [path, second] = [this.#pathOf(log.toString('utf8', first, first + firstLength)), this.#pathOf(log.toString('utf8', first + firstLength, data))]
+      const [path, second] = [
+        this.#pathOf(log.toString('utf8', first, first + firstLength)),
+        this.#pathOf(log.toString('utf8', first + firstLength, data)),
+      ]
       this.#take({ at: end, type, flags, inode, offset, length, path, second, bytes: log.subarray(data, end) })
       place = end
     }
@@ -142,7 +160,17 @@ export class Recording {
     return absolute === '' ? '' : relative(this.#home, absolute)
   }
 
-  #take(entry: { at: number; type: number; flags: number; inode: number; offset: bigint; length: number; path: string; second: string; bytes: Buffer }): void {
+  #take(entry: {
+    at: number
+    type: number
+    flags: number
+    inode: number
+    offset: bigint
+    length: number
+    path: string
+    second: string
+    bytes: Buffer
+  }): void {
     const { at, type, inode, path, second } = entry
     switch (type) {
       case types.opened:
@@ -235,7 +263,8 @@ function contentOf({ base, changes }: RecordedFile, { cut, loss, random }: { cut
   let size = base.length
   let content = Buffer.from(base)
   const grow = (length: number): void => {
-    if (length > content.length) content = Buffer.concat([content, Buffer.alloc(Math.max(length - content.length, content.length))])
+    if (length > content.length)
+      content = Buffer.concat([content, Buffer.alloc(Math.max(length - content.length, content.length))])
     if (length > size) size = length
   }
   for (const change of made) {
@@ -269,7 +298,7 @@ function keptOf(pending: Change[], loss: Loss, random: Random): Set<Change> {
       return new Set(pending)
     case 'prefix':
       return new Set(pending.slice(0, random(pending.length + 1)))
-    case 'reordered':
+    default:
       return new Set(pending.filter(() => random(2) === 0))
   }
 }

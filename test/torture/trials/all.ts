@@ -1,7 +1,8 @@
 import type { Trial } from '../trial.ts'
 import { failingDisks } from './failing-disks.ts'
 import { kills } from './kills.ts'
+import { mail } from './mail.ts'
 import { powerCuts } from './power-cuts.ts'
 
 /** In the order in which they run. */
-export const trials: Trial[] = [kills, powerCuts, failingDisks]
+export const trials: Trial[] = [kills, powerCuts, failingDisks, mail]

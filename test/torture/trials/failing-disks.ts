@@ -193,7 +193,10 @@ class FailingCase {
   async #underLoad(box: RunningBox, time: number): Promise<void> {
     const running = this.#load.begin(box, 4)
     // a box under load removes and renames files for backups alone
-    const backup = ['truncate', 'rename', 'unlink'].includes(this.#plan.failing.call) || this.#random(4) === 0 ? this.#load.backup(box) : undefined
+    const backup =
+      ['truncate', 'rename', 'unlink'].includes(this.#plan.failing.call) || this.#random(4) === 0
+        ? this.#load.backup(box)
+        : undefined
     const end = performance.now() + time
     while (performance.now() < end && this.#control.failed === 0) await sleep(10)
     await sleep(200)
@@ -206,7 +209,9 @@ class FailingCase {
     const answer = await box.ask('GET', `/v1/identities/${this.#world.furnished.inbox.id}/emails`)
     if (answer?.status === 200) return
     if (this.#plan.failing.call === 'read' && answer !== undefined && answer.status >= 500) return
-    this.#faults.push(`reading is answered with ${answer?.status} ${JSON.stringify(answer?.body)}: ${answer === undefined ? lastLines(box.process) : ''}`)
+    this.#faults.push(
+      `reading is answered with ${answer?.status} ${JSON.stringify(answer?.body)}: ${answer === undefined ? lastLines(box.process) : ''}`,
+    )
   }
 
   /** Once the disk works again, so does writing: after a failed sync with the next start. */
@@ -222,7 +227,8 @@ class FailingCase {
   }
 
   #answers(): void {
-    for (const refusal of this.#load.refusals) if (!isPutOff(refusal)) this.#faults.push(`${refusal.write.name} was answered with ${refusal.status}: ${refusal.answer}`)
+    for (const refusal of this.#load.refusals)
+      if (!isPutOff(refusal)) this.#faults.push(`${refusal.write.name} was answered with ${refusal.status}: ${refusal.answer}`)
   }
 
   async #compare(home: string, until: number): Promise<void> {

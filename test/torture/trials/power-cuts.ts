@@ -113,7 +113,9 @@ async function record(
     const peaceful = random(3) === 0
     await box.process.end(peaceful ? 'SIGTERM' : 'SIGKILL')
     const recording = new Recording(log, { home, base, inodes })
-    const faults = peaceful ? recording.differences(home, scratch).map((path) => `the recording differs from ${path}: the recorder misses calls`) : []
+    const faults = peaceful
+      ? recording.differences(home, scratch).map((path) => `the recording differs from ${path}: the recorder misses calls`)
+      : []
     return { recording, load, world: world.with(furnished), ready, starts: restarts ? 2 : 1, faults }
   } finally {
     await box?.process.end('SIGKILL')
