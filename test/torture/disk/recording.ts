@@ -55,6 +55,8 @@ interface Sync {
 /** What a box did to its files, as disk.c recorded it. Places in it are its length at that time. */
 export class Recording {
   readonly length: number
+  /** The places at which syncs began. */
+  readonly syncs: number[] = []
   readonly #home: string
   readonly #base: Map<string, RecordedFile | 'directory'>
   readonly #files = new Set<RecordedFile>()
@@ -180,6 +182,7 @@ export class Recording {
       case types.truncated:
         return this.#change(inode, { at, offset: entry.length, bytes: null })
       case types.syncBegan:
+        this.syncs.push(at)
         return this.#syncBegan(inode, entry.offset)
       case types.synced:
         return this.#syncEnded(entry.offset, ({ files, names }) => {

@@ -30,11 +30,11 @@ export const powerCuts: Trial = {
       find: '((handle) => handle.datasync())',
       replace: '(async () => undefined)',
     },
-    'no-directory-sync': {
-      what: "the name of the database's log is not forced to disk",
-      file: 'src/store/sqlite/database.ts',
-      find: 'await folder.sync()',
-      replace: 'await folder.stat()',
+    'no-state-sync': {
+      what: 'the content of state.json is not forced to disk before it is renamed',
+      file: 'src/store/state.ts',
+      find: 'mode: 0o600, fsync: true',
+      replace: 'mode: 0o600, fsync: false',
     },
   },
   async open({ directory, program, seed }: Setting): Promise<Cases> {
@@ -133,8 +133,9 @@ async function underLoad(box: RunningBox, load: Load, random: Random): Promise<v
 
 async function cutPower({ recording, load, world, ready, starts }: Recorded, target: string, random: Random): Promise<string[]> {
   const acknowledged = load.writes.flatMap((write) => write.acknowledged?.mark ?? [])
-  // half of them just when something was acknowledged
-  const cut = random(2) === 0 && acknowledged.length > 0 ? pick(acknowledged, random) : random(recording.length + 1)
+  // half of them just when something was acknowledged, some while something is forced to disk
+  const places = [acknowledged, acknowledged, recording.syncs, []][random(4)]!
+  const cut = places.length > 0 ? pick(places, random) : random(recording.length + 1)
   const loss = pick(losses, random)
   const where = `power cut at ${cut} of ${recording.length}, unsynced changes ${loss}`
   recording.rebuild(target, { cut, loss, random })
