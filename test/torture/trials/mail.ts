@@ -18,6 +18,9 @@ import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from 
 /** Messages of one case; one in so many of them goes through a box as well. */
 const [messagesOfCase, share] = [200, 20]
 
+/** Faults of one case that are shrunk. */
+const maxShrunk = 2
+
 /** Why a message could be read in part, as src/message/parse.ts documents it; anything else is a crash that was caught. */
 const bounds = /^(?:header_too_large|too_many_lines|too_many_parts|part_header_too_large|no_parts|text_too_long):/
 
@@ -104,6 +107,10 @@ class MailTrial {
     const examined = await Promise.all(messages.map((raw) => this.#faultsRead(raw)))
     for (const [index, found] of examined.entries()) {
       if (found.length === 0) continue
+      if (faults.length >= maxShrunk) {
+        faults.push(...found.map((fault) => `message ${index}: ${fault}`))
+        continue
+      }
       const raw = await shrunk(messages[index]!, async (bytes) =>
         (await this.#faultsRead(bytes)).some((fault) => kindOf(fault) === kindOf(found[0]!)),
       )
