@@ -1,10 +1,19 @@
+import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { textOf } from './builds.ts'
+import { refuseOtherMachines } from './loopback.ts'
 import { runTrial } from './runner.ts'
 import { trials } from './trials/all.ts'
 
 // another seed each day, so that runs of all tests add up; a fault is reported with it
 const seed = Number(process.env['TORTURE_SEED'] ?? Math.floor(Date.now() / 86_400_000))
+
+test('a trial talks to this machine alone', async () => {
+  refuseOtherMachines()
+  expect(() => connect(25, '192.0.2.1')).toThrow('not to 192.0.2.1')
+  expect(() => connect({ port: 25, host: 'mx.example.com' })).toThrow('not to mx.example.com')
+  await expect(fetch('http://192.0.2.1/')).rejects.toThrow('fetch failed')
+})
 
 // they share the machine: one after the other
 describe.each(trials)('$name', (trial) => {

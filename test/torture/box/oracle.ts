@@ -190,9 +190,14 @@ function codeAt(secret: string, seconds: number): string {
   return String((mac.readUInt32BE(mac[19]! & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
+/** The files of a data directory whose box was stopped. */
+const lasting = new Set(['lock', 'lock.pid', 'pillarbox.db', 'state.json', 'state.json.previous', 'tls'])
+
 /** What is wrong with the files of a box that was stopped, and with its backups: one sentence each. */
 export async function faultsOnDisk(world: World, home: string, until?: { mark: number }): Promise<string[]> {
-  const faults: string[] = []
+  const faults = readdirSync(join(home, 'data'))
+    .filter((name) => !lasting.has(name))
+    .map((name) => `data/${name} is left`)
   const database = new DatabaseSync(join(home, 'data', 'pillarbox.db'), { readOnly: true })
   try {
     const [whole] = database.prepare('PRAGMA integrity_check').all()
@@ -215,6 +220,13 @@ export async function faultsOnDisk(world: World, home: string, until?: { mark: n
   for (const name of names.filter((one) => one.endsWith('.tar')).slice(-1))
     faults.push(...(await faultsOfBackup(world, home, join(shelf, name))))
   return faults
+}
+
+/** Waits until nothing is left of backups that were interrupted: the process that writes one ends with its box. */
+export async function faultsOfDrafts(home: string): Promise<string[]> {
+  const drafts = (): string[] => readdirSync(join(home, 'backups')).filter((name) => !name.endsWith('.tar'))
+  for (const end = Date.now() + 10_000; drafts().length > 0 && Date.now() < end;) await sleep(50)
+  return drafts().map((name) => `backups/${name} is left`)
 }
 
 /** Backs a box up, whatever its state, and verifies the backup message by message. */

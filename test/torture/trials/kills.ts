@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Random, randomFrom } from '../../support/random.ts'
 import { Load } from '../box/load.ts'
-import { faultsInBackup, faultsOf, faultsOnDisk } from '../box/oracle.ts'
+import { faultsInBackup, faultsOf, faultsOfDrafts, faultsOnDisk } from '../box/oracle.ts'
 import { type RunningBox, started, World } from '../box/world.ts'
 import { compilePreload, noPreload, preloadEnv } from '../disk/preload.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
@@ -78,7 +78,7 @@ async function runCase(
     if (random(4) === 0) faults.push(...(await faultsInBackup(world, home)))
     const status = await box.process.end('SIGTERM')
     if (status !== 0) faults.push(`the box ended with ${status}`)
-    faults.push(...(await faultsOnDisk(world, home)))
+    faults.push(...(await faultsOnDisk(world, home)), ...(await faultsOfDrafts(home)))
     return { tries: lives, faults }
   } finally {
     await box?.process.end('SIGKILL')

@@ -137,7 +137,7 @@ class MailTrial {
     const { parsed, sha256, bodies, body_size } = examination
     const { subject, snippet, codes, links, attachments, parse_error } = parsed
     const stored = inflateRawSync(bodies).toString()
-    const read = `${JSON.stringify({ ...parsed, report: null })}${stored}`
+    const read = `${JSON.stringify(parsed)}${stored}`
     const checks: [fault: string, isFine: boolean][] = [
       [`it was read for ${Math.round((performance.now() - began) / 1000)} s`, performance.now() - began < 60_000],
       [
@@ -147,7 +147,7 @@ class MailTrial {
       [`the parser failed: ${parse_error}`, parse_error === null || bounds.test(parse_error)],
       ['it has another hash', sha256 === createHash('sha256').update(raw).digest('hex')],
       ['its bodies have another size', Buffer.byteLength(stored) === body_size],
-      ['the text of another field is in it', !read.replaceAll(`X-Other: ${marker}`, '').includes(marker)],
+      ['the text of another field is in it', !read.includes(marker)],
       ['its snippet has more than a line', snippet.length <= 200 && !/[\r\n]/.test(snippet)],
       ['it has too many codes or links', codes.length <= 5 && links.length <= 100],
       ['its text has a NUL', !`${subject}${stored}`.includes('\0') && !stored.includes('\\u0000')],
@@ -172,7 +172,8 @@ class MailTrial {
       client.destroy()
     }
     // smuggling, long lines and the like are refused for good
-    if (!reply.startsWith('250 ')) return /^5\d\d /.test(reply) ? [] : [`it was answered with ${reply === '' ? 'nothing' : reply}`]
+    if (!reply.startsWith('250 '))
+      return /^5\d\d /.test(reply) ? [] : [`it was answered with ${reply === '' ? 'nothing' : reply}`]
     const found: string[] = []
     for (const spam of [false, true]) {
       const list = await box.get('GET', `/v1/identities/${inbox.id}/emails?limit=1&duplicates=true&spam=${spam}`)
@@ -202,7 +203,8 @@ function withoutTrace(text: string): string {
 function difference(kept: string, sent: string): string {
   let same = 0
   while (same < sent.length && kept.at(-1 - same) === sent.at(-1 - same)) same += 1
-  const around = (text: string): string => JSON.stringify(text.slice(Math.max(0, text.length - same - 30), text.length - same + 30))
+  const around = (text: string): string =>
+    JSON.stringify(text.slice(Math.max(0, text.length - same - 30), text.length - same + 30))
   return `sent ${around(sent)}, kept ${around(kept)}`
 }
 
