@@ -99,14 +99,14 @@ function summaryOf({ name, goal }: Trial, runs: Entry[]): string {
 
 function sectionOf({ name, about, goal, broken }: Trial, entries: Entry[], faults: Mended[]): string[] {
   const runs = entries.filter((entry) => entry.broken === null)
-  const lines = [`## ${name}`, '', about, '']
+  const lines = [`## ${name}`, '', wrapped(about), '']
   if (runs.length > 0) {
     lines.push(`| Date | Commit | Seed | ${goal.unit} | Time | Faults |`, '|---|---|---|---|---|---|')
     for (const { at, commit, seed, tries, seconds, findings } of runs.slice(-10))
       lines.push(
         `| ${at.slice(0, 16).replace('T', ' ')} | ${commit} | ${seed} | ${tries.toLocaleString('en')} | ${seconds} s | ${findings.length} |`,
       )
-    lines.push('', `The last run was on: ${runs.at(-1)!.machine.join('; ')}.`, '')
+    lines.push('', wrapped(`The last run was on: ${runs.at(-1)!.machine.join('; ')}.`), '')
   }
   if (faults.length > 0) lines.push('Found and mended:', '', ...faults.map(({ fault, test }) => `- ${fault} (${test})`), '')
   lines.push('Broken builds:', '')
@@ -121,4 +121,9 @@ function caughtBy(build: string, entries: Entry[]): string {
   if (last === undefined) return 'Not tried yet.'
   if (finding === undefined) return `Not found in ${last.tries} tries with seed ${last.seed}.`
   return `Found in case ${finding.case} of seed ${last.seed}: ${finding.fault.split('\n')[0]!.slice(0, 200)}.`
+}
+
+/** Lines of at most 150 characters. */
+function wrapped(text: string): string {
+  return text.replaceAll(/(.{1,150})(?: |$)/g, '$1\n').trimEnd()
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Load, Write } from './load.ts'
+import { atOnce } from './at-once.ts'
 import { type Answered, lastLines, type RunningBox, type World } from './world.ts'
 
 /** What a box is compared with. */
@@ -15,6 +16,9 @@ interface Expectation {
   /** How often the box was started after it had begun to send: a message may arrive as often, and never with other bytes. */
   starts: number
 }
+
+/** Calls of the oracle that are open at once. */
+const clients = 8
 
 const unfinished = new Set(['held', 'scheduled', 'queued', 'sending', 'deferred'])
 
@@ -66,17 +70,21 @@ class Oracle {
     const { inbox } = this.#expected.world.furnished
     const emails = await this.#box.list(`/v1/identities/${inbox.id}/emails?duplicates=true`)
     const byName = Map.groupBy(emails, ({ subject }) => String(subject))
+    const raws: (() => Promise<void>)[] = []
     const ids: string[] = []
     for (const write of this.#writes('mail')) {
       const found = byName.get(write.name) ?? []
       this.#count(write, found.length)
       for (const { id } of found) {
-        const raw = await this.#box.text(`/v1/identities/${inbox.id}/emails/${id}/raw`)
-        if (!raw.endsWith(Buffer.from(write.content).toString('latin1')))
-          this.faults.push(`${write.name} is kept with other bytes`)
+        raws.push(async () => {
+          const raw = await this.#box.text(`/v1/identities/${inbox.id}/emails/${id}/raw`)
+          if (!raw.endsWith(Buffer.from(write.content).toString('latin1')))
+            this.faults.push(`${write.name} is kept with other bytes`)
+        })
         if (this.#isKept(write)) ids.push(String(id))
       }
     }
+    await atOnce(clients, raws)
     return ids
   }
 
@@ -125,19 +133,23 @@ class Oracle {
     const path = `/v1/identities/${this.#expected.world.furnished.inbox.id}/totp`
     const byName = Map.groupBy(await this.#box.list(path), ({ service_name }) => String(service_name))
     const deletions = this.#writes('delete')
+    const codes: (() => Promise<void>)[] = []
     for (const write of this.#writes('totp')) {
       const found = byName.get(write.name) ?? []
       const deletion = deletions.find(({ content }) => content === write.name)
       if (deletion === undefined) this.#count(write, found.length)
       else if (this.#isKept(deletion) && found.length > 0) this.faults.push(`${write.name} was deleted and is there`)
-      for (const { id } of found) {
-        const answer = await this.#box.ask('GET', `${path}/${id}/code`)
-        const now = Math.floor(Date.now() / 1000)
-        const codes = [-30, 0, 30].map((shift) => codeAt(write.content, now + shift))
-        if (answer?.status !== 200 || !codes.includes(String(answer.body['code'])))
-          this.faults.push(`${write.name} gives ${answer?.status} ${JSON.stringify(answer?.body)}`)
-      }
+      for (const { id } of found) codes.push(() => this.#code(write, `${path}/${id}/code`))
     }
+    await atOnce(clients, codes)
+  }
+
+  async #code(write: Write, path: string): Promise<void> {
+    const answer = await this.#box.ask('GET', path)
+    const now = Math.floor(Date.now() / 1000)
+    const right = [-30, 0, 30].map((shift) => codeAt(write.content, now + shift))
+    if (answer?.status !== 200 || !right.includes(String(answer.body['code'])))
+      this.faults.push(`${write.name} gives ${answer?.status} ${JSON.stringify(answer?.body)}`)
   }
 
   async #reveals(): Promise<void> {

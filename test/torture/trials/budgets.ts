@@ -1,5 +1,6 @@
 import { card } from '../../support/card.ts'
 import { type Random, randomFrom } from '../../support/random.ts'
+import { atOnce } from '../box/at-once.ts'
 import { type Answered, type RunningBox, World } from '../box/world.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
@@ -57,6 +58,7 @@ async function faultsOfReveals(box: RunningBox, { furnished }: World, random: Ra
   const largest = 1 + random(500)
   const { id } = await box.get('POST', `/v1/identities/${furnished.inbox.id}/cards`, card({ budget_cents }))
   const answers = await atOnce(
+    clients,
     Array.from({ length: revealsOfCase }, (_, index) => async () => {
       const amount_cents = 1 + random(largest)
       return { amount_cents, answer: await box.ask('POST', `/v1/cards/${id}/reveal`, { amount_cents, purpose: String(index) }) }
@@ -87,6 +89,7 @@ async function faultsOfReveals(box: RunningBox, { furnished }: World, random: Ra
 async function faultsOfPlan(box: RunningBox, { furnished }: World, left: number): Promise<CaseResult['faults']> {
   const path = `/v1/identities/${furnished.writer.id}/emails`
   const answers = await atOnce(
+    clients,
     Array.from({ length: left + 20 }, () => () => box.ask('POST', path, { to: furnished.inbox.email, body_text: 'Hello' })),
   )
   const accepted = answers.filter((answer) => answer?.status === 201).length
@@ -97,15 +100,4 @@ async function faultsOfPlan(box: RunningBox, { furnished }: World, left: number)
     ...(accepted === left ? [] : [`${accepted} were accepted where the plan had ${left} left`]),
     ...others.map((answer) => `a message was answered with ${answer?.status} ${JSON.stringify(answer?.body)}`),
   ]
-}
-
-/** Runs calls, so many at once. */
-async function atOnce<Result>(calls: (() => Promise<Result>)[]): Promise<Result[]> {
-  const results: Result[] = []
-  const next = calls.entries()
-  const client = async (): Promise<void> => {
-    for (const [index, call] of next) results[index] = await call()
-  }
-  await Promise.all(Array.from({ length: clients }, client))
-  return results
 }
