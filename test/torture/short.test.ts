@@ -20,7 +20,7 @@ describe.each(trials)('$name', (trial) => {
   test(`the box passes ${trial.short} ${trial.goal.unit} of the trial`, { timeout: 300_000 }, async ({ skip }) => {
     const missing = trial.missing?.()
     skip(missing !== undefined, missing)
-    const { findings } = await runTrial(trial, { seed, tries: trial.short })
+    const { findings } = await runTrial(trial, { seed, from: seed % 3000, tries: trial.short })
     const repeat = (number: number): string => `npm run torture -- --trial ${trial.name} --seed ${seed} --only ${number}`
     expect(findings.map((finding) => `${finding.fault} (${repeat(finding.case)})`)).toEqual([])
   })

@@ -11,6 +11,11 @@ import { inodesBelow, Recording } from '../disk/recording.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
 const { EIO, ENOSPC, EDQUOT } = constants.errno
+const errorNames = new Map([
+  [EIO, 'EIO'],
+  [ENOSPC, 'ENOSPC'],
+  [EDQUOT, 'EDQUOT'],
+])
 
 /** The failures that are tried, each at the first call of its kind, the second, and so on. */
 const failures: Omit<Failing, 'at'>[] = [
@@ -40,7 +45,7 @@ export const failingDisks: Trial = {
     'acknowledged is lost; what is refused is put off (451, 452 or 421 by SMTP, internal_error in the API); reading goes on; once the disk works again, so does ' +
     'writing, without a restart unless a sync has failed; a box that cannot start says why. What a failed sync was to write is taken as lost for good.',
   goal: { tries: 2000, unit: 'failures', faults: 'each answered as promised, 0 acknowledged lost' },
-  short: 6,
+  short: 4,
   missing: noPreload,
   broken: {
     'ignored-sync': {
@@ -66,7 +71,7 @@ export const failingDisks: Trial = {
         const paths = ['log', 'control', 'base', 'dropped'].map((name) => join(directory, `case-${number}-${name}`))
         const one = new FailingCase(world, { library, failing, atStart, paths, number }, randomFrom(caseSeed(seed, number)))
         const faults = await one.run()
-        const what = `${failing.call} ${failing.at} fails with ${failing.error}${failing.permanent ? ' from then on' : ''}${failing.half ? ', half done' : ''} ${atStart ? 'from the start' : 'under load'}`
+        const what = `${failing.call} ${failing.at} fails with ${errorNames.get(failing.error)}${failing.permanent ? ' from then on' : ''}${failing.half ? ', half done' : ''} ${atStart ? 'from the start' : 'under load'}`
         // where nothing failed, nothing was tried
         return { tries: one.failed > 0 ? 1 : 0, faults: faults.map((fault) => `${what}: ${fault}`) }
       },
