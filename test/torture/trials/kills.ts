@@ -26,11 +26,11 @@ export const kills: Trial = {
       find: 'return await store()',
       replace: "setTimeout(() => void store().catch(() => undefined), 30)\n      return ['']",
     },
-    'unrecorded-call': {
-      what: 'the change of a call with an idempotency key is not recorded in its transaction',
-      file: 'src/store/sqlite/database.ts',
-      find: 'if (opened.pending || recording.recorded || tx.writes === before) return result',
-      replace: 'if (tx.writes >= before) return result',
+    'repeated-call': {
+      what: 'a call that had changed something when the box was killed is made again',
+      file: 'src/http/idempotency.ts',
+      find: '(status = 0 AND run_id <>',
+      replace: '(status < 2 AND run_id <>',
     },
   },
   async open({ directory, program, seed }: Setting): Promise<Cases> {
