@@ -44,7 +44,8 @@ export const mail: Trial = {
       what: 'a text with an override of the direction is read for ever',
       file: 'src/message/parse.ts',
       find: 'const subject = withoutInvisible(writtenSubject)',
-      replace: "const subject = withoutInvisible(writtenSubject)\n  while (bodyOf(mail?.text)?.includes('\\u202e')) if (subject === null) break",
+      replace:
+        "const subject = withoutInvisible(writtenSubject)\n  while (bodyOf(mail?.text)?.includes('\\u202e')) if (subject === null) break",
     },
     'kept-dots': {
       what: 'a stuffed dot is kept before another dot',
