@@ -23,7 +23,7 @@ export const budgets: Trial = {
       replace: 'const within = empty',
     },
     'early-count': {
-      what: 'the plan is checked before the transaction that counts',
+      what: 'a plan lets through one more than it says',
       file: 'src/accounts/plan.ts',
       find: 'if (used + more > limit) throw',
       replace: 'if (used + more > limit + 1) throw',
