@@ -9,6 +9,9 @@ import { type Attack, underAttack } from './harness.ts'
 
 const words = 'Invoice number seven of the honest company, to be paid by Monday.\r\n'
 
+/** Those of the row about exports. */
+const tenants: { key: string; identity: string }[] = []
+
 /** What the holder of a key does to others by calls that are allowed. */
 const attacks: Attack[] = [
   {
@@ -248,6 +251,42 @@ const attacks: Attack[] = [
     prepare: (attacker) => mailbox(attacker, 30, () => mailWith('Subject: Out', words.repeat(400))),
     run: (attacker) => attacker.repeat(4, () => attacker.own('POST', '/export', { body: { format: 'mbox' } })),
     answers: ['201', '409 job_running', '409 too_many_exports', '429 rate_limited'],
+  },
+  {
+    name: 'exports of twelve tenants at once, each with two messages of 23 MB',
+    scopes: [],
+    lasts: 20_000,
+    prepare: async (attacker) => {
+      const { operator } = attacker.target.box
+      const addresses: string[] = []
+      for (let number = 0; number < 12; number += 1) {
+        const email = `tenant${number}@attacker.test`
+        const { id } = await operator('POST', '/v1/accounts', {
+          name: email,
+          email,
+          password: 'a password that nobody guesses',
+        })
+        const identity = await operator('POST', '/v1/identities', {}, id)
+        tenants.push({ key: (await operator('POST', '/v1/api-keys', {}, id)).key, identity: identity.id })
+        addresses.push(identity.email)
+      }
+      for (let number = 0; number < 2; number += 1) {
+        const lines = randomBytes(17_000_000).toString('base64').replaceAll(/.{76}/g, '$&\r\n')
+        const header = `Subject: Large\r\nContent-Transfer-Encoding: base64\r\nContent-Type: a/b\r\nX-Number: ${number}`
+        await attacker.mail(mailWith(header, lines), undefined, addresses)
+      }
+    },
+    run: (attacker) =>
+      Promise.all(
+        tenants.map(async ({ key, identity }) => {
+          const { body: job } = await attacker.call('POST', `/v1/identities/${identity}/export`, { key, body: {} })
+          for (let status = ''; status !== 'done' && !attacker.signal.aborted;) {
+            await sleep(300)
+            status = (await attacker.call('GET', `/v1/jobs/${job.id}`, { key })).body?.status
+          }
+        }),
+      ),
+    answers: ['200', '201'],
   },
   {
     name: 'e-mails of 25 MB to oneself',
