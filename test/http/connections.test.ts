@@ -3,6 +3,8 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 import { generate } from 'selfsigned'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { networkOf } from '../../src/net/networks.ts'
+import { admitNetwork } from '../../src/net/reading-turns.ts'
 import { OpenConnections } from '../../src/http/server/open-connections.ts'
 import { exchange, openToybox, type Toybox } from './toy-box.ts'
 
@@ -74,6 +76,34 @@ test('who has many /64s of one /48 counts as one, and gives way', async () => {
   expect(closed).toEqual(['2001:db8:1:0::1'])
   add('2001:db8:1:ff::1')
   expect(closed[1]).toBe('2001:db8:1:ff::1')
+})
+
+test('a tenant does not hold all places: their networks are known up to a number, each with few connections', () => {
+  const open = new OpenConnections()
+  const closed: string[] = []
+  let port = 0
+  const add = (remoteAddress: string): void => {
+    const socket = { remoteAddress, remotePort: (port += 1), once: () => socket, destroy: () => closed.push(remoteAddress) }
+    open.add(socket as unknown as Socket, { max: 60, trusted: false })
+  }
+  // one /64 with many, and many addresses with one each
+  admitNetwork(networkOf('2001:db8:9:9::1'), 'acct_mallory')
+  for (let number = 0; number < 20; number += 1) add('2001:db8:9:9::1')
+  for (let number = 0; number < 40; number += 1) {
+    admitNetwork(`198.51.100.${number}`, 'acct_mallory')
+    add(`198.51.100.${number}`)
+  }
+  add('192.0.2.1')
+  expect(closed).toEqual(['2001:db8:9:9::1'])
+  admitNetwork('192.0.2.1', 'acct_ada')
+  for (let number = 0; number < 14; number += 1) add('192.0.2.1')
+  expect(closed).toEqual(Array.from({ length: 15 }, () => '2001:db8:9:9::1'))
+  // the rest of that network goes too, and then those of eight addresses that were known first, as strangers' do
+  for (let number = 0; number < 13; number += 1) {
+    admitNetwork(`192.0.2.${2 + number}`, 'acct_ada')
+    add(`192.0.2.${2 + number}`)
+  }
+  expect(closed.slice(20)).toEqual(Array.from({ length: 8 }, (_, number) => `198.51.100.${number}`))
 })
 
 test('strangers give way to who called with a key, and do not take their place', async () => {

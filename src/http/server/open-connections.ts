@@ -16,6 +16,9 @@ interface Network {
   connections: Set<Connection>
 }
 
+/** Connections for the width of a network, up to which it is preferred for a caller that was admitted: more than an honest one needs. */
+const maxPreferred = 16
+
 /** The open connections of a port, by the networks that they come from. */
 export class OpenConnections {
   readonly #networks = new Map<string, Network>()
@@ -25,7 +28,8 @@ export class OpenConnections {
   /**
    * Counts a connection until it is closed or removed. Where there are more than `max` then, the oldest of the network with most for its width is
    * closed, so that those who hold theirs do not shut out others; the new one if no network has more than its own. Strangers never take the place of a
-   * proxy or of a network from which a caller was admitted lately, and always give way to these. Returns false if a connection was closed.
+   * proxy or of a network from which a caller was admitted lately and that has few, and always give way to these. Returns false if a connection was
+   * closed.
    */
   add(socket: Socket, { max, trusted }: { max: number; trusted: boolean }): boolean {
     const own: Connection = { socket, networks: networksOf(socket.remoteAddress ?? ''), trusted }
@@ -58,9 +62,18 @@ export class OpenConnections {
 
   /** The connection that gives way to a new one, or the new one. */
   #leaving(own: Connection): Connection {
-    const load = Math.max(...own.networks.map((name) => loadOf(this.#networks.get(name)!)))
-    if (!isPreferred(own)) return this.#oldest(load, (one) => !isPreferred(one)) ?? own
-    return this.#oldest(0, (one) => !isPreferred(one)) ?? this.#oldest(load, () => true) ?? own
+    const isStrange = (one: Connection): boolean => !this.#isPreferred(one)
+    if (isStrange(own)) return this.#oldest(this.#loadOf(own), isStrange) ?? own
+    return this.#oldest(0, isStrange) ?? this.#oldest(this.#loadOf(own), () => true) ?? own
+  }
+
+  #isPreferred(connection: Connection): boolean {
+    return connection.trusted || (isKnownNetwork(connection.networks[0]!) && this.#loadOf(connection) <= maxPreferred)
+  }
+
+  /** That of the network with most for its width. */
+  #loadOf({ networks }: Connection): number {
+    return Math.max(...networks.map((name) => loadOf(this.#networks.get(name)!)))
   }
 
   /** The oldest of these connections in the network with most, if it has more than `least`. */
@@ -83,10 +96,6 @@ export class OpenConnections {
 /** How many connections a network has for its width. */
 function loadOf({ share, connections }: Network): number {
   return connections.size / share
-}
-
-function isPreferred({ networks: [narrowest], trusted }: Connection): boolean {
-  return trusted || isKnownNetwork(narrowest!)
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {
