@@ -31,7 +31,7 @@ const knownFor = 180_000
 const maxKnown = 32
 
 /** Those of each account, the one of the latest call last. */
-const known = lruMap<Set<string>>(10_000)
+const knownOf = lruMap<Set<string>>(10_000)
 
 /**
  * Says that a caller of this network was admitted. From then on it does not wait behind strangers: of these there may be more networks than the
@@ -39,10 +39,10 @@ const known = lruMap<Set<string>>(10_000)
  */
 export function admitNetwork(network: string, account: string): void {
   admitted.set(network, performance.now())
-  const own = known.get(account) ?? new Set()
+  const own = knownOf.get(account) ?? new Set()
   own.delete(network)
   own.add(network)
-  known.set(account, own)
+  knownOf.set(account, own)
   if (own.size <= maxKnown) return
   const [oldest] = own
   own.delete(oldest!)
