@@ -176,16 +176,13 @@ export async function wholeEmail(reader: Reader, account: string, row: StoredEma
   if (body_octets === null) return emailOf(row)
   if (bytes) return emailOf(row, bodiesIn({ deflated, bytes }))
   return longWork('read', account, async () => {
-    const stored = await reader.get<Stored>(sql`SELECT deflated, bytes FROM blobs WHERE id = ${body_id}`)
+    const stored = await reader.get<{ deflated: number; bytes: Uint8Array }>(
+      sql`SELECT deflated, bytes FROM blobs WHERE id = ${body_id}`,
+    )
     if (!stored?.bytes.length) throw notFound('e-mail')
     const json = stored.deflated === 1 ? await inflated(stored.bytes, { chunkSize: 1024 * 1024 }) : inflate(false, stored.bytes)
     return emailOf(row, (await readLongJson(json)) as Bodies)
   })
-}
-
-interface Stored {
-  deflated: number
-  bytes: Uint8Array
 }
 
 /** The bodies of an e-mail as its events have them, which are shortened when they are long, with their blob. */

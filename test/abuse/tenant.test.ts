@@ -364,12 +364,12 @@ const attacks: Attack[] = [
   },
   ...(
     [
-      ['read', 'GET', '', ['emails:read']],
-      ['listed with its text', 'GET', '?include=body', ['emails:read']],
-      ['marked', 'PATCH', '{"read":true}', ['emails:read', 'emails:write']],
-      ['answered', 'POST', '{"body":"Yes."}', ['emails:read', 'emails:write']],
+      ['read', 'GET', '/:id', '', ['emails:read']],
+      ['listed with its text', 'GET', '?include=body', '', ['emails:read']],
+      ['marked', 'PATCH', '/:id', '{"read":true}', ['emails:read', 'emails:write']],
+      ['answered', 'POST', '/:id/reply', '{"body":"Yes."}', ['emails:read', 'emails:write']],
     ] as const
-  ).map(([what, method, given, scopes]): Attack => ({
+  ).map(([what, method, path, body, scopes]): Attack => ({
     name: `21 MB of text that nothing makes shorter, ${what} by six hundred calls at once`,
     scopes: [...scopes],
     lasts: 8000,
@@ -381,11 +381,8 @@ const attacks: Attack[] = [
     run: async (attacker) => {
       const { id } = (await attacker.own('GET', '/emails', { quiet: true })).body.data[0]
       const { key, identity } = attacker.target
-      const emails = `/v1/identities/${identity.id}/emails`
-      const path = given.startsWith('?') ? `${emails}${given}` : `${emails}/${id}${method === 'POST' ? '/reply' : ''}`
-      const body = given.startsWith('{') ? given : ''
       const head = `Host: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
-      const call = `${method} ${path} HTTP/1.1\r\n${head}\r\n${body}`
+      const call = `${method} /v1/identities/${identity.id}/emails${path.replace(':id', id)} HTTP/1.1\r\n${head}\r\n${body}`
       await Promise.all(Array.from({ length: 75 }, () => attacker.raw('127.0.0.2', call.repeat(8))))
       // many hear nothing until they hang up
       attacker.note('closed')

@@ -61,14 +61,20 @@ test('who holds many connections gives way to others when the port is full, and 
   expect(await answerOn(held[1]!)).toContain('200 OK')
 })
 
-test('who has many /64s of one /48 counts as one, and gives way', async () => {
+/** Up to so many connections, of which strangers open one after the other; `closed` are the addresses of those that gave way. */
+function crowded(max: number): { add: (remoteAddress: string) => void; closed: string[] } {
   const open = new OpenConnections()
   const closed: string[] = []
   let port = 0
   const add = (remoteAddress: string): void => {
     const socket = { remoteAddress, remotePort: (port += 1), once: () => socket, destroy: () => closed.push(remoteAddress) }
-    open.add(socket as unknown as Socket, { max: 40, trusted: false })
+    open.add(socket as unknown as Socket, { max, trusted: false })
   }
+  return { add, closed }
+}
+
+test('who has many /64s of one /48 counts as one, and gives way', () => {
+  const { add, closed } = crowded(40)
   for (let number = 0; number < 37; number += 1) add(`2001:db8:1:${number.toString(16)}::1`)
   for (let number = 0; number < 2; number += 1) add('2001:db8:2::1')
   add('192.0.2.1')
@@ -79,13 +85,7 @@ test('who has many /64s of one /48 counts as one, and gives way', async () => {
 })
 
 test('a tenant does not hold all places: their networks are known up to a number, each with few connections', () => {
-  const open = new OpenConnections()
-  const closed: string[] = []
-  let port = 0
-  const add = (remoteAddress: string): void => {
-    const socket = { remoteAddress, remotePort: (port += 1), once: () => socket, destroy: () => closed.push(remoteAddress) }
-    open.add(socket as unknown as Socket, { max: 60, trusted: false })
-  }
+  const { add, closed } = crowded(60)
   // one /64 with many, and many addresses with one each
   admitNetwork(networkOf('2001:db8:9:9::1'), 'acct_mallory')
   for (let number = 0; number < 20; number += 1) add('2001:db8:9:9::1')
