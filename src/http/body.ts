@@ -16,7 +16,7 @@ type Context = Parameters<Reader>[0]
 /**
  * Request bodies in memory, from their first byte until the response has closed and the handler has settled: one of the largest of one account, or of
  * everybody without a key, and three of all callers. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from
- * others. A large body is parsed in turn, as that takes several times as much memory.
+ * others. A large body is parsed and handled in turn, as that takes several times as much memory: of the largest one at a time.
  */
 export const bodyMemory: WorkLimits = {
   memory: {
@@ -26,7 +26,7 @@ export const bodyMemory: WorkLimits = {
     pooled: true,
     message: 'Too many large bodies are being read at once. Retry when other requests have finished.',
   },
-  concurrent: { all: 3, one: 1 },
+  concurrent: { all: 3, one: 1, bytes: 32 * 1024 * 1024 },
   large: 1024 * 1024,
   longest: 2000,
 }

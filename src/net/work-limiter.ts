@@ -5,8 +5,8 @@ import { memoryPool } from '../core/memory-pool.ts'
 export interface WorkLimits {
   /** The memory of items; unlimited by default. */
   memory?: MemoryLimits
-  /** Items being worked on at once, of all accounts and of one. */
-  concurrent: { all: number; one: number }
+  /** Items being worked on at once, of all accounts and of one; and their bytes, if that is given: one that is larger is worked on alone. */
+  concurrent: { all: number; one: number; bytes?: number }
   /** Items of fewer bytes begin at once, and do not count among these. */
   large?: number
   /** Milliseconds after which an unfinished item no longer counts among these, as it waits for a slow server. */
@@ -41,13 +41,19 @@ export interface WorkShare {
   run<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result>
 }
 
+interface WaitingItem {
+  bytes: number
+  begin: () => void
+}
+
 /** Limits the memory of items and how many are worked on at once, of all accounts and of each. Accounts take turns. */
 export class WorkLimiter {
   readonly #limits: WorkLimits
   readonly #memory: MemoryShares | undefined
-  readonly #waiting = new FairQueue<() => void>()
+  readonly #waiting = new FairQueue<WaitingItem>()
   readonly #running = new Map<string, number>()
   #total = 0
+  #bytes = 0
 
   constructor(limits: WorkLimits) {
     this.#limits = limits
@@ -63,7 +69,7 @@ export class WorkLimiter {
   share(account: string): WorkShare {
     const { large = 0, longest } = this.#limits
     let taken = 0
-    let working = false
+    let working: number | undefined
     let timer: NodeJS.Timeout | undefined
     const share: WorkShare = {
       reserve: (bytes) => {
@@ -78,15 +84,16 @@ export class WorkLimiter {
       },
       begin: async (signal) => {
         if (taken < large) return
-        await this.#waitForTurn(account, signal)
-        working = true
+        const bytes = taken
+        await this.#waitForTurn(account, bytes, signal)
+        working = bytes
         if (longest !== undefined) timer = setTimeout(share.end, longest).unref()
       },
       end: () => {
         clearTimeout(timer)
-        if (!working) return
-        working = false
-        this.#count(account, -1)
+        if (working === undefined) return
+        this.#count(account, -1, -working)
+        working = undefined
         this.#next()
       },
       run: async (signal, work) => {
@@ -101,25 +108,27 @@ export class WorkLimiter {
     return share
   }
 
-  async #waitForTurn(account: string, signal: AbortSignal | undefined): Promise<void> {
+  async #waitForTurn(account: string, bytes: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const begin = (): void => {
       signal?.removeEventListener('abort', leave)
-      this.#count(account, 1)
+      this.#count(account, 1, bytes)
       resolve()
     }
+    const item = { bytes, begin }
     const leave = (): void => {
-      if (this.#waiting.remove(account, begin)) reject(signal?.reason as Error)
+      if (this.#waiting.remove(account, item)) reject(signal?.reason as Error)
     }
     signal?.addEventListener('abort', leave, { once: true })
-    this.#waiting.push(account, begin)
+    this.#waiting.push(account, item)
     this.#next()
     await promise
   }
 
-  #count(account: string, more: number): void {
+  #count(account: string, more: number, bytes: number): void {
     this.#total += more
+    this.#bytes += bytes
     const count = (this.#running.get(account) ?? 0) + more
     if (count > 0) this.#running.set(account, count)
     else this.#running.delete(account)
@@ -127,11 +136,12 @@ export class WorkLimiter {
 
   /** Begins waiting items within the limits. */
   #next(): void {
-    const { all, one } = this.#limits.concurrent
+    const { all, one, bytes: most = Infinity } = this.#limits.concurrent
     while (this.#total < all) {
-      const begin = this.#waiting.shift((account) => (this.#running.get(account) ?? 0) < one)
-      if (!begin) return
-      begin()
+      const room = this.#total === 0 ? Infinity : most - this.#bytes
+      const item = this.#waiting.shift((account, { bytes }) => bytes <= room && (this.#running.get(account) ?? 0) < one)
+      if (!item) return
+      item.begin()
     }
   }
 }

@@ -106,3 +106,27 @@ test('large bodies whose calls wait for a server of theirs do not hold up those 
   await Promise.all(all)
   expect(begun).toEqual(['1', '2', '3', '4'])
 })
+
+test('of the largest bodies one is handled at a time, and small ones of others meanwhile', async () => {
+  const limiter = new WorkLimiter(bodyMemory)
+  const begun: string[] = []
+  const asked = (account: string, megabytes: number): { end: () => void; done: Promise<void> } => {
+    const share = limiter.share(account)
+    share.reserve(megabytes * mebibyte)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const done = share.run(signal, () => {
+      begun.push(account)
+      return promise
+    })
+    return { end: resolve, done: done.finally(share.release) }
+  }
+  const calls = [asked('acct_a', 25), asked('acct_b', 25), asked('acct_c', 2), asked('acct_d', 2)]
+  await new Promise(setImmediate)
+  expect(begun).toEqual(['acct_a', 'acct_c', 'acct_d'])
+  calls[0]!.end()
+  await calls[0]!.done
+  await new Promise(setImmediate)
+  expect(begun.at(-1)).toBe('acct_b')
+  for (const { end } of calls) end()
+  await Promise.all(calls.map(({ done }) => done))
+})
