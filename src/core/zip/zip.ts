@@ -21,6 +21,9 @@ interface Kept {
 }
 
 const small = 64 * 1024
+
+/** Bytes that are deflated at a time: of a large chunk no more is in the stream's memory. */
+const piece = 256 * 1024
 const most32 = 0xffffffff
 const most16 = 0xffff
 
@@ -72,9 +75,12 @@ async function* deflated(content: Packable['content'], entry: Kept): AsyncGenera
 /** The content as it is, its checksum and size noted. */
 async function* measured(content: Packable['content'], entry: Kept): AsyncGenerator<Uint8Array> {
   for await (const chunk of content instanceof Uint8Array ? [content] : content) {
-    entry.crc = crc32(chunk, entry.crc)
-    entry.size += chunk.length
-    yield chunk
+    for (let start = 0; start < chunk.length; start += piece) {
+      const part = chunk.subarray(start, start + piece)
+      entry.crc = crc32(part, entry.crc)
+      entry.size += part.length
+      yield part
+    }
   }
 }
 

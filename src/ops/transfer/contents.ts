@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { type Clock, iso } from '../../core/clock.ts'
+import { release, relieve } from '../../core/memory.ts'
+import { isLarge } from '../../core/work/long-work.ts'
+import { Turns } from '../../core/work/paced-work.ts'
 import { type Caller, may, type Scope } from '../../core/scopes.ts'
 import type { Packable } from '../../core/zip/zip.ts'
 import type { Identity } from '../../identities/model.ts'
@@ -92,6 +95,7 @@ export class Contents {
       const { entry, exact } = await mboxrd(octets, archived.mail_from, Date.parse(archived.received_at))
       const file = exact ? null : name(index)
       await note(spool, archived, octets, { file, mbox_index: index })
+      release(octets)
       if (file !== null) this.#inexact.push({ row, file })
       index += 1
       yield entry
@@ -104,7 +108,9 @@ export class Contents {
       const file = octets ? name(index) : null
       await note(spool, archived, octets, { file, mbox_index: null })
       index += 1
-      if (octets) yield this.#quietly(file!, octets, Date.parse(archived.received_at))
+      if (!octets) continue
+      yield this.#quietly(file!, octets, Date.parse(archived.received_at))
+      release(octets)
     }
   }
 
@@ -117,6 +123,7 @@ export class Contents {
         this.counts.messages += 1
         seq = row.seq
         yield { row, archived, bytes: await mail.rawMessage(row) }
+        if (isLarge(row.size)) relieve()
       }
       if (rows.length < batch) return
     }
@@ -174,8 +181,22 @@ async function note(
   bytes: Buffer | undefined,
   place: { file: string | null; mbox_index: number | null },
 ): Promise<void> {
-  const sha256 = bytes ? createHash('sha256').update(bytes).digest('hex') : null
-  await file.write(`${JSON.stringify({ ...archived, ...place, octets: bytes?.length ?? null, sha256 })}\n`)
+  const octets = bytes?.length ?? null
+  const sha256 = bytes ? await sha256Of(bytes) : null
+  await file.write(`${JSON.stringify({ ...archived, ...place, octets, sha256 })}\n`)
+}
+
+/** Bytes that are hashed at a time: about 1 ms. */
+const piece = 512 * 1024
+
+async function sha256Of(bytes: Buffer): Promise<string> {
+  const turns = new Turns()
+  const hash = createHash('sha256')
+  for (let start = 0; start < bytes.length; start += piece) {
+    if (turns.due) await turns.yield()
+    hash.update(bytes.subarray(start, start + piece))
+  }
+  return hash.digest('hex')
 }
 
 async function* lines(items: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
