@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { eventType } from '../events/model.ts'
 import { planned, type Planned } from '../core/planned.ts'
 import { roles, scopes, whatScopesAllow } from '../core/scopes.ts'
-import { Deleted, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Deleted, Flag, Id, Line, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 
 const Scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` }).meta({ id: 'Scope', description: whatScopesAllow })
 
@@ -54,13 +54,7 @@ export const ApiKeyWithSecret = z
 
 export const NewApiKey = z
   .strictObject({
-    label: z
-      .string()
-      .trim()
-      .min(1)
-      .max(128)
-      .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
-      .default('unnamed'),
+    label: Line(128).default('unnamed'),
     scopes: Scopes.optional().meta({ description: 'all scopes of the caller but holds:decide if omitted' }),
     identity_id: Id('ident')
       .optional()
@@ -138,12 +132,7 @@ const Role = z.enum(roles).meta({
 })
 
 /** The name of an account. */
-export const Name = z
-  .string()
-  .trim()
-  .min(1, { error: 'must not be empty' })
-  .max(128, { error: 'must have at most 128 characters' })
-  .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
+export const Name = Line(128)
 
 /** The address a person signs in with; no mail is sent to it but digests of holds (`policy.digest`). */
 export const Email = z

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Id, Json, Paging, Timestamp } from '../core/shapes.ts'
+import { Id, Json, Line, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 import { Metadata, Name } from '../identities/model.ts'
 
@@ -21,14 +21,7 @@ const Description = z
 const PublicUrl = z.string().max(2048).refine(isPublicUrl, { error: 'must be an https:// URL without a user name or password' })
 
 const Capabilities = z
-  .array(
-    z
-      .string()
-      .trim()
-      .min(1)
-      .max(64)
-      .regex(/^[^\p{C}]+$/u, { error: 'must be on one line' }),
-  )
+  .array(Line(64))
   .max(50)
   .transform((list) => [...new Set(list)])
   .meta({ override: { type: 'array', items: { type: 'string', maxLength: 64 }, maxItems: 50 } })

@@ -12,10 +12,18 @@ export const Json: z.ZodType<z.core.util.JSONType> = z
 
 const control = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 
-/** Text on one line, of at most so many characters. */
+/** What shows as something: neither a space nor an invisible character. */
+const visible = /[^\p{C}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}]/u
+
+/** Text on one line that can be seen and reads in its own order, of at most so many characters. */
 export function Line(longest: number) {
-  const text = z.string().trim().min(1).max(longest)
-  return text.refine((given) => !control.test(given), { error: 'must be text on one line' })
+  return z
+    .string()
+    .trim()
+    .min(1, { error: 'must not be empty' })
+    .max(longest, { error: `must have at most ${longest} characters` })
+    .refine((text) => !control.test(text), { error: 'must be on one line, without direction controls' })
+    .refine((text) => text === '' || visible.test(text), { error: 'must have a visible character' })
 }
 
 /** A point in time as callers may write it: with any offset, stored as UTC; a date alone is its midnight in UTC. */

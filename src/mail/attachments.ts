@@ -69,7 +69,7 @@ export class Attachments {
 
 /** The number of an attachment or file in a path. */
 export function readIndex(index: string, what: string): number {
-  if (!/^\d{1,4}$/.test(index)) throw badId('index', `must be the number of ${what}, from 0`)
+  if (!/^(?:0|[1-9]\d{0,3})$/.test(index)) throw badId('index', `must be the number of ${what}, from 0`)
   return Number(index)
 }
 

@@ -170,7 +170,18 @@ test('the store keeps a key’s hash and its first characters, never the key', a
   expect(JSON.stringify(rows)).not.toContain(made.key)
   expect(JSON.stringify(rows)).not.toContain(box.key)
   expect(rows.map(({ key_prefix }) => String(key_prefix).length)).toEqual([6, 12])
-  for (const label of ['', '   ', 'x'.repeat(129), 'a\nb', 'a\u001bb', 5, null]) {
+  for (const label of [
+    '',
+    '   ',
+    'x'.repeat(129),
+    'a\nb',
+    'a\u001bb',
+    '\u200b',
+    '\u200b\u2060\u00ad',
+    '\u202ereversed',
+    5,
+    null,
+  ]) {
     expect((await box.call('POST', '/v1/api-keys', { label })).body.error).toMatchObject({ status: 400, param: 'label' })
   }
 })
