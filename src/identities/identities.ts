@@ -141,7 +141,7 @@ export class Identities {
   /** The row of a non-deleted identity that the caller may see; throws Fault not_found. */
   async row(caller: Visibility, id: string, reader: Reader = this.#deps.database): Promise<IdentityRow> {
     const found = mayName(caller, id) ? await reader.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${id}`) : undefined
-    const row = present(found, this.#now())
+    const row = present(found, this.#deps.clock)
     if (!row || row.account_id !== caller.account_id || row.status === 'deleted') throw notFound('identity')
     return row
   }
@@ -230,7 +230,7 @@ export class Identities {
    * The address is lower case and without a tag. The catch-all gets no address that was assigned once or is reserved.
    */
   async ownerOf(address: string, reader: Reader = this.#deps.database): Promise<IdentityRow | undefined> {
-    return present(await reached(reader, address), this.#now())
+    return present(await reached(reader, address), this.#deps.clock)
   }
 
   /** Clears the remaining data of a deleted identity; its address stays reserved. Returns that nothing is left. */
@@ -243,7 +243,7 @@ export class Identities {
 
   /** The identity of this address or alias, active or deleted, ignoring catch-alls. The address is lower case and without a tag. */
   async named(address: string): Promise<IdentityRow | undefined> {
-    return present(await named(this.#deps.database, address), this.#now())
+    return present(await named(this.#deps.database, address), this.#deps.clock)
   }
 
   /** Returns those of the addresses (lower case, without tags) that are the identity's own or its aliases. */

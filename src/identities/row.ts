@@ -24,9 +24,10 @@ export interface IdentityRow extends Omit<Identity, 'phone_number' | 'status' | 
 /** As it is now: one that has expired is deleted, though its row says so a little later. */
 export function present<Row extends Pick<IdentityRow, 'status' | 'expires_at'>>(
   row: Row | undefined,
-  now: string,
+  clock: Clock,
 ): Row | undefined {
-  return row && row.expires_at !== null && row.expires_at <= now ? { ...row, status: 'deleted' } : row
+  if (!row || row.expires_at === null || row.expires_at > iso(clock.now())) return row
+  return { ...row, status: 'deleted' }
 }
 
 /** The condition of rows of `identities` that are neither deleted nor have expired, though their row says so a little later. */

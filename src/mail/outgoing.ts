@@ -118,7 +118,7 @@ export class OutgoingEmails {
       ))
     if (!email) return undefined
     const { account_id, identity_status: status, expires_at } = email
-    const identity = present({ status, expires_at }, iso(this.#clock.now()))
+    const identity = present({ status, expires_at }, this.#clock)
     return { recipient, email, account_id, identity_status: identity!.status }
   }
 

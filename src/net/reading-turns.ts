@@ -38,7 +38,10 @@ const knownOf = lruMap<Set<string>>(10_000)
  * main thread can serve, each of which uses less time than an honest client.
  */
 export function admitNetwork(network: string, account: string): void {
-  admitted.set(network, performance.now())
+  const now = performance.now()
+  const last = admitted.peek(network)
+  if (last !== undefined && now - last < 1000) return
+  admitted.set(network, now)
   const own = knownOf.get(account) ?? new Set()
   own.delete(network)
   own.add(network)

@@ -129,7 +129,7 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
       sql`SELECT identities.status, identities.expires_at FROM phone_numbers JOIN identities ON identities.id = phone_numbers.identity_id
         WHERE phone_numbers.number = ${sender} AND phone_numbers.identity_id = ${identity_id} AND phone_numbers.status = 'active'`,
     )
-    const holder = present(row, iso(clock.now()))
+    const holder = present(row, clock)
     if (!holder || holder.status === 'deleted') {
       throw refused('number_given_back', `${sender} was released before the message could be sent.`)
     }

@@ -10,7 +10,6 @@ import { type Caller, makerOf } from '../../core/scopes.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { Domains } from '../../domains/domains.ts'
 import { type IdentityRow, present } from '../../identities/row.ts'
-import { iso } from '../../core/clock.ts'
 import type { Examiner } from '../../mail/workers/examiner.ts'
 import type { Examination } from '../../mail/types.ts'
 import type { Email, Envelope } from '../../mail/model.ts'
@@ -206,7 +205,7 @@ export class Outbox {
       // fetching attachments may have taken long
       if (caller) await keys.origins.requireAdmitted(tx, caller)
       if (caller && send_at !== null) await keys.origins.requireInGrace(tx, caller, send_at, 'send_at')
-      const row = present(await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`), iso(clock.now()))
+      const row = present(await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`), clock)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)
       quota.requireSent(row, raw.length)
