@@ -4,13 +4,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Packable, zip } from '../../src/core/zip/zip.ts'
 import { card } from '../support/card.ts'
 import { hangs, WebhookSink } from '../support/webhook-sink.ts'
-import { type Attacker, mailWith } from './attacker.ts'
+import { address, type Attacker, mailWith } from './attacker.ts'
 import { type Attack, underAttack } from './harness.ts'
 
 const words = 'Invoice number seven of the honest company, to be paid by Monday.\r\n'
 
-/** Those of the row about exports. */
-const tenants: { key: string; identity: string }[] = []
+interface Tenant {
+  key: string
+  identity: string
+  email: string
+}
+
+/** Those of the rows about several accounts. */
+const exporting: Tenant[] = []
+const sending: Tenant[] = []
 
 /** What the holder of a key does to others by calls that are allowed. */
 const attacks: Attack[] = [
@@ -257,28 +264,15 @@ const attacks: Attack[] = [
     scopes: [],
     lasts: 20_000,
     prepare: async (attacker) => {
-      const { operator } = attacker.target.box
-      const addresses: string[] = []
-      for (let number = 0; number < 12; number += 1) {
-        const email = `tenant${number}@attacker.test`
-        const { id } = await operator('POST', '/v1/accounts', {
-          name: email,
-          email,
-          password: 'a password that nobody guesses',
-        })
-        const identity = await operator('POST', '/v1/identities', {}, id)
-        tenants.push({ key: (await operator('POST', '/v1/api-keys', {}, id)).key, identity: identity.id })
-        addresses.push(identity.email)
-      }
+      exporting.push(...(await tenantsOf(attacker, 12)))
       for (let number = 0; number < 2; number += 1) {
-        const lines = randomBytes(17_000_000).toString('base64').replaceAll(/.{76}/g, '$&\r\n')
-        const header = `Subject: Large\r\nContent-Transfer-Encoding: base64\r\nContent-Type: a/b\r\nX-Number: ${number}`
-        await attacker.mail(mailWith(header, lines), undefined, addresses)
+        const addresses = exporting.map(({ email }) => email)
+        await attacker.mail(mailOf23Megabytes(), undefined, addresses)
       }
     },
     run: (attacker) =>
       Promise.all(
-        tenants.map(async ({ key, identity }) => {
+        exporting.map(async ({ key, identity }) => {
           const { body: job } = await attacker.call('POST', `/v1/identities/${identity}/export`, { key, body: {} })
           for (let status = ''; status !== 'done' && !attacker.signal.aborted;) {
             await sleep(300)
@@ -308,6 +302,26 @@ const attacks: Attack[] = [
       '429 too_much_at_once',
       '500 server_busy',
     ],
+  },
+  {
+    name: 'e-mails of 25 MB of six tenants at once, beside messages of 23 MB of strangers',
+    scopes: [],
+    lasts: 20_000,
+    prepare: async (attacker) => {
+      sending.push(...(await tenantsOf(attacker, 6)))
+    },
+    run: async (attacker) => {
+      const content = randomBytes(18_000_000).toString('base64')
+      const mail = mailOf23Megabytes()
+      await Promise.all([
+        ...sending.map(async ({ key, identity, email }) => {
+          const body = JSON.stringify({ to: email, attachments: [{ filename: 'large.bin', content }] })
+          await attacker.repeat(3, () => attacker.call('POST', `/v1/identities/${identity}/emails`, { key, body }))
+        }),
+        attacker.repeat(16, async (number) => attacker.mail(mail, address(number % 16))),
+      ])
+    },
+    answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once', '250', '421', '451', '452', 'closed'],
   },
   {
     name: 'e-mails of four megabytes of text',
@@ -633,6 +647,28 @@ const unbounded: Attack[] = [
 // the endpoint of a stranger is on loopback here
 underAttack(attacks, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8', PILLARBOX_FETCH__ALLOW_NETWORKS: '127.0.0.0/8' })
 underAttack(unbounded, { PILLARBOX_HTTP__RATE_LIMIT: '0', PILLARBOX_HTTP__ACCOUNT_RATE_LIMIT: '0' })
+
+/** Accounts of others, each with a key and an identity. */
+async function tenantsOf({ target: { box } }: Attacker, count: number): Promise<Tenant[]> {
+  const tenants: Tenant[] = []
+  for (let number = 0; number < count; number += 1) {
+    const address = `tenant${number}of${count}@attacker.test`
+    const { id } = await box.operator('POST', '/v1/accounts', {
+      name: address,
+      email: address,
+      password: 'a password that nobody guesses',
+    })
+    const { id: identity, email } = await box.operator('POST', '/v1/identities', {}, id)
+    tenants.push({ key: (await box.operator('POST', '/v1/api-keys', {}, id)).key, identity, email })
+  }
+  return tenants
+}
+
+/** A message that nothing makes shorter. */
+function mailOf23Megabytes(): Buffer {
+  const lines = randomBytes(17_000_000).toString('base64').replaceAll(/.{76}/g, '$&\r\n')
+  return mailWith('Subject: Large\r\nContent-Transfer-Encoding: base64\r\nContent-Type: a/b', lines)
+}
 
 function enclosure(filename: string, content_type: string, text: string) {
   return { filename, content_type, content: Buffer.from(text).toString('base64') }
