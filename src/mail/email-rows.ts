@@ -169,20 +169,26 @@ type Bodies = StoredBodies & Partial<Lists>
 
 /**
  * The whole e-mail of a row, without the deliveries of an outbound message. Long bodies are read in the account's turn and in pieces, with other
- * work in between; nothing of them is in memory before. Throws Fault not_found if they were deleted meanwhile.
+ * work in between; nothing of them is in memory before. Rejects when the signal aborts before. Throws Fault not_found if they were deleted meanwhile.
  */
-export async function wholeEmail(reader: Reader, account: string, row: StoredEmailWithBody): Promise<Email> {
+export async function wholeEmail(
+  reader: Reader,
+  account: string,
+  row: StoredEmailWithBody,
+  signal?: AbortSignal,
+): Promise<Email> {
   const { body_octets, bytes, deflated, body_id } = row
   if (body_octets === null) return emailOf(row)
   if (bytes) return emailOf(row, bodiesIn({ deflated, bytes }))
-  return longWork('read', account, async () => {
+  const read = async (): Promise<Email> => {
     const stored = await reader.get<{ deflated: number; bytes: Uint8Array }>(
       sql`SELECT deflated, bytes FROM blobs WHERE id = ${body_id}`,
     )
     if (!stored?.bytes.length) throw notFound('e-mail')
     const json = stored.deflated === 1 ? await inflated(stored.bytes, { chunkSize: 1024 * 1024 }) : inflate(false, stored.bytes)
     return emailOf(row, (await readLongJson(json)) as Bodies)
-  })
+  }
+  return longWork('read', account, read, signal)
 }
 
 /** The bodies of an e-mail as its events have them, which are shortened when they are long, with their blob. */

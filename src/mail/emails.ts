@@ -118,11 +118,12 @@ export class Emails {
     })
   }
 
-  async get(caller: Caller, identityId: string, id: string): Promise<Email> {
+  /** Rejects when the signal aborts before a long e-mail is read. */
+  async get(caller: Caller, identityId: string, id: string, signal?: AbortSignal): Promise<Email> {
     await this.#deps.identities.row(caller, identityId)
     const row = await this.#withBody(identityId, id)
     const deliveries = row.direction === 'outbound' ? await deliveriesWithHistory(this.#deps.database, id) : []
-    return { ...(await wholeEmail(this.#deps.database, caller.account_id, row)), deliveries }
+    return { ...(await wholeEmail(this.#deps.database, caller.account_id, row, signal)), deliveries }
   }
 
   /** An e-mail without its bodies, which are not read; without deliveries too. */
@@ -182,7 +183,8 @@ export class Emails {
     return rows.map((row) => ({ ...row, spam: row.spam === 1 }))
   }
 
-  async change(caller: Caller, identityId: string, id: string, change: EmailChange): Promise<Email> {
+  /** Rejects when the signal aborts before a long e-mail is read, which is then changed. */
+  async change(caller: Caller, identityId: string, id: string, change: EmailChange, signal: AbortSignal): Promise<Email> {
     const { send_at } = change
     const marks = marksOf(change)
     await this.#deps.database.transaction(async (tx) => {
@@ -191,7 +193,7 @@ export class Emails {
       if (send_at !== undefined) await this.#dispatcher?.reschedule(tx, caller, row, send_at)
       await this.mark(tx, row, marks)
     })
-    return this.get(caller, identityId, id)
+    return this.get(caller, identityId, id, signal)
   }
 
   /** Throws Fault invalid_request, before anything is written, for more labels than an e-mail can have. */

@@ -104,7 +104,7 @@ function emailRoutes({ emails, listBodies, search, bulk, html }: Nouns): AnyRout
       body: EmailChange,
       reply: Email,
       example: { body: { read: true, labels: { add: ['seen'] } } },
-      handle: ({ caller, params, body }) => emails.change(caller, params.id, params.email_id, body),
+      handle: ({ caller, params, body, signal }) => emails.change(caller, params.id, params.email_id, body, signal),
     }),
     route('DELETE', '/identities/:id/emails/:email_id', {
       scope: write,
@@ -127,7 +127,7 @@ function emailRoutes({ emails, listBodies, search, bulk, html }: Nouns): AnyRout
         'Restores it from the trash to where it was. A message that had not been sent when it was deleted is not sent.',
       reply: Email,
       handle: ({ caller, params }) => emails.restore(caller, params.id, params.email_id),
-      again: ({ caller, params }, id) => emails.get(caller, params.id, id),
+      again: ({ caller, params, signal }, id) => emails.get(caller, params.id, id, signal),
     }),
     route('GET', '/identities/:id/emails/:email_id/raw', {
       scope: read,

@@ -36,10 +36,15 @@ const outside =
   'A recipient that is not on this box is a conflict, code domain_not_verified, where mail from the domain of the sender can be sent only to addresses ' +
   'on this box: can_send_outside of the identity says so before, and its reason names whom to ask. It holds for a message with send_at too.'
 
+interface Repetition {
+  caller: Caller
+  params: { id: string }
+  signal: AbortSignal
+}
+
 export function emailRoutes(sendService: SendService, pending: Pending, emails: Emails): AnyRoute[] {
   // a repetition returns the message as it is now
-  const again = ({ caller, params }: { caller: Caller; params: { id: string } }, id: string): Promise<Email> =>
-    emails.get(caller, params.id, id)
+  const again = ({ caller, params, signal }: Repetition, id: string): Promise<Email> => emails.get(caller, params.id, id, signal)
   return [
     route('POST', '/identities/:id/emails', {
       ...writing,

@@ -652,10 +652,10 @@ underAttack(unbounded, { PILLARBOX_HTTP__RATE_LIMIT: '0', PILLARBOX_HTTP__ACCOUN
 async function tenantsOf({ target: { box } }: Attacker, count: number): Promise<Tenant[]> {
   const tenants: Tenant[] = []
   for (let number = 0; number < count; number += 1) {
-    const address = `tenant${number}of${count}@attacker.test`
+    const login = `tenant${number}of${count}@attacker.test`
     const { id } = await box.operator('POST', '/v1/accounts', {
-      name: address,
-      email: address,
+      name: login,
+      email: login,
       password: 'a password that nobody guesses',
     })
     const { id: identity, email } = await box.operator('POST', '/v1/identities', {}, id)

@@ -21,13 +21,22 @@ export function askedBy<Result>(call: Asking, work: () => Result): Result {
   return asking.run(call, work)
 }
 
-/** Runs work on long texts when it is the account's turn, one at a time, and returns its result. Rejects when the call that asks for it is cut before. */
-export function longWork<Result>(kind: keyof typeof kinds, account: string, work: () => Promise<Result>): Promise<Result> {
+/**
+ * Runs work on long texts when it is the account's turn, one at a time, and returns its result. Rejects when the call that asks for it is cut before, or
+ * the signal aborts.
+ */
+export function longWork<Result>(
+  kind: keyof typeof kinds,
+  account: string,
+  work: () => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
   const call = asking.getStore()
   return new Promise((resolve, reject) => {
     kinds[kind].push(account, async () => {
-      if (call?.cut === undefined) await Promise.resolve().then(work).then(resolve, reject)
-      else reject(new Error(`Nobody waits for this work any more: ${call.cut}`))
+      if (call?.cut !== undefined) reject(new Error(`Nobody waits for this work any more: ${call.cut}`))
+      else if (signal?.aborted) reject(signal.reason as Error)
+      else await Promise.resolve().then(work).then(resolve, reject)
     })
     if (!running) void run()
   })

@@ -22,9 +22,9 @@ export class Releases {
   }
 
   /** Lists an e-mail as others are, and raises an event the first time. */
-  async release(caller: Caller, identityId: string, id: string): Promise<Email> {
+  async release(caller: Caller, identityId: string, id: string, signal: AbortSignal): Promise<Email> {
     const { database, identities, emails, store } = this.#deps
-    const before = await emails.get(caller, identityId, id)
+    const before = await emails.get(caller, identityId, id, signal)
     requireUnbound(caller)
     if (before.set_aside === null) return before
     const email = { ...before, spam: false, set_aside: null }

@@ -66,9 +66,9 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
       description:
         'It is listed as others are from then on, with spam: false, and raises email.released. An e-mail that was not set aside stays as it is. Not for keys that are bound to one identity (forbidden, code bound_key).',
       reply: Email,
-      handle: ({ caller, params }) => releases.release(caller, params.id, params.email_id),
+      handle: ({ caller, params, signal }) => releases.release(caller, params.id, params.email_id, signal),
       // nothing is left to be done, and the e-mail is as it is now
-      again: ({ caller, params }) => releases.release(caller, params.id, params.email_id),
+      again: ({ caller, params, signal }) => releases.release(caller, params.id, params.email_id, signal),
     }),
   ]
 }

@@ -69,7 +69,7 @@ export class SendService {
     const { identities } = this.#deps
     const owner = await identities.row(caller, identityId)
     const quotes = input.quote ?? true
-    const original = await this.#original(caller, identityId, emailId, quotes)
+    const original = await this.#original(caller, identityId, emailId, quotes && signal)
     const from = await senderOf(identities, owner, input.from, original.email)
     const others = input.reply_all === true ? await this.#others(owner, original) : none
     const { to, cc } = replyRecipients(original, others, input.allow_unsigned ?? false)
@@ -91,7 +91,7 @@ export class SendService {
     const { identities } = this.#deps
     const owner = await identities.row(caller, identityId)
     const isWhole = input.as_attachment ?? false
-    const original = await this.#original(caller, identityId, emailId, !isWhole)
+    const original = await this.#original(caller, identityId, emailId, !isWhole && signal)
     const addressees = addresseesOf(input)
     const from = await senderOf(identities, owner, input.from)
     const { size } = original.row
@@ -188,10 +188,15 @@ export class SendService {
     })
   }
 
-  /** The e-mail that is answered or forwarded. Its bodies are read only where they are quoted: they may have many megabytes. */
-  async #original(caller: Caller, identityId: string, emailId: string, isQuoted: boolean): Promise<Original> {
+  /**
+   * The e-mail that is answered or forwarded. Its bodies are read only where they are quoted, for as long as the call is not aborted: they may have many
+   * megabytes.
+   */
+  async #original(caller: Caller, identityId: string, emailId: string, quoted: AbortSignal | false): Promise<Original> {
     const { emails } = this.#deps
-    const email = isQuoted ? await emails.get(caller, identityId, emailId) : await emails.getBrief(caller, identityId, emailId)
+    const email = quoted
+      ? await emails.get(caller, identityId, emailId, quoted)
+      : await emails.getBrief(caller, identityId, emailId)
     return { email, row: await emails.row(caller, identityId, emailId) }
   }
 
